@@ -1,0 +1,98 @@
+"""The seam to bytes outside: few methods, relative paths, nothing about tables.
+
+A `Storage` is rooted in one folder. Every path is relative to that root, with `/` between segments and no leading slash; ""
+is the root itself. Object stores have no folders: `list` then answers by prefix and delimiter, and writing creates whatever
+parents are needed on every implementation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, runtime_checkable
+
+__all__ = ["FileInfo", "OutputStream", "Storage", "join"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """One entry of a listing.
+
+    Attributes:
+        path: Relative to the storage's root. size: Bytes, 0 for a folder.
+        modified_ms: Time of the last change in epoch milliseconds, 0 when the store does not say.
+        is_folder: True for a folder.
+    """
+
+    path: str
+    size: int
+    modified_ms: int
+    is_folder: bool
+
+    @property
+    def name(self) -> str:
+        """The last segment of the path."""
+        return self.path.rsplit("/", 1)[-1]
+
+
+class OutputStream(Protocol):
+    """A file being written: invisible under its name until `close`, gone after an exception inside `with`."""
+
+    def write(self, data: Any, /) -> int:
+        """Append bytes or a buffer; returns how many."""
+
+    def close(self) -> None:
+        """Publish the file."""
+
+    def __enter__(self) -> OutputStream: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+@runtime_checkable
+class Storage(Protocol):
+    """What the rest of the engine may ask of a file system or object store. Every method may raise StorageError."""
+
+    @property
+    def root(self) -> str:
+        """The folder that paths are relative to: an absolute path or a URI, without a trailing slash."""
+
+    def read(self, path: str) -> bytes:
+        """The whole file. Raises NotFound."""
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`, fewer at the end of the file. A negative offset counts from the end. Raises NotFound."""
+
+    def put(self, path: str, data: bytes) -> None:
+        """Create or replace the file, atomically: a reader sees the old bytes or the new ones."""
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Create the file, atomically. Raises AlreadyExists when it is there, also when two do so at once."""
+
+    def delete(self, path: str) -> bool:
+        """Remove one file; False when it was not there."""
+
+    def delete_folder(self, path: str) -> None:
+        """Remove a folder and all below it; nothing happens when it is not there."""
+
+    def list(self, path: str) -> list[FileInfo]:
+        """The entries of one folder, one level deep, sorted by path; empty when the folder is not there."""
+
+    def stat(self, path: str) -> FileInfo | None:
+        """What is known of one file or folder; None when it is not there."""
+
+    def open_input(self, path: str) -> Any:
+        """A seekable file that pyarrow can read (`pyarrow.NativeFile`), for Parquet. The caller closes it. Raises NotFound."""
+
+    def open_output(self, path: str) -> OutputStream:
+        """A stream for a file too large to build in memory."""
+
+    def sub(self, path: str) -> Storage:
+        """The same store rooted in a folder below this one."""
+
+
+def join(*segments: str) -> str:
+    """Join path segments, leaving out empty ones: `join("", "a") == "a"`."""
+    return "/".join(s for s in segments if s)

@@ -1,0 +1,143 @@
+"""The vocabulary: closed sets and small values that every layer shares."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+__all__ = [
+    "META_COLUMNS",
+    "Action",
+    "FileGroupId",
+    "Instant",
+    "MergeMode",
+    "Operation",
+    "QueryType",
+    "State",
+    "TableType",
+]
+
+META_COLUMNS: tuple[str, ...] = (
+    "_hoodie_commit_time",
+    "_hoodie_commit_seqno",
+    "_hoodie_record_key",
+    "_hoodie_partition_path",
+    "_hoodie_file_name",
+)
+"""The five columns that lead every base file, in their order."""
+
+
+class TableType(enum.Enum):
+    """How updates are stored."""
+
+    COPY_ON_WRITE = "COPY_ON_WRITE"
+    MERGE_ON_READ = "MERGE_ON_READ"
+
+
+class MergeMode(enum.Enum):
+    """Which of two versions of a row wins (`hoodie.record.merge.mode`)."""
+
+    COMMIT_TIME_ORDERING = "COMMIT_TIME_ORDERING"
+    EVENT_TIME_ORDERING = "EVENT_TIME_ORDERING"
+    CUSTOM = "CUSTOM"
+
+
+class QueryType(enum.Enum):
+    """What a read returns (`hoodie.datasource.query.type`)."""
+
+    SNAPSHOT = "snapshot"
+    READ_OPTIMIZED = "read_optimized"
+    INCREMENTAL = "incremental"
+    CDC = "cdc"
+
+
+class Operation(enum.Enum):
+    """What a write does; the value is the text in commit metadata (`operationType`)."""
+
+    INSERT = "INSERT"
+    UPSERT = "UPSERT"
+    BULK_INSERT = "BULK_INSERT"
+    DELETE = "DELETE"
+    INSERT_OVERWRITE = "INSERT_OVERWRITE"
+    INSERT_OVERWRITE_TABLE = "INSERT_OVERWRITE_TABLE"
+    DELETE_PARTITION = "DELETE_PARTITION"
+    COMPACT = "COMPACT"
+    LOG_COMPACT = "LOG_COMPACT"
+    CLUSTER = "CLUSTER"
+
+
+class Action(enum.Enum):
+    """A timeline action; the value is the word in the instant's file name."""
+
+    COMMIT = "commit"
+    DELTA_COMMIT = "deltacommit"
+    REPLACE_COMMIT = "replacecommit"
+    CLUSTERING = "clustering"
+    COMPACTION = "compaction"
+    LOG_COMPACTION = "logcompaction"
+    CLEAN = "clean"
+    ROLLBACK = "rollback"
+    RESTORE = "restore"
+    SAVEPOINT = "savepoint"
+    INDEXING = "indexing"
+
+    @property
+    def completed_as(self) -> Action:
+        """The word that the completed file bears: a compaction completes as a commit, and so on."""
+        return _COMPLETED_AS.get(self, self)
+
+    @property
+    def writes_data(self) -> bool:
+        """True for the actions whose files readers see: commit, deltacommit, replacecommit and what completes as one."""
+        return self.completed_as in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+
+
+_COMPLETED_AS = {
+    Action.COMPACTION: Action.COMMIT,
+    Action.LOG_COMPACTION: Action.DELTA_COMMIT,
+    Action.CLUSTERING: Action.REPLACE_COMMIT,
+}
+
+
+class State(enum.IntEnum):
+    """How far an instant is; a higher state wins."""
+
+    REQUESTED = 0
+    INFLIGHT = 1
+    COMPLETED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """One action on a timeline.
+
+    Attributes:
+        time: Requested time, 17 digits `yyyyMMddHHmmssSSS` (14 in old tables); compared as text.
+        action: As the file name of the highest state has it (a finished compaction is a COMMIT).
+        state: The highest state found.
+        completion: Completion time, None while pending. Tables of version 6 have none on disk: there it equals `time`.
+        pending_action: The action of the pending files where it is known and differs (COMPACTION of a COMMIT), else None.
+        file_name: Name of the file of the highest state, relative to the timeline's folder; empty when archived.
+        size: Bytes of that file, -1 when unknown.
+    """
+
+    time: str
+    action: Action
+    state: State
+    completion: str | None = None
+    pending_action: Action | None = None
+    file_name: str = ""
+    size: int = -1
+
+    @property
+    def is_completed(self) -> bool:
+        """True when the completed file exists."""
+        return self.state is State.COMPLETED
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroupId:
+    """A file group: partition path relative to the table ("" when not partitioned) and file id."""
+
+    partition_path: str
+    file_id: str
