@@ -36,7 +36,11 @@ class FileInfo:
 
 
 class OutputStream(Protocol):
-    """A file being written: invisible under its name until `close`, gone after an exception inside `with`."""
+    """A file being written; gone again after an exception inside `with`.
+
+    A half-written file may be seen under its name (object stores publish at `close`, local disks at once): use it only for
+    files that nobody looks for before a commit names them.
+    """
 
     def write(self, data: Any, /) -> int:
         """Append bytes or a buffer; returns how many."""
@@ -87,7 +91,7 @@ class Storage(Protocol):
         """A seekable file that pyarrow can read (`pyarrow.NativeFile`), for Parquet. The caller closes it. Raises NotFound."""
 
     def open_output(self, path: str) -> OutputStream:
-        """A stream for a file too large to build in memory."""
+        """A stream for a file too large to build in memory; replaces what is there."""
 
     def sub(self, path: str) -> Storage:
         """The same store rooted in a folder below this one."""

@@ -1,0 +1,21 @@
+"""Bytes outside: the only package that opens anything."""
+
+from hudimeta.storage.counting import CountingStorage, Request, RequestKind, RequestLog, purpose_of
+from hudimeta.storage.local import LocalStorage
+from hudimeta.storage.locate import absolute_location, open_storage
+from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
+
+__all__ = [
+    "CountingStorage",
+    "FileInfo",
+    "LocalStorage",
+    "OutputStream",
+    "Request",
+    "RequestKind",
+    "RequestLog",
+    "Storage",
+    "absolute_location",
+    "join",
+    "open_storage",
+    "purpose_of",
+]

@@ -1,0 +1,179 @@
+"""A wrapper that counts requests by kind and purpose: the source of every figure in a ScanReport or CommitReport."""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
+
+__all__ = ["CountingStorage", "Request", "RequestKind", "RequestLog", "purpose_of"]
+
+
+class RequestKind(enum.Enum):
+    """What is asked of a store, in the terms of an object store's bill."""
+
+    LIST = "LIST"
+    GET = "GET"
+    PUT = "PUT"
+    DELETE = "DELETE"
+    HEAD = "HEAD"
+
+
+_PURPOSES = (
+    (".hoodie/metadata/.hoodie/timeline", "metadata timeline"),
+    (".hoodie/metadata/.hoodie/.temp", "metadata markers"),
+    (".hoodie/metadata/.hoodie", "metadata properties"),
+    (".hoodie/metadata", "metadata table"),
+    (".hoodie/timeline", "timeline"),
+    (".hoodie/.temp", "markers"),
+    (".hoodie/.locks", "lock"),
+    (".hoodie/.index_defs", "index definitions"),
+)
+
+
+def purpose_of(path: str) -> str:
+    """What a path relative to a table's root is for: "timeline", "metadata table", "data" and so on."""
+    for prefix, purpose in _PURPOSES:
+        if path == prefix or path.startswith(prefix + "/"):
+            return purpose
+    if path.startswith(".hoodie/hoodie.properties"):
+        return "properties"
+    if path == ".hoodie" or path.startswith(".hoodie/"):
+        # Tables of version 6 keep their instants in the folder itself.
+        return "timeline"
+    return "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request: kind, path relative to the table, bytes moved (0 where unknown)."""
+
+    kind: RequestKind
+    path: str
+    n_bytes: int
+
+    @property
+    def purpose(self) -> str:
+        """See `purpose_of`."""
+        return purpose_of(self.path)
+
+
+class RequestLog:
+    """All requests since it was made; safe for many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._requests: list[Request] = []
+
+    def add(self, kind: RequestKind, path: str, n_bytes: int = 0) -> None:
+        """Record one request."""
+        with self._lock:
+            self._requests.append(Request(kind, path, n_bytes))
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def since(self, mark: int) -> tuple[Request, ...]:
+        """The requests after the first `mark`; `len(log)` taken earlier is a mark."""
+        with self._lock:
+            return tuple(self._requests[mark:])
+
+    def counts(self, mark: int = 0) -> Mapping[str, int]:
+        """Requests by kind since `mark`, for example {"GET": 6, "LIST": 2}."""
+        return dict(Counter(r.kind.value for r in self.since(mark)))
+
+    def by_purpose(self, mark: int = 0) -> Mapping[tuple[str, str], int]:
+        """Requests by (kind, purpose) since `mark`."""
+        return dict(Counter((r.kind.value, r.purpose) for r in self.since(mark)))
+
+    def paths(self, kind: RequestKind, mark: int = 0) -> list[str]:
+        """Paths of the requests of one kind since `mark`, in order."""
+        return [r.path for r in self.since(mark) if r.kind is kind]
+
+
+class CountingStorage:
+    """Passes everything on to `inner` and writes it down in `log`.
+
+    Args:
+        inner: The storage that does the work.
+        log: Where requests go; a new one when None. `sub` shares it, so that a table and its metadata table add up.
+        prefix: What stands before paths in the log.
+    """
+
+    def __init__(self, inner: Storage, log: RequestLog | None = None, prefix: str = "") -> None:
+        self.inner = inner
+        self.log = log if log is not None else RequestLog()
+        self._prefix = prefix
+
+    @property
+    def root(self) -> str:
+        """Root of the inner storage."""
+        return self.inner.root
+
+    def _add(self, kind: RequestKind, path: str, n_bytes: int = 0) -> None:
+        self.log.add(kind, join(self._prefix, path), n_bytes)
+
+    def read(self, path: str) -> bytes:
+        """See `Storage.read`; one GET, also when the file is not there."""
+        try:
+            data = self.inner.read(path)
+        except BaseException:
+            self._add(RequestKind.GET, path)
+            raise
+        self._add(RequestKind.GET, path, len(data))
+        return data
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """See `Storage.read_range`; one GET."""
+        data = self.inner.read_range(path, offset, length)
+        self._add(RequestKind.GET, path, len(data))
+        return data
+
+    def put(self, path: str, data: bytes) -> None:
+        """See `Storage.put`; one PUT."""
+        self._add(RequestKind.PUT, path, len(data))
+        self.inner.put(path, data)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """See `Storage.put_if_absent`; one PUT."""
+        self._add(RequestKind.PUT, path, len(data))
+        self.inner.put_if_absent(path, data)
+
+    def delete(self, path: str) -> bool:
+        """See `Storage.delete`; one DELETE."""
+        self._add(RequestKind.DELETE, path)
+        return self.inner.delete(path)
+
+    def delete_folder(self, path: str) -> None:
+        """See `Storage.delete_folder`; one DELETE."""
+        self._add(RequestKind.DELETE, path)
+        self.inner.delete_folder(path)
+
+    def list(self, path: str) -> list[FileInfo]:
+        """See `Storage.list`; one LIST."""
+        self._add(RequestKind.LIST, path)
+        return self.inner.list(path)
+
+    def stat(self, path: str) -> FileInfo | None:
+        """See `Storage.stat`; one HEAD."""
+        self._add(RequestKind.HEAD, path)
+        return self.inner.stat(path)
+
+    def open_input(self, path: str) -> Any:
+        """See `Storage.open_input`; one GET however much is read."""
+        self._add(RequestKind.GET, path)
+        return self.inner.open_input(path)
+
+    def open_output(self, path: str) -> OutputStream:
+        """See `Storage.open_output`; one PUT."""
+        self._add(RequestKind.PUT, path)
+        return self.inner.open_output(path)
+
+    def sub(self, path: str) -> CountingStorage:
+        """See `Storage.sub`; shares the log."""
+        return CountingStorage(self.inner.sub(path), self.log, join(self._prefix, path))

@@ -1,0 +1,221 @@
+"""Storage on an object store, through fsspec.
+
+Create-if-absent is the store's own conditional write (`mode="create"`: If-None-Match on S3, the like elsewhere). A store whose
+driver lacks it is refused at the first such call: check-then-write would let two writers both win.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+from hudimeta.errors import AlreadyExists, ConfigError, NotFound, StorageError, UnsupportedFeature
+from hudimeta.storage.protocol import FileInfo, OutputStream, join
+
+__all__ = ["FsspecStorage"]
+
+
+class FsspecStorage:
+    """A prefix of an object store.
+
+    Args:
+        file_system: An fsspec file system. prefix: Bucket and key prefix as that file system names them.
+        root: The URI that users see.
+    """
+
+    def __init__(self, file_system: Any, prefix: str, root: str) -> None:
+        self._fs, self._prefix, self._root = file_system, prefix.rstrip("/"), root.rstrip("/")
+
+    @classmethod
+    def open(cls, uri: str, options: Mapping[str, str]) -> FsspecStorage:
+        """Open a URI such as `s3://bucket/table`.
+
+        Raises:
+            ConfigError: fsspec, or the package for the scheme, is not installed.
+        """
+        scheme = uri.partition(":")[0]
+        try:
+            from fsspec.core import url_to_fs
+
+            file_system, prefix = url_to_fs(uri, **options)
+        except ImportError as error:
+            raise ConfigError(
+                "path", uri, "a local path, or a URI whose store is installed", f"Install the store for {scheme!r}: {error}"
+            ) from error
+        except ValueError as error:
+            raise ConfigError("path", uri, "a local path or a URI that fsspec knows", str(error)) from error
+        return cls(file_system, prefix, uri)
+
+    @property
+    def root(self) -> str:
+        """The URI of the folder."""
+        return self._root
+
+    def __repr__(self) -> str:
+        return f"FsspecStorage({self._root!r})"
+
+    def _at(self, path: str) -> str:
+        return f"{self._prefix}/{path}" if path else self._prefix
+
+    def read(self, path: str) -> bytes:
+        """See `Storage.read`."""
+        with _translated(path):
+            return bytes(self._fs.cat_file(self._at(path)))
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """See `Storage.read_range`."""
+        with _translated(path):
+            if offset < 0:
+                size = int(self._fs.size(self._at(path)))
+                offset = max(0, size + offset)
+            return bytes(self._fs.cat_file(self._at(path), start=offset, end=offset + length))
+
+    def put(self, path: str, data: bytes) -> None:
+        """See `Storage.put`."""
+        with _translated(path):
+            self._make_parent(path)
+            self._fs.pipe_file(self._at(path), data)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """See `Storage.put_if_absent`. Raises UnsupportedFeature where the store has no conditional write."""
+        with _translated(path):
+            self._make_parent(path)
+            try:
+                self._fs.pipe_file(self._at(path), data, mode="create")
+            except (TypeError, NotImplementedError) as error:
+                raise UnsupportedFeature(
+                    f"writing to {type(self._fs).__name__} without a conditional create",
+                    "Install a newer version of the store's fsspec package, or use a store that has conditional writes.",
+                ) from error
+
+    def _make_parent(self, path: str) -> None:
+        parent = self._at(path).rpartition("/")[0]
+        if parent:
+            self._fs.makedirs(parent, exist_ok=True)
+
+    def delete(self, path: str) -> bool:
+        """See `Storage.delete`. On most object stores the answer is True also when nothing was there."""
+        try:
+            with _translated(path):
+                self._fs.rm_file(self._at(path))
+        except NotFound:
+            return False
+        return True
+
+    def delete_folder(self, path: str) -> None:
+        """See `Storage.delete_folder`."""
+        with contextlib.suppress(NotFound), _translated(path):
+            self._fs.rm(self._at(path), recursive=True)
+
+    def list(self, path: str) -> list[FileInfo]:
+        """See `Storage.list`."""
+        try:
+            with _translated(path):
+                entries = self._fs.ls(self._at(path), detail=True, refresh=True)
+        except NotFound:
+            return []
+        infos = (self._info(path, entry) for entry in entries)
+        return sorted((i for i in infos if i is not None), key=lambda info: info.path)
+
+    def _info(self, folder: str, entry: Mapping[str, Any]) -> FileInfo | None:
+        name = str(entry["name"]).rstrip("/").rsplit("/", 1)[-1]
+        if str(entry["name"]).rstrip("/") == self._at(folder).rstrip("/"):
+            return None  # Some stores list the folder's own marker object.
+        is_folder = entry["type"] == "directory"
+        return FileInfo(join(folder, name), 0 if is_folder else int(entry["size"]), _modified_ms(entry), is_folder)
+
+    def stat(self, path: str) -> FileInfo | None:
+        """See `Storage.stat`."""
+        try:
+            with _translated(path):
+                entry = self._fs.info(self._at(path))
+        except NotFound:
+            return None
+        is_folder = entry["type"] == "directory"
+        return FileInfo(path, 0 if is_folder else int(entry["size"]), _modified_ms(entry), is_folder)
+
+    def open_input(self, path: str) -> Any:
+        """See `Storage.open_input`."""
+        import pyarrow as pa
+
+        with _translated(path):
+            return pa.PythonFile(self._fs.open(self._at(path), "rb"), mode="r")
+
+    def open_output(self, path: str) -> OutputStream:
+        """See `Storage.open_output`."""
+        with _translated(path):
+            self._make_parent(path)
+            return _FsspecOutput(self._fs.open(self._at(path), "wb"))
+
+    def sub(self, path: str) -> FsspecStorage:
+        """See `Storage.sub`."""
+        return FsspecStorage(self._fs, self._at(path), f"{self._root}/{path}")
+
+
+class _FsspecOutput:
+    """An upload; `discard` stops it, so that nothing appears after an exception."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._file.closed)
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def flush(self) -> None:
+        """Uploads are flushed when closed: flushing earlier would cut parts too small for the store."""
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def write(self, data: Any, /) -> int:
+        return int(self._file.write(data))
+
+    def close(self) -> None:
+        if not self._file.closed:
+            self._file.close()
+
+    def __enter__(self) -> _FsspecOutput:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        elif hasattr(self._file, "discard"):
+            self._file.discard()
+
+
+def _modified_ms(entry: Mapping[str, Any]) -> int:
+    for key in ("LastModified", "mtime", "last_modified", "updated", "created"):
+        value = entry.get(key)
+        if isinstance(value, dt.datetime):
+            return int(value.timestamp() * 1000)
+        if isinstance(value, (int, float)):
+            return int(value * 1000)
+    return 0
+
+
+@contextlib.contextmanager
+def _translated(path: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotFound(path) from error
+    except FileExistsError as error:
+        raise AlreadyExists(path) from error
+    except OSError as error:
+        raise StorageError(path, str(error)) from error

@@ -1,0 +1,264 @@
+"""Storage on a local disk.
+
+Small files are published atomically: the bytes go into a nameless file first (`O_TMPFILE`), so that a killed process leaves
+nothing behind, and get their name by a hard link, which fails when the name is taken. Where the system has no nameless files
+a temporary name in the same folder serves; timeline readers ignore its ending `.tmp`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat as stat_module
+import uuid
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from hudimeta.errors import AlreadyExists, NotFound, StorageError
+from hudimeta.storage.protocol import FileInfo, OutputStream, join
+
+__all__ = ["LocalStorage"]
+
+TEMPORARY_SUFFIX = ".tmp"
+_NAMELESS = getattr(os, "O_TMPFILE", 0)
+
+
+class LocalStorage:
+    """A folder of the local file system.
+
+    Args:
+        root: Absolute path of the folder; it need not exist yet.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = root.rstrip("/") or "/"
+
+    @property
+    def root(self) -> str:
+        """The folder's absolute path."""
+        return self._root
+
+    def __repr__(self) -> str:
+        return f"LocalStorage({self._root!r})"
+
+    def _at(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root
+
+    def read(self, path: str) -> bytes:
+        """See `Storage.read`."""
+        with _translated(path), open(self._at(path), "rb", buffering=0) as file:
+            return file.read()
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """See `Storage.read_range`."""
+        with _translated(path):
+            fd = os.open(self._at(path), os.O_RDONLY)
+            try:
+                if offset < 0:
+                    offset = max(0, os.fstat(fd).st_size + offset)
+                chunks = []
+                while length > 0 and (chunk := os.pread(fd, length, offset)):
+                    chunks.append(chunk)
+                    offset, length = offset + len(chunk), length - len(chunk)
+                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+            finally:
+                os.close(fd)
+
+    def put(self, path: str, data: bytes) -> None:
+        """See `Storage.put`."""
+        target = self._at(path)
+        temporary = f"{target}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
+        with _translated(path):
+            _create(temporary, data)
+            os.replace(temporary, target)
+            _sync_folder(target)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """See `Storage.put_if_absent`."""
+        target = self._at(path)
+        with _translated(path):
+            _create(target, data)
+            _sync_folder(target)
+
+    def delete(self, path: str) -> bool:
+        """See `Storage.delete`."""
+        try:
+            with _translated(path):
+                os.unlink(self._at(path))
+        except NotFound:
+            return False
+        return True
+
+    def delete_folder(self, path: str) -> None:
+        """See `Storage.delete_folder`."""
+        with _translated(path), contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self._at(path))
+
+    def list(self, path: str) -> list[FileInfo]:
+        """See `Storage.list`."""
+        found = []
+        try:
+            with _translated(path), os.scandir(self._at(path)) as entries:
+                for entry in entries:
+                    # A file may vanish between the listing and its stat: then it is not there.
+                    with contextlib.suppress(FileNotFoundError):
+                        found.append(_info(join(path, entry.name), entry.stat()))
+        except NotFound:
+            return []
+        return sorted(found, key=lambda info: info.path)
+
+    def stat(self, path: str) -> FileInfo | None:
+        """See `Storage.stat`."""
+        try:
+            with _translated(path):
+                return _info(path, os.stat(self._at(path)))
+        except NotFound:
+            return None
+
+    def open_input(self, path: str) -> Any:
+        """See `Storage.open_input`. The file is memory mapped."""
+        import pyarrow as pa
+
+        with _translated(path):
+            return pa.memory_map(self._at(path)) if os.path.getsize(self._at(path)) else pa.OSFile(self._at(path))
+
+    def open_output(self, path: str) -> OutputStream:
+        """See `Storage.open_output`."""
+        target = self._at(path)
+        with _translated(path):
+            return _LocalOutput(target, _open_for_writing(target))
+
+    def sub(self, path: str) -> LocalStorage:
+        """See `Storage.sub`."""
+        return LocalStorage(self._at(path))
+
+
+class _LocalOutput:
+    """A file written in place; pyarrow sees it as a Python file object."""
+
+    def __init__(self, target: str, file: Any) -> None:
+        self._target, self._file = target, file
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._file.closed)
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def write(self, data: Any, /) -> int:
+        return int(self._file.write(data))
+
+    def close(self) -> None:
+        if not self._file.closed:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+    def __enter__(self) -> _LocalOutput:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._file.close()
+            os.unlink(self._target)
+
+
+def _open_for_writing(target: str) -> Any:
+    try:
+        return open(target, "wb", buffering=1 << 20)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        return open(target, "wb", buffering=1 << 20)
+
+
+def _create(target: str, data: bytes) -> None:
+    """Create `target` with all its bytes at once; FileExistsError when it is there."""
+    folder = os.path.dirname(target)
+    try:
+        _link_new(folder, target, data)
+    except FileNotFoundError:
+        os.makedirs(folder, exist_ok=True)
+        _link_new(folder, target, data)
+
+
+def _link_new(folder: str, target: str, data: bytes) -> None:
+    if os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+    if _NAMELESS:
+        try:
+            fd = os.open(folder, os.O_WRONLY | _NAMELESS, 0o644)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+                raise
+        else:
+            try:
+                _write_all(fd, data)
+                os.link(f"/proc/self/fd/{fd}", target, follow_symlinks=True)
+            finally:
+                os.close(fd)
+            return
+    temporary = f"{target}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        _write_all(fd, data)
+        os.link(temporary, target)
+    finally:
+        os.close(fd)
+        os.unlink(temporary)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    if data:
+        os.fsync(fd)
+
+
+def _sync_folder(target: str) -> None:
+    """Make a new name survive a power failure."""
+    fd = os.open(os.path.dirname(target), os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _info(path: str, found: os.stat_result) -> FileInfo:
+    folder = stat_module.S_ISDIR(found.st_mode)
+    return FileInfo(path, 0 if folder else found.st_size, found.st_mtime_ns // 1_000_000, folder)
+
+
+@contextlib.contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """Turn the operating system's errors into ours, which name the path as the table knows it."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound(path) from error
+    except FileExistsError as error:
+        raise AlreadyExists(path) from error
+    except PermissionError as error:
+        raise StorageError(path, "permission denied", "Check the owner and the mode of the file and its folder.") from error
+    except OSError as error:
+        raise StorageError(path, error.strerror or str(error)) from error

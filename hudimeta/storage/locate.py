@@ -1,0 +1,64 @@
+"""From a path or URI to a storage."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from hudimeta.errors import ConfigError
+from hudimeta.storage.local import LocalStorage
+from hudimeta.storage.protocol import Storage
+
+__all__ = ["absolute_location", "open_storage"]
+
+_SCHEME = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.\-]*):(.*)$", re.DOTALL)
+_STORE_OPTION = "hudimeta.storage."
+
+
+def absolute_location(location: str | os.PathLike[str]) -> str:
+    """The one spelling of a table's location: an absolute local path, or a URI of an object store.
+
+    `file:/x`, `file:///x` and `/x` are the same place. A relative path is taken from the current folder.
+
+    Raises:
+        ConfigError: The location is empty, or a `file` URI that names another host.
+    """
+    text = os.fspath(location)
+    if not text.strip():
+        raise ConfigError("path", text, "the table's folder", "Give the path of the table.")
+    match = _SCHEME.match(text)
+    if match is None:
+        return os.path.abspath(text)
+    scheme, rest = match.group(1).lower(), match.group(2)
+    if scheme != "file":
+        return f"{scheme}:{rest}".rstrip("/")
+    if rest.startswith("//"):
+        host, _, path = rest[2:].partition("/")
+        if host not in ("", "localhost"):
+            raise ConfigError("path", text, "a file URI without a host", "Write file:///folder or /folder.")
+        rest = "/" + path
+    if not rest.startswith("/"):
+        raise ConfigError("path", text, "an absolute path behind file:", "Write file:///folder or /folder.")
+    return os.path.normpath(unquote(rest))
+
+
+def open_storage(location: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Storage:
+    """The storage of a folder, local or in an object store (through fsspec).
+
+    Args:
+        location: Path or URI, see `absolute_location`.
+        options: Table options; those that begin with `hudimeta.storage.` are handed to the store without that prefix
+            (credentials, endpoint, region).
+
+    Raises:
+        ConfigError: The scheme needs a package that is not installed; the text names it.
+    """
+    where = absolute_location(location)
+    if where.startswith("/"):
+        return LocalStorage(where)
+    from hudimeta.storage.fsspec_store import FsspecStorage
+
+    store_options = {k[len(_STORE_OPTION) :]: v for k, v in (options or {}).items() if k.startswith(_STORE_OPTION)}
+    return FsspecStorage.open(where, store_options)
