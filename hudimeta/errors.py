@@ -165,7 +165,9 @@ class IndexNotReady(MetadataError):
 
     def __init__(self, index: str, state: str) -> None:
         self.index, self.state = index, state
-        super().__init__(f"index {index!r} is {state}", "See t.properties['hoodie.table.metadata.partitions'] for what is ready.")
+        super().__init__(
+            f"index {index!r} is {state}", "See t.properties['hoodie.table.metadata.partitions'] for what is ready."
+        )
 
 
 class CommitError(HudiError):

@@ -213,7 +213,8 @@ def _link_new(folder: str, target: str, data: bytes) -> None:
         else:
             try:
                 _write_all(fd, data)
-                os.link(f"/proc/self/fd/{fd}", target, follow_symlinks=True)
+                # Naming a folder descriptor makes Python call linkat(), which follows the link in /proc; link() does not.
+                os.link(f"/proc/self/fd/{fd}", target, src_dir_fd=fd, follow_symlinks=True)
             finally:
                 os.close(fd)
             return
