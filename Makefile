@@ -1,0 +1,58 @@
+# Every verb sets up what it needs: a Python >= 3.10 and a package index are enough. `make` alone lists the verbs.
+PYTHON ?= python3
+RUN := $(PYTHON) tools/run.py
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+DEMO_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast check lint types layers conformance interop bench bench-smoke ci clean distclean
+
+help: ## list the verbs
+	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## make .venv with everything, find or install Java
+	@$(RUN) --java
+
+demo: ## write, update, query and time-travel a table through plain PySpark (DEMO_ARGS="--size smoke" is short)
+	@$(RUN) --java python -m demo $(DEMO_ARGS)
+
+test: ## all tests that need no Apache Hudi (PYTEST_ARGS="-k timeline")
+	@$(RUN) --java python -m pytest --ignore=tests/interop $(PYTEST_ARGS)
+
+test-fast: ## the tests that need no Spark
+	@$(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(PYTEST_ARGS)
+
+check: lint types layers ## lint, strict types, layer order
+
+lint:
+	@$(RUN) ruff check hudimeta datasource tests benchmarks tools demo
+
+types:
+	@$(RUN) mypy
+
+layers:
+	@$(RUN) python -m pytest -q tests/test_layers.py
+
+conformance: ## compare the engine and Spark with recorded answers of Apache Hudi (needs ../shared)
+	@$(RUN) --java python -m pytest tests/conformance $(PYTEST_ARGS)
+
+interop: ## alternate with real Apache Hudi on the same tables (fetches Spark 3.5 and Hudi's jar once)
+	@$(RUN) --interop python -m pytest tests/interop $(PYTEST_ARGS)
+
+bench: ## measure every claim against its rival (BENCH_ARGS="P1 P3 --scale 0.1")
+	@$(RUN) --interop python -m benchmarks $(BENCH_ARGS)
+
+bench-smoke: ## the same at a size that takes a minute, to see that it runs; needs no Apache Hudi
+	@$(RUN) --java python -m benchmarks --smoke $(BENCH_ARGS)
+
+ci: ## what the integration server runs
+	@.ci/run
+
+clean: ## remove what tests and tools leave behind
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse metastore_db derby.log demo-tables benchmarks/results
+	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
+
+distclean: clean ## also remove the environments
+	rm -rf .venv .venv-interop .venv.lock .venv-interop.lock

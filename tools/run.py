@@ -1,0 +1,65 @@
+"""Runs one command inside the project's environment, after making whatever the command needs.
+
+    python3 tools/run.py [--java] [--interop] COMMAND [ARGUMENT ...]
+
+``--java``     finds or installs a Java runtime and points Spark at it and at the environment's Python.
+``--interop``  also makes the environment of Spark 3.5 with Apache Hudi; it reaches the command as HUDIMETA_INTEROP_PYTHON,
+               HUDIMETA_INTEROP_JAVA_HOME and HUDI_BUNDLE.
+
+Nothing newer than Python 3.6 stands above the version check, so that an old interpreter gets the message instead of a
+syntax error.
+"""
+
+import os
+import sys
+
+if sys.version_info < (3, 10):  # noqa: UP036 - this file is what tells the user
+    sys.exit(
+        "error: hudimeta needs Python 3.10 or newer, this is %d.%d (%s).\n"  # noqa: UP031
+        "Install a newer one, then name it: make PYTHON=python3.12 <verb>"
+        % (sys.version_info[0], sys.version_info[1], sys.executable)
+    )
+
+import environment
+import hudi_bundle
+import java
+
+
+def main(arguments: list[str]) -> int:
+    """Prepare, then become the command. Returns an exit code only when that failed."""
+    flags = set()
+    while arguments and arguments[0] in ("--java", "--interop"):
+        flags.add(arguments.pop(0))
+    try:
+        variables = prepared(flags)
+    except (environment.SetupFailed, java.JavaMissing, hudi_bundle.BundleMissing) as error:
+        print("error:", error, file=sys.stderr)
+        return 1
+    if not arguments:
+        print("ready:", environment.PROJECT.path)
+        return 0
+    sys.stdout.flush()
+    os.execvpe(arguments[0], arguments, variables)
+
+
+def prepared(flags: set[str]) -> dict[str, str]:
+    """The environment variables for the command."""
+    python = environment.prepare(environment.PROJECT)
+    variables = dict(os.environ)
+    variables["VIRTUAL_ENV"] = str(environment.PROJECT.path)
+    variables["PATH"] = str(python.parent) + os.pathsep + variables.get("PATH", "")
+    if flags:
+        variables["JAVA_HOME"] = str(java.require_java(java.SPARK_4))
+        variables["PYSPARK_PYTHON"] = variables["PYSPARK_DRIVER_PYTHON"] = str(python)
+        variables["SPARK_LOCAL_IP"] = "127.0.0.1"  # a machine's own name does not always resolve
+        variables.pop("SPARK_HOME", None)  # another Spark's folder would win over the installed package
+    if "--interop" in flags:
+        other, home = environment.prepare(environment.INTEROP), java.require_java(java.SPARK_3)
+        variables["HUDIMETA_INTEROP_PYTHON"] = str(other)
+        variables["HUDIMETA_INTEROP_JAVA_HOME"] = str(home)
+        variables["HUDI_BUNDLE"] = str(hudi_bundle.fetch_bundle(other, home))
+    return variables
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
