@@ -60,7 +60,7 @@ def prepare(environment: Environment) -> Path:
     with _alone(ROOT / f"{environment.folder}.lock"):
         if stamp.is_file() and stamp.read_text() == wanted and _runs(environment.python):
             return environment.python
-        print(f"setup: installing into {environment.folder}, which takes a few minutes the first time", file=sys.stderr, flush=True)
+        print(f"setup: installing into {environment.folder}, the first time takes minutes", file=sys.stderr, flush=True)
         if not _runs(environment.python):
             shutil.rmtree(environment.path, ignore_errors=True)
             _create(environment.path)
@@ -98,7 +98,8 @@ def _create(path: Path) -> None:
     if hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get"):
         _try(["apt-get", "update", "-qq"])
         for package in (f"python{version}-venv", "python3-venv"):
-            if _try(["apt-get", "install", "-y", "-qq", package]) and _try([sys.executable, "-m", "venv", "--clear", str(path)]):
+            installed = _try(["apt-get", "install", "-y", "-qq", package])
+            if installed and _try([sys.executable, "-m", "venv", "--clear", str(path)]):
                 return
     if shutil.which("uv") and _try(["uv", "venv", "-q", "--seed", "--python", sys.executable, str(path)]):
         return

@@ -86,7 +86,7 @@ def require_java(wanted: range = SPARK_4) -> Path:
     if home is None:
         span = f"{wanted[0]} to {wanted[-1]}" if wanted[-1] < 999 else f"{wanted[0]} or newer"
         raise JavaMissing(
-            f"Spark needs a Java runtime, version {span}, and none was found in JAVA_HOME, on the PATH or in the usual folders.\n"
+            f"Spark needs a Java runtime, version {span}; none is in JAVA_HOME, on the PATH or in the usual folders.\n"
             "Do one of these, then run the same command again:\n"
             "  Debian, Ubuntu   sudo apt-get install openjdk-17-jre-headless   (or default-jre-headless)\n"
             "  Fedora, RHEL     sudo dnf install java-17-openjdk-headless   (or java-21-openjdk-headless)\n"

@@ -26,7 +26,7 @@ import java
 
 
 def main(arguments: list[str]) -> int:
-    """Prepare, then become the command. Returns an exit code only when that failed."""
+    """Prepare, then become the command. Returns an exit code only when there is none, or when preparing failed."""
     flags = set()
     while arguments and arguments[0] in ("--java", "--interop"):
         flags.add(arguments.pop(0))
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
         print("ready:", environment.PROJECT.path)
         return 0
     sys.stdout.flush()
-    os.execvpe(arguments[0], arguments, variables)
+    return os.execvpe(arguments[0], arguments, variables)
 
 
 def prepared(flags: set[str]) -> dict[str, str]:
