@@ -1,0 +1,25 @@
+"""Hudi's log files: framing, the content of every block type, and record positions."""
+
+from __future__ import annotations
+
+from hudimeta.formats.log.framing import (
+    BlockType,
+    CorruptSpan,
+    HeaderKey,
+    LogBlock,
+    LogScan,
+    encode_block,
+    encode_command_block,
+    read_blocks,
+)
+
+__all__ = [
+    "BlockType",
+    "CorruptSpan",
+    "HeaderKey",
+    "LogBlock",
+    "LogScan",
+    "encode_block",
+    "encode_command_block",
+    "read_blocks",
+]

@@ -1,0 +1,433 @@
+"""Log files cut into blocks: the framing, without what is inside a block.
+
+A log file is a sequence of blocks, nothing before, between or after them. All integers are big-endian and signed::
+
+    6  magic            #HUDI#
+    8  length           L: bytes after this field, up to and with the trailer
+    4  format version   1
+    4  block type       ordinal of BlockType
+    .  header           int count, then count times: int ordinal of HeaderKey, int byte length, UTF-8 text
+    8  content length   C
+    C  content
+    .  footer           shaped as the header; empty in everything that was ever written
+    8  trailer          L + 6, the block's size without the trailer itself: lets a reader walk backwards
+
+The numbering that the published specification gives (block types and header keys from 1, lengths in front of header and
+footer) is not what is on disk.
+
+Three faults are what a writer that died leaves behind, and Hudi's own reader steps over them to the next magic: the length
+runs past the end of the file, the trailer disagrees with the length, or neither a magic nor the end of the file follows.
+They come back as `CorruptSpan`, never in silence. Everything else that does not add up inside a block whose frame is right
+is damage, and raises.
+
+A block may carry a *seal*: a CRC-32 of all its bytes, which the format itself lacks. It stands in the header entry
+TARGET_INSTANT_TIME, which means something in command blocks only, as ``crc32:`` and 8 hexadecimal digits, computed with the
+digits taken as zeros. Other readers ignore it; ours refuses a sealed block whose bytes changed.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hudimeta.errors import ConfigError, CorruptFileError, UnsupportedFeature
+
+__all__ = [
+    "LOG_FORMAT_VERSION",
+    "MAGIC",
+    "MAX_BLOCK_SIZE",
+    "BlockType",
+    "CorruptSpan",
+    "HeaderKey",
+    "LogBlock",
+    "LogScan",
+    "encode_block",
+    "encode_command_block",
+    "read_blocks",
+]
+
+MAGIC: Final = b"#HUDI#"
+LOG_FORMAT_VERSION: Final = 1
+MAX_BLOCK_SIZE: Final = 2**31 - 1
+"""Hudi keeps a block's size in a 32-bit integer, so no larger block may be written and none can be right."""
+MAX_HEADER_ENTRIES: Final = 64
+ROLLBACK_COMMAND: Final = "0"
+SEAL_PREFIX: Final = "crc32:"
+_BLANK_SEAL: Final = SEAL_PREFIX + "0" * 8
+
+_SEAL_PATTERN: Final = re.compile("crc32:[0-9a-f]{8}")
+_LENGTH_OFFSET: Final = len(MAGIC)
+_BODY_OFFSET: Final = _LENGTH_OFFSET + 8
+_TRAILER_SIZE: Final = 8
+_MIN_LENGTH: Final = 4 + 4 + 4 + 8 + 4 + _TRAILER_SIZE
+_ENTRY_SIZE: Final = 8
+_INT: Final = struct.Struct(">i")
+_LONG: Final = struct.Struct(">q")
+_PAIR: Final = struct.Struct(">ii")
+
+
+class BlockType(enum.IntEnum):
+    """What a block holds; the value is the number on disk."""
+
+    COMMAND = 0
+    DELETE = 1
+    CORRUPT = 2
+    AVRO_DATA = 3
+    HFILE_DATA = 4
+    PARQUET_DATA = 5
+    CDC_DATA = 6
+
+    @property
+    def holds_records(self) -> bool:
+        """True for the three kinds of block that hold rows of the table."""
+        return self in (BlockType.AVRO_DATA, BlockType.HFILE_DATA, BlockType.PARQUET_DATA)
+
+
+class HeaderKey(enum.IntEnum):
+    """Names of a block's header entries; the value is the number on disk."""
+
+    INSTANT_TIME = 0
+    TARGET_INSTANT_TIME = 1
+    SCHEMA = 2
+    COMMAND_BLOCK_TYPE = 3
+    COMPACTED_BLOCK_TIMES = 4
+    RECORD_POSITIONS = 5
+    BLOCK_IDENTIFIER = 6
+    IS_PARTIAL = 7
+    BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LogBlock:
+    """One block of a log file, cut out but not decoded.
+
+    Attributes:
+        type: What the content is.
+        header: Header entries; values are text.
+        content: The content's bytes, a view into the file's.
+        offset: Byte offset of the block's magic in the file.
+        size: Bytes of the whole block, magic and trailer included.
+        content_offset: Byte offset of the content in the file.
+        footer: Footer entries, in practice none; keyed by the number on disk.
+        path: The file, for messages.
+    """
+
+    type: BlockType
+    header: Mapping[HeaderKey, str]
+    content: memoryview
+    offset: int
+    size: int
+    content_offset: int = 0
+    footer: Mapping[int, str] | None = None
+    path: str = ""
+
+    @property
+    def instant(self) -> str:
+        """Requested time of the write that made the block.
+
+        Raises:
+            CorruptFileError: The entry is absent or not a number.
+        """
+        instant = self.header.get(HeaderKey.INSTANT_TIME, "")
+        if not (instant.isascii() and instant.isdigit()):
+            raise self.damaged("an instant time in the block's header", repr(instant))
+        return instant
+
+    @property
+    def schema_json(self) -> str:
+        """Avro schema of the records, as JSON text.
+
+        Raises:
+            CorruptFileError: The block has none.
+        """
+        schema = self.header.get(HeaderKey.SCHEMA)
+        if not schema:
+            raise self.damaged("a schema in the block's header", "none")
+        return schema
+
+    @property
+    def is_partial(self) -> bool:
+        """True when the records hold only the columns that the write changed."""
+        return self._flag(HeaderKey.IS_PARTIAL)
+
+    @property
+    def compacted_instants(self) -> tuple[str, ...]:
+        """Instants whose blocks a log compaction merged into this one; empty for an ordinary block."""
+        times = self.header.get(HeaderKey.COMPACTED_BLOCK_TIMES, "")
+        instants = tuple(time.strip() for time in times.split(",") if time.strip())
+        if not all(instant.isascii() and instant.isdigit() for instant in instants):
+            raise self.damaged("instant times in COMPACTED_BLOCK_TIMES", repr(times))
+        return instants
+
+    @property
+    def rollback_target(self) -> str | None:
+        """The instant that a command block takes back; None when the block is no command.
+
+        Raises:
+            CorruptFileError: A command without a target. UnsupportedFeature: A command other than rollback.
+        """
+        if self.type is not BlockType.COMMAND:
+            return None
+        command = self.header.get(HeaderKey.COMMAND_BLOCK_TYPE)
+        if command != ROLLBACK_COMMAND:
+            raise UnsupportedFeature(f"log command {command!r} at byte {self.offset} of {self.path or '<memory>'}")
+        target = self.header.get(HeaderKey.TARGET_INSTANT_TIME, "")
+        if not (target.isascii() and target.isdigit()):
+            raise self.damaged("a target instant in the rollback block's header", repr(target))
+        return target
+
+    @property
+    def is_sealed(self) -> bool:
+        """True when the block carries a checksum; `read_blocks` has verified it."""
+        return self.type is not BlockType.COMMAND and HeaderKey.TARGET_INSTANT_TIME in self.header
+
+    def damaged(self, expected: object, actual: object, at: int | None = None) -> CorruptFileError:
+        """The error for a fault in this block; `at` counts from the start of the content, None is the block's start."""
+        offset = self.offset if at is None else self.content_offset + at
+        return CorruptFileError(self.path, offset, expected, actual)
+
+    def _flag(self, key: HeaderKey) -> bool:
+        value = self.header.get(key, "false").lower()
+        if value not in ("true", "false"):
+            raise self.damaged(f"true or false in {key.name}", repr(value))
+        return value == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptSpan:
+    """Bytes of a log file that are no block: what a writer that died left, or damage.
+
+    Attributes:
+        path: The file. offset: Where the span starts. size: Its bytes, up to the next block or the end of the file.
+        reason: What is wrong, for the reader.
+    """
+
+    path: str
+    offset: int
+    size: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogScan:
+    """What a log file consists of: its blocks in file order, and the spans that had to be skipped."""
+
+    blocks: list[LogBlock]
+    corrupt: list[CorruptSpan]
+
+
+def read_blocks(data: bytes | memoryview, path: str = "") -> LogScan:
+    """Cut a log file into blocks; contents are not decoded.
+
+    Args:
+        data: The whole file.
+        path: Its name, for messages and spans.
+
+    Raises:
+        CorruptFileError: A block with a right frame whose inside does not add up, or whose seal is broken.
+        UnsupportedFeature: A log format version, block type or header entry that is unknown.
+    """
+    view = memoryview(data).cast("B")
+    blocks: list[LogBlock] = []
+    corrupt: list[CorruptSpan] = []
+    position = 0
+    while position < len(view):
+        fault = _frame_fault(view, position)
+        if fault is None:
+            block = _read_block(view, position, path)
+            blocks.append(block)
+            position += block.size
+            continue
+        following = _next_magic(view, position + 1)
+        corrupt.append(CorruptSpan(path, position, following - position, fault))
+        position = following
+    return LogScan(blocks, corrupt)
+
+
+def _frame_fault(view: memoryview, start: int) -> str | None:
+    """Why no whole block starts here; None when one does."""
+    if not _is_magic(view, start):
+        return "no magic where a block should start"
+    if start + _BODY_OFFSET > len(view):
+        return "the file ends inside the block's length"
+    length = _LONG.unpack_from(view, start + _LENGTH_OFFSET)[0]
+    if not _MIN_LENGTH <= length <= MAX_BLOCK_SIZE:
+        return f"the block's length is {length}"
+    end = start + _BODY_OFFSET + length
+    if end > len(view):
+        return f"the block's length {length} runs {end - len(view)} bytes past the end of the file"
+    trailer = _LONG.unpack_from(view, end - _TRAILER_SIZE)[0]
+    if trailer != length + len(MAGIC):
+        return f"the trailer is {trailer}, the block's length needs {length + len(MAGIC)}"
+    # Fewer bytes than a magic are the end of the file to Hudi; they become a span of their own.
+    if len(view) - end >= len(MAGIC) and not _is_magic(view, end):
+        return "neither another block nor the end of the file follows"
+    return None
+
+
+def _is_magic(view: memoryview, start: int) -> bool:
+    return bytes(view[start : start + len(MAGIC)]) == MAGIC
+
+
+def _next_magic(view: memoryview, start: int) -> int:
+    """Offset of the next magic at or after `start`, the file's length when there is none."""
+    step = 1 << 20
+    while start < len(view):
+        found = bytes(view[start : start + step + len(MAGIC) - 1]).find(MAGIC)
+        if found >= 0:
+            return start + found
+        start += step
+    return len(view)
+
+
+def _read_block(view: memoryview, start: int, path: str) -> LogBlock:
+    length = _LONG.unpack_from(view, start + _LENGTH_OFFSET)[0]
+    size = _BODY_OFFSET + length
+    body_end = start + size - _TRAILER_SIZE
+    position = start + _BODY_OFFSET
+    version, kind = _PAIR.unpack_from(view, position)
+    if version != LOG_FORMAT_VERSION:
+        raise UnsupportedFeature(f"log format version {version} at byte {start} of {path or '<memory>'}")
+    try:
+        block_type = BlockType(kind)
+    except ValueError:
+        raise UnsupportedFeature(f"log block type {kind} at byte {start} of {path or '<memory>'}") from None
+    entries, position = _read_map(view, position + 8, body_end, path)
+    if position + 8 > body_end:
+        raise CorruptFileError(path, position, "a content length inside the block", "the block's end")
+    content_length = _LONG.unpack_from(view, position)[0]
+    content_offset = position + 8
+    if not 0 <= content_length <= body_end - content_offset:
+        raise CorruptFileError(path, position, f"a content length up to {body_end - content_offset}", content_length)
+    footer, position = _read_map(view, content_offset + content_length, body_end, path)
+    if position != body_end:
+        raise CorruptFileError(path, position, "the block's trailer", f"{body_end - position} bytes before it")
+    content = view[content_offset : content_offset + content_length]
+    header = _name_keys(entries, start, path)
+    block = LogBlock(block_type, header, content, start, size, content_offset, footer, path)
+    _check_type(block)
+    if block.is_sealed:
+        _check_seal(block, view[start : start + size])
+    return block
+
+
+def _read_map(view: memoryview, position: int, end: int, path: str) -> tuple[dict[int, str], int]:
+    """Decode a header or footer that must end by `end`; returns the entries and the offset after them."""
+    if position + 4 > end:
+        raise CorruptFileError(path, position, "a header inside the block", "the block's end")
+    count = _INT.unpack_from(view, position)[0]
+    if not 0 <= count <= MAX_HEADER_ENTRIES:
+        raise CorruptFileError(path, position, f"a number of entries up to {MAX_HEADER_ENTRIES}", count)
+    position += 4
+    entries: dict[int, str] = {}
+    for _ in range(count):
+        if position + _ENTRY_SIZE > end:
+            raise CorruptFileError(path, position, "a header entry inside the block", "the block's end")
+        key, length = _PAIR.unpack_from(view, position)
+        position += _ENTRY_SIZE
+        if not 0 <= length <= end - position:
+            raise CorruptFileError(path, position - 4, f"an entry length up to {end - position}", length)
+        if key in entries:
+            raise CorruptFileError(path, position - _ENTRY_SIZE, "each header entry once", f"entry {key} twice")
+        try:
+            entries[key] = str(view[position : position + length], "utf-8")
+        except UnicodeDecodeError:
+            raise CorruptFileError(path, position, f"UTF-8 text in header entry {key}", "other bytes") from None
+        position += length
+    return entries, position
+
+
+def _name_keys(entries: Mapping[int, str], start: int, path: str) -> dict[HeaderKey, str]:
+    try:
+        return {HeaderKey(key): value for key, value in entries.items()}
+    except ValueError:
+        unknown = sorted(set(entries) - set(HeaderKey))
+        raise UnsupportedFeature(f"log header entry {unknown[0]} at byte {start} of {path or '<memory>'}") from None
+
+
+def _check_type(block: LogBlock) -> None:
+    """Refuse what no writer makes, so that a flipped type does not turn a data block into something that is passed over."""
+    if block.type is BlockType.CORRUPT:
+        raise block.damaged("a block type that writers use", "type 2, CORRUPT")
+    if block.type is BlockType.COMMAND and len(block.content):
+        raise block.damaged("an empty command block", f"{len(block.content)} bytes", at=0)
+    if block.type is not BlockType.COMMAND and HeaderKey.COMMAND_BLOCK_TYPE in block.header:
+        raise block.damaged("a command block", block.type.name)
+    for key, value in block.header.items():
+        if key is not HeaderKey.TARGET_INSTANT_TIME and _SEAL_PATTERN.fullmatch(value):
+            raise block.damaged("a seal in TARGET_INSTANT_TIME", f"one in {key.name}")
+
+
+def _check_seal(block: LogBlock, raw: memoryview) -> None:
+    seal = block.header[HeaderKey.TARGET_INSTANT_TIME]
+    if not _SEAL_PATTERN.fullmatch(seal):
+        raise block.damaged("a seal or no TARGET_INSTANT_TIME in a block that is no command", repr(seal))
+    head = bytes(raw[: block.content_offset - block.offset])
+    digits = head.index(_entry(HeaderKey.TARGET_INSTANT_TIME, seal)) + _ENTRY_SIZE + len(SEAL_PREFIX)
+    checksum = zlib.crc32(head[:digits] + b"0" * 8 + head[digits + 8 :])
+    actual = f"{SEAL_PREFIX}{zlib.crc32(raw[len(head) :], checksum):08x}"
+    if actual != seal:
+        raise block.damaged(f"bytes with the checksum {seal}", actual)
+
+
+def encode_block(
+    block_type: BlockType,
+    header: Mapping[HeaderKey, str],
+    content: bytes | memoryview,
+    *,
+    seal: bool = False,
+) -> bytes:
+    """Frame one block; the inverse of `read_blocks` for a file of one block.
+
+    Args:
+        block_type: What the content is.
+        header: Entries, written in the order given.
+        content: The content, encoded for the type.
+        seal: Add a checksum over the whole block; not for command blocks, which need the entry themselves.
+
+    Raises:
+        ConfigError: The block would be larger than MAX_BLOCK_SIZE.
+    """
+    entries = [_entry(key, value) for key, value in header.items()]
+    digits = -1
+    if seal and block_type is not BlockType.COMMAND and HeaderKey.TARGET_INSTANT_TIME not in header:
+        digits = _BODY_OFFSET + 12 + sum(map(len, entries)) + _ENTRY_SIZE + len(SEAL_PREFIX)
+        entries.append(_entry(HeaderKey.TARGET_INSTANT_TIME, _BLANK_SEAL))
+    length = _MIN_LENGTH + sum(map(len, entries)) + len(content)
+    if length + _BODY_OFFSET > MAX_BLOCK_SIZE:
+        raise ConfigError(
+            "hoodie.logfile.data.block.max.size",
+            length,
+            f"blocks below {MAX_BLOCK_SIZE} bytes",
+            "Write fewer rows per block.",
+        )
+    block = bytearray(MAGIC)
+    block += struct.pack(">qiii", length, LOG_FORMAT_VERSION, block_type, len(entries))
+    for entry in entries:
+        block += entry
+    block += _LONG.pack(len(content))
+    block += content
+    block += struct.pack(">iq", 0, length + len(MAGIC))
+    if digits >= 0:
+        block[digits : digits + 8] = f"{zlib.crc32(block):08x}".encode()
+    return bytes(block)
+
+
+def encode_command_block(instant: str, target: str) -> bytes:
+    """A block that takes back every block of `target` that stands before it in the file slice."""
+    header = {
+        HeaderKey.INSTANT_TIME: instant,
+        HeaderKey.COMMAND_BLOCK_TYPE: ROLLBACK_COMMAND,
+        HeaderKey.TARGET_INSTANT_TIME: target,
+    }
+    return encode_block(BlockType.COMMAND, header, b"")
+
+
+def _entry(key: HeaderKey, value: str) -> bytes:
+    text = value.encode()
+    return _PAIR.pack(key, len(text)) + text
