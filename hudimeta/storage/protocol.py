@@ -67,7 +67,7 @@ class Storage(Protocol):
         """The whole file. Raises NotFound."""
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`, fewer at the end of the file; a negative offset counts from the end. Raises NotFound."""
+        """`length` bytes from `offset`, fewer at the end of file; a negative offset counts from there. Raises NotFound."""
 
     def put(self, path: str, data: bytes) -> None:
         """Create or replace the file, atomically: a reader sees the old bytes or the new ones."""

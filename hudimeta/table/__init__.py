@@ -1,0 +1,1 @@
+"""The table on storage: its properties, its file names, its file groups and slices."""

@@ -1,0 +1,328 @@
+"""File slices: which files of a listing belong together, and which of them a reader at one moment sees.
+
+A file group is a partition and a file id; a slice of it is a base file and the log files written on top. A log file belongs to
+the slice with the largest base instant that is not later than the log's *completion* (version 8 and later) or than the instant
+in its name, which is a base instant (version 6). Logs without such a base form a slice of their own at the earliest of them.
+All of it is array work: a table of two million files is a matter of seconds and of a few hundred megabytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hudimeta.table.text_arrays import instant_number, instant_text
+from hudimeta.types import FileGroupId
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from hudimeta.table.file_names import ParsedNames
+
+__all__ = ["CompletionTimes", "Visibility", "build_slices", "slices_schema"]
+
+CompletionTimes = Callable[[Iterable[str]], Mapping[str, str]]
+"""Completion times of archived instants: asked only when a slice depends on one, because the answer costs requests."""
+
+
+def _no_history(instants: Iterable[str]) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Visibility:
+    """What a timeline says about files.
+
+    Attributes:
+        completed: Requested time -> completion time of the completed writes on the active timeline.
+        first_active: The earliest write instant on the active timeline; files of earlier instants are committed, since
+            archiving takes only what is completed. None when there is none: then only `completed` counts.
+        as_of: Requested time that the reader stands at; None for the latest.
+        replaced: File groups that completed replacecommits, up to `as_of`, took out of the table.
+        logs_name_base: True for tables of version 6, whose log files bear the instant of their base file.
+        history: See `CompletionTimes`.
+    """
+
+    completed: Mapping[str, str]
+    first_active: str | None
+    as_of: str | None = None
+    replaced: frozenset[FileGroupId] = frozenset()
+    logs_name_base: bool = False
+    history: CompletionTimes = field(default=_no_history)
+
+
+def slices_schema() -> pa.Schema:
+    """Columns of a slice listing.
+
+    `base_file` and `base_size` are null for a slice of log files only; log files are in reading order, without CDC files.
+    """
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("partition_path", pa.string()),
+            ("file_id", pa.string()),
+            ("base_instant", pa.string()),
+            ("base_file", pa.string()),
+            ("base_size", pa.int64()),
+            ("log_files", pa.list_(pa.string())),
+            ("log_sizes", pa.list_(pa.int64())),
+        ]
+    )
+
+
+def build_slices(files: pa.Table, visibility: Visibility) -> pa.Table:
+    """The newest visible slice of every file group.
+
+    Args:
+        files: Columns partition_path (string, or dictionary of it), name (string), size (int64): all files of a listing.
+        visibility: What the timeline says.
+
+    Returns:
+        A table of `slices_schema()`, one row a file group, in the order of the listing.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    from hudimeta.table.file_names import parse_names
+
+    names = _plain_text(files["name"])
+    parsed = parse_names(names)
+    keep = parsed.valid & ~parsed.is_cdc
+    keep &= _committed(parsed, visibility)
+    rows = np.flatnonzero(keep)
+    if not len(rows):
+        return slices_schema().empty_table()
+    partitions = _plain_text(files["partition_path"]).dictionary_encode()
+    group = _group_numbers(partitions, parsed.file_ids, rows)
+    slice_at = _slice_instants(names, parsed, rows, group, visibility)
+    chosen = _newest(rows, group, slice_at, parsed, visibility)
+    chosen = chosen[~_replaced(partitions, parsed.file_ids, rows[chosen], visibility.replaced)]
+    return _assemble(names, partitions, files["size"].to_numpy(), parsed, rows, group, slice_at, chosen).cast(
+        slices_schema()
+    ) if len(chosen) else pa.Table.from_batches([], schema=slices_schema())
+
+
+def _plain_text(column: pa.ChunkedArray | pa.Array) -> pa.StringArray:
+    import pyarrow as pa
+
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return array if array.type == pa.string() else array.cast(pa.string())
+
+
+def _committed(parsed: ParsedNames, visibility: Visibility) -> np.ndarray[Any, Any]:
+    """Files of completed instants, and of instants older than the active timeline.
+
+    In version 6 a log file bears its base's instant and may hold blocks of many commits: it stays, its blocks are judged
+    when it is read. The time of the reader is applied by `_newest`, once every file knows its slice.
+    """
+    import numpy as np
+
+    done = np.array(sorted(instant_number(t) for t in visibility.completed), dtype=np.int64)
+    result = np.isin(parsed.instants, done)
+    if visibility.first_active is not None:
+        result |= parsed.instants < instant_number(visibility.first_active)
+    if visibility.logs_name_base:
+        result |= parsed.is_log
+    return result
+
+
+def _group_numbers(
+    partitions: pa.DictionaryArray, file_ids: pa.StringArray, rows: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """One number for each (partition, file id), in order of first appearance among `rows`."""
+    import numpy as np
+    import pyarrow as pa
+
+    ids = file_ids.take(pa.array(rows)).dictionary_encode()
+    codes = ids.indices.to_numpy().astype(np.int64)
+    if len(ids.dictionary) == len(rows):
+        return codes
+    pair = partitions.indices.to_numpy()[rows].astype(np.int64) * len(ids.dictionary) + codes
+    return pa.array(pair).dictionary_encode().indices.to_numpy().astype(np.int64)
+
+
+def _slice_instants(
+    names: pa.StringArray,
+    parsed: ParsedNames,
+    rows: np.ndarray[Any, Any],
+    group: np.ndarray[Any, Any],
+    visibility: Visibility,
+) -> np.ndarray[Any, Any]:
+    """For each row the instant (as a number) of the slice that it belongs to."""
+    import numpy as np
+
+    slice_at = parsed.instants[rows].copy()
+    logs = np.flatnonzero(parsed.is_log[rows])
+    if not len(logs):
+        return slice_at
+    bases = np.flatnonzero(~parsed.is_log[rows])
+    reached = slice_at[logs] if visibility.logs_name_base else _completions(slice_at[logs], visibility)
+    # Ranks make (group, instant) one sortable number.
+    ranks = np.unique(np.concatenate([slice_at[bases], reached]))
+    width = len(ranks) + 1
+    base_at = np.sort(group[bases] * width + np.searchsorted(ranks, slice_at[bases]))
+    wanted = group[logs] * width + np.searchsorted(ranks, reached)
+    found = np.searchsorted(base_at, wanted, side="right") - 1
+    has_base = found >= 0
+    has_base[has_base] = base_at[found[has_base]] // width == group[logs][has_base]
+    slice_at[logs[has_base]] = ranks[base_at[found[has_base]] % width]
+    lone = logs[~has_base]
+    if len(lone):
+        order = lone[np.lexsort((slice_at[lone], group[lone]))]
+        starts = np.flatnonzero(np.r_[True, group[order][1:] != group[order][:-1]])
+        slice_at[order] = np.repeat(slice_at[order][starts], np.diff(np.r_[starts, len(order)]))
+    return slice_at
+
+
+def _completions(instants: np.ndarray[Any, Any], visibility: Visibility) -> np.ndarray[Any, Any]:
+    """Completion times, as numbers, of log files' instants; an archived one is looked up in the history."""
+    import numpy as np
+
+    known = {instant_number(t): instant_number(c) for t, c in visibility.completed.items()}
+    distinct, place = np.unique(instants, return_inverse=True)
+    archived = [int(i) for i in distinct if int(i) not in known]
+    if archived:
+        texts = instant_text(np.array(archived, dtype=np.int64)).to_pylist()
+        answers = visibility.history(texts)
+        # Completion is never before the request; without a record the request is the best bound that there is.
+        known.update({i: instant_number(answers.get(t, t)) for i, t in zip(archived, texts, strict=True)})
+    return np.array([known[int(i)] for i in distinct], dtype=np.int64)[place]
+
+
+def _newest(
+    rows: np.ndarray[Any, Any],
+    group: np.ndarray[Any, Any],
+    slice_at: np.ndarray[Any, Any],
+    parsed: ParsedNames,
+    visibility: Visibility,
+) -> np.ndarray[Any, Any]:
+    """Positions in `rows` of the files of each group's newest slice, as the reader's time allows; sorted."""
+    import numpy as np
+
+    visible = np.arange(len(rows))
+    if visibility.as_of is not None:
+        limit = instant_number(visibility.as_of)
+        seen = slice_at <= limit
+        if not visibility.logs_name_base:
+            seen &= ~parsed.is_log[rows] | (parsed.instants[rows] <= limit)
+        visible = np.flatnonzero(seen)
+    newest = np.full(int(group.max()) + 1 if len(group) else 0, -1, dtype=np.int64)
+    np.maximum.at(newest, group[visible], slice_at[visible])
+    return visible[slice_at[visible] == newest[group[visible]]]
+
+
+def _replaced(
+    partitions: pa.DictionaryArray, file_ids: pa.StringArray, rows: np.ndarray[Any, Any], gone: frozenset[FileGroupId]
+) -> np.ndarray[Any, Any]:
+    """Which rows belong to a replaced file group."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not gone or not len(rows):
+        return np.zeros(len(rows), dtype=bool)
+    take = pa.array(rows)
+    suspects = pa.array(sorted({g.file_id for g in gone}), pa.string())
+    hits = np.flatnonzero(pc.is_in(file_ids.take(take), suspects).to_numpy(zero_copy_only=False))
+    result = np.zeros(len(rows), dtype=bool)
+    for hit in hits:
+        row = int(rows[hit])
+        result[hit] = FileGroupId(partitions[row].as_py(), file_ids[row].as_py()) in gone
+    return result
+
+
+def _assemble(
+    names: pa.StringArray,
+    partitions: pa.DictionaryArray,
+    sizes: np.ndarray[Any, Any],
+    parsed: ParsedNames,
+    rows: np.ndarray[Any, Any],
+    group: np.ndarray[Any, Any],
+    slice_at: np.ndarray[Any, Any],
+    chosen: np.ndarray[Any, Any],
+) -> pa.Table:
+    import numpy as np
+    import pyarrow as pa
+
+    is_log = parsed.is_log[rows[chosen]]
+    base, logs = chosen[~is_log], chosen[is_log]
+    # One slice a group: its first row stands for it, a base file where there is one.
+    groups, first = np.unique(np.concatenate([group[base], group[logs]]), return_index=True)
+    head = np.concatenate([base, logs])[first]
+    order = np.argsort(head, kind="stable")
+    groups, head = groups[order], head[order]
+    head_rows = rows[head]
+    without_base = parsed.is_log[head_rows]
+    log_files, log_sizes = _log_lists(names, sizes, rows, group, groups, logs)
+    take = pa.array(head_rows)
+    mask = pa.array(without_base)
+    base_file = _masked(names.take(take), mask)
+    return pa.table(
+        {
+            "partition_path": partitions.take(take).cast(pa.string()),
+            "file_id": parsed.file_ids.take(take).cast(pa.string()),
+            "base_instant": _instant_texts(slice_at[head], parsed.instant_digits[head_rows]),
+            "base_file": base_file,
+            "base_size": _masked(pa.array(sizes[head_rows], pa.int64()), mask),
+            "log_files": log_files,
+            "log_sizes": log_sizes,
+        }
+    )
+
+
+def _masked(values: pa.Array, mask: pa.BooleanArray) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(mask, pa.scalar(None, values.type), values) if mask.true_count else values
+
+
+def _instant_texts(instants: np.ndarray[Any, Any], digits: np.ndarray[Any, Any]) -> pa.StringArray:
+    import pyarrow as pa
+
+    texts = instant_text(instants)
+    if (digits == 17).all():
+        return texts
+    return pa.array([t[: int(n)] for t, n in zip(texts.to_pylist(), digits, strict=True)], pa.string())
+
+
+def _log_lists(
+    names: pa.StringArray,
+    sizes: np.ndarray[Any, Any],
+    rows: np.ndarray[Any, Any],
+    group: np.ndarray[Any, Any],
+    groups: np.ndarray[Any, Any],
+    logs: np.ndarray[Any, Any],
+) -> tuple[pa.ListArray, pa.ListArray]:
+    """Log files of each group as lists, in reading order: instant, version, write token."""
+    import numpy as np
+    import pyarrow as pa
+
+    from hudimeta.table.file_names import parse_log_file
+
+    if not len(logs):
+        offsets = pa.array(np.zeros(len(groups) + 1, dtype=np.int32))
+        return (
+            pa.ListArray.from_arrays(offsets, pa.array([], pa.string())),
+            pa.ListArray.from_arrays(offsets, pa.array([], pa.int64())),
+        )
+    place = np.empty(int(groups.max()) + 1, dtype=np.int64)
+    place[groups] = np.arange(len(groups))
+    slot = place[group[logs]]
+    texts = names.take(pa.array(rows[logs])).to_pylist()
+    keys = []
+    for text in texts:
+        name = parse_log_file(text)
+        keys.append(name.order if name is not None else (text, 0, (), False))
+    by_name = sorted(range(len(logs)), key=keys.__getitem__)
+    order = np.array(by_name, dtype=np.int64)
+    order = order[np.argsort(slot[order], kind="stable")]
+    offsets = pa.array(np.r_[0, np.cumsum(np.bincount(slot, minlength=len(groups)))].astype(np.int32))
+    ordered = rows[logs][order]
+    return (
+        pa.ListArray.from_arrays(offsets, names.take(pa.array(ordered))),
+        pa.ListArray.from_arrays(offsets, pa.array(sizes[ordered], pa.int64())),
+    )
