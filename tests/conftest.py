@@ -1,0 +1,107 @@
+"""What all tests share: recorded tables, one Spark session, reproducible property tests."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.recorded_tables import CONFORMANCE, RICH, SHARED, TableSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Unpack = Callable[..., Path]
+
+slow_machine = [HealthCheck.too_slow, HealthCheck.data_too_large]
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, suppress_health_check=slow_machine)
+settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True, suppress_health_check=slow_machine)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))  # "search" looks with fresh randomness, for longer
+
+MARKER_OF_FIXTURE = {"spark": "spark", "shared": "shared", "conformance_table": "shared", "rich_table": "shared"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by what its fixtures need, so that `-m "not spark"` holds without anybody remembering."""
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in MARKER_OF_FIXTURE:
+                item.add_marker(MARKER_OF_FIXTURE[fixture])
+        if "interop" in item.path.parent.parts:
+            item.add_marker("interop")
+
+
+def pytest_report_header() -> str:
+    """Say up front whether the recorded tables take part."""
+    return f"recorded tables: {SHARED}" if SHARED.is_dir() else f"recorded tables: none at {SHARED}, their tests are skipped"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of recorded tables. Read only: copy what a test changes."""
+    if not SHARED.is_dir():
+        pytest.skip(f"the recorded tables are not at {SHARED}")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def conformance_table(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Unpack:
+    """`conformance_table(name)` is the path of an unpacked table, shared by all tests; `fresh=True` gives one's own copy."""
+    return _unpacker(CONFORMANCE, tmp_path_factory.mktemp("conformance"))
+
+
+@pytest.fixture(scope="session")
+def rich_table(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Unpack:
+    """As `conformance_table`, over the richer set (late events, evolution, indexes, pending instants …)."""
+    return _unpacker(RICH, tmp_path_factory.mktemp("rich"))
+
+
+def _unpacker(tables: TableSet, home: Path) -> Unpack:
+    unpacked: dict[str, Path] = {}
+    number = itertools.count()
+
+    def unpack(name: str, fresh: bool = False) -> Path:
+        if fresh:
+            return tables.unpack(name, home / f"fresh{next(number)}")
+        if name not in unpacked:
+            unpacked[name] = tables.unpack(name, home / name)
+        return unpacked[name]
+
+    return unpack
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One small Spark session for the whole run: a session costs seconds, a JVM hundreds of megabytes."""
+    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        pytest.fail("Spark's tests need a Java runtime: run them through `make test`, or export JAVA_HOME")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.sql import SparkSession
+
+    home = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("hudimeta tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -Duser.timezone=UTC")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.default.parallelism", "2")
+        .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+        .config("spark.local.dir", str(home / "scratch"))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
