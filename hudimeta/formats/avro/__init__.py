@@ -1,0 +1,1 @@
+"""Avro as Hudi uses it: container files on the timeline, bare datums in log blocks."""

@@ -1,0 +1,261 @@
+"""Avro object container files, the shape of nearly every file on the timeline (Avro specification, "Object Container Files").
+
+Layout::
+
+    "Obj" 01 | metadata map | 16 bytes sync marker | blocks
+    metadata map: long n | n x (key: string, value: bytes) | ... | 00      (n < 0: |n| entries, then a long with their size)
+    block:        long record count | long byte size | datums | sync marker
+
+Hudi's Java writer puts exactly one metadata entry, `avro.schema`, without `avro.codec` (which means the null codec), and one
+block. All longs are zigzag varints.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hudimeta.errors import CorruptFileError
+
+__all__ = ["MAGIC", "MAX_INFLATED_BLOCK", "decode_container", "decode_container_schema", "encode_container"]
+
+MAGIC = b"Obj\x01"
+SYNC_BYTES = 16
+MAX_INFLATED_BLOCK = 1 << 30
+"""Largest size to which one deflated block may unpack; Hudi's metadata stays far below."""
+MAX_VARINT_BYTES = 10
+ZLIB_TRAILER_BYTES = 4
+"""Some writers leave (part of) zlib's checksum behind a raw deflate stream."""
+
+
+def decode_container(data: bytes, path: str = "") -> list[dict[str, Any]]:
+    """The records of a container file, with the schema that it embeds.
+
+    Args:
+        data: The whole file. Codecs null and deflate are accepted.
+        path: For error messages.
+
+    Returns:
+        One dict per record; all fields of the embedded schema, in its order.
+
+    Raises:
+        CorruptFileError: The bytes are no container, are cut off or damaged, or carry more than they should.
+    """
+    header = _read_header(data, path)
+    parsed = _parsed_schema_of(header, path)
+    records: list[dict[str, Any]] = []
+    for offset, count, block in _blocks(data, header, path):
+        records.extend(_decode_block(parsed, block, count, path, offset))
+    return records
+
+
+def decode_container_schema(data: bytes, path: str = "") -> dict[str, Any]:
+    """The schema that a container file embeds, as JSON values, documentation texts included.
+
+    Raises:
+        CorruptFileError: The header is damaged or its schema is not the JSON of a record.
+    """
+    header = _read_header(data, path)
+    _parsed_schema_of(header, path)
+    schema: dict[str, Any] = json.loads(header.schema)
+    return schema
+
+
+def encode_container(schema: dict[str, Any], records: Sequence[dict[str, Any]], sync: bytes | None = None) -> bytes:
+    """A container file as Java's writer makes it: one metadata entry, no codec, one block.
+
+    Args:
+        schema: A record schema, as in `hudimeta.formats.avro.schemas`.
+        records: One dict per record. A field that is absent takes the schema's default.
+        sync: The 16 bytes between blocks; random when None.
+
+    Raises:
+        ValueError: A record has a field that the schema lacks, lacks one without default, or `sync` is not 16 bytes.
+    """
+    import fastavro
+
+    marker = os.urandom(SYNC_BYTES) if sync is None else sync
+    if len(marker) != SYNC_BYTES:
+        raise ValueError(f"a sync marker has {SYNC_BYTES} bytes, not {len(marker)}")
+    text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+    parsed = _parse_schema(text)
+    body = io.BytesIO()
+    for record in records:
+        fastavro.schemaless_writer(body, parsed, record, strict_allow_default=True)
+    out = [MAGIC, _long(1), _bytes(b"avro.schema"), _bytes(text.encode()), _long(0), marker]
+    if records:
+        block = body.getvalue()
+        out += [_long(len(records)), _long(len(block)), block, marker]
+    return b"".join(out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    schema: str
+    deflated: bool
+    sync: bytes
+    end: int
+
+
+def _read_header(data: bytes, path: str) -> _Header:
+    if data[:4] != MAGIC:
+        raise CorruptFileError(path, 0, "the Avro container magic 'Obj' 01", repr(bytes(data[:4])))
+    entries: dict[bytes, bytes] = {}
+    count, at = _read_long(data, 4, path)
+    while count:
+        if count < 0:
+            count = -count
+            _, at = _read_long(data, at, path)
+        for _ in range(count):
+            key, at = _read_bytes(data, at, path)
+            entries[key], at = _read_bytes(data, at, path)
+        count, at = _read_long(data, at, path)
+    if at + SYNC_BYTES > len(data):
+        raise CorruptFileError(path, at, f"{SYNC_BYTES} bytes of sync marker", f"{len(data) - at} bytes")
+    codec = entries.get(b"avro.codec", b"null")
+    if codec not in (b"null", b"deflate"):
+        raise CorruptFileError(path, 4, "the codec null or deflate", repr(codec))
+    try:
+        schema = entries[b"avro.schema"].decode()
+    except (KeyError, UnicodeDecodeError) as error:
+        raise CorruptFileError(path, 4, "a metadata entry avro.schema in UTF-8", repr(error)) from error
+    return _Header(schema, codec == b"deflate", data[at : at + SYNC_BYTES], at + SYNC_BYTES)
+
+
+def _blocks(data: bytes, header: _Header, path: str) -> Iterator[tuple[int, int, bytes]]:
+    """(offset, record count, unpacked bytes) of each block."""
+    at = header.end
+    while at < len(data):
+        start = at
+        count, at = _read_long(data, at, path)
+        block, at = _read_bytes(data, at, path)
+        if data[at : at + SYNC_BYTES] != header.sync:
+            raise CorruptFileError(path, at, "the file's sync marker after a block", data[at : at + SYNC_BYTES].hex())
+        at += SYNC_BYTES
+        if header.deflated:
+            block = _inflate(block, path, start)
+        if not 0 <= count <= len(block):
+            raise CorruptFileError(path, start, f"0 to {len(block)} records in {len(block)} bytes", count)
+        yield start, count, block
+
+
+def _inflate(block: bytes, path: str, offset: int) -> bytes:
+    unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        out = unpacker.decompress(block, MAX_INFLATED_BLOCK)
+    except zlib.error as error:
+        raise CorruptFileError(path, offset, "a deflated block", str(error)) from error
+    if not unpacker.eof or len(unpacker.unused_data) > ZLIB_TRAILER_BYTES:
+        raise CorruptFileError(path, offset, f"one deflate stream of at most {MAX_INFLATED_BLOCK} bytes", "something else")
+    return out
+
+
+def _decode_block(parsed: Any, block: bytes, count: int, path: str, offset: int) -> list[dict[str, Any]]:
+    import fastavro
+
+    source = io.BytesIO(block)
+    try:
+        records = [fastavro.schemaless_reader(source, parsed) for _ in range(count)]
+    except _DATUM_FAULTS as error:
+        expected = f"{count} records of {parsed.get('name')}"
+        raise CorruptFileError(path, offset, expected, f"{type(error).__name__} {error}") from error
+    left = len(block) - source.tell()
+    if left:
+        raise CorruptFileError(path, offset, "a block that ends with its last record", f"{left} bytes more")
+    return records
+
+
+_DATUM_FAULTS = (EOFError, ValueError, IndexError, KeyError, TypeError, ArithmeticError, struct.error, MemoryError)
+"""What fastavro raises on bytes that are no datum of the schema (UnicodeDecodeError is a ValueError)."""
+
+
+def _parsed_schema_of(header: _Header, path: str) -> Any:
+    from fastavro.schema import SchemaParseException, UnknownType
+
+    try:
+        parsed = _parse_schema(header.schema)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, SchemaParseException, UnknownType) as error:
+        raise CorruptFileError(path, 4, "an Avro schema", f"{type(error).__name__} {error}") from error
+    if not isinstance(parsed, dict) or parsed.get("type") != "record":
+        raise CorruptFileError(path, 4, "the schema of a record", header.schema[:100])
+    return parsed
+
+
+@functools.lru_cache(maxsize=64)
+def _parse_schema(text: str) -> Any:
+    """Files of one kind embed one text, so parsing is done once for each.
+
+    Raises:
+        ValueError: No JSON, or a schema by which few bytes could describe endless data: a type that contains itself, or an
+            array whose items take no bytes.
+    """
+    from fastavro.schema import parse_schema
+
+    schema = json.loads(text)
+    _width(schema, {})
+    return parse_schema(schema, _write_hint=False)
+
+
+def _width(schema: Any, known: dict[str, int]) -> int:
+    """The least number of bytes of a datum; refuses schemas that Hudi never has and that would make reading unbounded."""
+    if isinstance(schema, list):
+        for branch in schema:
+            _width(branch, known)
+        return 1
+    if isinstance(schema, str):
+        if known.get(schema.rpartition(".")[2], 0) < 0:
+            raise ValueError(f"type {schema} contains itself")
+        return 0 if schema == "null" else known.get(schema.rpartition(".")[2], 1)
+    kind = schema["type"]
+    if kind in ("record", "error"):
+        known[schema["name"]] = -1
+        width = sum(_width(field["type"], known) for field in schema["fields"])
+        known[schema["name"]] = width
+        return width
+    if kind == "array" and _width(schema["items"], known) == 0:
+        raise ValueError("array of items that take no bytes")
+    if kind == "map":
+        _width(schema["values"], known)
+    if kind == "fixed":
+        known[schema["name"]] = int(schema["size"])
+        return int(schema["size"])
+    return 1 if kind in ("array", "map", "enum") else _width(kind, known)
+
+
+def _read_long(data: bytes, at: int, path: str) -> tuple[int, int]:
+    value, shift = 0, 0
+    for byte in data[at : at + MAX_VARINT_BYTES]:
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+    raise CorruptFileError(path, at, "a varint", "more than 10 bytes or the end of the file")
+
+
+def _read_bytes(data: bytes, at: int, path: str) -> tuple[bytes, int]:
+    size, start = _read_long(data, at, path)
+    if not 0 <= size <= len(data) - start:
+        raise CorruptFileError(path, at, f"a length of 0 to {len(data) - start}", size)
+    return data[start : start + size], start + size
+
+
+def _long(value: int) -> bytes:
+    rest = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+def _bytes(value: bytes) -> bytes:
+    return _long(len(value)) + value
