@@ -6,6 +6,7 @@ import enum
 import threading
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,6 +144,16 @@ class CountingStorage:
         """See `Storage.put_if_absent`; one PUT."""
         self._add(RequestKind.PUT, path, len(data))
         self.inner.put_if_absent(path, data)
+
+    def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
+        """See `Storage.put_if_unchanged`; one GET and one PUT."""
+        self._add(RequestKind.GET, path, len(expected))
+        self._add(RequestKind.PUT, path, len(data))
+        return self.inner.put_if_unchanged(path, data, expected)
+
+    def guard(self, path: str) -> AbstractContextManager[bool] | None:
+        """See `Storage.guard`; no request."""
+        return self.inner.guard(path)
 
     def delete(self, path: str) -> bool:
         """See `Storage.delete`; one DELETE."""

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
@@ -86,6 +87,14 @@ class FaultyStorage:
         """See `Storage.put_if_absent`."""
         self._around("put_if_absent", path, lambda: self.inner.put_if_absent(path, data))
 
+    def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
+        """See `Storage.put_if_unchanged`."""
+        return bool(self._around("put_if_unchanged", path, lambda: self.inner.put_if_unchanged(path, data, expected)))
+
+    def guard(self, path: str) -> AbstractContextManager[bool] | None:
+        """See `Storage.guard`."""
+        return self.inner.guard(path)
+
     def delete(self, path: str) -> bool:
         """See `Storage.delete`."""
         return bool(self._around("delete", path, lambda: self.inner.delete(path)))
@@ -133,9 +142,7 @@ class _FaultyOutput:
     def __enter__(self) -> _FaultyOutput:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None:
             self.close()
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
@@ -90,6 +91,29 @@ class FsspecStorage:
                     f"writing to {type(self._fs).__name__} without a conditional create",
                     "Install a newer version of the store's fsspec package, or use a store that has conditional writes.",
                 ) from error
+
+    def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
+        """See `Storage.put_if_unchanged`. Raises UnsupportedFeature where the store has no conditional replace."""
+        with _translated(path):
+            tag = self._fs.info(self._at(path)).get("ETag")
+            if self.read(path) != expected:
+                return False
+            if tag is None:
+                raise UnsupportedFeature(
+                    f"replacing a file of {type(self._fs).__name__} on condition",
+                    "Choose another lock with hoodie.write.lock.provider, or make sure that there is one writer only.",
+                )
+            try:
+                self._fs.pipe_file(self._at(path), data, IfMatch=tag)
+            except OSError as error:
+                if "PreconditionFailed" in str(error) or "precondition" in str(error).lower():
+                    return False
+                raise
+            return True
+
+    def guard(self, path: str) -> AbstractContextManager[bool] | None:
+        """See `Storage.guard`: object stores know nothing of this machine's processes."""
+        return None
 
     def _make_parent(self, path: str) -> None:
         parent = self._at(path).rpartition("/")[0]
@@ -190,9 +214,7 @@ class _FsspecOutput:
     def __enter__(self) -> _FsspecOutput:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None:
             self.close()
         elif hasattr(self._file, "discard"):

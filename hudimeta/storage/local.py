@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import shutil
 import stat as stat_module
@@ -23,6 +24,7 @@ from hudimeta.storage.protocol import FileInfo, OutputStream, join
 __all__ = ["LocalStorage"]
 
 TEMPORARY_SUFFIX = ".tmp"
+GUARD_NAME = ".guard"
 _NAMELESS = getattr(os, "O_TMPFILE", 0)
 
 
@@ -82,6 +84,36 @@ class LocalStorage:
         with _translated(path):
             _create(target, data)
             _sync_folder(target)
+
+    def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
+        """See `Storage.put_if_unchanged`: the comparison and the replacement happen under a lock on the file's folder."""
+        folder = os.path.dirname(self._at(path))
+        with _translated(path):
+            fd = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                if self.read(path) != expected:
+                    return False
+                self.put(path, data)
+                return True
+            finally:
+                os.close(fd)
+
+    @contextlib.contextmanager
+    def guard(self, path: str) -> Iterator[bool]:
+        """See `Storage.guard`: an advisory lock on a hidden file beside the folder."""
+        with _translated(path):
+            os.makedirs(self._at(path), exist_ok=True)
+            fd = os.open(f"{self._at(path)}/{GUARD_NAME}", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+        finally:
+            os.close(fd)
 
     def delete(self, path: str) -> bool:
         """See `Storage.delete`."""
@@ -173,9 +205,7 @@ class _LocalOutput:
     def __enter__(self) -> _LocalOutput:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None:
             self.close()
         else:

@@ -7,6 +7,7 @@ parents are needed on every implementation.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
@@ -50,9 +51,7 @@ class OutputStream(Protocol):
 
     def __enter__(self) -> OutputStream: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
 
 
 @runtime_checkable
@@ -74,6 +73,16 @@ class Storage(Protocol):
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create the file, atomically. Raises AlreadyExists when it is there, also when two do so at once."""
+
+    def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
+        """Replace the file if it still holds `expected`, atomically; False when it does not."""
+
+    def guard(self, path: str) -> AbstractContextManager[bool] | None:
+        """Mutual exclusion among the processes of this machine, or None where the store has nothing of the kind.
+
+        The context yields True while the guard of `path` (a folder) is held and False when somebody else holds it; it never
+        waits. The operating system frees the guard of a process that died.
+        """
 
     def delete(self, path: str) -> bool:
         """Remove one file; False when it was not there."""

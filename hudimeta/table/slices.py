@@ -100,9 +100,11 @@ def build_slices(files: pa.Table, visibility: Visibility) -> pa.Table:
     slice_at = _slice_instants(names, parsed, rows, group, visibility)
     chosen = _newest(rows, group, slice_at, parsed, visibility)
     chosen = chosen[~_replaced(partitions, parsed.file_ids, rows[chosen], visibility.replaced)]
-    return _assemble(names, partitions, files["size"].to_numpy(), parsed, rows, group, slice_at, chosen).cast(
-        slices_schema()
-    ) if len(chosen) else pa.Table.from_batches([], schema=slices_schema())
+    return (
+        _assemble(names, partitions, files["size"].to_numpy(), parsed, rows, group, slice_at, chosen).cast(slices_schema())
+        if len(chosen)
+        else pa.Table.from_batches([], schema=slices_schema())
+    )
 
 
 def _plain_text(column: pa.ChunkedArray | pa.Array) -> pa.StringArray:
@@ -121,7 +123,7 @@ def _committed(parsed: ParsedNames, visibility: Visibility) -> np.ndarray[Any, A
     import numpy as np
 
     done = np.array(sorted(instant_number(t) for t in visibility.completed), dtype=np.int64)
-    result = np.isin(parsed.instants, done)
+    result: np.ndarray[Any, Any] = np.isin(parsed.instants, done)
     if visibility.first_active is not None:
         result |= parsed.instants < instant_number(visibility.first_active)
     if visibility.logs_name_base:
@@ -137,11 +139,12 @@ def _group_numbers(
     import pyarrow as pa
 
     ids = file_ids.take(pa.array(rows)).dictionary_encode()
-    codes = ids.indices.to_numpy().astype(np.int64)
+    codes: np.ndarray[Any, Any] = ids.indices.to_numpy().astype(np.int64)
     if len(ids.dictionary) == len(rows):
         return codes
     pair = partitions.indices.to_numpy()[rows].astype(np.int64) * len(ids.dictionary) + codes
-    return pa.array(pair).dictionary_encode().indices.to_numpy().astype(np.int64)
+    codes = pa.array(pair).dictionary_encode().indices.to_numpy().astype(np.int64)
+    return codes
 
 
 def _slice_instants(
@@ -154,7 +157,7 @@ def _slice_instants(
     """For each row the instant (as a number) of the slice that it belongs to."""
     import numpy as np
 
-    slice_at = parsed.instants[rows].copy()
+    slice_at: np.ndarray[Any, Any] = parsed.instants[rows].copy()
     logs = np.flatnonzero(parsed.is_log[rows])
     if not len(logs):
         return slice_at
@@ -189,7 +192,8 @@ def _completions(instants: np.ndarray[Any, Any], visibility: Visibility) -> np.n
         answers = visibility.history(texts)
         # Completion is never before the request; without a record the request is the best bound that there is.
         known.update({i: instant_number(answers.get(t, t)) for i, t in zip(archived, texts, strict=True)})
-    return np.array([known[int(i)] for i in distinct], dtype=np.int64)[place]
+    times: np.ndarray[Any, Any] = np.array([known[int(i)] for i in distinct], dtype=np.int64)[place]
+    return times
 
 
 def _newest(
@@ -202,7 +206,7 @@ def _newest(
     """Positions in `rows` of the files of each group's newest slice, as the reader's time allows; sorted."""
     import numpy as np
 
-    visible = np.arange(len(rows))
+    visible: np.ndarray[Any, Any] = np.arange(len(rows))
     if visibility.as_of is not None:
         limit = instant_number(visibility.as_of)
         seen = slice_at <= limit
@@ -211,7 +215,8 @@ def _newest(
         visible = np.flatnonzero(seen)
     newest = np.full(int(group.max()) + 1 if len(group) else 0, -1, dtype=np.int64)
     np.maximum.at(newest, group[visible], slice_at[visible])
-    return visible[slice_at[visible] == newest[group[visible]]]
+    result: np.ndarray[Any, Any] = visible[slice_at[visible] == newest[group[visible]]]
+    return result
 
 
 def _replaced(

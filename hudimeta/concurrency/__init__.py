@@ -1,0 +1,1 @@
+"""Writers side by side: the table lock and the check for conflicts."""

@@ -1,0 +1,210 @@
+"""The table lock: Hudi's storage-based lock, one small file and conditional writes.
+
+`.hoodie/.locks/table_lock.json` holds `{"expired": bool, "validUntil": epoch milliseconds, "owner": text}`. It is free when it
+is absent, expired, or its time is over by more than the clock drift that Hudi allows. The owner renews it while it works and
+releases it by marking it expired, because deleting on condition is not portable. A lease takes minutes to run out after a
+crash, so on a local disk an OS lock stands beside it: who holds the OS lock and finds a lease of another hudimeta process of
+this machine knows that its owner is dead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from hudimeta.errors import AlreadyExists, CorruptFileError, LockLost, LockTimeout, NotFound, UnsupportedFeature
+from hudimeta.storage import Storage
+
+__all__ = ["LOCK_PATH", "LockTiming", "StorageLock", "TableLock", "table_lock"]
+
+LOCK_FOLDER = ".hoodie/.locks"
+LOCK_PATH = LOCK_FOLDER + "/table_lock.json"
+_STORAGE_PROVIDER = "StorageBasedLockProvider"
+
+
+class TableLock(Protocol):
+    """What a writer asks of a lock."""
+
+    def held(self) -> contextlib.AbstractContextManager[None]:
+        """Hold the lock for the length of a with block. Raises LockTimeout when it does not become free."""
+
+    def check(self) -> None:
+        """Raises LockLost when the lock is not ours any more; called right before something is published."""
+
+
+@dataclass(frozen=True)
+class LockTiming:
+    """Durations in seconds, and the clocks: parameters, so that tests do not wait.
+
+    Attributes:
+        lease_s: How long a lease lasts. renew_s: How often it is renewed. drift_s: Clock drift between machines that is
+            granted to a foreign owner. wait_s: How long to wait for a busy lock. poll_s: Pause between two looks.
+    """
+
+    lease_s: float = 300.0
+    renew_s: float = 30.0
+    drift_s: float = 0.5
+    wait_s: float = 60.0
+    poll_s: float = 0.05
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    monotonic: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = time.sleep
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The content of the lock file."""
+
+    expired: bool
+    valid_until: int
+    owner: str
+
+    def encode(self) -> bytes:
+        """As bytes of JSON."""
+        return json.dumps({"expired": self.expired, "validUntil": self.valid_until, "owner": self.owner}).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> Lease:
+        """From bytes of JSON. Raises CorruptFileError."""
+        try:
+            fields = json.loads(data)
+            return Lease(bool(fields["expired"]), int(fields["validUntil"]), str(fields["owner"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptFileError(
+                LOCK_PATH, 0, "a lock file", data[:40], "If no writer is running, delete the file and write again."
+            ) from error
+
+
+def _local_prefix() -> str:
+    return f"hudimeta/{socket.gethostname()}/"
+
+
+class StorageLock:
+    """See the module. One object serves one writer; `held` may be entered again after it was left."""
+
+    def __init__(self, storage: Storage, timing: LockTiming | None = None) -> None:
+        self._storage = storage
+        self._timing = timing or LockTiming()
+        self._owner = f"{_local_prefix()}{os.getpid()}/{uuid.uuid4()}"
+        self._mine: bytes | None = None
+        self._guarded = False
+        self._lost_to: str | None = None
+        self._guard_lease = threading.Lock()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """See `TableLock.held`."""
+        deadline = self._timing.monotonic() + self._timing.wait_s
+        with self._os_guard(deadline):
+            self._take(deadline)
+            stop = threading.Event()
+            renewer = threading.Thread(target=self._renew_until, args=(stop,), name="hudimeta-lock", daemon=True)
+            renewer.start()
+            try:
+                yield
+            finally:
+                stop.set()
+                renewer.join()
+                self._release()
+
+    def check(self) -> None:
+        """See `TableLock.check`: the lease in storage is still the one that we wrote, and has time left."""
+        with self._guard_lease:
+            if self._lost_to is not None:
+                raise LockLost(LOCK_PATH, self._lost_to)
+            if self._mine is None or Lease.decode(self._mine).valid_until <= self._timing.now_ms():
+                raise LockLost(LOCK_PATH, "nobody: the lease ran out")
+
+    @contextlib.contextmanager
+    def _os_guard(self, deadline: float) -> Iterator[None]:
+        while True:
+            guard = self._storage.guard(LOCK_FOLDER)
+            if guard is None:
+                self._guarded = False
+                yield
+                return
+            with guard as got:
+                if got:
+                    self._guarded = True
+                    yield
+                    return
+            self._wait(deadline, "another process of this machine")
+
+    def _wait(self, deadline: float, owner: str) -> None:
+        if self._timing.monotonic() >= deadline:
+            raise LockTimeout(LOCK_PATH, owner, self._timing.wait_s)
+        self._timing.pause(self._timing.poll_s)
+
+    def _take(self, deadline: float) -> None:
+        while True:
+            wanted = self._lease().encode()
+            try:
+                found = self._storage.read(LOCK_PATH)
+            except NotFound:
+                try:
+                    self._storage.put_if_absent(LOCK_PATH, wanted)
+                except AlreadyExists:
+                    continue
+                self._mine, self._lost_to = wanted, None
+                return
+            lease = Lease.decode(found)
+            if self._is_free(lease) and self._storage.put_if_unchanged(LOCK_PATH, wanted, found):
+                self._mine, self._lost_to = wanted, None
+                return
+            self._wait(deadline, lease.owner)
+
+    def _is_free(self, lease: Lease) -> bool:
+        if lease.expired or lease.valid_until + self._timing.drift_s * 1000 < self._timing.now_ms():
+            return True
+        return self._guarded and lease.owner.startswith(_local_prefix())
+
+    def _lease(self) -> Lease:
+        return Lease(False, self._timing.now_ms() + int(self._timing.lease_s * 1000), self._owner)
+
+    def _renew_until(self, stop: threading.Event) -> None:
+        while not stop.wait(self._timing.renew_s):
+            self._renew()
+
+    def _renew(self) -> None:
+        with self._guard_lease:
+            if self._mine is None or self._lost_to is not None:
+                return
+            wanted = self._lease().encode()
+            if self._storage.put_if_unchanged(LOCK_PATH, wanted, self._mine):
+                self._mine = wanted
+            else:
+                self._lost_to = Lease.decode(self._storage.read(LOCK_PATH)).owner
+
+    def _release(self) -> None:
+        with self._guard_lease:
+            mine, self._mine = self._mine, None
+            if mine is not None and self._lost_to is None:
+                lease = Lease.decode(mine)
+                self._storage.put_if_unchanged(LOCK_PATH, Lease(True, lease.valid_until, lease.owner).encode(), mine)
+
+
+def table_lock(storage: Storage, provider: str | None = None, wait_ms: int = 60_000) -> TableLock:
+    """The lock that a table's options ask for.
+
+    Args:
+        storage: Rooted at the table.
+        provider: `hoodie.write.lock.provider`: None or the class name of Hudi's storage-based provider.
+        wait_ms: How long to wait for a busy lock, in milliseconds.
+
+    Raises:
+        UnsupportedFeature: Another provider: its lock would not be seen by writers that use the storage-based one.
+    """
+    if provider is not None and provider.rpartition(".")[2] != _STORAGE_PROVIDER:
+        raise UnsupportedFeature(
+            f"lock provider {provider}",
+            "Set hoodie.write.lock.provider=org.apache.hudi.client.transaction.lock.StorageBasedLockProvider for every writer.",
+        )
+    return StorageLock(storage, LockTiming(wait_s=wait_ms / 1000))

@@ -1,0 +1,201 @@
+"""Every option that hudimeta knows, with its default: the source of docs/options.md."""
+
+from __future__ import annotations
+
+from hudimeta.config.registry import Registry
+from hudimeta.types import MergeMode, QueryType, TableType
+
+__all__ = ["OPTIONS"]
+
+OPTIONS = Registry()
+
+_LATER = "Leave it out: this version of hudimeta does not do it."
+
+# --- where and what to read -------------------------------------------------------------------------------------------
+
+PATH = OPTIONS.text("path", None, "The table's folder: an absolute path or a URI.")
+AS_OF = OPTIONS.text("as.of.instant", None, "Time travel: an instant, or a date or time in the timeline's zone.")
+QUERY_TYPE = OPTIONS.choice(
+    "hoodie.datasource.query.type", QueryType.SNAPSHOT.value, [q.value for q in QueryType], "What a read returns."
+)
+METADATA_ENABLE = OPTIONS.flag(
+    "hoodie.metadata.enable", True, "Read: plan from the metadata table. Write: create the table with a metadata table."
+)
+FILTER = OPTIONS.text(
+    "hudimeta.filter", None, "A SQL predicate in Spark's dialect: skips files and drops rows, as where would."
+)
+COLUMNS = OPTIONS.listing("hudimeta.columns", "Columns to read, in this order; all when not set.")
+META_COLUMNS_SHOWN = OPTIONS.flag(
+    "hudimeta.meta.columns", False, "A registered table shows the _hoodie_* columns (then INSERT needs a column list)."
+)
+INDEX_TRUST = OPTIONS.flag(
+    "hudimeta.index.trust", False, "Let record and secondary indexes exclude rows though they are unproven."
+)
+SPLIT_BYTES = OPTIONS.number("hudimeta.split.bytes", 128 << 20, "Target size of one task's share of a read, in bytes.")
+DATA_SKIPPING = OPTIONS.flag("hoodie.enable.data.skipping", True, "Skip files by the statistics in the metadata table.")
+
+# --- the table to create ----------------------------------------------------------------------------------------------
+
+TABLE_NAME = OPTIONS.text(
+    "hoodie.table.name",
+    None,
+    "Name of the table; needed when a write creates it.",
+    aliases=("hoodie.datasource.write.table.name",),
+)
+DATABASE_NAME = OPTIONS.text("hoodie.database.name", None, "Database that the table belongs to.")
+TABLE_TYPE = OPTIONS.choice(
+    "hoodie.datasource.write.table.type",
+    TableType.COPY_ON_WRITE.value,
+    [t.value for t in TableType],
+    "How updates are stored.",
+    aliases=("hoodie.table.type",),
+)
+TABLE_VERSION = OPTIONS.choice("hoodie.write.table.version", "8", ["8", "9"], "Format version of a table that is created.")
+RECORD_KEY = OPTIONS.listing(
+    "hoodie.datasource.write.recordkey.field",
+    "Columns that identify a row; none gives generated keys.",
+    aliases=("hoodie.table.recordkey.fields",),
+)
+PARTITION_PATH = OPTIONS.listing(
+    "hoodie.datasource.write.partitionpath.field",
+    "Columns that the table is partitioned by.",
+    aliases=("hoodie.table.partition.fields",),
+)
+ORDERING = OPTIONS.listing(
+    "hoodie.datasource.write.precombine.field",
+    "Columns that decide which of two versions of a row is newer.",
+    aliases=("hoodie.table.ordering.fields", "hoodie.table.precombine.field", "hoodie.datasource.write.ordering.fields"),
+)
+MERGE_MODE = OPTIONS.choice(
+    "hoodie.record.merge.mode",
+    None,
+    [MergeMode.EVENT_TIME_ORDERING.value, MergeMode.COMMIT_TIME_ORDERING.value],
+    "Which version wins; by default event time when there are ordering columns, else commit time.",
+    aliases=("hoodie.write.record.merge.mode",),
+)
+KEY_GENERATOR = OPTIONS.text(
+    "hoodie.datasource.write.keygenerator.type",
+    None,
+    "SIMPLE, COMPLEX, NON_PARTITION or TIMESTAMP; found from the columns when not set.",
+)
+KEY_GENERATOR_CLASS = OPTIONS.text(
+    "hoodie.datasource.write.keygenerator.class",
+    None,
+    "The same by Java class name.",
+    aliases=("hoodie.table.keygenerator.class",),
+)
+HIVE_STYLE = OPTIONS.flag("hoodie.datasource.write.hive_style_partitioning", False, "Partition folders are named column=value.")
+URL_ENCODE = OPTIONS.flag(
+    "hoodie.datasource.write.partitionpath.urlencode", False, "Escape special characters in partition folders."
+)
+DROP_PARTITION_COLUMNS = OPTIONS.flag(
+    "hoodie.datasource.write.drop.partition.columns", False, "Leave partition columns out of the files.", refused=_LATER
+)
+POPULATE_META_FIELDS = OPTIONS.flag("hoodie.populate.meta.fields", True, "Fill the _hoodie_* columns.", refused=_LATER)
+COLUMN_STATS = OPTIONS.flag("hoodie.metadata.index.column.stats.enable", True, "Keep column statistics in the metadata table.")
+COLUMN_STATS_LIST = OPTIONS.listing(
+    "hoodie.metadata.index.column.stats.column.list",
+    "Columns to keep statistics of, dotted paths allowed; the first 32 when not set.",
+)
+COLUMN_STATS_MAX = OPTIONS.number(
+    "hoodie.metadata.index.column.stats.max.columns.to.index", 32, "How many columns get statistics when no list is given."
+)
+COLUMN_STATS_GROUPS = OPTIONS.number(
+    "hoodie.metadata.index.column.stats.file.group.count", 2, "File groups of the column statistics; fixed at creation."
+)
+PARTITION_STATS = OPTIONS.flag(
+    "hoodie.metadata.index.partition.stats.enable", True, "Keep statistics of whole partitions in the metadata table."
+)
+RECORD_INDEX = OPTIONS.flag(
+    "hoodie.metadata.record.index.enable",
+    False,
+    "Keep a record index.",
+    aliases=("hoodie.metadata.global.record.level.index.enable",),
+    refused=_LATER,
+)
+BLOOM_FILTERS = OPTIONS.flag(
+    "hoodie.metadata.index.bloom.filter.enable", False, "Keep bloom filters in the metadata table.", refused=_LATER
+)
+CDC_ENABLED = OPTIONS.flag("hoodie.table.cdc.enabled", False, "Log changes for CDC queries.", refused=_LATER)
+
+# --- the write --------------------------------------------------------------------------------------------------------
+
+OPERATION = OPTIONS.choice(
+    "hoodie.datasource.write.operation",
+    "upsert",
+    ["insert", "upsert", "bulk_insert", "delete", "insert_overwrite", "insert_overwrite_table"],
+    "What a write does with its rows.",
+)
+OVERWRITE_MODE = OPTIONS.choice(
+    "hoodie.datasource.overwrite.mode",
+    "STATIC",
+    ["STATIC", "DYNAMIC"],
+    "Overwrite the whole table, or only the partitions written to.",
+)
+COMBINE_BEFORE_INSERT = OPTIONS.flag("hoodie.combine.before.insert", False, "Keep one row a key among the rows of an insert.")
+COMBINE_BEFORE_UPSERT = OPTIONS.flag("hoodie.combine.before.upsert", True, "Keep one row a key among the rows of an upsert.")
+INSERT_DROP_DUPLICATES = OPTIONS.flag(
+    "hoodie.datasource.write.insert.drop.duplicates", False, "Drop inserted rows whose key the table has.", refused=_LATER
+)
+MAX_FILE_SIZE = OPTIONS.number("hoodie.parquet.max.file.size", 120 << 20, "Target size of a base file, in bytes.")
+SMALL_FILE_LIMIT = OPTIONS.number(
+    "hoodie.parquet.small.file.limit",
+    100 << 20,
+    "Base files smaller than this receive new rows before new files are made; 0 for never.",
+)
+RECORD_SIZE_ESTIMATE = OPTIONS.number(
+    "hoodie.copyonwrite.record.size.estimate", 1024, "Bytes a row, until files of the table tell."
+)
+COMPRESSION = OPTIONS.choice(
+    "hoodie.parquet.compression.codec",
+    "zstd",
+    ["zstd", "gzip", "snappy", "uncompressed", "lz4", "brotli"],
+    "Compression of base files; Hudi's own default is gzip, which costs many times the CPU.",
+)
+BLOOM_FPP = OPTIONS.text("hoodie.index.bloom.fpp", "0.000000001", "False positive rate of the bloom filter in base files.")
+METADATA_COMPACT_AFTER = OPTIONS.number(
+    "hoodie.metadata.compact.max.delta.commits", 10, "Compact the metadata table after so many of its delta commits."
+)
+INDEX_TYPE = OPTIONS.choice(
+    "hoodie.index.type",
+    None,
+    ["SIMPLE", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX", "BUCKET", "INMEMORY"],
+    "How existing rows are found by key. Keys are looked up in their own partition with SIMPLE and BLOOM.",
+)
+LOCK_PROVIDER = OPTIONS.text(
+    "hoodie.write.lock.provider", None, "Class name of Hudi's lock provider; the storage-based lock when not set."
+)
+LOCK_WAIT_MS = OPTIONS.number(
+    "hoodie.write.lock.wait_time_ms", 60_000, "How long a writer waits for the table lock, in milliseconds."
+)
+FAILED_WRITES = OPTIONS.choice(
+    "hoodie.clean.failed.writes.policy",
+    "EAGER",
+    ["EAGER", "LAZY", "NEVER"],
+    "Who rolls back abandoned writes: the next writer, or later when heartbeats stop.",
+    aliases=("hoodie.cleaner.policy.failed.writes",),
+)
+EXTRA_METADATA_PREFIX = OPTIONS.text(
+    "hoodie.datasource.write.commitmeta.key.prefix", "_", "Options with this prefix are stored in the commit's metadata."
+)
+
+for _prefix in (
+    "hudimeta.storage.",
+    "hoodie.keygen.timebased.",
+    "hoodie.deltastreamer.keygen.timebased.",
+):
+    OPTIONS.ignore(_prefix, "read by name where it is used")
+for _prefix in (
+    "hoodie.embed.timeline.",
+    "hoodie.filesystem.view.",
+    "hoodie.metrics.",
+    "hoodie.datasource.hive_sync.",
+    "hoodie.meta.sync.",
+    "hoodie.memory.",
+    "hoodie.finalize.write.",
+    "hoodie.markers.",
+):
+    OPTIONS.ignore(_prefix, "tunes Apache Hudi's own processes")
+for _verb in ("insert", "upsert", "bulkinsert", "delete", "rollback", "finalize.write"):
+    OPTIONS.ignore(f"hoodie.{_verb}.shuffle.parallelism", "Spark's own parallelism is used")
+    OPTIONS.ignore(f"hoodie.{_verb}.parallelism", "Spark's own parallelism is used")
