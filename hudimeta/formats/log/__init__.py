@@ -12,6 +12,7 @@ from hudimeta.formats.log.framing import (
     encode_command_block,
     read_blocks,
 )
+from hudimeta.formats.log.positions import decode_positions, encode_positions
 
 __all__ = [
     "BlockType",
@@ -19,7 +20,9 @@ __all__ = [
     "HeaderKey",
     "LogBlock",
     "LogScan",
+    "decode_positions",
     "encode_block",
     "encode_command_block",
+    "encode_positions",
     "read_blocks",
 ]
