@@ -173,20 +173,35 @@ def _decode_container(source: _Source, cardinality: int, is_run: bool) -> Positi
 
 
 def _encode_bitmap(values: Positions) -> bytes:
-    """A 32-bit bitmap without run containers, which is what Hudi writes."""
+    """A 32-bit bitmap whose containers take the smallest of their three forms, as Hudi writes them."""
     uppers, starts = np.unique(values >> 16, return_index=True)
-    containers = [_encode_container(low) for low in np.split(values & 0xFFFF, starts[1:])]
+    encoded = [_encode_container(low) for low in np.split(values & 0xFFFF, starts[1:])]
+    containers = [container for container, _ in encoded]
+    runs = np.array([is_run for _, is_run in encoded], bool)
     cardinalities = np.diff(np.append(starts, len(values)))
-    described = np.column_stack((uppers, cardinalities - 1)).astype("<u2")
-    head = 8 + 8 * len(containers)
-    sizes = np.array([len(container) for container in containers], np.int64)
-    offsets = (head + np.cumsum(sizes) - sizes).astype("<u4")
-    return struct.pack("<II", _COOKIE, len(containers)) + described.tobytes() + offsets.tobytes() + b"".join(containers)
+    described = np.column_stack((uppers, cardinalities - 1)).astype("<u2").tobytes()
+    if runs.any():
+        cookie = _COOKIE_WITH_RUNS | (len(containers) - 1) << 16
+        head = struct.pack("<I", cookie) + np.packbits(runs, bitorder="little").tobytes()
+    else:
+        head = struct.pack("<II", _COOKIE, len(containers))
+    head += described
+    if not runs.any() or len(containers) >= _NO_OFFSETS_BELOW:
+        sizes = np.array([len(container) for container in containers], np.int64)
+        offsets = len(head) + 4 * len(containers) + np.cumsum(sizes) - sizes
+        head += offsets.astype("<u4").tobytes()
+    return head + b"".join(containers)
 
 
-def _encode_container(low: Positions) -> bytes:
+def _encode_container(low: Positions) -> tuple[bytes, bool]:
+    """One container, and whether it holds runs."""
+    first = np.flatnonzero(np.diff(low, prepend=-2) != 1)
+    if 2 + 4 * len(first) < min(2 * len(low), _BITMAP_BYTES):
+        lengths = np.diff(np.append(first, len(low)))
+        pairs = np.column_stack((low[first], lengths - 1)).astype("<u2")
+        return struct.pack("<H", len(first)) + pairs.tobytes(), True
     if len(low) <= _ARRAY_LIMIT:
-        return low.astype("<u2").tobytes()
+        return low.astype("<u2").tobytes(), False
     bits = np.zeros(2**16, np.uint8)
     bits[low] = 1
-    return np.packbits(bits, bitorder="little").tobytes()
+    return np.packbits(bits, bitorder="little").tobytes(), False
