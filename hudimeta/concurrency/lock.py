@@ -27,6 +27,7 @@ __all__ = ["LOCK_PATH", "LockTiming", "StorageLock", "TableLock", "table_lock"]
 
 LOCK_FOLDER = ".hoodie/.locks"
 LOCK_PATH = LOCK_FOLDER + "/table_lock.json"
+GUARD_PATH = LOCK_FOLDER + "/.guard"
 _STORAGE_PROVIDER = "StorageBasedLockProvider"
 
 
@@ -126,7 +127,7 @@ class StorageLock:
     @contextlib.contextmanager
     def _os_guard(self, deadline: float) -> Iterator[None]:
         while True:
-            guard = self._storage.guard(LOCK_FOLDER)
+            guard = self._storage.guard(GUARD_PATH)
             if guard is None:
                 self._guarded = False
                 yield

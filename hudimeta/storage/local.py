@@ -24,7 +24,6 @@ from hudimeta.storage.protocol import FileInfo, OutputStream, join
 __all__ = ["LocalStorage"]
 
 TEMPORARY_SUFFIX = ".tmp"
-GUARD_NAME = ".guard"
 _NAMELESS = getattr(os, "O_TMPFILE", 0)
 
 
@@ -101,10 +100,10 @@ class LocalStorage:
 
     @contextlib.contextmanager
     def guard(self, path: str) -> Iterator[bool]:
-        """See `Storage.guard`: an advisory lock on a hidden file beside the folder."""
+        """See `Storage.guard`: an advisory lock on the file, which ends with the process."""
         with _translated(path):
-            os.makedirs(self._at(path), exist_ok=True)
-            fd = os.open(f"{self._at(path)}/{GUARD_NAME}", os.O_RDWR | os.O_CREAT, 0o644)
+            os.makedirs(os.path.dirname(self._at(path)), exist_ok=True)
+            fd = os.open(self._at(path), os.O_RDWR | os.O_CREAT, 0o644)
         try:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -80,8 +80,8 @@ class Storage(Protocol):
     def guard(self, path: str) -> AbstractContextManager[bool] | None:
         """Mutual exclusion among the processes of this machine, or None where the store has nothing of the kind.
 
-        The context yields True while the guard of `path` (a folder) is held and False when somebody else holds it; it never
-        waits. The operating system frees the guard of a process that died.
+        The context yields True while the guard of the file `path` is held (an empty file is made when it is not there), and
+        False when somebody else holds it; it never waits. The operating system frees the guard of a process that died.
         """
 
     def delete(self, path: str) -> bool:

@@ -1,0 +1,90 @@
+"""Is the writer of a pending instant still alive?
+
+On a local disk a writer holds the operating system's lock on its instant's `requested` file for as long as it works; the lock
+ends with its process, so the next writer knows at once. Where there is no such lock, or where a write passes through many
+processes (Spark's tasks), Hudi's heartbeat serves: an empty file `.hoodie/.heartbeat/<instant>` rewritten every minute, and a
+writer whose file is older than two such intervals is dead. A pending instant with neither belongs to a writer that takes
+no care of others (Apache Hudi's default): as Apache Hudi does, it is taken for dead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from hudimeta.errors import NotFound
+from hudimeta.storage import Storage, join
+
+__all__ = ["HEARTBEAT_FOLDER", "Heartbeat", "is_alive"]
+
+HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
+INTERVAL_S = 60.0
+TOLERATED_MISSES = 2
+
+
+def _system_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """The heartbeat of one instant: a file that is rewritten while the write goes on."""
+
+    storage: Storage
+    instant: str
+
+    @property
+    def path(self) -> str:
+        """Its file."""
+        return join(HEARTBEAT_FOLDER, self.instant)
+
+    def beat(self) -> None:
+        """Say once that the writer lives."""
+        self.storage.put(self.path, b"")
+
+    def stop(self) -> None:
+        """Remove the file: the write is over."""
+        self.storage.delete(self.path)
+
+    @contextlib.contextmanager
+    def beating(self, interval_s: float = INTERVAL_S) -> Iterator[None]:
+        """Beat once now and then every `interval_s` seconds on a thread, until the with block ends; the file stays."""
+        self.beat()
+        over = threading.Event()
+
+        def run() -> None:
+            while not over.wait(interval_s):
+                self.beat()
+
+        thread = threading.Thread(target=run, name=f"hudimeta-heartbeat-{self.instant}", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+def is_alive(storage: Storage, instant: str, requested_path: str, now_ms: Callable[[], int] = _system_ms) -> bool:
+    """True when somebody still works on a pending instant.
+
+    Args:
+        storage: Rooted at the table. instant: Its requested time. requested_path: Path of its requested file.
+        now_ms: The clock, epoch milliseconds.
+    """
+    found = storage.stat(join(HEARTBEAT_FOLDER, instant))
+    if found is not None and now_ms() - found.modified_ms <= INTERVAL_S * TOLERATED_MISSES * 1000:
+        return True
+    try:
+        if storage.stat(requested_path) is None:
+            return False
+        guard = storage.guard(requested_path)
+    except NotFound:
+        return False
+    if guard is None:
+        return False
+    with guard as free:
+        return not free

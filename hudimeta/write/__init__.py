@@ -1,0 +1,1 @@
+"""Writes: operations over Arrow rows, file writers, and the coordinator that makes a commit visible."""

@@ -1,0 +1,85 @@
+"""Markers: a note of every data file, made before the file, so that a dead write can be undone without searching.
+
+Direct form: an empty file `.hoodie/.temp/<instant>/<partition>/<file name>.marker.<CREATE|MERGE|APPEND>` a data file. Apache Hudi's
+timeline server writes another form: `MARKERS.type` with the text `TIMELINE_SERVER_BASED` and files `MARKERS<n>` with one such
+path a line. Both are read, the direct one is written.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from hudimeta.errors import CorruptFileError
+from hudimeta.storage import Storage, join
+
+__all__ = ["Marker", "MarkerKind", "marker_folder", "read_markers", "remove_markers", "write_marker"]
+
+_INFIX = ".marker."
+_TYPE_FILE = "MARKERS.type"
+_LIST_PREFIX = "MARKERS"
+
+
+class MarkerKind(enum.Enum):
+    """What is done to the file group: a new group or log file, a rewritten base file, or (version 6) a log append."""
+
+    CREATE = "CREATE"
+    MERGE = "MERGE"
+    APPEND = "APPEND"
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """One data file of a write.
+
+    Attributes:
+        path: The data file, relative to the table. kind: See `MarkerKind`.
+    """
+
+    path: str
+    kind: MarkerKind
+
+
+def marker_folder(instant: str) -> str:
+    """Folder of an instant's markers."""
+    return f".hoodie/.temp/{instant}"
+
+
+def write_marker(storage: Storage, instant: str, marker: Marker) -> None:
+    """Note a data file that is about to be written. Writing it again changes nothing."""
+    storage.put(join(marker_folder(instant), f"{marker.path}{_INFIX}{marker.kind.value}"), b"")
+
+
+def read_markers(storage: Storage, instant: str) -> list[Marker] | None:
+    """All markers of an instant, of both forms; None when it has no marker folder.
+
+    Raises:
+        CorruptFileError: A marker that does not say what it stands for.
+    """
+    folder = marker_folder(instant)
+    if storage.stat(folder) is None:
+        return None
+    paths: set[str] = set()
+    pending = [folder]
+    while pending:
+        for entry in storage.list(pending.pop()):
+            if entry.is_folder:
+                pending.append(entry.path)
+            elif entry.name.startswith(_LIST_PREFIX) and entry.path.count("/") == folder.count("/") + 1:
+                if entry.name != _TYPE_FILE:
+                    paths.update(line for line in storage.read(entry.path).decode().splitlines() if line)
+            elif _INFIX in entry.name:
+                paths.add(entry.path[len(folder) + 1 :])
+    return [_parse(p) for p in sorted(paths)]
+
+
+def _parse(text: str) -> Marker:
+    path, infix, kind = text.rpartition(_INFIX)
+    if not infix or kind not in MarkerKind.__members__:
+        raise CorruptFileError(text, 0, "a marker name", text)
+    return Marker(path, MarkerKind[kind])
+
+
+def remove_markers(storage: Storage, instant: str) -> None:
+    """Remove an instant's markers."""
+    storage.delete_folder(marker_folder(instant))
