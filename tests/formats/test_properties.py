@@ -29,10 +29,14 @@ def test_what_is_written_is_read_back(properties: dict[str, str], comments: list
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused_with_an_offset(data: bytes) -> None:
     try:
-        decode_properties(data, ".hoodie/hoodie.properties")
+        found = decode_properties(data, ".hoodie/hoodie.properties")
     except CorruptFileError as error:
-        assert error.path == ".hoodie/hoodie.properties"
-        assert 0 <= error.offset < len(data)
+        refusal = error
+    else:
+        assert decode_properties(encode_properties(found)) == found
+        return
+    assert refusal.path == ".hoodie/hoodie.properties"
+    assert 0 <= refusal.offset < len(data)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,355 @@
+"""The active timeline: what happened to a table, and which files of it may be seen.
+
+A file belongs to the table when the instant in its name is committed: completed here, or older than the first write that is
+still on the active timeline (then it was completed and archived). Savepointed writes are left out when that first write is
+looked for, because archiving steps over them.
+"""
+
+from __future__ import annotations
+
+import time as system_time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timezone, tzinfo
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from hudimeta.storage.protocol import Storage, join
+from hudimeta.timeline import content
+from hudimeta.timeline.display import timeline_text
+from hudimeta.timeline.history import History
+from hudimeta.timeline.listing import Listing, list_instants
+from hudimeta.timeline.naming import LAYOUT_V1, pending_name
+from hudimeta.types import Action, Instant, State
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+__all__ = ["DEFAULT_FOLDER", "Timeline", "WriteTimes"]
+
+DEFAULT_FOLDER = ".hoodie/timeline"
+DECODED_KEPT = 64
+"""Decoded commit metadata kept in memory; the bytes of every file read are kept as well."""
+
+PARALLEL_READS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTimes:
+    """The write instants of a timeline as columns, for work on many files at once.
+
+    Attributes:
+        requested: Arrow string array, requested times of the completed writes, ascending.
+        completion: Arrow string array, their completion times, row by row.
+        pending: Arrow string array, requested times of the writes that are not completed, ascending.
+        first_active: See `Timeline.first_active_write`.
+    """
+
+    requested: pa.StringArray
+    completion: pa.StringArray
+    pending: pa.StringArray
+    first_active: str | None
+
+
+class Timeline:
+    """The instants of one table (or of its metadata table) at the moment of listing; never changes.
+
+    Make one with `Timeline.load`. Iterating gives the instants, oldest first.
+    """
+
+    def __init__(
+        self, listing: Listing, storage: Storage, folder: str, layout: int, zone: tzinfo | None, history: History
+    ) -> None:
+        self.instants: tuple[Instant, ...] = listing.instants
+        self.folder, self.layout, self.zone, self.history = folder, layout, zone, history
+        self._file_names = listing.file_names
+        self._storage = storage
+        self._bytes: dict[str, bytes] = {}
+        self._decoded = lru_cache(maxsize=DECODED_KEPT)(self._decode)
+
+    @classmethod
+    def load(
+        cls,
+        storage: Storage,
+        folder: str = DEFAULT_FOLDER,
+        layout: int = 2,
+        *,
+        history_folder: str | None = None,
+        zone: tzinfo | None = timezone.utc,
+        sleep: Callable[[float], None] = system_time.sleep,
+    ) -> Timeline:
+        """List the timeline: one request, unless somebody is writing an instant just now.
+
+        Args:
+            storage: Rooted at the table (for the metadata table at `.hoodie/metadata`).
+            folder: The timeline's folder, relative to that root.
+            layout: 2 for table versions 8 and 9, 1 for version 6.
+            history_folder: Where archived instants lie; None for the default place of the layout.
+            zone: The table's zone, None for the machine's. Only completion times that no name tells depend on it.
+            sleep: Waits so many seconds.
+        """
+        default = join(folder, "archived" if layout == LAYOUT_V1 else "history")
+        history = History(storage, history_folder or default, layout)
+        listing = list_instants(storage, folder, layout, zone, sleep)
+        return cls(listing, storage, folder, layout, zone, history)
+
+    def __iter__(self) -> Iterator[Instant]:
+        return iter(self.instants)
+
+    def __len__(self) -> int:
+        return len(self.instants)
+
+    def __repr__(self) -> str:
+        return timeline_text(f"Timeline {self.folder} (layout {self.layout})", self.instants)
+
+    # Groups of instants
+
+    @cached_property
+    def completed(self) -> tuple[Instant, ...]:
+        """Completed instants of every action, by requested time."""
+        return tuple(instant for instant in self.instants if instant.is_completed)
+
+    @cached_property
+    def pending(self) -> tuple[Instant, ...]:
+        """Requested and inflight instants of every action, by requested time."""
+        return tuple(instant for instant in self.instants if not instant.is_completed)
+
+    @cached_property
+    def writes(self) -> tuple[Instant, ...]:
+        """Completed commits, deltacommits and replacecommits (services included), by requested time."""
+        return tuple(instant for instant in self.completed if instant.action.writes_data)
+
+    @cached_property
+    def pending_writes(self) -> tuple[Instant, ...]:
+        """Commits, deltacommits, replacecommits and services that are not completed, by requested time."""
+        return tuple(instant for instant in self.pending if instant.action.writes_data)
+
+    @cached_property
+    def savepoints(self) -> frozenset[str]:
+        """Requested times of savepointed writes."""
+        return frozenset(instant.time for instant in self.instants if instant.action is Action.SAVEPOINT)
+
+    @cached_property
+    def first_active_write(self) -> str | None:
+        """Requested time of the oldest write, pending ones included and savepointed ones left out; None without any.
+
+        Whatever is older was archived, hence committed.
+        """
+        times = (i.time for i in self.instants if i.action.writes_data and i.time not in self.savepoints)
+        return min(times, default=None)
+
+    @cached_property
+    def last_time(self) -> str:
+        """The greatest requested or completion time of any instant, "" on an empty timeline: the next must exceed it."""
+        return max((t for i in self.instants for t in (i.time, i.completion or "")), default="")
+
+    def get(self, time: str, action: Action | None = None) -> Instant | None:
+        """The instant of a requested time; where a savepoint shares it, the write, unless `action` says otherwise."""
+        candidates = self._by_time.get(time, ())
+        for instant in candidates:
+            if action is None or instant.action.completed_as is action.completed_as:
+                return instant
+        return None
+
+    def writes_between(self, begin: str, end: str | None = None) -> tuple[Instant, ...]:
+        """Completed writes whose completion time lies behind `begin` and not behind `end`, by completion time.
+
+        In tables of version 6 a completion time is the requested time.
+
+        Args:
+            begin: Exclusive; "000" is before everything.
+            end: Inclusive; None for all.
+        """
+        found = [i for i in self.writes if _completion(i) > begin and (end is None or _completion(i) <= end)]
+        return tuple(sorted(found, key=lambda i: (_completion(i), i.time)))
+
+    @cached_property
+    def _by_time(self) -> dict[str, tuple[Instant, ...]]:
+        groups: dict[str, tuple[Instant, ...]] = {}
+        for instant in self.instants:
+            groups[instant.time] = (*groups.get(instant.time, ()), instant)
+        return groups
+
+    # Which files may be seen
+
+    @cached_property
+    def completion_times(self) -> Mapping[str, str]:
+        """Completion time by requested time of the completed writes on the active timeline, in order."""
+        return {instant.time: _completion(instant) for instant in self.writes}
+
+    def is_committed(self, time: str) -> bool:
+        """True when files written by the instant of this requested time belong to the table."""
+        first = self.first_active_write
+        return time in self.completion_times or (first is not None and time < first)
+
+    def completion_of(self, time: str) -> str | None:
+        """Completion time of a write, None when it is not committed.
+
+        Of an archived write the history tells it, which is read on the first such question; where the history does not know
+        it either, the requested time stands in.
+        """
+        found = self.completion_times.get(time)
+        if found is not None or not self.is_committed(time):
+            return found
+        return self._archived_completion.get(time, time)
+
+    def archived_completions(self, times: Iterable[str]) -> Mapping[str, str]:
+        """Completion times, by requested time, of those writes that the history knows; read on the first call."""
+        known = self._archived_completion
+        return {time: known[time] for time in times if time in known}
+
+    @cached_property
+    def _archived_completion(self) -> Mapping[str, str]:
+        return {i.time: _completion(i) for i in self.history.instants() if i.action.writes_data}
+
+    @cached_property
+    def times(self) -> WriteTimes:
+        """The writes as Arrow columns."""
+        import pyarrow as pa
+
+        requested = pa.array(list(self.completion_times), pa.string())
+        completion = pa.array(list(self.completion_times.values()), pa.string())
+        pending = pa.array([instant.time for instant in self.pending_writes], pa.string())
+        return WriteTimes(requested, completion, pending, self.first_active_write)
+
+    def are_committed(self, times: pa.StringArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """`is_committed` of many requested times.
+
+        Args:
+            times: Arrow array of string.
+
+        Returns:
+            NumPy array of bool, one per row; False for null.
+        """
+        import pyarrow.compute as pc
+
+        known = pc.is_in(times, value_set=self.times.requested)
+        if self.first_active_write is not None:
+            known = pc.or_(known, _earlier(times, self.first_active_write))
+        committed: np.ndarray[Any, np.dtype[np.bool_]] = known.to_numpy(zero_copy_only=False).astype(bool)
+        return committed
+
+    def completions_of(self, times: pa.StringArray) -> pa.StringArray:
+        """`completion_of` of many requested times.
+
+        Args:
+            times: Arrow array of string.
+
+        Returns:
+            Arrow string array, null where not committed.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        active = self.times
+        found = active.completion.take(pc.index_in(times, value_set=active.requested))
+        first = self.first_active_write
+        if first is None:
+            return found
+        archived = pc.and_(pc.is_null(found), _earlier(times, first))
+        if not pc.any(archived).as_py():
+            return found
+        known = self._archived_completion
+        value_set = pa.array(list(known), pa.string())
+        from_history = pa.array(list(known.values()), pa.string()).take(pc.index_in(times, value_set=value_set))
+        completions: pa.StringArray = pc.if_else(archived, pc.coalesce(from_history, times), found)
+        return completions
+
+    # What the files say
+
+    def files_of(self, instant: Instant) -> tuple[str, ...]:
+        """Names of all files of an instant, requested first and completed last."""
+        return self._file_names.get((instant.time, instant.action.completed_as), ())
+
+    def read(self, instant: Instant) -> bytes:
+        """The bytes of the file of the instant's highest state, read once. Raises NotFound when it is gone meanwhile."""
+        return self._read_file(instant.file_name)
+
+    def pending_bytes(self, instant: Instant, state: State = State.REQUESTED) -> bytes:
+        """The bytes of an instant's requested or inflight file: its plan. Raises NotFound when there is none."""
+        return self._read_file(pending_name(instant.time, instant.pending_action or instant.action, state))
+
+    def metadata(self, instant: Instant) -> dict[str, Any]:
+        """The record in the file of the instant's highest state, with Hudi's field names.
+
+        Of commits, deltacommits and replacecommits the shape is that of `formats.avro.commit_metadata`, whatever the table's
+        version; other records are {} when the file is empty. The answer is shared: do not change it.
+
+        Raises:
+            CorruptFileError: the file cannot be decoded. NotFound: it is gone meanwhile.
+        """
+        is_commit = instant.action is instant.action.completed_as and instant.action.writes_data
+        return self._decoded(instant.file_name, is_commit and instant.state is not State.REQUESTED)
+
+    def plan(self, instant: Instant) -> dict[str, Any]:
+        """The record in the instant's requested file: of a compaction, clustering, clean, rollback, restore or indexing.
+
+        {} when the file is empty. Raises NotFound, CorruptFileError.
+        """
+        return self._decoded(pending_name(instant.time, instant.pending_action or instant.action, State.REQUESTED), False)
+
+    def prefetch(self, instants: Iterable[Instant]) -> None:
+        """Read the files of several instants at once, so that `read` and `metadata` need not wait for each."""
+        missing = [instant.file_name for instant in instants if instant.file_name not in self._bytes]
+        if len(missing) < 2:
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(PARALLEL_READS, len(missing)), "timeline") as pool:
+            list(pool.map(self._read_file, missing))
+
+    def replaced_file_groups(self, as_of: str | None = None) -> pa.Table:
+        """File groups that insert-overwrites, deleted partitions and clustering hid.
+
+        Args:
+            as_of: Only those replaced by instants requested up to this time; None for all.
+
+        Returns:
+            Arrow table `partition_path: string, file_id: string, instant: string` (the replacing instant).
+        """
+        replacing = [
+            instant
+            for instant in self.writes
+            if instant.action is Action.REPLACE_COMMIT and (as_of is None or instant.time <= as_of)
+        ]
+        self.prefetch(replacing)
+        return content.replaced_groups_table(replacing, self)
+
+    @cached_property
+    def rolled_back(self) -> frozenset[str]:
+        """Requested times of the instants that completed rollbacks and restores took back."""
+        undoing = [i for i in self.completed if i.action in (Action.ROLLBACK, Action.RESTORE)]
+        self.prefetch(undoing)
+        return content.undone_instants(undoing, self)
+
+    def latest_schema(self, as_of: str | None = None) -> tuple[Instant, str] | None:
+        """The newest Avro schema (JSON text) that a completed write carries, with that write; None when none does.
+
+        Args:
+            as_of: Only writes requested up to this time; None for all.
+        """
+        newest_first = (i for i in reversed(self.writes) if as_of is None or i.time <= as_of)
+        return content.latest_schema(newest_first, self)
+
+    def _read_file(self, name: str) -> bytes:
+        data = self._bytes.get(name)
+        if data is None:
+            data = self._bytes[name] = self._storage.read(join(self.folder, name))
+        return data
+
+    def _decode(self, name: str, is_commit: bool) -> dict[str, Any]:
+        return content.decode_instant(self._read_file(name), join(self.folder, name), is_commit)
+
+
+def _completion(instant: Instant) -> str:
+    return instant.completion or instant.time
+
+
+def _earlier(times: pa.StringArray, than: str) -> pa.BooleanArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    compared: Any = pc.less(times, pa.scalar(than, pa.string()))
+    earlier: pa.BooleanArray = pc.fill_null(compared, pa.scalar(False))
+    return earlier

@@ -1,0 +1,222 @@
+"""Time as the timeline writes it: instants, the clock behind them, and the spellings that users may give.
+
+An instant is `yyyyMMddHHmmssSSS`, 17 digits of wall-clock time in the table's zone; tables written before Hudi 0.10 have 14
+digits (whole seconds). Instants are compared as text everywhere. A zone is a `datetime.tzinfo`, or None for the machine's own
+(`hoodie.table.timeline.timezone=LOCAL`, which is also what an absent property means).
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from datetime import datetime, timedelta, timezone, tzinfo
+from typing import Protocol
+
+from hudimeta.errors import ConfigError
+
+__all__ = [
+    "ALLOWED_SPELLINGS",
+    "TIMEZONE_KEY",
+    "Clock",
+    "InstantGenerator",
+    "SystemClock",
+    "format_instant",
+    "normalise_instant",
+    "parse_instant",
+    "timeline_zone",
+]
+
+TIMEZONE_KEY = "hoodie.table.timeline.timezone"
+ALLOWED_SPELLINGS = (
+    "yyyyMMddHHmmssSSS, yyyyMMddHHmmss, yyyy-MM-dd, yyyy-MM-dd HH:mm:ss[.SSS], or ISO 8601 such as "
+    "yyyy-MM-ddTHH:mm:ss[.SSS][Z|+HH:mm]"
+)
+
+_MILLIS_DIGITS = 17
+_SECONDS_DIGITS = 14
+_DATE_TIME = re.compile(
+    r"(?P<date>\d{4}-\d{2}-\d{2})(?:[ T](?P<time>\d{2}:\d{2}(?::\d{2})?)(?:[.,](?P<fraction>\d{1,9}))?"
+    r" ?(?P<zone>Z|[+-]\d{2}:?(?:\d{2})?)?)?",
+    re.ASCII,
+)
+
+
+class Clock(Protocol):
+    """Where the present comes from; tests give their own."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970-01-01T00:00:00Z."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970-01-01T00:00:00Z."""
+        return time.time_ns() // 1_000_000
+
+
+def timeline_zone(name: str | None) -> tzinfo | None:
+    """The zone that a table's `hoodie.table.timeline.timezone` names.
+
+    Args:
+        name: "UTC", "LOCAL" in any case, or None or "" where the property is absent.
+
+    Returns:
+        UTC, or None for the machine's zone.
+
+    Raises:
+        ConfigError: any other name; Hudi knows these two only.
+    """
+    text = (name or "LOCAL").strip().upper()
+    if text == "UTC":
+        return timezone.utc
+    if text == "LOCAL":
+        return None
+    raise ConfigError(TIMEZONE_KEY, name, "UTC or LOCAL")
+
+
+def format_instant(epoch_ms: int, zone: tzinfo | None) -> str:
+    """The 17 digits of a moment.
+
+    Args:
+        epoch_ms: Milliseconds since 1970-01-01T00:00:00Z.
+        zone: The table's zone, None for the machine's.
+    """
+    wall = datetime.fromtimestamp(epoch_ms // 1000, zone)
+    return _digits(wall, epoch_ms % 1000)
+
+
+def parse_instant(text: str, zone: tzinfo | None) -> int:
+    """The moment that an instant names, in milliseconds since 1970-01-01T00:00:00Z.
+
+    14 digits mean the last millisecond of their second, as in Hudi. Digits behind the 17th (a suffix that the metadata table
+    of version 6 appends) are ignored. A wall-clock time that occurs twice at the end of summer time is the earlier one; one
+    that is skipped in spring is taken as if the clock had not been changed yet.
+
+    Raises:
+        ConfigError: not 14 or at least 17 digits, or no such date.
+    """
+    try:
+        wall, millis = _wall(text)
+        return round(wall.replace(tzinfo=zone).timestamp()) * 1000 + millis
+    except (ValueError, OverflowError, OSError):
+        raise ConfigError("instant", text, "yyyyMMddHHmmssSSS or yyyyMMddHHmmss") from None
+
+
+def normalise_instant(text: str, zone: tzinfo | None = timezone.utc, key: str = "as.of.instant") -> str:
+    """Any spelling of a moment as the text that instants are compared with.
+
+    Dates are their first millisecond; 14 digits are the last millisecond of their second, so that every instant within it is
+    included; a spelling with a zone is converted to the table's, one without is wall-clock time in the table's zone.
+
+    Args:
+        text: One of `ALLOWED_SPELLINGS`.
+        zone: The table's zone, None for the machine's.
+        key: The option that it came from, for the error.
+
+    Returns:
+        17 digits.
+
+    Raises:
+        ConfigError: any other spelling, or no such date; it lists what is allowed.
+    """
+    given = text.strip()
+    try:
+        if given.isascii() and given.isdigit():
+            if len(given) not in (_SECONDS_DIGITS, _MILLIS_DIGITS):
+                raise ValueError(given)
+            return _digits(*_wall(given))
+        return _from_date_time(given, zone)
+    except (ValueError, OverflowError, OSError):
+        raise ConfigError(key, text, ALLOWED_SPELLINGS) from None
+
+
+class InstantGenerator:
+    """Gives out instants that only ever grow, whatever the clock does; safe for many threads.
+
+    Clocks go back (an hour at the end of summer time, milliseconds when they are corrected, more between machines). Then the
+    next instant is one millisecond behind the last one, in wall-clock digits.
+
+    Args:
+        clock: The present.
+        zone: The table's zone, None for the machine's.
+    """
+
+    def __init__(self, clock: Clock, zone: tzinfo | None = timezone.utc) -> None:
+        self._clock, self._zone = clock, zone
+        self._last = ""
+        self._lock = threading.Lock()
+
+    def next(self, *after: str | None) -> str:
+        """An instant later than every one given, and later than every one given out before.
+
+        Args:
+            after: Instants of any length that the table holds already; None and "" count as none.
+
+        Raises:
+            ConfigError: an instant of the far future that is not a date, so that nothing can come behind it.
+        """
+        with self._lock:
+            latest = max([self._last, *(text for text in after if text)], key=_as_millis)
+            now = format_instant(self._clock.now_ms(), self._zone)
+            self._last = now if now > _as_millis(latest) else _one_later(latest)
+            return self._last
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """The zone of the instants given out; None for the machine's."""
+        return self._zone
+
+
+def _as_millis(instant: str) -> str:
+    """The last 17-digit instant that is not later than the one given, as text."""
+    return instant + "999" if len(instant) == _SECONDS_DIGITS else instant
+
+
+def _one_later(instant: str) -> str:
+    try:
+        wall, millis = _wall(instant)
+        later = wall + timedelta(milliseconds=millis + 1)
+    except (ValueError, OverflowError):
+        raise ConfigError("instant", instant, "a date that another instant can follow") from None
+    return _digits(later, later.microsecond // 1000)
+
+
+def _wall(instant: str) -> tuple[datetime, int]:
+    """Wall-clock seconds (no zone) and milliseconds; ValueError when the text is no instant."""
+    if not (instant.isascii() and instant.isdigit()) or len(instant) not in range(_SECONDS_DIGITS, 24):
+        raise ValueError(instant)
+    if _SECONDS_DIGITS < len(instant) < _MILLIS_DIGITS:
+        raise ValueError(instant)
+    parts = (instant[0:4], instant[4:6], instant[6:8], instant[8:10], instant[10:12], instant[12:14])
+    wall = datetime(*(int(part) for part in parts))  # type: ignore[arg-type]
+    return wall, 999 if len(instant) == _SECONDS_DIGITS else int(instant[14:17])
+
+
+def _digits(wall: datetime, millis: int) -> str:
+    # strftime would not pad years before 1000.
+    return f"{wall.year:04d}{wall.month:02d}{wall.day:02d}{wall.hour:02d}{wall.minute:02d}{wall.second:02d}{millis:03d}"
+
+
+def _from_date_time(text: str, zone: tzinfo | None) -> str:
+    found = _DATE_TIME.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    clock_time = found["time"] or "00:00:00"
+    seconds = clock_time if clock_time.count(":") == 2 else clock_time + ":00"
+    wall = datetime.strptime(f"{found['date']} {seconds}", "%Y-%m-%d %H:%M:%S")
+    millis = int((found["fraction"] or "0").ljust(3, "0")[:3])
+    if found["zone"] is None:
+        return _digits(wall, millis)
+    moment = wall.replace(tzinfo=timezone(_offset(found["zone"])))
+    return _digits(moment.astimezone(zone), millis)
+
+
+def _offset(text: str) -> timedelta:
+    if text == "Z":
+        return timedelta(0)
+    digits = text[1:].replace(":", "").ljust(4, "0")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return -offset if text[0] == "-" else offset

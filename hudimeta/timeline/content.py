@@ -1,0 +1,128 @@
+"""What the instants' files say: commit metadata, plans, and what follows from them for readers.
+
+Of version 8 and 9 every file is an Avro container; of version 6 commits are JSON with the same field names, while plans, cleans
+and rollbacks are Avro there too. Tables upgraded from version 6 hold both. The first bytes decide, never the table's version.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hudimeta.errors import CorruptFileError
+from hudimeta.types import Instant, Operation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["SCHEMA_KEY", "decode_instant", "latest_schema", "replaced_groups_table", "schema_of", "undone_instants"]
+
+SCHEMA_KEY = "schema"
+"""Key of the table's Avro schema in a commit's `extraMetadata`."""
+
+_AVRO_MAGIC = b"Obj\x01"
+_SCHEMA_FOLLOWERS = frozenset((Operation.CLUSTER.value, Operation.COMPACT.value, Operation.LOG_COMPACT.value, "INDEX"))
+"""Operations that repeat the schema they were planned with; a newer one may have been committed meanwhile."""
+
+
+class _Metadata(Protocol):
+    def metadata(self, instant: Instant) -> dict[str, Any]: ...
+
+
+def decode_instant(data: bytes, path: str, is_commit: bool) -> dict[str, Any]:
+    """Decode the content of one instant's file.
+
+    Args:
+        data: The file's bytes.
+        path: Relative to the table, for the error.
+        is_commit: True for commit metadata, False for plans and every other record.
+
+    Returns:
+        The record with Hudi's field names. Of an empty file: {}, or commit metadata that says nothing.
+
+    Raises:
+        CorruptFileError: neither an Avro container with one record nor a JSON object.
+    """
+    if is_commit:
+        from hudimeta.formats.avro.commit_metadata import decode_commit_metadata
+
+        return decode_commit_metadata(data or b"{}", path)
+    if not data:
+        return {}
+    records = _decode_container(data, path) if data.startswith(_AVRO_MAGIC) else [_decode_json(data, path)]
+    if len(records) != 1:
+        raise CorruptFileError(path, 0, "one record", f"{len(records)} records")
+    return records[0]
+
+
+def _decode_container(data: bytes, path: str) -> list[dict[str, Any]]:
+    from hudimeta.formats.avro.container import decode_container
+
+    return decode_container(data, path)
+
+
+def _decode_json(data: bytes, path: str) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except ValueError as error:
+        raise CorruptFileError(path, getattr(error, "pos", 0), "an Avro container or JSON", str(error)) from None
+    if not isinstance(found, dict):
+        raise CorruptFileError(path, 0, "a JSON object", f"a JSON {type(found).__name__}")
+    return found
+
+
+def schema_of(metadata: Mapping[str, Any]) -> str:
+    """The Avro schema (JSON text) in commit metadata; "" when there is none."""
+    return str((metadata.get("extraMetadata") or {}).get(SCHEMA_KEY) or "")
+
+
+def latest_schema(newest_first: Iterable[Instant], timeline: _Metadata) -> tuple[Instant, str] | None:
+    """The newest schema among completed writes, and the instant that carries it; None when none does.
+
+    Compaction and clustering do not decide while another write has a schema: theirs may be older than their instant.
+    """
+    fallback: tuple[Instant, str] | None = None
+    for instant in newest_first:
+        metadata = timeline.metadata(instant)
+        schema = schema_of(metadata)
+        if not schema:
+            continue
+        if metadata.get("operationType") not in _SCHEMA_FOLLOWERS:
+            return instant, schema
+        fallback = fallback or (instant, schema)
+    return fallback
+
+
+def replaced_groups_table(replacing: Iterable[Instant], timeline: _Metadata) -> pa.Table:
+    """File groups that completed replacecommits hid.
+
+    Returns:
+        Arrow table `partition_path: string, file_id: string, instant: string`, in the order of the instants.
+    """
+    import pyarrow as pa
+
+    partitions: list[str] = []
+    file_ids: list[str] = []
+    instants: list[str] = []
+    for instant in replacing:
+        replaced = timeline.metadata(instant).get("partitionToReplaceFileIds") or {}
+        for partition, ids in replaced.items():
+            partitions += [partition] * len(ids)
+            file_ids += ids
+            instants += [instant.time] * len(ids)
+    text = pa.string()
+    columns = (pa.array(partitions, text), pa.array(file_ids, text), pa.array(instants, text))
+    return pa.table(columns, names=["partition_path", "file_id", "instant"])
+
+
+def undone_instants(undoing: Iterable[Instant], timeline: _Metadata) -> frozenset[str]:
+    """Requested times that completed rollbacks and restores took back."""
+    undone: set[str] = set()
+    for instant in undoing:
+        metadata = timeline.metadata(instant)
+        undone.update(metadata.get("commitsRollback") or ())
+        undone.update(metadata.get("instantsToRollback") or ())
+        for named in (metadata.get("instantsRollback") or ()), (metadata.get("restoreInstantInfo") or ()):
+            undone.update(info["commitTime"] for info in named)
+    return frozenset(undone)

@@ -1,0 +1,190 @@
+"""The archived part of a timeline: the LSM tree of Parquet files under `timeline/history` (layout 2).
+
+* `_version_`: ASCII decimal, number of the current manifest. Where it is missing, the largest `manifest_<N>` counts.
+* `manifest_<N>`: JSON ``{"files": [{"fileName": ..., "fileLen": ...}]}``. Files it does not name are leftovers of a merge whose
+  rows stand elsewhere: reading the folder instead of the manifest would give them twice.
+* `<min>_<max>_<level>.parquet`: columns instantTime, completionTime, action (text, the completed word), metadata, plan (bytes
+  of the completed file and of its plan), version (int, 1); sorted by instantTime.
+
+Version 6 archives into log files `.hoodie/archived/.commits_.archive.<N>_<token>`. No read needs them, since whatever is older
+than the active timeline is committed; they are only named.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hudimeta.errors import CorruptFileError, NotFound
+from hudimeta.storage.protocol import Storage, join
+from hudimeta.types import Action, Instant, State
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["COLUMNS", "History", "ManifestEntry", "decode_manifest", "encode_manifest"]
+
+COLUMNS = ("instant_time", "completion_time", "action", "metadata", "plan")
+"""Columns of `History.load`, in its order."""
+
+VERSION_FILE = "_version_"
+MANIFEST_PREFIX = "manifest_"
+MAX_MANIFEST_BYTES = 64 * 1024 * 1024
+READ_ATTEMPTS = 3
+"""An archiver may merge files and drop them between our reading the manifest and the files it names."""
+
+_STORED_NAMES = {
+    "instant_time": "instantTime",
+    "completion_time": "completionTime",
+    "action": "action",
+    "metadata": "metadata",
+    "plan": "plan",
+}
+_MANIFEST = re.compile(r"manifest_(\d{1,18})", re.ASCII)
+_FILE = re.compile(r"\d+_\d+_\d\.parquet", re.ASCII)
+_LEGACY = re.compile(r"\.commits_\.archive\.\d+(?:_.*)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """One file of the LSM tree: its name within the folder, and its length in bytes."""
+
+    name: str
+    size: int
+
+
+def decode_manifest(data: bytes, path: str = "") -> tuple[ManifestEntry, ...]:
+    """Read a manifest; members that we do not know are skipped.
+
+    Raises:
+        CorruptFileError: not JSON of that shape, or a file name that cannot be one.
+    """
+    if len(data) > MAX_MANIFEST_BYTES:
+        raise CorruptFileError(path, 0, f"a manifest of at most {MAX_MANIFEST_BYTES} bytes", f"{len(data)} bytes")
+    try:
+        entries = tuple(ManifestEntry(str(f["fileName"]), int(f["fileLen"])) for f in json.loads(data)["files"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise CorruptFileError(path, getattr(error, "pos", 0), "a manifest with a list of files", repr(error)) from None
+    for entry in entries:
+        if not _FILE.fullmatch(entry.name):
+            raise CorruptFileError(path, 0, "names such as <min>_<max>_<level>.parquet", entry.name)
+    return entries
+
+
+def encode_manifest(entries: Sequence[ManifestEntry]) -> bytes:
+    """Write a manifest; the inverse of `decode_manifest`."""
+    files = [{"fileName": entry.name, "fileLen": entry.size} for entry in entries]
+    return json.dumps({"files": files}, indent=2).encode()
+
+
+class History:
+    """The archived instants, read when they are asked for.
+
+    Args:
+        storage: Rooted at the table.
+        folder: The history's folder, relative to the table; for layout 1 that of the old archive.
+        layout: Of the timeline it belongs to.
+    """
+
+    def __init__(self, storage: Storage, folder: str, layout: int) -> None:
+        self._storage, self._folder, self._layout = storage, folder, layout
+        self._times: pa.Table | None = None
+
+    @property
+    def folder(self) -> str:
+        """Relative to the table."""
+        return self._folder
+
+    def load(self, columns: Sequence[str] = COLUMNS) -> pa.Table:
+        """Every archived instant.
+
+        Args:
+            columns: Those of `COLUMNS` to read; `metadata` and `plan` are nearly all of the bytes.
+
+        Returns:
+            Arrow table sorted by instant_time: instant_time, completion_time, action: string; metadata, plan: binary, null
+            where the file was empty or there is no plan. Empty where nothing was archived, and always in layout 1.
+
+        Raises:
+            CorruptFileError: a manifest or a file that is damaged.
+        """
+        for remaining in reversed(range(READ_ATTEMPTS)):
+            try:
+                return self._read(columns)
+            except NotFound:
+                if not remaining:
+                    raise
+        raise AssertionError("unreachable")
+
+    def times(self) -> pa.Table:
+        """The small columns instant_time, completion_time and action, read once."""
+        if self._times is None:
+            self._times = self.load(COLUMNS[:3])
+        return self._times
+
+    def instants(self) -> tuple[Instant, ...]:
+        """The archived instants as values; for printing, since there may be many."""
+        times = self.times().to_pydict()
+        rows = zip(times["instant_time"], times["completion_time"], times["action"], strict=True)
+        return tuple(Instant(time, Action(action), State.COMPLETED, completion) for time, completion, action in rows)
+
+    def manifest(self) -> tuple[ManifestEntry, ...]:
+        """The files that make up the history now; empty where nothing was archived."""
+        number = self.manifest_number()
+        if number is None:
+            return ()
+        path = join(self._folder, f"{MANIFEST_PREFIX}{number}")
+        return decode_manifest(self._storage.read(path), path)
+
+    def manifest_number(self) -> int | None:
+        """Number of the current manifest; None where nothing was archived."""
+        path = join(self._folder, VERSION_FILE)
+        try:
+            text = self._storage.read(path).strip()
+        except NotFound:
+            text = b""
+        if text.isdigit():
+            return int(text)
+        if text:
+            raise CorruptFileError(path, 0, "the number of a manifest", repr(text[:40]))
+        names = (_MANIFEST.fullmatch(info.name) for info in self._storage.list(self._folder))
+        return max((int(found[1]) for found in names if found), default=None)
+
+    def legacy_archives(self) -> tuple[str, ...]:
+        """Names of archive files of version 6 in the folder, which are not read; one LIST."""
+        return tuple(info.name for info in self._storage.list(self._folder) if _LEGACY.fullmatch(info.name))
+
+    def _read(self, columns: Sequence[str]) -> pa.Table:
+        import pyarrow as pa
+
+        entries = () if self._layout == 1 else self.manifest()
+        wanted = list(dict.fromkeys(("instant_time", *columns)))
+        parts = [self._read_file(entry.name, wanted) for entry in entries]
+        if not parts:
+            return _schema(wanted).empty_table().select(list(columns))
+        rows: pa.Table = pa.concat_tables(parts).sort_by("instant_time").select(list(columns))
+        return rows
+
+    def _read_file(self, name: str, columns: list[str]) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = join(self._folder, name)
+        stored = [_STORED_NAMES[column] for column in columns]
+        try:
+            with self._storage.open_input(path) as file:
+                rows = pq.read_table(file, columns=stored, use_threads=False)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise CorruptFileError(path, 0, "a Parquet file of archived instants", str(error)) from error
+        named: pa.Table = rows.select(stored).rename_columns(columns).cast(_schema(columns))
+        return named
+
+
+def _schema(columns: Sequence[str]) -> Any:
+    import pyarrow as pa
+
+    binary = ("metadata", "plan")
+    return pa.schema([(name, pa.binary() if name in binary else pa.string()) for name in columns])

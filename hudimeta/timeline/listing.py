@@ -1,0 +1,113 @@
+"""From the files of a timeline's folder to instants: one LIST, and more only while somebody is writing.
+
+Writers on a local disk or HDFS may show a completed file before its bytes are there. A completed commit, deltacommit or
+replacecommit of 0 bytes therefore counts as not completed: the folder is listed again, a few times. If the file stays empty,
+a writer died: in layout 2 the instant stays pending. In layout 1 (version 6) such a file was legal, and Hudi reads it as a
+commit without content; so do we.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from hudimeta.storage.protocol import FileInfo, Storage
+from hudimeta.timeline.clock import format_instant
+from hudimeta.timeline.naming import LAYOUT_V1, InstantFile, parse_instant_name
+from hudimeta.types import Action, Instant, State
+
+__all__ = ["RELIST_PAUSES_S", "InstantKey", "Listing", "list_instants"]
+
+RELIST_PAUSES_S = (0.01, 0.04, 0.15)
+"""Pauses before the folder is listed again, while a completed write is empty."""
+
+InstantKey = tuple[str, Action]
+"""Requested time and completed action: what the files of one instant have in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The instants of one folder at one moment.
+
+    Attributes:
+        instants: Sorted by requested time; a savepoint follows the commit whose time it shares.
+        file_names: Of every instant all its files, requested first.
+    """
+
+    instants: tuple[Instant, ...]
+    file_names: Mapping[InstantKey, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    file: InstantFile
+    info: FileInfo
+
+    @property
+    def key(self) -> InstantKey:
+        return self.file.time, self.file.action.completed_as
+
+    @property
+    def is_half_written(self) -> bool:
+        return self.file.state is State.COMPLETED and self.info.size == 0 and self.file.action.writes_data
+
+
+def list_instants(storage: Storage, folder: str, layout: int, zone: tzinfo | None, sleep: Callable[[float], None]) -> Listing:
+    """List a timeline's folder.
+
+    Args:
+        storage: Rooted at the table.
+        folder: The timeline's folder, relative to the table.
+        layout: 1 or 2.
+        zone: The table's zone, for completion times that only the file's age tells.
+        sleep: Waits so many seconds before listing again.
+    """
+    found = _instant_files(storage.list(folder))
+    for pause in RELIST_PAUSES_S:
+        if not any(one.is_half_written for one in found):
+            break
+        sleep(pause)
+        found = _instant_files(storage.list(folder))
+    groups: dict[InstantKey, list[_Found]] = {}
+    for one in found:
+        groups.setdefault(one.key, []).append(one)
+    instants = [_instant(group, layout, zone) for group in groups.values()]
+    instants.sort(key=lambda instant: (instant.time, instant.action is Action.SAVEPOINT, instant.action.value))
+    names = {key: tuple(one.info.name for one in sorted(group, key=_by_state)) for key, group in groups.items()}
+    return Listing(tuple(instants), names)
+
+
+def _instant_files(entries: Iterable[FileInfo]) -> list[_Found]:
+    return [
+        _Found(file, entry) for entry in entries if not entry.is_folder and (file := parse_instant_name(entry.name)) is not None
+    ]
+
+
+def _by_state(one: _Found) -> tuple[State, str]:
+    return one.file.state, one.info.name
+
+
+def _instant(group: list[_Found], layout: int, zone: tzinfo | None) -> Instant:
+    """The highest state wins; of two completed files, which only a retried publication can leave, the earlier one."""
+    done = [one for one in group if one.file.state is State.COMPLETED and (layout == LAYOUT_V1 or not one.is_half_written)]
+    waiting = [one for one in group if one.file.state is not State.COMPLETED]
+    if done:
+        first = min(done, key=lambda one: (_completion(one, layout, zone), one.info.name))
+        pending_action = waiting[0].file.action if waiting and waiting[0].file.action is not first.file.action else None
+        completion = _completion(first, layout, zone)
+        file = first.file
+        return Instant(file.time, file.action, State.COMPLETED, completion, pending_action, first.info.name, first.info.size)
+    if waiting:
+        last = max(waiting, key=_by_state)
+        return Instant(last.file.time, last.file.action, last.file.state, None, None, last.info.name, last.info.size)
+    empty = group[0]
+    return Instant(empty.file.time, empty.file.action, State.INFLIGHT, None, None, empty.info.name, 0)
+
+
+def _completion(one: _Found, layout: int, zone: tzinfo | None) -> str:
+    if one.file.completion is not None:
+        return one.file.completion
+    if layout == LAYOUT_V1 or one.info.modified_ms <= 0:
+        return one.file.time
+    return format_instant(one.info.modified_ms, zone)

@@ -1,0 +1,94 @@
+"""Moving an instant along: requested, inflight, completed; each step creates one file that must not exist (layout 2).
+
+Publishing is the creation of the completed file: before it nothing is visible, after it everything is. Whoever calls holds the
+table lock where the protocol wants it.
+"""
+
+from __future__ import annotations
+
+from hudimeta.errors import AlreadyExists, CommitError, InstantExists
+from hudimeta.storage.protocol import Storage, join
+from hudimeta.timeline.active import DEFAULT_FOLDER
+from hudimeta.timeline.naming import completed_name, pending_name
+from hudimeta.types import Action, Instant, State
+
+__all__ = ["TimelineWriter"]
+
+
+class TimelineWriter:
+    """Creates and removes the files of a timeline of layout 2.
+
+    Args:
+        storage: Rooted at the table (for the metadata table at `.hoodie/metadata`).
+        folder: The timeline's folder, relative to that root.
+    """
+
+    def __init__(self, storage: Storage, folder: str = DEFAULT_FOLDER) -> None:
+        self._storage, self._folder = storage, folder
+
+    def create_requested(self, time: str, action: Action, content: bytes = b"") -> Instant:
+        """Announce an action.
+
+        Args:
+            time: A fresh instant time.
+            action: Its pending word: COMPACTION, CLUSTERING, … A savepoint has no requested file.
+            content: The plan; empty for commit and deltacommit.
+
+        Raises:
+            InstantExists: the same instant was requested before.
+        """
+        return self._create(time, action, State.REQUESTED, content)
+
+    def create_inflight(self, time: str, action: Action, content: bytes = b"") -> Instant:
+        """Say that the work has begun. Raises InstantExists."""
+        return self._create(time, action, State.INFLIGHT, content)
+
+    def complete(self, time: str, action: Action, completion: str, content: bytes) -> Instant:
+        """Publish.
+
+        Args:
+            time: Requested time.
+            action: Its pending word; the file bears the completed one.
+            completion: Completion time, later than every time on the timeline.
+            content: Metadata of the completed action, never empty for a write.
+
+        Raises:
+            CommitError: the inflight file is gone: somebody rolled the instant back, so its data files may be gone too.
+            InstantExists: the completed file exists with other content.
+        """
+        if completion <= time:
+            raise ValueError(f"completion time {completion} is not later than requested time {time}")
+        if not content and action.writes_data:
+            raise ValueError("a completed write has metadata: readers take an empty file for an unfinished one")
+        inflight = join(self._folder, pending_name(time, action, State.INFLIGHT))
+        if self._storage.stat(inflight) is None:
+            raise CommitError(
+                f"instant {time} has no inflight file any more: another writer rolled it back",
+                "Nothing was published; run the write again.",
+            )
+        name = completed_name(time, action, completion)
+        path = join(self._folder, name)
+        try:
+            self._storage.put_if_absent(path, content)
+        except AlreadyExists:
+            # A put that was repeated after a lost answer finds its own file.
+            if self._storage.read(path) != content:
+                raise InstantExists(time) from None
+        done = action.completed_as
+        return Instant(time, done, State.COMPLETED, completion, action if action is not done else None, name, len(content))
+
+    def delete_pending(self, time: str, action: Action, state: State) -> bool:
+        """Remove a requested or inflight file; False when it was not there."""
+        return self._storage.delete(join(self._folder, pending_name(time, action, state)))
+
+    def delete_completed(self, instant: Instant) -> bool:
+        """Make a completed instant pending again, the first step of rolling it back; False when it was not there."""
+        return self._storage.delete(join(self._folder, completed_name(instant.time, instant.action, instant.completion)))
+
+    def _create(self, time: str, action: Action, state: State, content: bytes) -> Instant:
+        name = pending_name(time, action, state)
+        try:
+            self._storage.put_if_absent(join(self._folder, name), content)
+        except AlreadyExists:
+            raise InstantExists(time) from None
+        return Instant(time, action, state, None, None, name, len(content))
