@@ -1,0 +1,24 @@
+"""Schemas: Avro and Arrow, evolution, and which schema a table has at an instant."""
+
+from hudimeta.schema.avro_arrow import arrow_to_avro, avro_to_arrow, table_avro_schema
+from hudimeta.schema.conform import conform, conform_array
+from hudimeta.schema.evolution import SchemaChange, check_compatible
+from hudimeta.schema.java_text import java_text
+from hudimeta.schema.names import check_names, sanitize_name, strip_meta_columns, with_meta_columns
+from hudimeta.schema.normalise import normalise_schema
+
+__all__ = [
+    "SchemaChange",
+    "arrow_to_avro",
+    "avro_to_arrow",
+    "check_compatible",
+    "check_names",
+    "conform",
+    "conform_array",
+    "java_text",
+    "normalise_schema",
+    "sanitize_name",
+    "strip_meta_columns",
+    "table_avro_schema",
+    "with_meta_columns",
+]

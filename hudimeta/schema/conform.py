@@ -1,0 +1,224 @@
+"""Rows of one schema as rows of another: by name, at every depth, column by column and never row by row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudimeta.errors import SchemaMismatch
+from hudimeta.schema.java_text import java_text
+from hudimeta.schema.promotion import Fit, fit, is_list_like, is_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["conform", "conform_array"]
+
+MAX_OFFSET = 2**31 - 1
+
+
+def conform(table: pa.Table, target: pa.Schema, *, altered: bool = False) -> pa.Table:
+    """Bring rows to a schema: reorder, promote, fill what is missing with nulls, drop what is extra.
+
+    Args:
+        table: Any rows; columns are found by name, fields of structs too (also in lists and in values of maps).
+        target: What comes out, exactly: names, types, nullability, metadata.
+        altered: True also allows the casts of `ALTER COLUMN TYPE` (numbers to decimal, strings to date or decimal), which
+            apply to files older than the ALTER.
+
+    Returns:
+        Table with schema `target`; columns that already fit are not copied. Numbers and dates become text as Java writes them;
+        a float becomes the double that its text stands for, as in Hudi.
+
+    Raises:
+        SchemaMismatch: A type that does not promote, a value that does not fit, or a null where the target allows none.
+    """
+    if table.schema.equals(target, check_metadata=True) and all(f.nullable for f in target):
+        return table
+    given: dict[str, int] = {}
+    for position, name in enumerate(table.schema.names):
+        if given.setdefault(name, position) != position:
+            raise SchemaMismatch(name, "there twice", "a name of its own", "Rename or drop one of the two columns.")
+    columns = []
+    for field in target:
+        at = given.get(field.name)
+        column = pa.chunked_array([pa.nulls(table.num_rows)]) if at is None else table.column(at)
+        chunks = [conform_array(chunk, field, field.name, altered=altered) for chunk in column.chunks]
+        columns.append(pa.chunked_array(chunks, field.type))
+    return pa.Table.from_arrays(columns, schema=target)
+
+
+def conform_array(values: pa.Array, field: pa.Field, path: str, *, altered: bool = False) -> pa.Array:
+    """One array as `field` wants it; `path` is the dotted name for errors. Raises SchemaMismatch."""
+    if not field.nullable and values.null_count:
+        raise SchemaMismatch(
+            path, f"null in {values.null_count} rows", "a value in every row", "Fill or filter the nulls before writing."
+        )
+    target = field.type
+    values = _plain(values)
+    if pa.types.is_null(values.type):
+        return pa.nulls(len(values), target)
+    if pa.types.is_struct(target):
+        return _struct(values, target, path, altered)
+    if pa.types.is_map(target):
+        return _map(values, target, path, altered)
+    if pa.types.is_list(target):
+        return _list(values, target, path, altered)
+    return values if values.type == target else _leaf(values, target, path, altered)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """Without extension type, dictionary or run-end encoding: ways of storing, not types."""
+    import pyarrow.compute as pc
+
+    if isinstance(values.type, pa.BaseExtensionType):
+        return _plain(values.storage)
+    if pa.types.is_dictionary(values.type):
+        return values.dictionary_decode()
+    if pa.types.is_run_end_encoded(values.type):
+        return pc.run_end_decode(values)
+    return values
+
+
+def _struct(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> pa.Array:
+    if not pa.types.is_struct(values.type):
+        raise SchemaMismatch(path, values.type, target, "A struct cannot come from another type: rebuild the column.")
+    names = [values.type.field(i).name for i in range(values.type.num_fields)]
+    valid = None if not values.null_count else values.is_valid()
+    given = values.flatten()  # below a null struct anything may lie: flatten makes it null
+    children = []
+    for i in range(target.num_fields):
+        field = target.field(i)
+        if field.name in names:
+            child = given[names.index(field.name)]
+            loose = field if valid is None else field.with_nullable(True)
+            children.append(conform_array(child, loose, f"{path}.{field.name}", altered=altered))
+        elif field.nullable or not len(values):
+            children.append(pa.nulls(len(values), field.type))
+        else:
+            raise SchemaMismatch(f"{path}.{field.name}", "missing", f"{field.type} not null", "Add the field to every row.")
+    return _assemble(target, len(values), valid, [], children)
+
+
+def _list(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> pa.Array:
+    if not is_list_like(values.type):
+        raise SchemaMismatch(path, values.type, target, "A list cannot come from another type: rebuild the column.")
+    offsets, inner = _runs(values, path)
+    children = conform_array(inner, target.value_field, f"{path}.element", altered=altered)
+    return _assemble(target, len(values), values.is_valid() if values.null_count else None, [offsets], [children])
+
+
+def _map(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> pa.Array:
+    if not pa.types.is_map(values.type):
+        raise SchemaMismatch(path, values.type, target, "A map cannot come from another type: rebuild the column.")
+    offsets, entries = _runs(values, path)
+    keys = conform_array(entries.field(0), target.key_field, f"{path}.key", altered=altered)
+    items = conform_array(entries.field(1), target.item_field, f"{path}.value", altered=altered)
+    pairs = pa.StructArray.from_arrays([keys, items], fields=[target.key_field, target.item_field])
+    return _assemble(target, len(values), values.is_valid() if values.null_count else None, [offsets], [pairs])
+
+
+def _runs(values: pa.Array, path: str) -> tuple[pa.Buffer, pa.Array]:
+    """Offsets that begin at 0, and the children that they span, of a list array that may be a slice."""
+    import numpy as np
+
+    if pa.types.is_fixed_size_list(values.type):
+        width = values.type.list_size
+        offsets = np.arange(len(values) + 1, dtype=np.int64) * width
+        inner = values.values.slice(values.offset * width, len(values) * width)
+    elif pa.types.is_list_view(values.type) or pa.types.is_large_list_view(values.type):
+        offsets, inner = _gather(values)
+    else:
+        offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+        children = _map_entries(values) if pa.types.is_map(values.type) else values.values
+        inner = children.slice(offsets[0], offsets[-1] - offsets[0])
+        offsets = offsets - offsets[0]
+    if offsets[-1] > MAX_OFFSET:
+        raise SchemaMismatch(path, f"{offsets[-1]} list elements in one batch", "fewer than 2^31", "Write smaller batches.")
+    return pa.py_buffer(offsets.astype(np.int32)), inner
+
+
+def _gather(values: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
+    """The elements of list views in the order of their rows (Arrow's own cast of a sliced view gives wrong rows)."""
+    import numpy as np
+
+    sizes = values.sizes.to_numpy(zero_copy_only=False).astype(np.int64)
+    sizes[values.is_null().to_numpy(zero_copy_only=False)] = 0
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    starts = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    wanted = np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])
+    return ends, values.values.take(pa.array(wanted))
+
+
+def _map_entries(values: pa.Array) -> pa.Array:
+    """Keys and items of the whole underlying array as a struct: not of the slice, as `offsets` point into the whole."""
+    fields = [values.type.key_field, values.type.item_field]
+    return pa.StructArray.from_arrays([values.keys, values.items], fields=fields)
+
+
+def _assemble(
+    kind: pa.DataType, length: int, valid: pa.Array | None, buffers: list[pa.Buffer], children: list[pa.Array]
+) -> pa.Array:
+    bitmap = None if valid is None else valid.buffers()[1]
+    return pa.Array.from_buffers(kind, length, [bitmap, *buffers], children=children)
+
+
+def _leaf(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> pa.Array:
+    import pyarrow.compute as pc
+
+    source = _leaf_kind(values.type, path)
+    how = fit(source, target)
+    if how is Fit.NO or (how is Fit.ALTERED and not altered):
+        raise SchemaMismatch(path, values.type, target, cast_advice(source, target))
+    try:
+        if is_text(target):
+            return java_text(values, path)
+        if source == pa.float32() and target == pa.float64():
+            return pc.cast(pc.cast(pc.cast(values, source), pa.string()), target)
+        if target in (pa.float32(), pa.float64()):
+            return pc.cast(values, target, safe=False)
+        if how is Fit.ALTERED:
+            return _alter(values, target)
+        return pc.cast(values, target)
+    except pa.ArrowInvalid as error:
+        what = str(error).splitlines()[0]
+        raise SchemaMismatch(
+            path, f"{values.type} with values that do not fit ({what})", target, cast_advice(source, target)
+        ) from error
+
+
+def _leaf_kind(kind: pa.DataType, path: str) -> pa.DataType:
+    from hudimeta.schema.normalise import normalise_type
+
+    types = pa.types
+    stored = types.is_timestamp(kind) or types.is_time(kind) or types.is_fixed_size_binary(kind)
+    return kind if stored else normalise_type(kind, path)
+
+
+def _alter(values: pa.Array, target: pa.DataType) -> pa.Array:
+    """The casts of an ALTER: floats round half up to the scale, text that is no date or number becomes null, as in Spark."""
+    import pyarrow.compute as pc
+
+    if pa.types.is_date(target):
+        fits = pc.match_substring_regex(values, r"^\s*\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])\s*$")
+        text = pc.utf8_trim_whitespace(pc.if_else(fits, values, None))
+        days = pc.cast(pc.strptime(text, "%Y-%m-%d", "s", error_is_null=True), target)
+        return pc.if_else(pc.equal(pc.cast(days, pa.string()), text), days, None)  # Arrow takes the 29th of any February
+    if is_text(values.type):
+        fits = pc.match_substring_regex(values, r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$")
+        values = pc.utf8_trim_whitespace(pc.if_else(fits, values, None))
+    wide = pa.decimal256(76, 38)
+    numbers = pc.cast(java_text(values), wide)
+    return pc.cast(pc.round(numbers, ndigits=target.scale, round_mode="half_towards_infinity"), target)
+
+
+def cast_advice(source: pa.DataType, target: pa.DataType) -> str:
+    """What to do about a type that does not fit."""
+    types = pa.types
+    if types.is_timestamp(source) and types.is_timestamp(target):
+        if (source.tz is None) != (target.tz is None):
+            return "One side has a time zone: attach or remove it, e.g. pc.assume_timezone or dt.tz_localize, before writing."
+        return f"Round the column to {target.unit} before writing, e.g. pc.floor_temporal or dt.floor."
+    return f"Cast the column to {target} before writing, or write it to a new column."

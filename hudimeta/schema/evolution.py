@@ -1,0 +1,158 @@
+"""What happens to a table's schema when rows of another schema are written: the rules, before anything is written.
+
+The table's columns keep their place and names; new columns go to the end, nullable. A column becomes wider when the rows' type
+is a promotion of its own (`hudimeta.schema.promotion`); narrower rows are widened on the way in. Nothing is ever dropped,
+narrowed or renamed by a write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudimeta.errors import SchemaMismatch, UnsupportedEvolution
+from hudimeta.schema.conform import cast_advice
+from hudimeta.schema.normalise import normalise_schema
+from hudimeta.schema.promotion import Fit, fit, is_bytes, is_list_like, is_text
+
+__all__ = ["SchemaChange", "check_compatible"]
+
+
+@dataclass(frozen=True)
+class SchemaChange:
+    """The outcome of laying rows beside a table.
+
+    Attributes:
+        schema: The table's schema after the write (data columns only); `conform` brings the rows to it.
+        added: Dotted names of columns and fields that the table did not have.
+        missing: Dotted names that the rows do not have: they are filled with null.
+        widened: Dotted name, old type, new type of columns whose type in the table changes.
+    """
+
+    schema: pa.Schema
+    added: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    widened: tuple[tuple[str, pa.DataType, pa.DataType], ...] = ()
+
+    @property
+    def changes_table(self) -> bool:
+        """True when the table's schema is another one after the write."""
+        return bool(self.added or self.widened)
+
+
+def check_compatible(
+    table_schema: pa.Schema, incoming: pa.Schema, *, allow_missing: bool = True, allow_added: bool = True
+) -> SchemaChange:
+    """Lay the rows' schema beside the table's.
+
+    Args:
+        table_schema: The table's data columns.
+        incoming: The rows' schema as given; meta columns are ignored, types are normalised.
+        allow_missing: False refuses rows that lack a column of the table (`hoodie.write.set.null.for.missing.columns=false`).
+        allow_added: False refuses rows with a column that the table lacks.
+
+    Returns:
+        The table's next schema, and what differs.
+
+    Raises:
+        SchemaMismatch: Names or types of the rows that do not fit.
+        UnsupportedEvolution: A change of the table's schema that Hudi does not allow.
+    """
+    rows = normalise_schema(incoming, allow_null_type=True)
+    side = _SideBySide(allow_missing, allow_added)
+    fields = side.fields(list(table_schema), list(rows), "")
+    return SchemaChange(
+        pa.schema(fields, metadata=table_schema.metadata), tuple(side.added), tuple(side.missing), tuple(side.widened)
+    )
+
+
+class _SideBySide:
+    def __init__(self, allow_missing: bool, allow_added: bool) -> None:
+        self._allow_missing, self._allow_added = allow_missing, allow_added
+        self.added: list[str] = []
+        self.missing: list[str] = []
+        self.widened: list[tuple[str, pa.DataType, pa.DataType]] = []
+
+    def fields(self, table: list[pa.Field], rows: list[pa.Field], parent: str) -> list[pa.Field]:
+        given = {f.name: f for f in rows}
+        out = [self._kept(field, given.pop(field.name, None), parent) for field in table]
+        known = {f.name.lower(): f.name for f in table}
+        return out + [self._new(field, known, parent) for field in given.values()]
+
+    def _kept(self, field: pa.Field, given: pa.Field | None, parent: str) -> pa.Field:
+        path = parent + field.name
+        if given is not None:
+            return self._field(field, given, path)
+        if not field.nullable:
+            raise SchemaMismatch(path, "missing", f"{field.type} not null", "Add the column: the table allows no null in it.")
+        if not self._allow_missing:
+            raise UnsupportedEvolution(
+                path,
+                "the rows lack it and a write never drops a column",
+                "Add the column to the rows, or set hoodie.write.set.null.for.missing.columns=true to fill it with null.",
+            )
+        self.missing.append(path)
+        return field
+
+    def _new(self, field: pa.Field, known: dict[str, str], parent: str) -> pa.Field:
+        path = parent + field.name
+        twin = known.get(field.name.lower())
+        if twin is not None:
+            raise SchemaMismatch(
+                path, f"told from {parent + twin!r} only by upper and lower case", f"the name {twin!r}", "Rename the column."
+            )
+        if not self._allow_added:
+            raise UnsupportedEvolution(
+                path, "the table does not have it", "Drop the column from the rows, or add it to the table first."
+            )
+        if pa.types.is_null(field.type):
+            raise SchemaMismatch(
+                path, "of type null", "a type", "The column is new and has no value: drop it, or give it a type."
+            )
+        self.added.append(path)
+        return field.with_nullable(True)
+
+    def _field(self, table: pa.Field, given: pa.Field, path: str) -> pa.Field:
+        kind = self._type(table.type, given.type, path)
+        return table if kind.equals(table.type, check_metadata=True) else table.with_type(kind)
+
+    def _type(self, table: pa.DataType, given: pa.DataType, path: str) -> pa.DataType:
+        if pa.types.is_null(given):
+            return table
+        for shape in (pa.types.is_struct, pa.types.is_map, is_list_like):
+            if shape(table) or shape(given):
+                if not (shape(table) and shape(given)):
+                    raise UnsupportedEvolution(path, f"from {table} to {given}", "Write the values to a new column.")
+                return self._nested(table, given, path)
+        return self._leaf(table, given, path)
+
+    def _nested(self, table: pa.DataType, given: pa.DataType, path: str) -> pa.DataType:
+        if pa.types.is_struct(table):
+            return pa.struct(self.fields(_children(table), _children(given), path + "."))
+        if pa.types.is_map(table):
+            return pa.map_(pa.string(), self._field(table.item_field, given.item_field, f"{path}.value"))
+        return pa.list_(self._field(table.value_field, given.value_field, f"{path}.element"))
+
+    def _leaf(self, table: pa.DataType, given: pa.DataType, path: str) -> pa.DataType:
+        if fit(given, table) in (Fit.SAME, Fit.PROMOTED):
+            return table
+        if fit(table, given) is Fit.PROMOTED and not (is_text(given) and is_bytes(table)):
+            self.widened.append((path, table, given))
+            return given
+        if pa.types.is_decimal(table) and pa.types.is_decimal(given):
+            raise UnsupportedEvolution(
+                path, f"from {table} to {given} would lose digits", f"Cast the column to {_both(table, given)} before writing."
+            )
+        raise SchemaMismatch(path, given, table, cast_advice(given, table))
+
+
+def _children(kind: pa.DataType) -> list[pa.Field]:
+    return [kind.field(i) for i in range(kind.num_fields)]
+
+
+def _both(one: pa.DataType, other: pa.DataType) -> str:
+    """A decimal that holds the values of both, or the wider of the two when none does."""
+    scale = max(one.scale, other.scale)
+    precision = max(one.precision - one.scale, other.precision - other.scale) + scale
+    return f"decimal128({min(precision, 38)}, {scale})"
