@@ -1,6 +1,6 @@
 """Markers: a note of every data file, made before the file, so that a dead write can be undone without searching.
 
-Direct form: an empty file `.hoodie/.temp/<instant>/<partition>/<file name>.marker.<CREATE|MERGE|APPEND>` a data file. Apache Hudi's
+Direct form: an empty file `.hoodie/.temp/<instant>/<partition>/<file name>.marker.<CREATE|MERGE|APPEND>`. Apache Hudi's
 timeline server writes another form: `MARKERS.type` with the text `TIMELINE_SERVER_BASED` and files `MARKERS<n>` with one such
 path a line. Both are read, the direct one is written.
 """

@@ -1,0 +1,76 @@
+"""Taking an instant back from the metadata table: its log files go, then its timeline files, and a rollback says so.
+
+The log files of an instant bear its time in their names, so they are found by listing the few folders of the metadata table;
+this happens only where a write died, never on the path of a read or of a healthy write.
+"""
+
+from __future__ import annotations
+
+import time as system_time
+
+from hudimeta.storage import Storage, join
+from hudimeta.table.file_names import parse_base_file, parse_log_file
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, State
+
+__all__ = ["METADATA_ROOT", "roll_back_metadata"]
+
+METADATA_ROOT = ".hoodie/metadata"
+
+
+def roll_back_metadata(storage: Storage, instant: str, rollback_time: str, times: InstantGenerator) -> int:
+    """Remove everything that `instant` wrote into the metadata table. Repeating it changes nothing.
+
+    Args:
+        storage: Rooted at the data table. instant: Requested time of the write.
+        rollback_time: Requested time of the data table's rollback; the metadata table's rollback bears the same.
+        times: Makes the completion time.
+
+    Returns:
+        How many files were deleted.
+    """
+    inner = storage.sub(METADATA_ROOT)
+    timeline = Timeline.load(inner)
+    writer = TimelineWriter(inner, timeline.folder)
+    found = timeline.get(instant, Action.DELTA_COMMIT)
+    begun = timeline.get(rollback_time, Action.ROLLBACK)
+    if found is None and begun is None:
+        return 0
+    if begun is not None and begun.is_completed:
+        return 0
+    started = system_time.monotonic()
+    files = _files_of(inner, instant)
+    if begun is None:
+        writer.create_requested(
+            rollback_time, Action.ROLLBACK, encode_rollback_plan(inner.root, instant, Action.DELTA_COMMIT, files)
+        )
+    if begun is None or begun.state is State.REQUESTED:
+        writer.create_inflight(rollback_time, Action.ROLLBACK)
+    for partition, names in files.items():
+        for name in names:
+            inner.delete(join(partition, name))
+    if found is not None and found.is_completed:
+        writer.delete_completed(found)
+    writer.delete_pending(instant, Action.DELTA_COMMIT, State.INFLIGHT)
+    writer.delete_pending(instant, Action.DELTA_COMMIT, State.REQUESTED)
+    took_ms = int((system_time.monotonic() - started) * 1000)
+    completion = times.next(rollback_time, timeline.last_time)
+    outcome = encode_rollback_metadata(inner.root, rollback_time, instant, Action.DELTA_COMMIT, files, took_ms)
+    writer.complete(rollback_time, Action.ROLLBACK, completion, outcome)
+    inner.delete_folder(f".hoodie/.temp/{instant}")
+    return sum(len(names) for names in files.values())
+
+
+def _files_of(inner: Storage, instant: str) -> dict[str, list[str]]:
+    files: dict[str, list[str]] = {}
+    for folder in inner.list(""):
+        if not folder.is_folder or folder.name.startswith("."):
+            continue
+        for entry in inner.list(folder.path):
+            parsed = parse_base_file(entry.name) or parse_log_file(entry.name)
+            if parsed is not None and parsed.instant == instant:
+                files.setdefault(folder.path, []).append(entry.name)
+    return files

@@ -1,0 +1,58 @@
+"""The two records of a rollback: the plan in its requested file, the outcome in its completed one. Paths in them are absolute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hudimeta.formats.avro.container import encode_container
+from hudimeta.formats.avro.schemas import ROLLBACK_METADATA, ROLLBACK_PLAN
+from hudimeta.storage.protocol import join
+from hudimeta.types import Action
+
+__all__ = ["FilesByPartition", "encode_rollback_metadata", "encode_rollback_plan"]
+
+FilesByPartition = Mapping[str, Sequence[str]]
+"""Partition path -> file names."""
+
+
+def encode_rollback_plan(root: str, instant: str, action: Action, files: FilesByPartition) -> bytes:
+    """The plan to take `instant` back by deleting `files` below `root`: an Avro container of HoodieRollbackPlan."""
+    requests = [
+        {
+            "partitionPath": partition,
+            "fileId": "",
+            "latestBaseInstant": "",
+            "filesToBeDeleted": [f"{root}/{join(partition, name)}"],
+            "logBlocksToBeDeleted": {},
+        }
+        for partition, names in files.items()
+        for name in names
+    ]
+    undone = {"commitTime": instant, "action": action.value}
+    return encode_container(ROLLBACK_PLAN, [{"instantToRollback": undone, "RollbackRequests": requests, "version": 1}])
+
+
+def encode_rollback_metadata(
+    root: str, rollback_time: str, instant: str, action: Action, deleted: FilesByPartition, took_ms: int = 0
+) -> bytes:
+    """What the rollback at `rollback_time` deleted: an Avro container of HoodieRollbackMetadata."""
+    partitions = {
+        partition: {
+            "partitionPath": partition,
+            "successDeleteFiles": [f"{root}/{join(partition, name)}" for name in names],
+            "failedDeleteFiles": [],
+            "rollbackLogFiles": {},
+            "logFilesFromFailedCommit": {},
+        }
+        for partition, names in deleted.items()
+    }
+    record = {
+        "startRollbackTime": rollback_time,
+        "timeTakenInMillis": took_ms,
+        "totalFilesDeleted": sum(len(names) for names in deleted.values()),
+        "commitsRollback": [instant],
+        "partitionMetadata": partitions,
+        "version": 1,
+        "instantsRollback": [{"commitTime": instant, "action": action.value}],
+    }
+    return encode_container(ROLLBACK_METADATA, [record])
