@@ -1,0 +1,227 @@
+"""Partition `column_stats` (type 3): minimum, maximum and counts of one column in one base or log file, per record.
+
+    fileName, columnName                                       [null, string]
+    minValue, maxValue                                         union of wrappers, see bounds
+    valueCount, nullCount, totalSize, totalUncompressedSize    [null, long]; valueCount counts nulls too
+    isDeleted, isTightBound                                    boolean
+    valueType (layout 9)                                       [null, {typeOrdinal int, additionalInfo [null, string]}]
+
+As a table, one row per record:
+
+    key string, type int32, file_name string, column_name string, min_kind int8, min_value binary, max_kind int8,
+    max_value binary, value_count, null_count, total_size, total_uncompressed_size int64, is_deleted, is_tight_bound bool,
+    value_type int32 (None where not recorded), value_type_info string
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.formats.hfile import KeyValues
+from hudimeta.metadata.bounds import Bounds, encode_bounds, order_value, read_bounds, typed_bounds
+from hudimeta.metadata.datum import DatumCursor, Spans, encode_longs, encode_texts, join_binary
+from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
+from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
+
+__all__ = ["PARTITION", "SCHEMA", "bounds_of", "decode_values", "encode_values", "merge_rows", "typed"]
+
+PARTITION = "column_stats"
+_COUNTS = {
+    "valueCount": "value_count",
+    "nullCount": "null_count",
+    "totalSize": "total_size",
+    "totalUncompressedSize": "total_uncompressed_size",
+}
+SCHEMA = pa.schema(
+    [
+        ("key", pa.string()),
+        ("type", pa.int32()),
+        ("file_name", pa.string()),
+        ("column_name", pa.string()),
+        ("min_kind", pa.int8()),
+        ("min_value", pa.binary()),
+        ("max_kind", pa.int8()),
+        ("max_value", pa.binary()),
+        *[(name, pa.int64()) for name in _COUNTS.values()],
+        ("is_deleted", pa.bool_()),
+        ("is_tight_bound", pa.bool_()),
+        ("value_type", pa.int32()),
+        ("value_type_info", pa.string()),
+    ]
+)
+"""Columns of `decode_values`."""
+
+
+def decode_values(cells: Cells, schema_text: str, path: str = "") -> pa.Table:
+    """Records to a table of `SCHEMA`, in the order of the cells.
+
+    Raises:
+        CorruptFileError: Bytes that are not such records.
+    """
+    layout = layout_of(schema_text, path)
+    batches = []
+    for types, columns in decode_payloads(
+        cells.values, layout, "ColumnStatsMetadata", lambda cursor: _read(cursor, layout), path
+    ):
+        columns["type"] = pa.array(types.astype(np.int32))
+        rows = len(types)
+        arrays = [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in SCHEMA if f.name != "key"]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA.remove(0)))
+    table = pa.Table.from_batches(batches, SCHEMA.remove(0))
+    return table.add_column(0, SCHEMA.field("key"), cells.keys.cast(pa.string()))
+
+
+def _read(cursor: DatumCursor, layout: RecordLayout) -> dict[str, pa.Array]:
+    out: dict[str, pa.Array] = {}
+    for field in layout.statistics:
+        if field in ("fileName", "columnName"):
+            out["file_name" if field == "fileName" else "column_name"] = cursor.optional_bytes().column(pa.string())
+        elif field in ("minValue", "maxValue"):
+            bounds = read_bounds(cursor, layout)
+            out[field[:3] + "_kind"], out[field[:3] + "_value"] = pa.array(bounds.kinds), bounds.bodies
+        elif field in _COUNTS:
+            numbers, present = cursor.optional_long()
+            out[_COUNTS[field]] = pa.array(numbers, mask=None if present.all() else ~present)
+        elif field == "valueType":
+            out["value_type"], out["value_type_info"] = _read_value_type(cursor)
+        else:
+            out["is_deleted" if field == "isDeleted" else "is_tight_bound"] = pa.array(cursor.boolean())
+    if "is_tight_bound" not in out:
+        out["is_tight_bound"] = pa.array(np.zeros(len(cursor.pos), np.bool_))
+    return out
+
+
+def _read_value_type(cursor: DatumCursor) -> tuple[pa.Array, pa.Array]:
+    ordinals = np.zeros(len(cursor.pos), np.int32)
+    start, end = np.zeros(len(cursor.pos), np.int64), np.zeros(len(cursor.pos), np.int64)
+    infos: list[Spans] = []
+    numbers: list[Any] = []
+
+    def read(part: DatumCursor) -> None:
+        numbers.append(part.long())
+        infos.append(part.optional_bytes())
+
+    rows = cursor.optional(read)
+    present, informed = np.zeros(len(ordinals), np.bool_), np.zeros(len(ordinals), np.bool_)
+    present[rows] = True
+    start[:], end[:] = cursor.pos, cursor.pos
+    if infos:
+        ordinals[rows] = numbers[0]
+        start[rows], end[rows] = infos[0].start, infos[0].end
+        informed[rows] = True if infos[0].present is None else infos[0].present
+    # Starts must ascend for the gather: a datum without information stands at its own position, as set above.
+    text = Spans(cursor.buffer, start, end, informed).column(pa.string())
+    return pa.array(ordinals, mask=~present), text
+
+
+def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
+    """The inverse of `decode_values`: rows of `SCHEMA` to records sorted by key.
+
+    Args:
+        table: Keys must be unique. A missing column `type` means type 3; missing optional columns mean null.
+        layout: Layout 8 has no place for `value_type`, which is then left out.
+
+    Raises:
+        ValueError: A key twice, or a bound that the layout cannot hold.
+    """
+    rows = len(table)
+    given = set(table.column_names)
+    fields: list[pa.Array | bytes] = []
+    for field in layout.statistics:
+        if field in ("fileName", "columnName"):
+            fields += [b"\x02", encode_texts(column_of(table, "file_name" if field == "fileName" else "column_name"))]
+        elif field in ("minValue", "maxValue"):
+            fields.append(encode_bounds(bounds_of(table, field[:3]), layout))
+        elif field in _COUNTS:
+            fields.append(_optional_longs(column_of(table, _COUNTS[field])))
+        elif field == "valueType":
+            fields.append(_value_types(table) if "value_type" in given else b"\x00")
+        else:
+            flags = column_of(table, "is_deleted" if field == "isDeleted" else "is_tight_bound")
+            fields.append(_bytes_of(np.asarray(flags).astype(np.uint8)))
+    kinds = column_of(table, "type") if "type" in given else pa.array(np.full(rows, RecordType.COLUMN_STATS, np.int32))
+    values = encode_payloads(np.asarray(kinds).astype(np.int64), layout, "ColumnStatsMetadata", join_binary(*fields))
+    return KeyValues(*sorted_cells(column_of(table, "key"), values))
+
+
+def _optional_longs(column: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
+    encoded = encode_longs(np.asarray(column.fill_null(0)), b"\x02")
+    return encoded if not column.null_count else pc.if_else(column.is_valid(), encoded, pa.scalar(b"\x00", pa.binary()))
+
+
+def _value_types(table: pa.Table) -> pa.Array:
+    import pyarrow.compute as pc
+
+    ordinals = column_of(table, "value_type")
+    infos = pa.nulls(len(ordinals), pa.string())
+    if "value_type_info" in table.column_names:
+        infos = column_of(table, "value_type_info")
+    info = join_binary(b"\x02", encode_texts(infos.fill_null("")))
+    info = pc.if_else(infos.is_valid(), info, pa.scalar(b"\x00", pa.binary()))
+    whole = join_binary(encode_longs(np.asarray(ordinals.fill_null(0)), b"\x02"), info)
+    return pc.if_else(ordinals.is_valid(), whole, pa.scalar(b"\x00", pa.binary()))
+
+
+def _bytes_of(values: np.ndarray[Any, np.dtype[np.uint8]]) -> pa.Array:
+    borders = np.arange(len(values) + 1, dtype=np.int32)
+    data = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(borders), pa.py_buffer(data)])
+
+
+def bounds_of(table: pa.Table, side: str) -> Bounds:
+    """The bounds of one side ("min" or "max") of a table of `SCHEMA`."""
+    return Bounds(np.asarray(column_of(table, side + "_kind")), column_of(table, side + "_value"))
+
+
+def typed(table: pa.Table, wanted: pa.DataType) -> pa.Table:
+    """Statistics of one column as planners want them.
+
+    Args:
+        table: Rows of `SCHEMA`, all of one column. wanted: The column's Arrow type.
+
+    Returns:
+        file_name string, min and max of `wanted` (None: unknown), value_count, null_count, total_size,
+        total_uncompressed_size int64, is_tight_bound bool. A file whose null_count equals its value_count holds only nulls.
+    """
+    ordinals = np.asarray(column_of(table, "value_type").fill_null(0)).astype(np.int64)
+    infos = column_of(table, "value_type_info")
+    low = typed_bounds(bounds_of(table, "min"), wanted, ordinals, infos)
+    high = typed_bounds(bounds_of(table, "max"), wanted, ordinals, infos)
+    kept = ["file_name", *_COUNTS.values(), "is_tight_bound"]
+    return table.select(kept).add_column(1, "min", low).add_column(2, "max", high)
+
+
+def merge_rows(older: dict[str, Any], newer: dict[str, Any]) -> dict[str, Any]:
+    """Two records of one key: the newer one wins if either is deleted or the newer is tight, else both are united.
+
+    Kept for the few keys that were written twice; everything else never meets this rule.
+
+    Args:
+        older, newer: Rows of `SCHEMA` as dictionaries.
+    """
+    if older["is_deleted"] or newer["is_deleted"] or newer["is_tight_bound"]:
+        return newer
+    merged = dict(newer)
+    for name in _COUNTS.values():
+        merged[name] = (older[name] or 0) + (newer[name] or 0)
+    for side, pick in (("min", min), ("max", max)):
+        merged[side + "_kind"], merged[side + "_value"] = _extreme(older, newer, side, pick)
+    return merged
+
+
+def _extreme(older: dict[str, Any], newer: dict[str, Any], side: str, pick: Any) -> tuple[int, bytes]:
+    bounds = [(row[side + "_kind"], row[side + "_value"]) for row in (older, newer)]
+    known = [b for b in bounds if b[0]]
+    if len(known) < 2:
+        # A side without a bound saw no value at all when its counts say so; otherwise nothing bounds the union.
+        unknown = [r for r in (older, newer) if not r[side + "_kind"] and (r["value_count"] or 0) > (r["null_count"] or 0)]
+        return known[0] if known and not unknown else (0, b"")
+    if known[0][0] != known[1][0]:
+        return (0, b"")
+    chosen: tuple[int, bytes] = pick(known, key=lambda b: order_value(*b))
+    return chosen

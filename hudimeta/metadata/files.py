@@ -1,0 +1,252 @@
+"""Partition `files` (types 1 and 2): which partitions a table has, and which files with which sizes each partition has.
+
+    key "__all_partitions__" (type 1)   map of partition path -> {size 0, isDeleted}; isDeleted drops the partition
+    key <partition path>     (type 2)   map of file name -> {size, isDeleted}
+
+The map is Avro's: blocks of `count, count x (name, size long, isDeleted boolean)`, closed by the count 0; a negative count is
+followed by the block's size in bytes.
+
+A map has no index, so its entries must be chained from the first to the last. `_chain` finds all offsets where an entry could
+begin (one behind every byte 0 or 1, because an entry ends with its boolean), computes for all of them at once where the next
+entry would begin, and then only follows the chain of the true ones: tens of nanoseconds for an entry, however skewed the maps.
+
+As a table, one row per map entry:
+
+    key string (as stored: "." for the table without partitions), name string, size int64, is_deleted bool
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudimeta.formats.hfile import KeyValues
+from hudimeta.metadata.datum import DatumCursor, Ints, Spans, binary_parts, encode_longs, encode_texts, join_binary
+from hudimeta.metadata.keys import ALL_PARTITIONS
+from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
+from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
+
+__all__ = ["PARTITION", "SCHEMA", "apply_to_base", "decode_values", "encode_values", "fold", "live"]
+
+PARTITION = "files"
+SCHEMA = pa.schema([("key", pa.string()), ("name", pa.string()), ("size", pa.int64()), ("is_deleted", pa.bool_())])
+"""Columns of `decode_values`."""
+
+
+def decode_values(cells: Cells, schema_text: str, path: str = "") -> pa.Table:
+    """Records to a table of `SCHEMA`, entries in the order of the records; a record with an empty map has no row.
+
+    Raises:
+        CorruptFileError: Bytes that are not such records.
+    """
+    layout = layout_of(schema_text, path)
+    rows, tables = 0, []
+    keys = cells.keys.cast(pa.string())
+    for types, entries in decode_payloads(cells.values, layout, "filesystemMetadata", _read_map, path):
+        record = entries.column(0).to_numpy() + rows
+        key = keys.take(pa.array(record))
+        tables.append(pa.Table.from_arrays([key, *entries.columns[1:]], schema=SCHEMA))
+        rows += len(types)
+    return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+
+
+def _read_map(cursor: DatumCursor) -> pa.Table:
+    """Entries of one map of every datum: record int64 (ordinal of the datum), name, size, is_deleted."""
+    counts = cursor.long()
+    simple = counts >= 0
+    record, start = _chain(cursor, np.where(simple, counts, 0))
+    entries = cursor.at(record)
+    entries.pos = start
+    names = entries.bytes()
+    size, deleted = entries.long(), entries.boolean()
+    parts: list[tuple[Any, ...]] = [(record, names.start, names.end, size, deleted)]
+    # Writers close a map after one block; whatever else Avro allows is read entry by entry.
+    after = cursor.data[cursor.pos]
+    odd = np.flatnonzero(~simple | ((counts > 0) & (after != 0)))
+    cursor.pos = cursor.pos + ((counts > 0) & (after == 0))
+    parts += [_read_blocks(cursor, int(row), int(counts[row])) for row in odd]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if len(odd) else list(parts[0])
+    if len(odd):
+        order = np.lexsort((columns[1], columns[0]))
+        columns = [column[order] for column in columns]
+    record, first, last, size, deleted = columns
+    text = Spans(cursor.buffer, first, last).column(pa.string())
+    return pa.table({"record": record, "name": text, "size": size, "is_deleted": deleted})
+
+
+def _chain(cursor: DatumCursor, counts: Ints) -> tuple[npt.NDArray[np.int64], Ints]:
+    """Record and offset of every entry of the first block of every map; moves the cursor behind those blocks."""
+    busy = np.flatnonzero(counts)
+    if not len(busy):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    first, last = int(cursor.pos[busy[0]]), int(cursor.end[busy[-1]])
+    candidate = np.empty(last - first + 1, np.bool_)
+    candidate[0] = False
+    np.less_equal(cursor.data[first:last], 1, out=candidate[1:])
+    candidate[cursor.pos[busy] - first] = True
+    starts = np.flatnonzero(candidate) + first
+    follow = _next_entries(cursor, starts)
+    following: list[int] = np.searchsorted(starts, follow).tolist()
+    if int(counts.sum()) > len(starts):
+        raise cursor.fail(int(busy[0]), "a map whose entries fit its record")
+    chained: list[int] = []
+    begin: list[int] = np.searchsorted(starts, cursor.pos[busy]).tolist()
+    for at, count in zip(begin, counts[busy].tolist(), strict=True):
+        for _ in range(count):
+            chained.append(at)
+            at = following[at]
+    where = np.array(chained, np.int64)
+    record = np.repeat(busy, counts[busy])
+    wrong = (where >= len(starts)) | (follow[np.minimum(where, len(starts) - 1)] > cursor.end[record])
+    if wrong.any():
+        raise cursor.fail(int(record[np.argmax(wrong)]), "a map entry inside the record")
+    ends = np.cumsum(counts[busy]) - 1
+    cursor.pos[busy] = follow[where[ends]]
+    return record.astype(np.int64), starts[where]
+
+
+def _next_entries(cursor: DatumCursor, starts: Ints) -> Ints:
+    """Where the entry after the one at each offset would begin; far beyond everything where no entry can stand.
+
+    Offsets that are no entries give nonsense that nobody follows, but must not leave the buffer.
+    """
+    nowhere = len(cursor.data)
+    limit = int(cursor.end[-1])
+    trial = DatumCursor(cursor.data, starts, np.full(len(starts), limit), cursor.path)
+    first = cursor.data[starts].astype(np.int64)
+    second = cursor.data[starts + 1].astype(np.int64)
+    third = cursor.data[starts + 2].astype(np.int64)
+    # Names are far shorter than 2^20 bytes: three bytes of length are enough, and cheaper than the general form.
+    two, three = first >= 128, (first >= 128) & (second >= 128)
+    length = (first & 127) | np.where(two, (second & 127) << 7, 0) | np.where(three, (third & 127) << 14, 0)
+    head = 1 + two.astype(np.int64) + three
+    size_at = starts + head + (length >> 1)
+    possible = ((length & 1) == 0) & (size_at < limit) & ~(three & (third >= 128))
+    trial.pos = np.where(possible, size_at, limit)
+    width = np.zeros(len(starts), np.int64)
+    more = np.ones(len(starts), np.bool_)
+    for _ in range(10):
+        more &= cursor.data[trial.pos + width] >= 128
+        if not more.any():
+            break
+        width += more
+    follow = trial.pos + width + 2
+    return np.where(possible & (cursor.data[follow - 1] <= 1), follow, nowhere)
+
+
+def _read_blocks(cursor: DatumCursor, row: int, count: int) -> tuple[Any, ...]:
+    """All entries of one map that is not a single plain block; `count` is the count read last, moves the cursor behind it."""
+    one = cursor.at(np.array([row]))
+    starts, ends, sizes, flags = [], [], [], []
+    if count >= 0:
+        count = int(one.long()[0])
+    while count:
+        if count < 0:
+            one.long()
+            count = -count
+        if count > int(one.end[0] - one.pos[0]):
+            raise one.fail(0, "a map whose entries fit its record")
+        for _ in range(count):
+            name = one.bytes()
+            starts.append(int(name.start[0]))
+            ends.append(int(name.end[0]))
+            sizes.append(int(one.long()[0]))
+            flags.append(bool(one.boolean()[0]))
+        count = int(one.long()[0])
+    cursor.resume(np.array([row]), one)
+    columns = (np.full(len(starts), row, np.int64), np.array(starts, np.int64), np.array(ends, np.int64))
+    return (*columns, np.array(sizes, np.int64), np.array(flags, np.bool_))
+
+
+def encode_values(table: pa.Table, layout: RecordLayout, empty_keys: tuple[str, ...] = ()) -> KeyValues:
+    """Rows of `SCHEMA` to records sorted by key, one record for all rows of a key.
+
+    Args:
+        table: Names must be unique within a key. empty_keys: Keys to write with an empty map; they must have no row.
+    """
+    import pyarrow.compute as pc
+
+    order = pc.sort_indices(column_of(table, "key").cast(pa.binary()))
+    table = table.take(order)
+    keys = column_of(table, "key")
+    entries = join_binary(
+        encode_texts(column_of(table, "name")),
+        encode_longs(np.asarray(column_of(table, "size"))),
+        _flag_bytes(np.asarray(column_of(table, "is_deleted"))),
+    )
+    changed = np.ones(len(keys), np.bool_)
+    if len(keys) > 1:
+        changed[1:] = np.asarray(pc.not_equal(keys[1:], keys[:-1]))
+    first = np.flatnonzero(changed)
+    counts = np.diff(np.append(first, len(keys)))
+    data, borders = binary_parts(entries)
+    # The entries of a key already lie side by side: fewer borders over the same bytes make them one value.
+    group = pa.py_buffer(np.append(borders[first], borders[-1:]).astype(np.int32))
+    joined = pa.Array.from_buffers(pa.binary(), len(first), [None, group, pa.py_buffer(np.ascontiguousarray(data))])
+    bodies = join_binary(encode_longs(counts), joined, b"\x00")
+    names = keys.take(pa.array(first))
+    if empty_keys:
+        names = pa.concat_arrays([names, pa.array(empty_keys, names.type)])
+        bodies = pa.concat_arrays([bodies, pa.array([b"\x00"] * len(empty_keys), pa.binary())])
+    all_partitions = np.asarray(pc.equal(names, ALL_PARTITIONS))
+    types = np.where(all_partitions, int(RecordType.ALL_PARTITIONS), int(RecordType.FILES)).astype(np.int64)
+    return KeyValues(*sorted_cells(names, encode_payloads(types, layout, "filesystemMetadata", bodies)))
+
+
+def _flag_bytes(flags: npt.NDArray[np.bool_]) -> pa.Array:
+    borders = np.arange(len(flags) + 1, dtype=np.int32)
+    data = np.ascontiguousarray(flags.astype(np.uint8))
+    return pa.Array.from_buffers(pa.binary(), len(flags), [None, pa.py_buffer(borders), pa.py_buffer(data)])
+
+
+def fold(older: pa.Table, newer: pa.Table) -> pa.Table:
+    """Merge two tables of `SCHEMA`, entry by entry.
+
+    Both live: the larger size. Newer deleted, older live: the entry is gone. Deleted and unknown before: the deletion stays,
+    it may yet meet an older base. Deleted before and live now: live.
+
+    The rule is not associative: fold all logs of a slice first, from oldest to newest, then apply the result to the base.
+    """
+    import pyarrow.compute as pc
+
+    if not len(older) or not len(newer):
+        return newer if not len(older) else older
+    touched = pc.is_in(older.column("key"), newer.column("key").combine_chunks().unique())
+    kept, met = older.filter(pc.invert(touched)), older.filter(touched)
+    both = pa.concat_tables([met, newer])
+    rank = pa.array(np.repeat(np.array([0, 1], np.int8), [len(met), len(newer)]))
+    both = both.append_column("rank", rank)
+    groups = both.group_by(["key", "name"], use_threads=False).aggregate(
+        [("size", "max"), ("is_deleted", "first"), ("is_deleted", "last"), ("is_deleted", "count")]
+    )
+    gone = pc.and_(
+        groups.column("is_deleted_last"),
+        pc.and_(pc.invert(groups.column("is_deleted_first")), pc.greater(groups.column("is_deleted_count"), 1)),
+    )
+    groups = groups.filter(pc.invert(gone))
+    size = pc.if_else(groups.column("is_deleted_last"), pa.scalar(0, pa.int64()), groups.column("size_max"))
+    merged = pa.table([groups.column("key"), groups.column("name"), size, groups.column("is_deleted_last")], schema=SCHEMA)
+    return pa.concat_tables([kept, merged])
+
+
+def apply_to_base(base: pa.Table, logs: pa.Table, dropped_keys: list[str] | None = None) -> pa.Table:
+    """Apply the folded logs of a slice to its base file.
+
+    Args:
+        base: Rows of the base file. logs: All logs folded. dropped_keys: Keys that a delete block removed from the base.
+    """
+    import pyarrow.compute as pc
+
+    if dropped_keys and len(base):
+        base = base.filter(pc.invert(pc.is_in(base.column("key"), pa.array(dropped_keys, pa.string()))))
+    return fold(base, logs)
+
+
+def live(table: pa.Table) -> pa.Table:
+    """The rows that are not deletions, without the column `is_deleted`."""
+    import pyarrow.compute as pc
+
+    return table.filter(pc.invert(table.column("is_deleted"))).drop_columns(["is_deleted"])
