@@ -1,0 +1,344 @@
+"""Hudi's bloom filters, bit for bit: simple, and dynamic (several rows, one filled after the other).
+
+All integers are big-endian::
+
+    SIMPLE      head | ceil(bits/8) bytes
+    DYNAMIC_V0  head | keys per row i32 | keys in the last row i32 | rows i32 | rows x SIMPLE
+    head        version i32 -1 | hashes i32 | hash type u8 1 | bits i32
+
+Bit i is ``byte[i >> 3] >> (i & 7) & 1``. Parquet footers, HFile meta blocks and the metadata table hold the base64 text of
+it. A key's bits come from a chain: ``h = murmur2(key, seed=h)`` starting with seed 0, bit ``|h rem bits|`` with h as a signed
+32-bit integer. The murmur2 is Hadoop's, whose 1 to 3 tail bytes are sign-extended and taken in reverse significance. Hash
+type 0 is the Jenkins hash, which Hudi never writes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudimeta.errors import CorruptFileError, UnsupportedFeature
+
+__all__ = ["BloomFilter", "TypeCode", "hash_chain", "size_of_filter"]
+
+TypeCode = Literal["SIMPLE", "DYNAMIC_V0"]
+
+DEFAULT_KEYS_PER_ROW = 60_000
+"""Hudi's `hoodie.index.bloom.num_entries` (data files)."""
+DEFAULT_FALSE_POSITIVES = 1e-9
+"""Hudi's `hoodie.index.bloom.fpp`."""
+DEFAULT_MAX_KEYS = 100_000
+"""Hudi's `hoodie.bloom.index.filter.dynamic.max.entries`: rows are not added beyond it."""
+
+_VERSION = -1
+_MURMUR, _JENKINS = 1, 0
+_MAX_HASHES = 1024
+_ROW_HEAD = struct.Struct(">iiBi")
+_DYNAMIC_HEAD = struct.Struct(">iii")
+_M = np.uint32(0x5BD1E995)
+_CHUNK_BYTES = 1 << 20
+_CHUNK_KEYS = 1 << 14
+
+_Words = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class BloomFilter:
+    """A filter that answers "surely not" or "maybe".
+
+    Attributes:
+        type_code: `SIMPLE` or `DYNAMIC_V0`, as `hoodie_bloom_filter_type_code` and `bloomFilterTypeCode` name it.
+        bit_count: Bits of a row. hash_count: Bits set per key.
+        rows: uint8, shape (rows, ceil(bit_count / 8)); one row when simple.
+        keys_per_row: Keys that a row takes before the next begins; 0 when simple.
+        keys_in_last_row: 0 when simple. Beyond `keys_per_row` once the filter has stopped growing.
+    """
+
+    type_code: TypeCode
+    bit_count: int
+    hash_count: int
+    rows: npt.NDArray[np.uint8]
+    keys_per_row: int = 0
+    keys_in_last_row: int = 0
+
+    @classmethod
+    def create_simple(cls, keys: Any, p: float = DEFAULT_FALSE_POSITIVES, capacity: int | None = None) -> BloomFilter:
+        """A simple filter over `keys`.
+
+        Args:
+            keys: Byte strings or texts, or an Arrow array of them; nulls are left out.
+            p: Share of foreign keys that may pass when `capacity` keys are in.
+            capacity: Keys to be sized for; None for the number given, at least 1.
+        """
+        keys = _arrow_keys(keys)
+        bits, hashes = size_of_filter(max(len(keys), 1) if capacity is None else capacity, p)
+        row = _fill(keys, np.zeros(len(keys), dtype=np.int64), 1, bits, hashes)
+        return cls("SIMPLE", bits, hashes, row)
+
+    @classmethod
+    def create_dynamic(
+        cls,
+        keys: Any,
+        p: float = DEFAULT_FALSE_POSITIVES,
+        keys_per_row: int | None = None,
+        max_keys: int = DEFAULT_MAX_KEYS,
+    ) -> BloomFilter:
+        """A dynamic filter over `keys`, with the rows that Java would have after adding them in this order.
+
+        Args:
+            keys: Byte strings or texts, or an Arrow array of them; nulls are left out.
+            p: Share of foreign keys that may pass a full row.
+            keys_per_row: None for one row sized to the number of keys; Hudi's default is 60000.
+            max_keys: Rows are added while they hold fewer keys than this together; afterwards they are filled in turn.
+        """
+        keys = _arrow_keys(keys)
+        count = len(keys)
+        per_row = max(count, 1) if keys_per_row is None else keys_per_row
+        bits, hashes = size_of_filter(per_row, p)
+        most_rows = 1 if keys_per_row is None else max(-(-max_keys // per_row), 1)
+        number = np.arange(count, dtype=np.int64)
+        row_of_key = number // per_row
+        over = number - most_rows * per_row
+        # Java puts the first key beyond the limit into row 0, and then goes round from row 0 again.
+        row_of_key = np.where(over < 0, row_of_key, np.maximum(over - 1, 0) % most_rows)
+        row_count = min(max(-(-count // per_row), 1), most_rows)
+        rows = _fill(keys, row_of_key, row_count, bits, hashes)
+        return cls("DYNAMIC_V0", bits, hashes, rows, per_row, count - (row_count - 1) * per_row)
+
+    def might_contain(self, key: bytes | str) -> bool:
+        """False when `key` is surely not in the filter."""
+        return bool(self.might_contain_many([key])[0])
+
+    def might_contain_many(self, keys: Any) -> npt.NDArray[np.bool_]:
+        """For each key False when it is surely not in the filter; a null may be in every filter, as in Java.
+
+        Args:
+            keys: Byte strings or texts, or an Arrow array of them.
+        """
+        array = _arrow_keys(keys, drop_nulls=False)
+        result = np.ones(len(array), dtype=np.bool_)
+        for places, chain in _chains(array, self.hash_count):
+            result[places] = self.might_contain_hashes(chain)
+        return result
+
+    def might_contain_hashes(self, chain: _Words) -> npt.NDArray[np.bool_]:
+        """As `might_contain_many`, for keys already hashed by `hash_chain` with at least `hash_count` hashes.
+
+        The chain does not depend on a filter's size, so one key is hashed once for many files.
+        """
+        result = np.zeros(len(chain), dtype=np.bool_)
+        for row in self.rows:
+            alive = np.flatnonzero(~result)
+            for column in range(self.hash_count):
+                position = chain[alive, column].astype(np.int64) % self.bit_count
+                alive = alive[(row[position >> 3] >> (position & 7).astype(np.uint8) & 1).astype(np.bool_)]
+                if not alive.size:
+                    break
+            result[alive] = True
+        return result
+
+    def encode(self) -> bytes:
+        """The bytes that Java writes for this filter."""
+        head = _ROW_HEAD.pack(_VERSION, self.hash_count, _MURMUR, self.bit_count)
+        rows: list[bytes] = [head + row.tobytes() for row in self.rows]
+        if self.type_code == "SIMPLE":
+            return rows[0]
+        counts = _DYNAMIC_HEAD.pack(self.keys_per_row, self.keys_in_last_row, len(rows))
+        return b"".join([head, counts, *rows])
+
+    @classmethod
+    def decode(cls, data: bytes | memoryview, type_code: str | None = None, path: str = "") -> BloomFilter:
+        """The filter in `data`.
+
+        Args:
+            data: What `encode` returns.
+            type_code: `SIMPLE` or `DYNAMIC_V0` as stored beside the filter; None to tell by the length.
+            path: For errors.
+
+        Raises:
+            CorruptFileError: The bytes are no such filter.
+            UnsupportedFeature: Another type code, or the Jenkins hash.
+        """
+        data = memoryview(data)
+        bits, hashes = _decode_head(data, 0, path)
+        row_size = _ROW_HEAD.size + (bits + 7) // 8
+        if type_code is None:
+            type_code = "SIMPLE" if len(data) == row_size else "DYNAMIC_V0"
+        if type_code == "SIMPLE":
+            _check_length(data, row_size, path)
+            return cls("SIMPLE", bits, hashes, _decode_rows(data, 0, 1, bits, hashes, path))
+        if type_code != "DYNAMIC_V0":
+            raise UnsupportedFeature(f"bloom filter type {type_code!r}", "SIMPLE and DYNAMIC_V0 are read.")
+        start = _ROW_HEAD.size + _DYNAMIC_HEAD.size
+        if len(data) < start:
+            raise CorruptFileError(path, len(data), f"a dynamic bloom filter of {start} bytes or more", f"{len(data)}")
+        per_row, in_last, row_count = _DYNAMIC_HEAD.unpack_from(data, _ROW_HEAD.size)
+        if per_row < 0 or in_last < 0 or row_count < 1:
+            raise CorruptFileError(path, _ROW_HEAD.size, "counts of a bloom filter", (per_row, in_last, row_count))
+        _check_length(data, start + row_count * row_size, path)
+        rows = _decode_rows(data, start, row_count, bits, hashes, path)
+        return cls("DYNAMIC_V0", bits, hashes, rows, per_row, in_last)
+
+    def to_base64(self) -> str:
+        """The text that footers, meta blocks and the metadata table hold."""
+        return base64.b64encode(self.encode()).decode()
+
+    @classmethod
+    def from_base64(cls, text: str | bytes, type_code: str | None = None, path: str = "") -> BloomFilter:
+        """The filter behind a base64 text; arguments and errors as of `decode`."""
+        try:
+            data = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise CorruptFileError(path, 0, "base64 text of a bloom filter", str(error)) from None
+        return cls.decode(data, type_code, path)
+
+
+def size_of_filter(keys: int, p: float) -> tuple[int, int]:
+    """Bits and hashes of a row for `keys` keys and a share `p` of false positives, as Hudi reckons them."""
+    ln2 = math.log(2)
+    bits = math.ceil(keys * (-math.log(p) / (ln2 * ln2)))
+    return bits, math.ceil(ln2 * bits / keys)
+
+
+def hash_chain(keys: Any, hash_count: int) -> _Words:
+    """The chain of hashes of every key, as absolute values: uint32, shape (keys, hash_count); a null's are zero.
+
+    Args:
+        keys: Byte strings or texts, or an Arrow array of them.
+        hash_count: Length of the chain; shorter chains are its beginnings.
+    """
+    array = _arrow_keys(keys, drop_nulls=False)
+    result = np.zeros((len(array), hash_count), dtype=np.uint32)
+    for places, chain in _chains(array, hash_count):
+        result[places] = chain
+    return result
+
+
+def _fill(keys: Any, row_of_key: npt.NDArray[np.int64], row_count: int, bits: int, hashes: int) -> npt.NDArray[np.uint8]:
+    width = (bits + 7) // 8
+    flags = np.zeros(row_count * width * 8, dtype=np.bool_)
+    for places, chain in _chains(keys, hashes):
+        flags[(chain.astype(np.int64) % bits) + row_of_key[places][:, None] * (width * 8)] = True
+    return np.packbits(flags, bitorder="little").reshape(row_count, width)
+
+
+def _chains(keys: Any, hash_count: int) -> Iterator[tuple[npt.NDArray[np.int64], _Words]]:
+    """Indices of keys that are not null, group by group, and their chains."""
+    for places, content in _groups_of_length(keys):
+        chain = np.empty((len(places), hash_count), dtype=np.uint32)
+        words, tail = _mixed_words(content)
+        state = np.zeros(len(places), dtype=np.uint32)
+        for column in range(hash_count):
+            state = _murmur(words, tail, content.shape[1], state)
+            # The absolute value of the signed integer; that of -2**31 is 2**31, which an unsigned word can hold.
+            chain[:, column] = np.where(state >> np.uint32(31), np.uint32(0) - state, state)
+        yield places, chain
+
+
+def _groups_of_length(keys: Any) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]]:
+    """Keys of one length at a time as a matrix of bytes, in pieces that stay in the processor's cache."""
+    if not len(keys):
+        return
+    starts, lengths, data = _key_bytes(keys)
+    lengths = np.where(keys.is_valid().to_numpy(zero_copy_only=False), lengths, -1) if keys.null_count else lengths
+    order = np.argsort(lengths, kind="stable")
+    sizes, firsts = np.unique(lengths[order], return_index=True)
+    for size, first, last in zip(sizes.tolist(), firsts.tolist(), [*firsts[1:].tolist(), len(order)], strict=True):
+        if size < 0:
+            continue
+        step = max(min(_CHUNK_KEYS, _CHUNK_BYTES // max(size, 1)), 1)
+        for at in range(first, last, step):
+            places = order[at : min(at + step, last)]
+            yield places, data[starts[places][:, None] + np.arange(size)]
+
+
+def _mixed_words(content: npt.NDArray[np.uint8]) -> tuple[list[_Words], _Words | None]:
+    """The parts of murmur2 that no seed touches: each mixed word, and what the tail bytes xor in (None without a tail)."""
+    size = content.shape[1]
+    whole = size // 4
+    words = np.ascontiguousarray(content[:, : whole * 4]).view("<u4").astype(np.uint32)
+    words *= _M
+    words ^= words >> np.uint32(24)
+    words *= _M
+    columns = [np.ascontiguousarray(words[:, i]) for i in range(whole)]
+    left = size % 4
+    if not left:
+        return columns, None
+    tail = np.zeros(len(content), dtype=np.uint32)
+    signed = content.view(np.int8).astype(np.int32).view(np.uint32)
+    for back in range(1, left + 1):
+        tail ^= signed[:, size - back] << np.uint32(8 * (back - 1))
+    return columns, tail
+
+
+def _murmur(words: Sequence[_Words], tail: _Words | None, size: int, seed: _Words) -> _Words:
+    state: _Words = seed ^ np.uint32(size)
+    for word in words:
+        state *= _M
+        state ^= word
+    if tail is not None:
+        state ^= tail
+        state *= _M
+    state ^= state >> np.uint32(13)
+    state *= _M
+    state ^= state >> np.uint32(15)
+    return state
+
+
+def _arrow_keys(keys: Any, *, drop_nulls: bool = True) -> Any:
+    if isinstance(keys, pa.ChunkedArray):
+        keys = keys.combine_chunks()
+    elif not isinstance(keys, pa.Array):
+        keys = pa.array([key.encode() if isinstance(key, str) else key for key in keys], pa.binary())
+    return keys.drop_null() if drop_nulls and keys.null_count else keys
+
+
+def _key_bytes(keys: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Starts, lengths and the data buffer of an Arrow array of binary or string."""
+    types = pa.types
+    if not any(test(keys.type) for test in (types.is_binary, types.is_string, types.is_large_binary, types.is_large_string)):
+        keys = keys.cast(pa.large_binary())
+    wide = types.is_large_binary(keys.type) or types.is_large_string(keys.type)
+    _, borders, data = keys.buffers()
+    offsets = np.frombuffer(borders, dtype=np.int64 if wide else np.int32)[keys.offset : keys.offset + len(keys) + 1]
+    offsets = offsets.astype(np.int64)
+    content = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return offsets[:-1], np.diff(offsets), content
+
+
+def _decode_head(data: memoryview, at: int, path: str) -> tuple[int, int]:
+    """Bits and hashes of the row head at `at`."""
+    if len(data) < at + _ROW_HEAD.size:
+        raise CorruptFileError(path, len(data), "the head of a bloom filter", f"{len(data) - at} bytes")
+    version, hashes, kind, bits = _ROW_HEAD.unpack_from(data, at)
+    if version > 0 or (version == _VERSION and kind == _JENKINS):
+        raise UnsupportedFeature("bloom filter hash 'jenkins'", "Hudi writes murmur filters; rewrite the file.")
+    if version != _VERSION or kind != _MURMUR:
+        raise CorruptFileError(path, at, f"bloom filter version {_VERSION}, hash type 1", f"{version} and {kind}")
+    if not 1 <= hashes <= _MAX_HASHES or bits < 1:
+        raise CorruptFileError(path, at + 4, f"1 to {_MAX_HASHES} hashes and some bits", f"{hashes} and {bits}")
+    return bits, hashes
+
+
+def _decode_rows(data: memoryview, start: int, row_count: int, bits: int, hashes: int, path: str) -> npt.NDArray[np.uint8]:
+    size = _ROW_HEAD.size + (bits + 7) // 8
+    for row in range(row_count):
+        found = _decode_head(data, start + row * size, path)
+        if found != (bits, hashes):
+            raise CorruptFileError(path, start + row * size, f"a row of {bits} bits and {hashes} hashes", found)
+    rows = np.frombuffer(data[start : start + row_count * size], dtype=np.uint8).reshape(row_count, size)
+    return np.ascontiguousarray(rows[:, _ROW_HEAD.size :])
+
+
+def _check_length(data: memoryview, expected: int, path: str) -> None:
+    if len(data) != expected:
+        raise CorruptFileError(path, min(len(data), expected), f"a bloom filter of {expected} bytes", f"{len(data)} bytes")

@@ -1,0 +1,345 @@
+"""Reads HFiles with few requests: whole when small, else the tail and then only the data blocks that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hudimeta.errors import CorruptFileError, UnsupportedFeature
+from hudimeta.formats.hfile.block import Block, decode_block
+from hudimeta.formats.hfile.cells import KeyValues, RawCells, find_cells
+from hudimeta.formats.hfile.index import BlockIndex, decode_index_block, decode_meta_root, decode_root
+from hudimeta.formats.hfile.layout import BlockKind
+from hudimeta.formats.hfile.parallel import run_blocks
+from hudimeta.formats.hfile.range_reader import RangeReader, as_range_reader
+from hudimeta.formats.hfile.spans import SpanReader
+from hudimeta.formats.hfile.trailer import TRAILER_SIZE, Trailer, decode_file_info, decode_trailer
+
+if TYPE_CHECKING:
+    from hudimeta.formats.bloom import BloomFilter
+
+__all__ = ["HFileReader"]
+
+_MAX_LOAD_ON_OPEN = 256 << 20
+_MAX_INDEX_LEVELS = 6
+_SCAN_BATCH_BYTES = 64 << 20
+_BLOOM_META = "bloomFilter"
+
+_Select = Callable[[BlockIndex], npt.NDArray[np.int64]]
+
+
+class HFileReader:
+    """One HFile, opened: trailer, indexes and file info are read, data blocks are not.
+
+    Args:
+        source: The file's bytes, or a RangeReader over them.
+        path: For errors.
+        size: Bytes of the file; only checked against `source`, None to trust it.
+        threads: Threads that unpack blocks of large reads; None for one per core.
+
+    Raises:
+        CorruptFileError: The file is no HFile, is cut short, or contradicts itself.
+        UnsupportedFeature: Another version or codec, encryption, cell versions or tags: nothing that Hudi writes.
+
+    Attributes:
+        trailer: The trailer's fields.
+        blocks_opened: Data blocks unpacked so far.
+    """
+
+    def __init__(
+        self,
+        source: RangeReader | bytes | bytearray | memoryview,
+        path: str = "",
+        size: int | None = None,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        self.path = path
+        self.blocks_opened = 0
+        self._threads = threads
+        self._spans = SpanReader(as_range_reader(source), path)
+        if size is not None and size != self._spans.size:
+            raise CorruptFileError(path, min(size, self._spans.size), f"a file of {size} bytes", f"{self._spans.size}")
+        self.trailer = self._read_trailer()
+        self._leaves: dict[int, BlockIndex] = {}
+        self._load_on_open()
+
+    # --- what the file says of itself
+
+    @property
+    def entry_count(self) -> int:
+        """Records in the file, as its trailer says."""
+        return self.trailer.entry_count
+
+    @property
+    def file_info(self) -> Mapping[str, bytes]:
+        """The file info block, such as `schema`, `hfile.LASTKEY`, `minRecordKey`."""
+        return MappingProxyType(self._file_info)
+
+    @property
+    def schema_text(self) -> str | None:
+        """The Avro schema of the values as JSON; None when the file does not carry it (bootstrap indexes do not)."""
+        schema = self._file_info.get("schema")
+        return None if schema is None else schema.decode()
+
+    @property
+    def last_key(self) -> bytes | None:
+        """The greatest key; None in an empty file or when the file does not say."""
+        text = self._file_info.get("hfile.LASTKEY", b"")
+        return text[2 : 2 + int.from_bytes(text[:2], "big")] if len(text) >= 2 else None
+
+    @property
+    def min_record_key(self) -> bytes | None:
+        """`minRecordKey` of the file info; None when absent, as in log blocks."""
+        return self._file_info.get("minRecordKey")
+
+    @property
+    def max_record_key(self) -> bytes | None:
+        """`maxRecordKey` of the file info; None when absent, as in log blocks."""
+        return self._file_info.get("maxRecordKey")
+
+    @property
+    def root_index(self) -> BlockIndex:
+        """The root of the data index: data blocks, or with several levels index blocks."""
+        return self._root
+
+    @property
+    def meta_names(self) -> tuple[str, ...]:
+        """Names of the meta blocks."""
+        return tuple(self._meta)
+
+    def data_index(self) -> BlockIndex:
+        """All data blocks; reads the index blocks of every level."""
+        return self._choose(BlockIndex.all_blocks)
+
+    def meta_block(self, name: str) -> bytes | None:
+        """Content of a meta block, None when there is none of the name. One request unless the file is in memory."""
+        if name not in self._meta:
+            return None
+        offset, size = self._meta[name]
+        (raw,) = self._spans.read_many([(offset, size)])
+        return self._block(raw, BlockKind.META, offset, size).data
+
+    def bloom_filter(self) -> BloomFilter | None:
+        """The filter over the file's keys; None when the file has none."""
+        text = self.meta_block(_BLOOM_META)
+        if text is None:
+            return None
+        from hudimeta.formats.bloom import BloomFilter
+
+        return BloomFilter.from_base64(text, path=self.path)
+
+    # --- records
+
+    def scan(self) -> KeyValues:
+        """All records. Needs memory for the unpacked file; see `scan_batches`."""
+        return self.scan_cells().to_key_values()
+
+    def scan_cells(self) -> RawCells:
+        """All records, as places in one buffer."""
+        cells = self._open_blocks(self.data_index())
+        self._check_count(len(cells))
+        return cells
+
+    def scan_batches(self, batch_bytes: int = _SCAN_BATCH_BYTES) -> Iterator[KeyValues]:
+        """All records, in pieces; see `scan_cell_batches`."""
+        for cells in self.scan_cell_batches(batch_bytes):
+            yield cells.to_key_values()
+
+    def scan_cell_batches(self, batch_bytes: int = _SCAN_BATCH_BYTES) -> Iterator[RawCells]:
+        """All records, in pieces of about `batch_bytes` unpacked bytes, and of one block at least.
+
+        Packed bytes are fetched up to a quarter of `batch_bytes` ahead, so memory stays below three batches and two blocks.
+        """
+        index = self.data_index()
+        seen = held = 0
+        blocks: list[bytes] = []
+        offsets: list[int] = []
+        for group in _groups(index, max(batch_bytes // 4, 1)):
+            for offset, block in self._unpacked(index.take(group), lazily=True):
+                blocks.append(block.data)
+                offsets.append(offset)
+                held += len(block.data)
+                if held >= batch_bytes:
+                    yield (cells := find_cells(blocks, offsets, self.path))
+                    seen += len(cells)
+                    blocks, offsets, held = [], [], 0
+        if blocks:
+            yield (cells := find_cells(blocks, offsets, self.path))
+            seen += len(cells)
+        self._check_count(seen)
+
+    def lookup(self, keys: Sequence[bytes] | Any) -> KeyValues:
+        """The records of `keys`, in file order; keys that are not there are left out.
+
+        Args:
+            keys: Sorted byte strings, or an Arrow array of them.
+        """
+        return self.lookup_cells(keys).to_key_values()
+
+    def lookup_cells(self, keys: Sequence[bytes] | Any) -> RawCells:
+        """As `lookup`, as places in one buffer of the blocks that were opened."""
+        wanted = _byte_strings(keys)
+        cells = self._open_blocks(self._choose(lambda index: index.blocks_of_keys(wanted)))
+        if not len(cells):
+            return cells
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        stored = cells.keys()
+        return _where(cells, pc.is_in(stored, value_set=pa.array(wanted, stored.type)))
+
+    def prefix(self, prefixes: Sequence[bytes]) -> KeyValues:
+        """The records whose keys start with any of `prefixes`, in file order, each once."""
+        return self.prefix_cells(prefixes).to_key_values()
+
+    def prefix_cells(self, prefixes: Sequence[bytes]) -> RawCells:
+        """As `prefix`, as places in one buffer of the blocks that were opened."""
+        wanted = _byte_strings(prefixes)
+        cells = self._open_blocks(self._choose(lambda index: index.blocks_of_prefixes(wanted)))
+        if not len(cells):
+            return cells
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        stored = cells.keys()
+        found = None
+        for length in sorted({len(p) for p in wanted}):
+            values = pa.array([p for p in wanted if len(p) == length], stored.type)
+            hits = pc.is_in(pc.binary_slice(stored, 0, length), value_set=values)
+            found = hits if found is None else pc.or_(found, hits)
+        return _where(cells, found)
+
+    # --- opening
+
+    def _read_trailer(self) -> Trailer:
+        size = self._spans.size
+        if size < TRAILER_SIZE:
+            raise CorruptFileError(self.path, size, f"an HFile of at least {TRAILER_SIZE} bytes", f"{size} bytes")
+        (raw,) = self._spans.read_many([(size - TRAILER_SIZE, TRAILER_SIZE)])
+        trailer = decode_trailer(raw, self.path, size - TRAILER_SIZE)
+        end = size - TRAILER_SIZE
+        for name, offset in (
+            ("load-on-open data", trailer.load_on_open_offset),
+            ("the file info", trailer.file_info_offset),
+        ):
+            if not 0 <= offset < end:
+                raise CorruptFileError(self.path, end, f"{name} below byte {end}", f"offset {offset}")
+        if trailer.file_info_offset < trailer.load_on_open_offset:
+            raise CorruptFileError(
+                self.path, end, f"the file info behind byte {trailer.load_on_open_offset}", trailer.file_info_offset
+            )
+        if end - trailer.load_on_open_offset > _MAX_LOAD_ON_OPEN:
+            raise CorruptFileError(
+                self.path, end, f"at most {_MAX_LOAD_ON_OPEN} bytes of indexes", end - trailer.load_on_open_offset
+            )
+        if not 1 <= trailer.index_levels <= _MAX_INDEX_LEVELS:
+            raise CorruptFileError(self.path, end, f"1 to {_MAX_INDEX_LEVELS} index levels", trailer.index_levels)
+        return trailer
+
+    def _load_on_open(self) -> None:
+        start, end = self.trailer.load_on_open_offset, self._spans.size - TRAILER_SIZE
+        (raw,) = self._spans.read_many([(start, end - start)])
+        root = self._block(raw, BlockKind.ROOT_INDEX, start)
+        self._root = decode_root(
+            root.data,
+            self.trailer.data_index_count,
+            multi_level=self.trailer.index_levels > 1,
+            path=self.path,
+            offset=start,
+            limit=start,
+        )
+        meta = self._block(raw[root.size :], BlockKind.ROOT_INDEX, start + root.size)
+        self._meta = decode_meta_root(
+            meta.data, self.trailer.meta_index_count, path=self.path, offset=start + root.size, limit=start
+        )
+        at = self.trailer.file_info_offset
+        info = self._block(raw[at - start :], BlockKind.FILE_INFO, at)
+        self._file_info = decode_file_info(info.data, self.path, at)
+        self._refuse_other_cells()
+        if (self.trailer.entry_count == 0) != (len(self._root) == 0):
+            raise CorruptFileError(
+                self.path, end, f"{self.trailer.entry_count} records behind the index", f"{len(self._root)} entries"
+            )
+
+    def _refuse_other_cells(self) -> None:
+        version = int.from_bytes(self._file_info.get("KEY_VALUE_VERSION", b"\x00\x00\x00\x01"), "big")
+        if version != 1:
+            raise UnsupportedFeature(f"HFile cell version {version} ({self.path or 'in memory'})")
+        if int.from_bytes(self._file_info.get("MAX_MEMSTORE_TS_KEY", b""), "big"):
+            raise UnsupportedFeature(f"HFile cells with MVCC versions ({self.path or 'in memory'})")
+        if "hfile.MAX_TAGS_LEN" in self._file_info:
+            raise UnsupportedFeature(f"HFile cells with tags ({self.path or 'in memory'})")
+
+    # --- blocks
+
+    def _choose(self, select: _Select) -> BlockIndex:
+        """The data blocks that `select` picks, reading on the way only the index blocks that it picks."""
+        index = self._root.take(select(self._root))
+        for level in range(self.trailer.index_levels - 1, 0, -1):
+            kind = BlockKind.LEAF_INDEX if level == 1 else BlockKind.INTERMEDIATE_INDEX
+            below = BlockIndex.concat(self._index_blocks(index, kind))
+            index = below.take(select(below))
+        return index
+
+    def _index_blocks(self, index: BlockIndex, kind: BlockKind) -> list[BlockIndex]:
+        places = list(zip(index.offsets.tolist(), index.sizes.tolist(), strict=True))
+        missing = [place for place in places if place[0] not in self._leaves]
+        for (offset, size), raw in zip(missing, self._spans.read_many(missing), strict=True):
+            block = self._block(raw, kind, offset, size)
+            self._leaves[offset] = decode_index_block(
+                block.data, path=self.path, offset=offset, limit=self.trailer.load_on_open_offset
+            )
+        return [self._leaves[offset] for offset, _ in places]
+
+    def _open_blocks(self, index: BlockIndex) -> RawCells:
+        opened = list(self._unpacked(index))
+        return find_cells([block.data for _, block in opened], [offset for offset, _ in opened], self.path)
+
+    def _unpacked(self, index: BlockIndex, *, lazily: bool = False) -> Iterator[tuple[int, Block]]:
+        """The data blocks of `index` with their offsets; fetched together, unpacked at once or one by one."""
+        places = list(zip(index.offsets.tolist(), index.sizes.tolist(), strict=True))
+        raws = self._spans.read_many(places)
+
+        def unpack(item: tuple[tuple[int, int], memoryview]) -> tuple[int, Block]:
+            (offset, size), raw = item
+            return offset, self._block(raw, BlockKind.DATA, offset, size)
+
+        items = list(zip(places, raws, strict=True))
+        blocks = map(unpack, items) if lazily else run_blocks(unpack, items, int(index.sizes.sum()), self._threads)
+        for opened in blocks:
+            self.blocks_opened += 1
+            yield opened
+
+    def _block(self, raw: memoryview, kind: BlockKind, offset: int, size: int | None = None) -> Block:
+        return decode_block(raw, kind, self.trailer.codec, path=self.path, offset=offset, exact_size=size)
+
+    def _check_count(self, seen: int) -> None:
+        if seen != self.trailer.entry_count:
+            raise CorruptFileError(
+                self.path, self._spans.size - TRAILER_SIZE, f"{self.trailer.entry_count} records", f"{seen} in the data blocks"
+            )
+
+
+def _groups(index: BlockIndex, most_bytes: int) -> Iterator[npt.NDArray[np.int64]]:
+    """Positions of consecutive entries, each group of at most `most_bytes` packed bytes or of one entry."""
+    ends = np.cumsum(index.sizes)
+    start = 0
+    while start < len(index):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(int(np.searchsorted(ends, before + most_bytes, side="right")), start + 1)
+        yield np.arange(start, stop, dtype=np.int64)
+        start = stop
+
+
+def _byte_strings(keys: Sequence[bytes] | Any) -> list[bytes]:
+    values: list[bytes | str] = keys.to_pylist() if hasattr(keys, "to_pylist") else list(keys)
+    return sorted(key.encode() if isinstance(key, str) else key for key in values)
+
+
+def _where(cells: RawCells, mask: Any) -> RawCells:
+    return cells.take(np.flatnonzero(mask.to_numpy(zero_copy_only=False)))

@@ -1,0 +1,272 @@
+"""Writes HFiles that every Hudi reader accepts: one index level, full keys in the index, blocks of at most 64 KiB.
+
+Java's reader loses the last cell of a block when that cell is no longer than the block's checksum area; below 64 KiB it cannot
+be. Keys and values become blocks through Arrow kernels, without a Python object per record.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hudimeta.errors import UnsupportedFeature
+from hudimeta.formats.hfile.block import encode_block, frame_block, pack
+from hudimeta.formats.hfile.index import encode_meta_root, encode_root
+from hudimeta.formats.hfile.layout import (
+    KEY_SUFFIX,
+    MAX_BLOCK_BYTES,
+    MAX_KEY_BYTES,
+    BlockKind,
+    ChecksumType,
+    Codec,
+    encode_key,
+)
+from hudimeta.formats.hfile.parallel import run_blocks
+from hudimeta.formats.hfile.trailer import Trailer, encode_file_info
+
+__all__ = ["DEFAULT_BLOCK_SIZE", "write_hfile"]
+
+DEFAULT_BLOCK_SIZE = 65536
+
+_INT32_BYTES = (1 << 31) - 1
+_CELL_BYTES = 21
+
+
+def write_hfile(
+    keys: Sequence[bytes] | Any,
+    values: Sequence[bytes] | Any,
+    *,
+    schema_text: str | None,
+    compression: str = "GZ",
+    level: int = 6,
+    block_size: int = DEFAULT_BLOCK_SIZE,
+    bloom: bool | None = None,
+    with_min_max: bool = False,
+    unique: bool = True,
+    checksum: ChecksumType | None = None,
+    extra_info: Mapping[str, bytes] | None = None,
+    created_ms: int = 0,
+    threads: int | None = None,
+) -> bytes:
+    """The bytes of an HFile.
+
+    Args:
+        keys: Sorted by their bytes, at most 32767 bytes each; a sequence or an Arrow array (binary, string, large ones).
+        values: As many.
+        schema_text: Avro schema of the values as JSON, kept as `schema` in the file info; None leaves it out.
+        compression: `GZ` or `NONE`.
+        level: Effort of the deflate, 1 to 9.
+        block_size: Unpacked bytes that a block holds at most, unless one cell alone is larger. Stay at or below 65536.
+        bloom: True adds a bloom filter over the keys (base files of Hudi have one), sized to their number.
+        with_min_max: Adds `minRecordKey` and `maxRecordKey` to the file info, as in base files.
+        unique: Refuse equal keys. When False, equal keys keep their order and share a block.
+        checksum: What stands behind each block; None for zeros with GZ, whose members carry a CRC-32, and CRC32 with NONE.
+        extra_info: Further entries of the file info.
+        created_ms: `hfile.CREATE_TIME_TS`, epoch milliseconds; 0 keeps the bytes a function of the content.
+        threads: Threads that pack blocks of large files; None for one per core.
+
+    Raises:
+        ValueError: Keys are not sorted or not unique, or numbers of keys and values differ.
+        UnsupportedFeature: A codec other than GZ and NONE, or a key or value that the format cannot hold.
+    """
+    codec = _codec(compression)
+    sums = checksum if checksum is not None else ChecksumType.NULL if codec is Codec.GZ else ChecksumType.CRC32
+    rows, data = _binary(keys), _binary(values)
+    _check_input(rows, data, unique)
+    cells, borders = _cells(rows, data)
+    cuts = _cuts(borders, block_size, None if unique else _repeats(rows))
+    body, places = _data_blocks(cells, borders, cuts, codec, level, sums, threads)
+    first_rows = [rows[i].as_py() for i in cuts[:-1].tolist()]
+    root = encode_root([(offset, size, row) for (offset, size), row in zip(places, first_rows, strict=True)])
+
+    def block(kind: BlockKind, content: bytes) -> bytes:
+        return encode_block(kind, content, codec, level=level, checksum=sums)
+
+    at = sum(size for _, size in places)
+    metas: list[tuple[int, int, bytes]] = []
+    if bloom:
+        from hudimeta.formats.bloom import BloomFilter
+
+        filter_block = block(BlockKind.META, BloomFilter.create_dynamic(rows).to_base64().encode())
+        metas.append((at, len(filter_block), b"bloomFilter"))
+        body.append(filter_block)
+        at += len(filter_block)
+    root_block = block(BlockKind.ROOT_INDEX, root)
+    meta_block = block(BlockKind.ROOT_INDEX, encode_meta_root(metas))
+    info = _file_info(rows, data, schema_text, created_ms)
+    info.update({"bloomFilterTypeCode": b"DYNAMIC_V0"} if bloom else {})
+    info.update(_min_max(rows) if with_min_max else {})
+    info.update(extra_info or {})
+    trailer = Trailer(
+        file_info_offset=at + len(root_block) + len(meta_block),
+        load_on_open_offset=at,
+        data_index_size=len(root),
+        total_uncompressed=int(borders[-1]),
+        data_index_count=len(places),
+        meta_index_count=len(metas),
+        entry_count=len(rows),
+        index_levels=1,
+        first_data_block=places[0][0] if places else -1,
+        last_data_block=places[-1][0] if places else -1,
+        codec=codec,
+    )
+    body += [root_block, meta_block, block(BlockKind.FILE_INFO, encode_file_info(info)), trailer.encode()]
+    return b"".join(body)
+
+
+def _codec(name: str) -> Codec:
+    codec = Codec.__members__.get(name.upper())
+    if codec not in (Codec.GZ, Codec.NONE):
+        raise UnsupportedFeature(f"HFile compression {name}", "Use GZ or NONE.")
+    return codec
+
+
+def _binary(values: Sequence[bytes] | Any) -> Any:
+    """One Arrow array of binary or large_binary."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if not isinstance(values, pa.Array):
+        return pa.array(values, pa.binary())
+    wide = pa.types.is_large_binary(values.type) or pa.types.is_large_string(values.type)
+    return values.cast(pa.large_binary() if wide else pa.binary())
+
+
+def _check_input(rows: Any, data: Any, unique: bool) -> None:
+    import pyarrow.compute as pc
+
+    if len(rows) != len(data):
+        raise ValueError(f"{len(rows)} keys but {len(data)} values")
+    if rows.null_count or data.null_count:
+        raise ValueError("an HFile holds no null key and no null value")
+    if not len(rows):
+        return
+    longest = pc.max(pc.binary_length(rows)).as_py()
+    if longest > MAX_KEY_BYTES:
+        raise UnsupportedFeature(f"an HFile key of {longest} bytes", f"Keys have at most {MAX_KEY_BYTES} bytes.")
+    largest = pc.max(pc.binary_length(data)).as_py()
+    if largest > MAX_BLOCK_BYTES - MAX_KEY_BYTES - _CELL_BYTES:
+        raise UnsupportedFeature(f"an HFile value of {largest} bytes", f"A block has at most {MAX_BLOCK_BYTES} bytes.")
+    ordered = (pc.less if unique else pc.less_equal)(rows[:-1], rows[1:])
+    if not pc.all(ordered, min_count=0).as_py():
+        at = pc.index(ordered, False).as_py()
+        raise ValueError(
+            f"keys must be sorted by their bytes{' and unique' if unique else ''}: "
+            f"{rows[at].as_py()!r} stands before {rows[at + 1].as_py()!r}"
+        )
+
+
+def _cells(rows: Any, data: Any) -> tuple[memoryview, npt.NDArray[np.int64]]:
+    """All cells one behind the other, and where each begins, with the end as last element."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    count = len(rows)
+    if count == 0:
+        return memoryview(b""), np.zeros(1, dtype=np.int64)
+    row_len = pc.binary_length(rows).to_numpy(zero_copy_only=False).astype(np.int64)
+    value_len = pc.binary_length(data).to_numpy(zero_copy_only=False).astype(np.int64)
+    borders = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(row_len + value_len + _CELL_BYTES, out=borders[1:])
+    heads = np.zeros(count, dtype=[("key", ">i4"), ("value", ">i4"), ("row", ">i2")])
+    heads["key"], heads["value"], heads["row"] = row_len + 12, value_len, row_len
+    kind = pa.large_binary() if borders[-1] > _INT32_BYTES else pa.binary()
+    head = pa.Array.from_buffers(pa.binary(10), count, [None, pa.py_buffer(heads.tobytes())])
+    joined = pc.binary_join_element_wise(
+        head.cast(kind),
+        rows.cast(kind),
+        pa.scalar(KEY_SUFFIX, kind),
+        data.cast(kind),
+        pa.scalar(b"\x00", kind),
+        pa.scalar(b"", kind),
+    )
+    return memoryview(joined.buffers()[2])[: int(borders[-1])], borders
+
+
+def _repeats(rows: Any) -> npt.NDArray[np.bool_]:
+    """True where a key equals the one before it."""
+    import pyarrow.compute as pc
+
+    same = np.zeros(len(rows), dtype=np.bool_)
+    if len(rows) > 1:
+        same[1:] = pc.equal(rows[:-1], rows[1:]).to_numpy(zero_copy_only=False)
+    return same
+
+
+def _cuts(borders: npt.NDArray[np.int64], block_size: int, repeats: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.int64]:
+    """The first cell of every block, and the number of cells; equal keys are not parted."""
+    count = len(borders) - 1
+    cuts = [0]
+    while cuts[-1] < count:
+        start = cuts[-1]
+        stop = int(np.searchsorted(borders, borders[start] + block_size, side="right")) - 1
+        stop = min(max(stop, start + 1), count)
+        if repeats is not None and stop < count and repeats[stop]:
+            stop = _between_keys(repeats, start, stop, count)
+        cuts.append(stop)
+    return np.array(cuts, dtype=np.int64)
+
+
+def _between_keys(repeats: npt.NDArray[np.bool_], start: int, stop: int, count: int) -> int:
+    """The nearest place at or before `stop` where the key changes; behind it when the block holds one key only."""
+    earlier = stop
+    while earlier > start and repeats[earlier]:
+        earlier -= 1
+    if earlier > start:
+        return earlier
+    while stop < count and repeats[stop]:
+        stop += 1
+    return stop
+
+
+def _data_blocks(
+    cells: memoryview,
+    borders: npt.NDArray[np.int64],
+    cuts: npt.NDArray[np.int64],
+    codec: Codec,
+    level: int,
+    checksum: ChecksumType,
+    threads: int | None,
+) -> tuple[list[bytes], list[tuple[int, int]]]:
+    """The data blocks, and (offset, size) of each."""
+    edges = itertools.pairwise(borders[cuts].tolist())
+    contents = [cells[start:end] for start, end in edges]
+    packed = run_blocks(lambda content: pack(content, codec, level), contents, len(cells), threads)
+    blocks: list[bytes] = []
+    places: list[tuple[int, int]] = []
+    offset, previous = 0, -1
+    for content, data in zip(contents, packed, strict=True):
+        block = frame_block(BlockKind.DATA, data, len(content), previous_offset=previous, checksum=checksum)
+        blocks.append(block)
+        places.append((offset, len(block)))
+        offset, previous = offset + len(block), offset
+    return blocks, places
+
+
+def _file_info(rows: Any, data: Any, schema_text: str | None, created_ms: int) -> dict[str, bytes]:
+    import pyarrow.compute as pc
+
+    count = len(rows)
+    info = {
+        "KEY_VALUE_VERSION": (1).to_bytes(4, "big"),
+        "MAX_MEMSTORE_TS_KEY": bytes(8),
+        "hfile.CREATE_TIME_TS": created_ms.to_bytes(8, "big"),
+        "hfile.AVG_KEY_LEN": (pc.sum(pc.binary_length(rows)).as_py() // count + 12 if count else 0).to_bytes(4, "big"),
+        "hfile.AVG_VALUE_LEN": (pc.sum(pc.binary_length(data)).as_py() // count if count else 0).to_bytes(4, "big"),
+    }
+    if count:
+        info["hfile.LASTKEY"] = encode_key(rows[-1].as_py())
+    if schema_text is not None:
+        info["schema"] = schema_text.encode()
+    return info
+
+
+def _min_max(rows: Any) -> dict[str, bytes]:
+    if not len(rows):
+        return {"minRecordKey": b"", "maxRecordKey": b""}
+    return {"minRecordKey": rows[0].as_py(), "maxRecordKey": rows[-1].as_py()}
