@@ -1,0 +1,142 @@
+"""Which of two versions of a row wins in a table: the merge mode with what payload classes add to it.
+
+Version 9 stores the mode; version 8 the mode, a strategy id and a payload class; version 6 the payload class alone. A mode of
+CUSTOM that stands for one of Hudi's own payload classes is resolved to the rules that the class follows. Other payload and
+merger classes are Java code, which cannot be run here: they stay CUSTOM, and whoever merges refuses them.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.types import MergeMode
+
+__all__ = ["MERGE_MODE_KEY", "STRATEGY_IDS", "MergeRules", "PartialUpdateMode", "merge_rules", "payload_class_of"]
+
+MERGE_MODE_KEY = "hoodie.record.merge.mode"
+PARTIAL_UPDATE_KEY = "hoodie.table.partial.update.mode"
+
+STRATEGY_IDS = {
+    MergeMode.EVENT_TIME_ORDERING: "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+    MergeMode.COMMIT_TIME_ORDERING: "ce9acb64-bde0-424c-9b91-f6ebba25356d",
+    MergeMode.CUSTOM: "00000000-0000-0000-0000-000000000000",
+}
+"""`hoodie.record.merge.strategy.id` of each mode; that of CUSTOM means "as the payload class says"."""
+
+_PACKAGE = "org.apache.hudi.common.model."
+_PAYLOAD_OF_MODE = {
+    MergeMode.EVENT_TIME_ORDERING: _PACKAGE + "DefaultHoodieRecordPayload",
+    MergeMode.COMMIT_TIME_ORDERING: _PACKAGE + "OverwriteWithLatestAvroPayload",
+}
+
+_E = TypeVar("_E", bound=enum.Enum)
+
+
+class PartialUpdateMode(enum.Enum):
+    """What a winning row takes from the losing one (`hoodie.table.partial.update.mode`)."""
+
+    NONE = "NONE"
+    IGNORE_DEFAULTS = "IGNORE_DEFAULTS"
+    FILL_UNAVAILABLE = "FILL_UNAVAILABLE"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRules:
+    """How two versions of a row become one.
+
+    Attributes:
+        mode: CUSTOM only where the rules are Java code.
+        partial_update: What the winner takes from the loser.
+        delete_field: Column that marks deletes, None without; in addition to `_hoodie_is_deleted` and `_hoodie_operation`.
+        delete_marker: Its value in a delete.
+        payload_class: The class that decided, "" when none is named; for the reader of an error.
+    """
+
+    mode: MergeMode
+    partial_update: PartialUpdateMode = PartialUpdateMode.NONE
+    delete_field: str | None = None
+    delete_marker: str | None = None
+    payload_class: str = ""
+
+    def check_known(self) -> None:
+        """Raises UnsupportedFeature when the rules are Java code."""
+        if self.mode is MergeMode.CUSTOM:
+            what = f"payload class {self.payload_class}" if self.payload_class else "a custom record merger"
+            raise UnsupportedFeature(
+                f"merging rows with {what}",
+                "Rows that were never updated can be read with hoodie.datasource.query.type=read_optimized.",
+            )
+
+
+_EVENT, _COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
+_RULES_OF_PAYLOAD = {
+    "DefaultHoodieRecordPayload": MergeRules(_EVENT),
+    "EventTimeAvroPayload": MergeRules(_EVENT),
+    "OverwriteWithLatestAvroPayload": MergeRules(_COMMIT),
+    "PartialUpdateAvroPayload": MergeRules(_EVENT, PartialUpdateMode.IGNORE_DEFAULTS),
+    "OverwriteNonDefaultsWithLatestAvroPayload": MergeRules(_COMMIT, PartialUpdateMode.IGNORE_DEFAULTS),
+    "AWSDmsAvroPayload": MergeRules(_COMMIT, delete_field="Op", delete_marker="D"),
+}
+_CUSTOM = MergeRules(MergeMode.CUSTOM)
+
+
+def merge_rules(
+    *,
+    mode: str = "",
+    strategy_id: str = "",
+    payload_class: str = "",
+    partial_update: str = "",
+    has_ordering: bool = False,
+    delete_field: str | None = None,
+    delete_marker: str | None = None,
+) -> MergeRules:
+    """The rules that a table's properties amount to; every argument is a property's text, "" when absent.
+
+    Args:
+        mode: `hoodie.record.merge.mode`.
+        strategy_id: `hoodie.record.merge.strategy.id`, in version 6 `hoodie.compaction.record.merger.strategy`.
+        payload_class: `hoodie.compaction.payload.class`, or what an upgrade kept of it.
+        partial_update: `hoodie.table.partial.update.mode`.
+        has_ordering: True when the table has an ordering field: without any other hint it then goes by event time.
+        delete_field: Column that marks deletes, from `hoodie.record.merge.property.hoodie.payload.delete.field`.
+        delete_marker: Its value, from `….delete.marker`.
+
+    Raises:
+        ConfigError: a mode that Hudi does not know.
+    """
+    declared = _member(MergeMode, MERGE_MODE_KEY, mode) if mode else None
+    of_payload = _RULES_OF_PAYLOAD.get(payload_class.rpartition(".")[2]) if payload_class else None
+    if declared is not None and declared is not MergeMode.CUSTOM:
+        rules = MergeRules(declared)
+    elif payload_class:
+        rules = of_payload or _CUSTOM
+    elif declared is MergeMode.CUSTOM:
+        rules = _CUSTOM
+    else:
+        rules = MergeRules(_mode_without_hints(strategy_id, has_ordering))
+    partial = _member(PartialUpdateMode, PARTIAL_UPDATE_KEY, partial_update) if partial_update else rules.partial_update
+    return MergeRules(
+        rules.mode, partial, delete_field or rules.delete_field, delete_marker or rules.delete_marker, payload_class
+    )
+
+
+def payload_class_of(mode: MergeMode) -> str:
+    """The payload class that version 8 stores beside a mode; "" for CUSTOM."""
+    return _PAYLOAD_OF_MODE.get(mode, "")
+
+
+def _mode_without_hints(strategy_id: str, has_ordering: bool) -> MergeMode:
+    for mode in (MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING):
+        if strategy_id == STRATEGY_IDS[mode]:
+            return mode
+    return MergeMode.EVENT_TIME_ORDERING if has_ordering else MergeMode.COMMIT_TIME_ORDERING
+
+
+def _member(kind: type[_E], key: str, text: str) -> _E:
+    try:
+        return kind(text.strip().upper())
+    except ValueError:
+        raise ConfigError(key, text, ", ".join(str(member.value) for member in kind)) from None

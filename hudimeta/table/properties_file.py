@@ -1,0 +1,162 @@
+"""Reading and replacing `.hoodie/hoodie.properties` while others do the same.
+
+Java replaces the file in steps: it copies the file to `hoodie.properties.backup`, deletes it, writes it anew, deletes the
+backup; on a local disk the new file is empty or cut short for some milliseconds. So whoever reads takes the file when its
+checksum is right, else the backup, else waits a little and looks again. We replace the file in one atomic step, under the
+table lock, and need no backup; a backup that a dead writer left is removed, since Java would bring it back.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from hudimeta.errors import CorruptFileError, NotFound, TableError, TableNotFound
+from hudimeta.formats.properties import decode_properties, encode_properties, table_checksum
+from hudimeta.storage.protocol import Storage
+
+__all__ = [
+    "BACKUP_PATH",
+    "CHECKSUM_KEY",
+    "PROPERTIES_PATH",
+    "RETRY_PAUSES_S",
+    "properties_text",
+    "read_properties",
+    "write_properties",
+]
+
+PROPERTIES_PATH = ".hoodie/hoodie.properties"
+BACKUP_PATH = ".hoodie/hoodie.properties.backup"
+CHECKSUM_KEY = "hoodie.table.checksum"
+NAME_KEY = "hoodie.table.name"
+DATABASE_KEY = "hoodie.database.name"
+
+RETRY_PAUSES_S = (0.0, 0.01, 0.04, 0.15)
+"""Pauses before the file is looked at again; the first follows at once, for a backup that vanished between two looks."""
+
+
+class _Look(enum.Enum):
+    """What one attempt to read a file came to."""
+
+    ABSENT = "is missing"
+    CUT_SHORT = "is empty or cut short"
+    UNPROVEN = "has no checksum"
+    WRONG = "has a wrong checksum"
+    SOUND = "is sound"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    look: _Look
+    data: bytes
+    values: dict[str, str]
+
+
+def read_properties(storage: Storage, sleep: Callable[[float], None]) -> dict[str, str]:
+    """The table's properties as they stand; one request when nobody is replacing them.
+
+    A file without a checksum is accepted when it stays the same through all pauses (Hudi does too).
+
+    Args:
+        storage: Rooted at the table.
+        sleep: Waits so many seconds.
+
+    Raises:
+        TableNotFound: neither the file nor a backup is there.
+        TableError: the checksum is wrong, or the file stays empty, and no backup helps.
+    """
+    main = _look(storage, PROPERTIES_PATH)
+    changed = False
+    for pause in RETRY_PAUSES_S:
+        if main.look is _Look.SOUND:
+            return main.values
+        backup = _look(storage, BACKUP_PATH)
+        if backup.look is _Look.SOUND:
+            return backup.values
+        if pause and main.look is backup.look is _Look.ABSENT:
+            raise TableNotFound(storage.root)
+        if pause:
+            sleep(pause)
+        again = _look(storage, PROPERTIES_PATH)
+        changed = again.data != main.data
+        main = again
+    if main.look is _Look.SOUND or (main.look is _Look.UNPROVEN and not changed):
+        return main.values
+    raise _unreadable(storage.root, main)
+
+
+def write_properties(storage: Storage, values: Mapping[str, str], now_ms: int) -> dict[str, str]:
+    """Replace the file; call it under the table lock.
+
+    Args:
+        storage: Rooted at the table.
+        values: All properties; the checksum among them is computed anew.
+        now_ms: The present, for the comment in the first lines.
+
+    Returns:
+        The properties as written.
+    """
+    written = _with_checksum(values)
+    storage.put(PROPERTIES_PATH, properties_text(written, now_ms, "Updated at"))
+    storage.delete(BACKUP_PATH)
+    return written
+
+
+def properties_text(values: Mapping[str, str], now_ms: int, verb: str = "Properties saved on") -> bytes:
+    """The file's bytes, with a right checksum and the two comment lines that Java writes.
+
+    Args:
+        values: All properties.
+        now_ms: The present.
+        verb: Begins the first comment.
+    """
+    now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
+    iso = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return encode_properties(_with_checksum(values), (f"{verb} {iso}", f"{now:%a %b %d %H:%M:%S} UTC {now:%Y}"))
+
+
+def _with_checksum(values: Mapping[str, str]) -> dict[str, str]:
+    checksum = table_checksum(values.get(DATABASE_KEY, ""), values.get(NAME_KEY, ""))
+    return {**values, CHECKSUM_KEY: str(checksum)}
+
+
+def _look(storage: Storage, path: str) -> _Found:
+    try:
+        data = storage.read(path)
+    except NotFound:
+        return _Found(_Look.ABSENT, b"", {})
+    try:
+        values = decode_properties(data, path)
+    except CorruptFileError:
+        # Cut within an escape.
+        return _Found(_Look.CUT_SHORT, data, {})
+    return _Found(_judge(data, values), data, values)
+
+
+def _judge(data: bytes, values: Mapping[str, str]) -> _Look:
+    if not values:
+        return _Look.CUT_SHORT
+    stored = values.get(CHECKSUM_KEY)
+    if stored is None:
+        return _Look.UNPROVEN
+    if stored.strip() != str(table_checksum(values.get(DATABASE_KEY, ""), values.get(NAME_KEY, ""))):
+        return _Look.WRONG
+    # The checksum covers two values only and may stand anywhere; Java ends its last line, so a file that does not is cut.
+    return _Look.SOUND if data.endswith((b"\n", b"\r")) else _Look.UNPROVEN
+
+
+def _unreadable(root: str, found: _Found) -> TableError:
+    if found.look is not _Look.WRONG:
+        return TableError(
+            f"{PROPERTIES_PATH} of the table at {root!r} {found.look.value}, and there is no sound {BACKUP_PATH}",
+            "If a writer is at work try again; else restore the file from a copy.",
+        )
+    database, name = found.values.get(DATABASE_KEY, ""), found.values.get(NAME_KEY, "")
+    right = table_checksum(database, name)
+    return TableError(
+        f"{PROPERTIES_PATH} of the table at {root!r} has {CHECKSUM_KEY}={found.values[CHECKSUM_KEY]}, "
+        f"but database {database!r} and table {name!r} give {right}",
+        f"Restore the file from a copy; if {NAME_KEY} or {DATABASE_KEY} was changed on purpose, set {CHECKSUM_KEY}={right}.",
+    )

@@ -1,0 +1,413 @@
+"""A table's properties: what they mean, which tables are refused, and how they survive writers that are at work."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+from collections.abc import Callable
+from datetime import timezone
+from pathlib import Path
+
+import pytest
+
+from hudimeta.errors import (
+    HudiError,
+    TableError,
+    TableNotFound,
+    UnsupportedFeature,
+    UnsupportedTableVersion,
+)
+from hudimeta.formats.properties import decode_properties, encode_properties, table_checksum
+from hudimeta.storage import CountingStorage, RequestLog, Storage, open_storage
+from hudimeta.table import properties as table_properties
+from hudimeta.table.key_generator import KeyGeneratorType
+from hudimeta.table.merge_rules import PartialUpdateMode
+from hudimeta.table.properties import CdcMode, TableProperties
+from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH, RETRY_PAUSES_S
+from hudimeta.types import MergeMode, TableType
+from tests.conftest import Unpack
+from tests.recorded_tables import CONFORMANCE, RICH
+
+MINIMAL = {
+    "hoodie.table.name": "t",
+    "hoodie.table.type": "COPY_ON_WRITE",
+    "hoodie.table.version": "8",
+    "hoodie.timeline.layout.version": "2",
+    "hoodie.table.checksum": str(table_checksum("", "t")),
+}
+
+
+class FixedClock:
+    def now_ms(self) -> int:
+        return 1_767_225_600_123
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return open_storage(tmp_path)
+
+
+def no_waiting(seconds: float) -> None:
+    pytest.fail(f"waited {seconds} s although the file is sound")
+
+
+def put(storage: Storage, values: dict[str, str], path: str = PROPERTIES_PATH) -> None:
+    storage.put(path, encode_properties(values))
+
+
+# Meaning
+
+
+@pytest.mark.parametrize("name", CONFORMANCE.names())
+def test_conformance_tables(conformance_table: Unpack, name: str) -> None:
+    answer = CONFORMANCE.answer(name)
+    found = table_properties.load(open_storage(conformance_table(name)), no_waiting)
+    assert found.version == answer["table_version"]
+    assert found.layout == answer["timeline_layout"]
+    assert found.type is TableType(answer["type"])
+    assert list(found.record_keys) == answer["record_key_fields"]
+    assert list(found.partition_fields) == answer["partition_fields"]
+    assert found.is_partitioned == bool(answer["partition_fields"])
+    assert found.ordering_fields == ((answer["ordering_field"],) if answer["ordering_field"] else ())
+    assert found.hive_style is answer["hive_style_partitioning"]
+    assert found.populate_meta is answer["populate_meta_fields"]
+    assert list(found.metadata_partitions) == answer["metadata_partitions"]
+    assert found.checksum == found.right_checksum
+    recorded = answer["key_generator"]
+    assert recorded in (found.keygen.value, (found.keygen_class or "").rpartition(".")[2])
+    assert (found.payload_class or "").rpartition(".")[2] == (answer["payload_class"] or "")
+    if answer["merge_mode"]:
+        assert found.merge_mode is MergeMode(answer["merge_mode"])
+
+
+@pytest.mark.parametrize("name", RICH.names())
+def test_rich_tables(rich_table: Unpack, name: str) -> None:
+    answer = RICH.answer(name)
+    path = rich_table(name)
+    found = table_properties.load(open_storage(path), no_waiting)
+    assert (found.version, found.layout, found.type.value) == (
+        answer["table_version"],
+        answer["timeline_layout"],
+        answer["type"],
+    )
+    assert sorted(found.metadata_partitions) == sorted(answer["metadata_partitions"])
+    assert (path / found.timeline_folder).is_dir()
+    assert found.timezone == "LOCAL"
+    assert found.zone is None
+    assert len(found.load_timeline(open_storage(path)).completed) > 0
+    if found.has_metadata_table:
+        of_metadata = table_properties.load(open_storage(path).sub(".hoodie/metadata"), no_waiting)
+        assert of_metadata.is_metadata_table
+        assert of_metadata.base_file_format == "HFILE"
+        assert of_metadata.name == found.name + "_metadata"
+
+
+def of_rich_table(rich_table: Unpack, name: str) -> TableProperties:
+    return table_properties.load(open_storage(rich_table(name)))
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "partial", "delete"),
+    [
+        ("dms_payload_mor8", MergeMode.COMMIT_TIME_ORDERING, PartialUpdateMode.NONE, ("Op", "D")),
+        ("non_defaults_mor8", MergeMode.COMMIT_TIME_ORDERING, PartialUpdateMode.IGNORE_DEFAULTS, (None, None)),
+        ("partial_payload_mor9", MergeMode.EVENT_TIME_ORDERING, PartialUpdateMode.IGNORE_DEFAULTS, (None, None)),
+        ("delete_marker_cow9", MergeMode.EVENT_TIME_ORDERING, PartialUpdateMode.NONE, ("op", "D")),
+        ("first_event_custom_mor", MergeMode.EVENT_TIME_ORDERING, PartialUpdateMode.NONE, (None, None)),
+        ("v6_mor_written_by_12", MergeMode.EVENT_TIME_ORDERING, PartialUpdateMode.NONE, (None, None)),
+        ("commit_order_mor", MergeMode.COMMIT_TIME_ORDERING, PartialUpdateMode.NONE, (None, None)),
+    ],
+)
+def test_merge_rules_of_real_tables(
+    rich_table: Unpack, name: str, mode: MergeMode, partial: PartialUpdateMode, delete: tuple[str | None, str | None]
+) -> None:
+    rules = of_rich_table(rich_table, name).merge_rules
+    assert (rules.mode, rules.partial_update, (rules.delete_field, rules.delete_marker)) == (mode, partial, delete)
+    rules.check_known()
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ({}, MergeMode.COMMIT_TIME_ORDERING),
+        ({"hoodie.table.precombine.field": "ts"}, MergeMode.EVENT_TIME_ORDERING),
+        ({"hoodie.table.ordering.fields": "a,b"}, MergeMode.EVENT_TIME_ORDERING),
+        (
+            {"hoodie.table.precombine.field": "ts", "hoodie.compaction.payload.class": "x.OverwriteWithLatestAvroPayload"},
+            MergeMode.COMMIT_TIME_ORDERING,
+        ),
+        ({"hoodie.record.merge.mode": "event_time_ordering"}, MergeMode.EVENT_TIME_ORDERING),
+        ({"hoodie.record.merge.mode": "CUSTOM"}, MergeMode.CUSTOM),
+        ({"hoodie.compaction.payload.class": "com.acme.MyPayload"}, MergeMode.CUSTOM),
+        (
+            {
+                "hoodie.compaction.record.merger.strategy": "ce9acb64-bde0-424c-9b91-f6ebba25356d",
+                "hoodie.table.ordering.fields": "a",
+            },
+            MergeMode.COMMIT_TIME_ORDERING,
+        ),
+    ],
+)
+def test_merge_mode_follows_the_hints_that_are_there(texts: dict[str, str], expected: MergeMode) -> None:
+    assert TableProperties({**MINIMAL, **texts}).merge_mode is expected
+
+
+def test_java_code_that_merges_is_named_in_the_refusal() -> None:
+    found = TableProperties({**MINIMAL, "hoodie.compaction.payload.class": "com.acme.MyPayload"})
+    with pytest.raises(UnsupportedFeature, match=r"com\.acme\.MyPayload"):
+        found.merge_rules.check_known()
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ({"hoodie.table.keygenerator.type": "SIMPLE_AVRO"}, KeyGeneratorType.SIMPLE),
+        ({"hoodie.table.keygenerator.type": "custom"}, KeyGeneratorType.CUSTOM),
+        ({"hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA"}, KeyGeneratorType.METADATA_TABLE),
+        ({"hoodie.table.keygenerator.type": "SPARK_SQL_UUID"}, KeyGeneratorType.USER_PROVIDED),
+        ({"hoodie.table.keygenerator.class": "com.acme.Keys"}, KeyGeneratorType.USER_PROVIDED),
+        ({"hoodie.table.keygenerator.class": "com.acme.SimpleKeyGenerator"}, KeyGeneratorType.USER_PROVIDED),
+        (
+            {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator"},
+            KeyGeneratorType.NON_PARTITION,
+        ),
+        ({}, KeyGeneratorType.NON_PARTITION),
+        ({"hoodie.table.partition.fields": "p", "hoodie.table.recordkey.fields": "id"}, KeyGeneratorType.SIMPLE),
+        ({"hoodie.table.partition.fields": "p,q", "hoodie.table.recordkey.fields": "id"}, KeyGeneratorType.COMPLEX),
+    ],
+)
+def test_key_generators(texts: dict[str, str], expected: KeyGeneratorType) -> None:
+    assert TableProperties({**MINIMAL, **texts}).keygen is expected
+
+
+def test_partition_fields_of_a_custom_key_generator(rich_table: Unpack) -> None:
+    found = of_rich_table(rich_table, "custom_keygen_mixed")
+    assert found.keygen is KeyGeneratorType.CUSTOM
+    assert found.partition_fields == ("reg", "at")
+    assert found.partition_field_types == ("SIMPLE", "TIMESTAMP")
+
+
+def test_options_of_a_timestamp_key_generator(conformance_table: Unpack) -> None:
+    found = table_properties.load(open_storage(conformance_table("cow__v6_timebasedkeygen_nonhivestyle"))).timestamp_keygen
+    assert found.input_formats == ("yyyy-MM-dd'T'HH:mm:ss.SSSZ",)
+    assert found.output_format == "yyyy/MM/dd/HH"
+    assert found.output_zone == "GMT"
+
+
+def test_change_capture_index_definitions_and_bootstrap(rich_table: Unpack) -> None:
+    captured = of_rich_table(rich_table, "cdc_cow_keyonly")
+    assert captured.cdc_enabled
+    assert captured.cdc_mode is CdcMode.OP_KEY_ONLY
+    assert of_rich_table(rich_table, "mdt_all_v8").index_defs_path == ".hoodie/.index_defs/index.json"
+    assert of_rich_table(rich_table, "bootstrap_meta").bootstrap_base_path == "/tmp/hudi_bootstrap/bootstrap_meta_source"
+    assert of_rich_table(rich_table, "drop_partition_cols").drop_partition_columns
+    assert not of_rich_table(rich_table, "virtual_keys_cow").populate_meta
+    assert of_rich_table(rich_table, "multi_order_mor").ordering_fields == ("qty", "ts")
+
+
+def test_defaults() -> None:
+    found = TableProperties(MINIMAL)
+    assert (found.database, found.record_keys, found.partition_fields, found.ordering_fields) == ("", (), (), ())
+    assert (found.populate_meta, found.hive_style, found.url_encode, found.cdc_enabled) == (True, False, False, False)
+    assert (found.base_file_format, found.timezone, found.cdc_mode) == ("PARQUET", "LOCAL", CdcMode.DATA_BEFORE_AFTER)
+    assert (found.has_metadata_table, found.index_defs_path, found.create_schema) == (False, None, None)
+    assert (found.timeline_folder, found.history_folder) == (".hoodie/timeline", ".hoodie/timeline/history")
+    assert found.initial_version is None
+
+
+def test_version_6_has_its_timeline_in_the_folder_itself() -> None:
+    """Hudi 1.2 writes `hoodie.timeline.path` into tables of version 6 and does not use it there."""
+    found = TableProperties({**MINIMAL, "hoodie.timeline.layout.version": "1", "hoodie.timeline.path": "timeline"})
+    assert (found.timeline_folder, found.history_folder) == (".hoodie", ".hoodie/archived")
+
+
+def test_the_mapping_is_a_value() -> None:
+    found = TableProperties(MINIMAL)
+    assert dict(found) == MINIMAL
+    assert pickle.loads(pickle.dumps(found)) == found
+    changed = found.with_changes({"x": "1", "hoodie.table.checksum": None})
+    assert "x" not in found
+    assert (changed["x"], changed.checksum) == ("1", None)
+    assert TableProperties({**MINIMAL, "hoodie.table.timeline.timezone": "utc"}).zone == timezone.utc
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("version", ["0", "5", "7", "10"])
+def test_other_versions_are_refused_by_number(version: str) -> None:
+    with pytest.raises(UnsupportedTableVersion, match="6, 8, 9") as caught:
+        TableProperties({**MINIMAL, "hoodie.table.version": version}).check_readable()
+    assert caught.value.found == int(version)
+
+
+def test_version_6_is_read_only() -> None:
+    six = TableProperties({**MINIMAL, "hoodie.table.version": "6", "hoodie.timeline.layout.version": "1"})
+    six.check_readable()
+    with pytest.raises(UnsupportedTableVersion, match="cannot be written, versions that can: 8, 9"):
+        six.check_writable()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hoodie.timeline.layout.version": "1"}, "has timeline layout 2, hoodie.timeline.layout.version says 1"),
+        ({"hoodie.timeline.layout.version": None}, "lacks hoodie.timeline.layout.version"),
+        ({"hoodie.table.type": None}, "lacks hoodie.table.type"),
+        ({"hoodie.table.name": None}, "lacks hoodie.table.name"),
+        ({"hoodie.table.version": None}, "lacks hoodie.table.version"),
+        ({"hoodie.table.format": "iceberg"}, "iceberg"),
+        ({"hoodie.table.type": "cow"}, "COPY_ON_WRITE or MERGE_ON_READ"),
+        ({"hoodie.table.version": "baz"}, "a number"),
+        ({"hoodie.table.base.file.format": "foo"}, "PARQUET"),
+        ({"hoodie.datasource.write.hive_style_partitioning": "0"}, "true or false"),
+        ({"hoodie.record.merge.mode": "LAST"}, "EVENT_TIME_ORDERING"),
+        ({"hoodie.table.timeline.timezone": "CET"}, "UTC or LOCAL"),
+    ],
+)
+def test_tables_that_contradict_themselves_are_refused(changes: dict[str, str | None], message: str) -> None:
+    with pytest.raises(HudiError, match=message):
+        TableProperties(MINIMAL).with_changes(changes).check_readable()
+
+
+def test_property_files_of_the_fixture_set(shared: Path, tmp_path: Path) -> None:
+    """What another reader opens we open, unless Hudi itself refuses it (a checksum of another table)."""
+    expected = json.loads((shared / "conformance/expected_fixtures/table_props.json").read_text())
+    with zipfile.ZipFile(shared / "conformance/fixtures/core_tests_data_open.zip") as packed:
+        packed.extractall(tmp_path)
+    refused = {
+        "table_props_invalid": TableError,
+        "table_props_partial": TableError,
+        "table_props_valid": TableError,
+    }
+    for name, facts in expected.items():
+        if name in refused:
+            with pytest.raises(refused[name]):
+                table_properties.load(open_storage(tmp_path / name), lambda seconds: None)
+        else:
+            found = table_properties.load(open_storage(tmp_path / name), no_waiting)
+            assert dict(found) == facts["properties"]
+            assert found.name == facts["hudi_rs_open"]["table_name"]
+
+
+# Reading while others write
+
+
+def test_no_table(storage: Storage) -> None:
+    with pytest.raises(TableNotFound) as caught:
+        table_properties.load(storage, no_waiting)
+    assert caught.value.path == storage.root
+
+
+def test_one_request_opens_a_table(storage: Storage) -> None:
+    put(storage, MINIMAL)
+    log = RequestLog()
+    table_properties.load(CountingStorage(storage, log), no_waiting)
+    assert len(log) == 1
+
+
+@pytest.mark.parametrize(
+    "main",
+    [None, b"", b"#Updated at", encode_properties({**MINIMAL, "hoodie.table.name": "other"}), encode_properties(MINIMAL)[:-3]],
+    ids=["missing", "empty", "comment only", "wrong checksum", "cut short"],
+)
+def test_the_backup_stands_in(storage: Storage, main: bytes | None) -> None:
+    if main is not None:
+        storage.put(PROPERTIES_PATH, main)
+    put(storage, {**MINIMAL, "from": "backup"}, BACKUP_PATH)
+    assert table_properties.load(storage, no_waiting)["from"] == "backup"
+
+
+def test_a_backup_that_was_removed_between_two_looks(storage: Storage) -> None:
+    """The writer finishes just after we looked for the main file: the next look finds it."""
+    looks: list[str] = []
+
+    class Racing:
+        root = storage.root
+
+        def read(self, path: str) -> bytes:
+            looks.append(path)
+            if path == BACKUP_PATH:
+                put(storage, MINIMAL)
+            return storage.read(path)
+
+    found = table_properties.load(Racing(), no_waiting)  # type: ignore[arg-type]
+    assert found.name == "t"
+    assert looks == [PROPERTIES_PATH, BACKUP_PATH, PROPERTIES_PATH]
+
+
+def arriving(storage: Storage, at_pause: int) -> tuple[Callable[[float], None], list[float]]:
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == at_pause:
+            put(storage, MINIMAL)
+
+    return sleep, pauses
+
+
+def test_an_empty_file_is_awaited(storage: Storage) -> None:
+    storage.put(PROPERTIES_PATH, b"")
+    sleep, pauses = arriving(storage, at_pause=2)
+    assert table_properties.load(storage, sleep).name == "t"
+    assert len(pauses) == 2
+
+
+def test_a_file_that_stays_empty_is_an_error(storage: Storage) -> None:
+    storage.put(PROPERTIES_PATH, b"")
+    sleep, pauses = arriving(storage, at_pause=99)
+    with pytest.raises(TableError, match="empty or cut short"):
+        table_properties.load(storage, sleep)
+    assert pauses == [pause for pause in RETRY_PAUSES_S if pause]
+
+
+def test_a_file_without_checksum_is_taken_when_it_stays(storage: Storage) -> None:
+    put(storage, {key: text for key, text in MINIMAL.items() if "checksum" not in key})
+    sleep, pauses = arriving(storage, at_pause=99)
+    assert table_properties.load(storage, sleep).checksum is None
+    assert pauses
+
+
+def test_a_wrong_checksum_says_what_to_do(storage: Storage) -> None:
+    put(storage, {**MINIMAL, "hoodie.table.checksum": "1"})
+    with pytest.raises(TableError) as caught:
+        table_properties.load(storage, lambda seconds: None)
+    assert f"set hoodie.table.checksum={table_checksum('', 't')}" in str(caught.value)
+
+
+# Writing
+
+
+def test_an_update_keeps_what_it_does_not_know(storage: Storage) -> None:
+    put(storage, {**MINIMAL, "hoodie.some.future.key": "x=y:z", "gone": "1"})
+    put(storage, MINIMAL, BACKUP_PATH)
+    written = table_properties.update(storage, {"hoodie.database.name": "db", "gone": None}, FixedClock(), no_waiting)
+    text = storage.read(PROPERTIES_PATH)
+    assert text.decode().splitlines()[:2] == ["#Updated at 2026-01-01T00:00:00.123Z", "#Thu Jan 01 00:00:00 UTC 2026"]
+    assert (
+        decode_properties(text)
+        == dict(written)
+        == {
+            **MINIMAL,
+            "hoodie.some.future.key": "x=y:z",
+            "hoodie.database.name": "db",
+            "hoodie.table.checksum": str(table_checksum("db", "t")),
+        }
+    )
+    assert storage.stat(BACKUP_PATH) is None, "or Hudi would bring the old properties back"
+    assert table_properties.load(storage, no_waiting) == written
+
+
+def test_an_update_that_changes_nothing_writes_nothing(storage: Storage) -> None:
+    put(storage, MINIMAL)
+    log = RequestLog()
+    table_properties.update(CountingStorage(storage, log), {"hoodie.table.name": "t", "absent": None}, FixedClock(), no_waiting)
+    assert len(log) == 1
+
+
+def test_store_replaces_all(storage: Storage) -> None:
+    put(storage, {**MINIMAL, "old": "1"})
+    table_properties.store(storage, MINIMAL, FixedClock())
+    assert dict(table_properties.load(storage, no_waiting)) == MINIMAL
