@@ -1,0 +1,113 @@
+"""The records of log blocks as columns, ready to be merged: rows in the table's schema, and deletes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudimeta.read.merge_rules import DELETED_COLUMN, OPERATION_COLUMN, MergeRules
+from hudimeta.read.ordering import ordering_columns
+
+__all__ = ["Conform", "DataPart", "DeletePart", "LogPart", "data_part"]
+
+Conform: TypeAlias = Callable[[pa.Table, pa.Schema], pa.Table]
+"""Brings rows to a schema: (rows as stored, schema) -> rows with exactly that schema."""
+
+_Mask: TypeAlias = npt.NDArray[np.bool_]
+_DELETE_OPERATION = "D"
+
+
+@dataclass(frozen=True, slots=True)
+class DataPart:
+    """Rows of one data block.
+
+    Attributes:
+        rows: In the schema of the merge.
+        deleted: bool per row; True where the row says of itself that it is a delete.
+        natural: bool per row; True for such a delete without an ordering value.
+        present: The columns that the rows have, None when they have all: others are null because nothing was written there.
+    """
+
+    rows: pa.Table
+    deleted: _Mask
+    natural: _Mask
+    present: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePart:
+    """Records of one delete block.
+
+    Attributes:
+        keys: Record keys.
+        natural: bool per record; True without an ordering value that compares with the table's.
+        ordering: Per ordering field of the table one array of its type; empty unless event time decides.
+    """
+
+    keys: pa.ChunkedArray
+    natural: _Mask
+    ordering: tuple[pa.ChunkedArray, ...] = ()
+
+
+LogPart: TypeAlias = DataPart | DeletePart
+
+
+def data_part(raw: pa.Table, schema: pa.Schema, conform: Conform, rules: MergeRules, partial: bool = False) -> DataPart:
+    """Rows of a data block, brought to the schema of the merge.
+
+    Args:
+        raw: As stored in the block.
+        schema: What the merge works in.
+        conform: Brings rows to a schema; for a partial block it is asked only for the columns that the block has.
+        rules: What marks a row as a delete.
+        partial: The block holds only the columns that its write changed.
+    """
+    deleted = _deleted_rows(raw, rules)
+    if not partial:
+        rows = conform(raw, schema)
+        return DataPart(rows, deleted, _natural_rows(rows, deleted, rules))
+    given = [field for field in schema if field.name in set(raw.column_names)]
+    known = conform(raw, pa.schema(given))
+    columns = [
+        known.column(field.name) if field in given else pa.chunked_array([pa.nulls(raw.num_rows, field.type)])
+        for field in schema
+    ]
+    rows = pa.table(columns, schema=schema)
+    return DataPart(rows, deleted, _natural_rows(rows, deleted, rules), frozenset(field.name for field in given))
+
+
+def _deleted_rows(raw: pa.Table, rules: MergeRules) -> _Mask:
+    """Which rows are deletes: by Hudi's flag, by Hudi's operation column, or by the table's own marker."""
+    import pyarrow.compute as pc
+
+    tests = []
+    for name, marker in (
+        (DELETED_COLUMN, "true"),
+        (OPERATION_COLUMN, _DELETE_OPERATION),
+        (rules.delete_field, rules.delete_marker),
+    ):
+        if name is not None and raw.schema.get_field_index(name) >= 0:
+            tests.append(pc.equal(raw.column(name).cast(pa.string()), marker))
+    deleted = np.zeros(raw.num_rows, bool)
+    for test in tests:
+        deleted |= pc.fill_null(test, False).to_numpy()
+    return deleted
+
+
+def _natural_rows(rows: pa.Table, deleted: _Mask, rules: MergeRules) -> _Mask:
+    """Deletes whose ordering value is what Hudi takes for none: a null, or 0 in a single ordering field of type int."""
+    import pyarrow.compute as pc
+
+    if not rules.by_event_time or len(rules.ordering_fields) > 1 or not deleted.any():
+        return np.zeros(len(deleted), bool)
+    column = ordering_columns(rows, rules.ordering_fields)[0]
+    kind = column.type
+    is_int = pa.types.is_integer(kind) and kind.bit_width <= 32
+    unset = pc.fill_null(pc.equal(column, 0), True) if is_int else column.is_null()
+    natural: _Mask = deleted & unset.to_numpy()
+    return natural

@@ -1,0 +1,162 @@
+"""Merging a file slice: the log's records among themselves, then with the rows of the base file, by sort and take.
+
+Records of the log are folded oldest to newest into one version per key; what comes out is laid over the base rows. The later
+version wins, or under event time the one with the higher ordering value, of equal ones the later. A delete wins and loses as a
+row does, except one without an ordering value: it beats whatever is older, and whatever follows it starts anew. A winner that
+holds only some columns (a partial update, or defaults under IGNORE_DEFAULTS) is filled from the loser.
+
+Folding before the base row is seen is Hudi's order of work and shows in the results: a row that is inserted again with a
+smaller ordering value after a delete loses against the base row that was deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudimeta.read.fold import FoldedLog, fold_log_records, own_cells
+from hudimeta.read.log_parts import LogPart
+from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialMode
+from hudimeta.read.ordering import order_codes, ordering_columns
+
+__all__ = ["MergeCounts", "SliceMerger", "merge_log_records"]
+
+PIECE_ROWS = 1 << 17
+"""Base rows per take: keeps text columns of a piece far below the 2 GiB that 32-bit offsets reach."""
+
+_Mask = npt.NDArray[np.bool_]
+_Indices = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class MergeCounts:
+    """What merging did, in rows: base rows replaced, base rows removed, rows without a base row, base rows in and rows out."""
+
+    updated: int = 0
+    deleted: int = 0
+    inserted: int = 0
+    read: int = 0
+    written: int = 0
+
+
+def merge_log_records(
+    base: pa.Table | None, parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRules
+) -> pa.Table:
+    """The rows of one file slice.
+
+    Args:
+        base: Rows of the base file in `schema`; None when the slice has no base file.
+        parts: The log's records, oldest first (see `read_log_parts`).
+        schema: Columns of the result; the columns that `rules.columns` names must be among them where the table has them.
+        rules: How two versions of a row become one.
+
+    Returns:
+        Table with `schema`: base rows in their order, those that the log replaced in place, then the rows that only the log
+        has in order of first appearance. Meta columns are those of the version that won. Where the base file holds a key more
+        than once, the log's version meets the first of these rows and the others stay, as in Hudi.
+    """
+    merger = SliceMerger(fold_log_records(parts, schema, rules), rules)
+    pieces = [] if base is None else [merger.merge(base)]
+    return pa.concat_tables([*pieces, merger.remaining()])
+
+
+@dataclass(slots=True)
+class SliceMerger:
+    """Lays a folded log over the base rows of its slice, piece by piece, so that the base file may be read in batches.
+
+    Attributes:
+        log: The folded log. rules: What it was folded by. counts: What was done so far.
+    """
+
+    log: FoldedLog
+    rules: MergeRules
+    counts: MergeCounts = field(default_factory=MergeCounts)
+    _used: _Mask = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._used = np.zeros(len(self.log.keys), bool)
+
+    def merge(self, rows: pa.Table) -> pa.Table:
+        """The next base rows, merged: same schema, without rows that the log deletes. Call with each piece, in file order."""
+        self.counts.read += rows.num_rows
+        found = self._match(rows.column(KEY_COLUMN))
+        if not (found >= 0).any():
+            self.counts.written += rows.num_rows
+            return rows
+        merged = pa.concat_tables(self._pieces(rows, found))
+        self.counts.written += merged.num_rows
+        return merged
+
+    def remaining(self) -> pa.Table:
+        """Rows of the log whose key no base row had; call after the last piece."""
+        fresh = self.log.row_of[~self._used & ~self.log.deleted]
+        self._used[:] = True
+        self.counts.inserted += len(fresh)
+        self.counts.written += len(fresh)
+        return self.log.rows.take(pa.array(fresh))
+
+    def _match(self, keys: pa.ChunkedArray) -> _Indices:
+        """Per base row the number of its key in the log, -1 for none and for all but the first row of a key."""
+        import pyarrow.compute as pc
+
+        found = pc.index_in(keys, value_set=self.log.keys.cast(keys.type))
+        numbers: _Indices = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        at = np.flatnonzero(numbers >= 0)
+        _, first = np.unique(numbers[at], return_index=True)
+        again = np.ones(len(at), bool)
+        again[first] = False
+        again |= self._used[numbers[at]]
+        numbers[at[again]] = -1
+        self._used[numbers[at[~again]]] = True
+        return numbers
+
+    def _pieces(self, rows: pa.Table, found: _Indices) -> Iterator[pa.Table]:
+        for start in range(0, rows.num_rows, PIECE_ROWS):
+            piece = rows.slice(start, PIECE_ROWS)
+            numbers = found[start : start + PIECE_ROWS]
+            at = np.flatnonzero(numbers >= 0)
+            yield self._lay_over(piece, at, numbers[at]) if len(at) else piece
+
+    def _lay_over(self, rows: pa.Table, at: _Indices, numbers: _Indices) -> pa.Table:
+        """Rows with the log's versions `numbers` laid over the rows at `at`."""
+        log_wins = self._log_wins(rows, at, numbers)
+        gone = log_wins & self.log.deleted[numbers]
+        keep = np.ones(rows.num_rows, bool)
+        keep[at[gone]] = False
+        self.counts.deleted += int(gone.sum())
+        fillable = self.rules.partial_mode is not PartialMode.NONE
+        touched = (log_wins & ~gone) | (~log_wins & ~self.log.deleted[numbers] & fillable)
+        self.counts.updated += int(touched.sum())
+        versions = self.log.rows.take(pa.array(self.log.row_of[numbers[touched]]))
+        both = pa.concat_tables([rows, versions])
+        target, wins = at[touched], log_wins[touched]
+        if self.log.filled is None:
+            return both.take(pa.array(_sources(rows.num_rows, target, wins)[keep]))
+        filled = self.log.filled[self.log.row_of[numbers[touched]]]
+        own = own_cells(rows.take(pa.array(target)), self.rules)
+        columns = []
+        for number, column in enumerate(both.columns):
+            # The log's cell counts where its version wins and has it, or where the base row wins and has only a default.
+            from_log = np.where(wins, filled[:, number], filled[:, number] & ~own[:, number])
+            columns.append(column.take(pa.array(_sources(rows.num_rows, target, from_log)[keep])))
+        return pa.table(columns, schema=both.schema)
+
+    def _log_wins(self, rows: pa.Table, at: _Indices, numbers: _Indices) -> _Mask:
+        if not self.rules.by_event_time:
+            return np.ones(len(at), bool)
+        base = ordering_columns(rows.take(pa.array(at)), self.rules.ordering_fields)
+        log = [column.take(pa.array(numbers)) for column in self.log.ordering]
+        codes = order_codes([pa.chunked_array(b.chunks + n.chunks) for b, n in zip(base, log, strict=True)])
+        wins: _Mask = self.log.natural[numbers] | (codes[len(at) :] >= codes[: len(at)])
+        return wins
+
+
+def _sources(rows: int, target: _Indices, from_log: _Mask) -> _Indices:
+    """Where each row comes from: itself, or for the rows at `target` where `from_log` says so, the versions that follow."""
+    source = np.arange(rows, dtype=np.int64)
+    source[target[from_log]] = rows + np.flatnonzero(from_log)
+    return source
