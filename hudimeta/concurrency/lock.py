@@ -37,6 +37,9 @@ class TableLock(Protocol):
     def held(self) -> contextlib.AbstractContextManager[None]:
         """Hold the lock for the length of a with block. Raises LockTimeout when it does not become free."""
 
+    def alone_here(self) -> contextlib.AbstractContextManager[None]:
+        """Keep out the other processes of this machine, without a request; where that cannot be, nothing is kept out."""
+
     def check(self) -> None:
         """Raises LockLost when the lock is not ours any more; called right before something is published."""
 
@@ -115,6 +118,12 @@ class StorageLock:
                 stop.set()
                 renewer.join()
                 self._release()
+
+    @contextlib.contextmanager
+    def alone_here(self) -> Iterator[None]:
+        """See `TableLock.alone_here`."""
+        with self._os_guard(self._timing.monotonic() + self._timing.wait_s):
+            yield
 
     def check(self) -> None:
         """See `TableLock.check`: the lease in storage is still the one that we wrote, and has time left."""

@@ -25,6 +25,7 @@ from hudimeta.metadata.keys import ALL_PARTITIONS, shard
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
+from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
@@ -45,7 +46,6 @@ MAINTAINED = (files.PARTITION, column_stats.PARTITION, partition_stats.PARTITION
 LOGS_KEY = "hudimeta.metadata.logs"
 """Entry of a data commit's extraMetadata: which log files its delta commit wrote, so that a reader need not ask for both."""
 
-PARTITION_METAFILE = ".hoodie_partition_metadata"
 FIRST_INSTANT = "0" * 17
 WRITE_TOKEN = "0-0-0"
 _FILE_ID_PREFIX = {

@@ -1,0 +1,1 @@
+"""Finding rows by key: which file group holds it."""

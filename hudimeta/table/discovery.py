@@ -1,0 +1,64 @@
+"""Finding partitions and files by listing storage: for tables without a metadata table, for rollback, and for its creation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from hudimeta.storage import FileInfo, Storage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["PARTITION_METAFILE", "list_table", "partitions_on_storage"]
+
+PARTITION_METAFILE = ".hoodie_partition_metadata"
+_HUDI_FOLDER = ".hoodie"
+_PARALLEL_LISTS = 8
+
+
+def partitions_on_storage(storage: Storage) -> list[str]:
+    """Partition paths of a table, sorted: the folders that hold a partition metafile, of any form."""
+    return sorted(folder for folder, entries in _walk(storage) if any(_is_metafile(e) for e in entries))
+
+
+def list_table(storage: Storage) -> pa.Table:
+    """All files of a table, as the metadata table would give them.
+
+    Returns:
+        partition_path string, name string, size int64. A folder that holds files but no partition metafile counts as a
+        partition when no folder of the table has one (tables that other tools copied).
+    """
+    import pyarrow as pa
+
+    folders = list(_walk(storage))
+    marked = [(f, entries) for f, entries in folders if any(_is_metafile(e) for e in entries)]
+    chosen = marked or [(f, entries) for f, entries in folders if any(not e.is_folder for e in entries)]
+    found = [
+        (folder, entry.name, entry.size)
+        for folder, entries in sorted(chosen)
+        for entry in entries
+        if not entry.is_folder and not _is_metafile(entry) and not entry.name.endswith(".crc")
+    ]
+    columns = list(zip(*found, strict=True)) or [(), (), ()]
+    return pa.table(
+        [pa.array(columns[0], pa.string()), pa.array(columns[1], pa.string()), pa.array(columns[2], pa.int64())],
+        names=["partition_path", "name", "size"],
+    )
+
+
+def _walk(storage: Storage) -> Iterable[tuple[str, list[FileInfo]]]:
+    """Every folder of the table with its entries; `.hoodie` is left out. Folders of one depth are listed side by side."""
+    level = [""]
+    with ThreadPoolExecutor(_PARALLEL_LISTS, "list") as pool:
+        while level:
+            listings = list(zip(level, pool.map(storage.list, level), strict=True))
+            yield from listings
+            level = [
+                entry.path for _, entries in listings for entry in entries if entry.is_folder and entry.path != _HUDI_FOLDER
+            ]
+
+
+def _is_metafile(entry: FileInfo) -> bool:
+    return not entry.is_folder and entry.name.startswith(PARTITION_METAFILE)

@@ -1,0 +1,77 @@
+"""The check before publishing: did somebody change what this write rests on?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hudimeta.errors import CommitConflict
+from hudimeta.timeline.active import Timeline
+from hudimeta.types import Action, FileGroupId, Instant
+
+__all__ = ["check_conflicts", "touched_file_groups", "writes_since"]
+
+
+def writes_since(timeline: Timeline, seen: frozenset[str]) -> list[Instant]:
+    """Completed writes that were not completed when `seen` was taken."""
+    return [instant for instant in timeline.writes if instant.time not in seen]
+
+
+def touched_file_groups(timeline: Timeline, instant: Instant) -> tuple[set[FileGroupId], set[str]]:
+    """The file groups that a completed write changed or replaced, and the partitions in which it began new ones."""
+    metadata = timeline.metadata(instant)
+    groups: set[FileGroupId] = set()
+    grown: set[str] = set()
+    for partition, stats in metadata["partitionToWriteStats"].items():
+        for stat in stats:
+            groups.add(FileGroupId(partition, stat["fileId"]))
+            if stat["prevCommit"] in (None, "null"):
+                grown.add(partition)
+    for partition, file_ids in metadata["partitionToReplaceFileIds"].items():
+        groups.update(FileGroupId(partition, file_id) for file_id in file_ids)
+    return groups, grown
+
+
+def check_conflicts(
+    timeline: Timeline,
+    seen: frozenset[str],
+    operation: str,
+    changed: Iterable[FileGroupId],
+    keyed_partitions: Iterable[str] = (),
+) -> None:
+    """Refuse to publish over another writer's work.
+
+    Args:
+        timeline: As listed under the table lock.
+        seen: Completed writes that this write knew when it planned.
+        operation: For the error.
+        changed: File groups that this write rewrites or replaces.
+        keyed_partitions: Partitions into which it inserts rows because no row of their key was there. Rows that another
+            writer added to one of them meanwhile may have the same keys, which would then be doubled.
+
+    Raises:
+        CommitConflict: Both changed a file group, or both added rows to a partition in which keys are unique, or a pending
+            clustering is going to replace a file group that this write changes.
+    """
+    mine, unique = set(changed), set(keyed_partitions)
+    for pending in timeline.pending:
+        if pending.action is Action.CLUSTERING and (both := sorted(_pairs(mine & _clustered(timeline, pending)))):
+            raise CommitConflict(operation, both, f"{pending.time} (a pending clustering)")
+    for instant in writes_since(timeline, seen):
+        groups, grown = touched_file_groups(timeline, instant)
+        both = sorted(_pairs(mine & groups))
+        both += sorted((partition, "new rows") for partition in unique & grown)
+        if both:
+            raise CommitConflict(operation, both, instant.time)
+
+
+def _clustered(timeline: Timeline, pending: Instant) -> set[FileGroupId]:
+    plan = timeline.plan(pending).get("clusteringPlan") or {}
+    return {
+        FileGroupId(part["partitionPath"], part["fileId"])
+        for group in plan.get("inputGroups") or ()
+        for part in group["slices"] or ()
+    }
+
+
+def _pairs(groups: Iterable[FileGroupId]) -> Iterable[tuple[str, str]]:
+    return ((group.partition_path, group.file_id) for group in groups)

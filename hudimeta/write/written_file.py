@@ -1,0 +1,65 @@
+"""What the writer of a base file hands to the coordinator: plain data, small enough for a Spark commit message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hudimeta.formats.avro.commit_metadata import write_stat
+from hudimeta.storage import join
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["WrittenFile"]
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """One new base file.
+
+    Attributes:
+        partition_path: "" for a table without partitions. file_id, name: Of the file. size: Bytes.
+        rows: In the file. inserted, updated, deleted: Rows of the batch that went into it.
+        previous_name, previous_instant: The base file that this one supersedes, None for a new file group.
+        statistics: Rows of `hudimeta.metadata.column_stats.SCHEMA`, one a column; no rows for a file without rows, and
+            for tables that keep no statistics.
+    """
+
+    partition_path: str
+    file_id: str
+    name: str
+    size: int
+    rows: int
+    inserted: int
+    updated: int
+    deleted: int
+    statistics: pa.Table
+    previous_name: str | None = None
+    previous_instant: str | None = None
+
+    @property
+    def path(self) -> str:
+        """Relative to the table."""
+        return join(self.partition_path, self.name)
+
+    @property
+    def is_new_group(self) -> bool:
+        """True when the file begins a file group."""
+        return self.previous_name is None
+
+    def stat(self) -> dict[str, Any]:
+        """As commit metadata has it."""
+        facts: dict[str, Any] = {
+            "fileId": self.file_id,
+            "path": self.path,
+            "partitionPath": self.partition_path,
+            "fileSizeInBytes": self.size,
+            "numWrites": self.rows,
+            "numInserts": self.inserted,
+            "numUpdateWrites": self.updated,
+            "numDeletes": self.deleted,
+        }
+        if self.previous_name is not None:
+            facts |= {"prevCommit": self.previous_instant, "prevBaseFile": self.previous_name}
+        return write_stat(**facts)
