@@ -117,6 +117,9 @@ class RawCells:
         kind = pa.large_binary() if wide else pa.binary()
         if count == 0:
             return pa.array([], kind)
+        if (np.diff(self.key_start) < 0).any():
+            order = np.argsort(self.key_start, kind="stable")
+            return self.take(order)._gather(first).take(pa.array(np.argsort(order)))
         borders = np.empty(4 * count, dtype=np.int64 if wide else np.int32)
         borders[0::4] = self.key_start
         borders[1::4] = self.key_start + self.key_len
