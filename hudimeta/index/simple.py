@@ -124,10 +124,11 @@ def tag(
 
     results = engine.map(search, work)
     hits = [r for r in results if r is not None]
-    row = np.concatenate([r for r, _ in hits]) if hits else np.zeros(0, dtype=np.int64)
-    file = np.concatenate([np.full(len(r), n, dtype=np.int64) for r, n in hits]) if hits else np.zeros(0, dtype=np.int64)
+    nothing = np.zeros(0, dtype=np.int64)
+    row = np.concatenate([nothing, *(rows for rows, _ in hits)])
+    holder = np.concatenate([nothing, *(np.full(len(rows), number, dtype=np.int64) for rows, number in hits)])
     order = np.argsort(row, kind="stable")
-    return Tagging(row[order], file[order], looked_at, skipped, len(results) - len(hits), len(hits))
+    return Tagging(row[order], holder[order], looked_at, skipped, len(results) - len(hits), len(hits))
 
 
 def _rows_by_partition(

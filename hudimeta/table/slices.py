@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.table.text_arrays import instant_number, instant_text
-from hudimeta.types import FileGroupId
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +39,8 @@ class Visibility:
         first_active: The earliest write instant on the active timeline; files of earlier instants are committed, since
             archiving takes only what is completed. None when there is none: then only `completed` counts.
         as_of: Requested time that the reader stands at; None for the latest.
-        replaced: File groups that completed replacecommits, up to `as_of`, took out of the table.
+        replaced: File groups that completed replacecommits, up to `as_of`, took out of the table: columns partition_path
+            and file_id; None for none.
         logs_name_base: True for tables of version 6, whose log files bear the instant of their base file.
         history: See `CompletionTimes`.
     """
@@ -48,7 +48,7 @@ class Visibility:
     completed: Mapping[str, str]
     first_active: str | None
     as_of: str | None = None
-    replaced: frozenset[FileGroupId] = frozenset()
+    replaced: pa.Table | None = None
     logs_name_base: bool = False
     history: CompletionTimes = field(default=_no_history)
 
@@ -220,23 +220,32 @@ def _newest(
 
 
 def _replaced(
-    partitions: pa.DictionaryArray, file_ids: pa.StringArray, rows: np.ndarray[Any, Any], gone: frozenset[FileGroupId]
+    partitions: pa.DictionaryArray, file_ids: pa.StringArray, rows: np.ndarray[Any, Any], gone: pa.Table | None
 ) -> np.ndarray[Any, Any]:
     """Which rows belong to a replaced file group."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not gone or not len(rows):
+    if gone is None or not len(gone) or not len(rows):
         return np.zeros(len(rows), dtype=bool)
     take = pa.array(rows)
-    suspects = pa.array(sorted({g.file_id for g in gone}), pa.string())
-    hits = np.flatnonzero(pc.is_in(file_ids.take(take), suspects).to_numpy(zero_copy_only=False))
-    result = np.zeros(len(rows), dtype=bool)
-    for hit in hits:
-        row = int(rows[hit])
-        result[hit] = FileGroupId(partitions[row].as_py(), file_ids[row].as_py()) in gone
+    ids = file_ids.take(take)
+    # File ids are all but unique: only the few that match at all are compared together with their partition.
+    suspect = pc.is_in(ids, value_set=_plain_text(gone["file_id"]))
+    result: np.ndarray[Any, Any] = suspect.to_numpy(zero_copy_only=False).copy()
+    hits = np.flatnonzero(result)
+    if len(hits):
+        own = _pairs(partitions.take(take.take(pa.array(hits))).cast(pa.string()), ids.take(pa.array(hits)))
+        gone_pairs = _pairs(_plain_text(gone["partition_path"]), _plain_text(gone["file_id"]))
+        result[hits] = pc.is_in(own, value_set=gone_pairs).to_numpy(zero_copy_only=False)
     return result
+
+
+def _pairs(partitions: pa.StringArray, file_ids: pa.StringArray) -> pa.StringArray:
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise(partitions, file_ids, "\0")
 
 
 def _assemble(

@@ -1,4 +1,4 @@
-"""The two records of a rollback: the plan in its requested file, the outcome in its completed one. Paths in them are absolute."""
+"""The two records of a rollback: the plan in its requested file, the outcome in its completed one; paths are absolute."""
 
 from __future__ import annotations
 
