@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from hudimeta.formats.log.data_blocks import (
+    CONTENT_VERSION,
+    AvroDatums,
+    avro_datums,
+    decode_data_block,
+    encode_avro_content,
+    encode_parquet_content,
+    open_hfile_block,
+)
 from hudimeta.formats.log.framing import (
     BlockType,
     CorruptSpan,
@@ -15,14 +24,21 @@ from hudimeta.formats.log.framing import (
 from hudimeta.formats.log.positions import decode_positions, encode_positions
 
 __all__ = [
+    "CONTENT_VERSION",
+    "AvroDatums",
     "BlockType",
     "CorruptSpan",
     "HeaderKey",
     "LogBlock",
     "LogScan",
+    "avro_datums",
+    "decode_data_block",
     "decode_positions",
+    "encode_avro_content",
     "encode_block",
     "encode_command_block",
+    "encode_parquet_content",
     "encode_positions",
+    "open_hfile_block",
     "read_blocks",
 ]

@@ -1,0 +1,199 @@
+"""Rows inside log blocks: Avro, Parquet and HFile content to Arrow tables and back.
+
+Avro data (also of CDC blocks): int version, int number of rows, then per row int length and an Avro datum of the schema in the
+block's header. Integers are big-endian. Versions 1 to 3 differ in nothing that shows here; 3 is written.
+
+Parquet and HFile data: the content is the whole file, with nothing before or after it. The values of an HFile are Avro datums.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hudimeta.errors import ConfigError, CorruptFileError, UnsupportedFeature
+from hudimeta.formats.log.framing import BlockType, HeaderKey, LogBlock
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hudimeta.formats.hfile import HFileReader
+
+__all__ = [
+    "CONTENT_VERSION",
+    "AvroDatums",
+    "avro_datums",
+    "decode_data_block",
+    "encode_avro_content",
+    "encode_parquet_content",
+    "open_hfile_block",
+]
+
+CONTENT_VERSION: Final = 3
+PARQUET_CODECS: Final = ("zstd", "snappy", "gzip", "lz4", "brotli", "uncompressed")
+_READABLE_VERSIONS: Final = (1, 2, 3)
+_HEAD: Final = struct.Struct(">ii")
+_LENGTH: Final = struct.Struct(">i")
+
+
+@dataclass(frozen=True, slots=True)
+class AvroDatums:
+    """Where the rows of an Avro block lie: int64 offsets in `data` and lengths, without the length fields."""
+
+    data: memoryview
+    offsets: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+
+
+def decode_data_block(block: LogBlock, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of an Avro, Parquet, HFile or CDC block, as stored.
+
+    Args:
+        block: What `read_blocks` cut out.
+        columns: Top-level columns to decode, those that the block lacks are passed over; None for all.
+
+    Returns:
+        Table in the block's own schema and column order.
+
+    Raises:
+        CorruptFileError: Content that is not what the block's type and schema say, with the offset in the log file.
+        UnsupportedFeature: A content version that is unknown.
+    """
+    if block.type is BlockType.PARQUET_DATA:
+        return _decode_parquet(block, columns)
+    if block.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
+        return _decode_datums(block, avro_datums(block), columns)
+    if block.type is BlockType.HFILE_DATA:
+        return _decode_hfile(block, columns)
+    raise UnsupportedFeature(f"reading rows from a {block.type.name} block")
+
+
+def avro_datums(block: LogBlock) -> AvroDatums:
+    """Find the rows of an Avro block without decoding them.
+
+    Raises:
+        CorruptFileError: The count or a length contradicts the content's size. UnsupportedFeature: An unknown content version.
+    """
+    content = block.content
+    if len(content) < _HEAD.size:
+        raise block.damaged("a version and a number of rows", f"{len(content)} bytes", at=0)
+    version, count = _HEAD.unpack_from(content)
+    if version not in _READABLE_VERSIONS:
+        raise UnsupportedFeature(
+            f"Avro log block of version {version} at byte {block.offset} of {block.path or '<memory>'}"
+        )
+    if not 0 <= count <= (len(content) - _HEAD.size) // _LENGTH.size:
+        raise block.damaged("a number of rows that the content can hold", count, at=4)
+    offsets, lengths = np.empty(count, np.int64), np.empty(count, np.int64)
+    at, size = _HEAD.size, len(content)
+    for row in range(count):
+        length = _LENGTH.unpack_from(content, at)[0] if at + _LENGTH.size <= size else -1
+        at += _LENGTH.size
+        if not 0 <= length <= size - at:
+            raise block.damaged(f"the length of row {row} within the content", length, at=at - _LENGTH.size)
+        offsets[row], lengths[row] = at, length
+        at += length
+    if at != size:
+        raise block.damaged(f"the content's end after {count} rows", f"{size - at} more bytes", at=at)
+    return AvroDatums(content, offsets, lengths)
+
+
+def open_hfile_block(block: LogBlock) -> HFileReader:
+    """A reader over the HFile that the block holds, for look-ups that do not decode everything."""
+    from hudimeta.formats.hfile import HFileReader
+
+    return HFileReader(bytes(block.content), path=block.path)
+
+
+def encode_avro_content(rows: pa.Table, schema_json: str) -> bytes:
+    """Content of an Avro data block; the inverse of `decode_data_block`.
+
+    Args:
+        rows: Has the schema's fields by name.
+        schema_json: Avro record schema, the same that goes into the block's header.
+
+    Raises:
+        SchemaMismatch: Rows that do not fit the schema.
+    """
+    from hudimeta.formats.avro.rows import encode_rows
+
+    data, _ = encode_rows(rows, schema_json, length_prefix=True)
+    return _HEAD.pack(CONTENT_VERSION, rows.num_rows) + bytes(data)
+
+
+def encode_parquet_content(rows: pa.Table, *, compression: str = "zstd") -> bytes:
+    """Content of a Parquet data block: a whole file with a checksum in every page, which readers verify.
+
+    Raises:
+        ConfigError: An unknown codec.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if compression.lower() not in PARQUET_CODECS:
+        raise ConfigError("hoodie.parquet.compression.codec", compression, ", ".join(PARQUET_CODECS))
+    codec = compression.lower().replace("uncompressed", "none")
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, compression=codec, store_schema=False, write_page_checksum=True)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _decode_parquet(block: LogBlock, columns: Sequence[str] | None) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(block.content)), page_checksum_verification=True)
+        names = file.schema_arrow.names
+        _check_names(block, names)
+        chosen = None if columns is None else [name for name in names if name in set(columns)]
+        table = file.read(columns=chosen)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise block.damaged("a Parquet file", str(error).strip().split("\n")[0], at=0) from error
+    return table.replace_schema_metadata(None)
+
+
+def _check_names(block: LogBlock, names: Sequence[str]) -> None:
+    """Names are what no checksum of a Parquet file covers; the block's header has them a second time."""
+    schema = block.header.get(HeaderKey.SCHEMA)
+    if schema is None:
+        return
+    try:
+        stated = [field["name"] for field in json.loads(schema)["fields"]]
+    except (ValueError, KeyError, TypeError):
+        raise block.damaged("an Avro record schema in the block's header", repr(schema[:80])) from None
+    if sorted(stated) != sorted(names):
+        odd = sorted(set(stated) ^ set(names))
+        raise block.damaged(
+            "a Parquet file with the columns of the header's schema", f"a difference in {odd[:3]}", at=0
+        )
+
+
+def _decode_datums(block: LogBlock, datums: AvroDatums, columns: Sequence[str] | None) -> pa.Table:
+    from hudimeta.formats.avro.rows import decode_rows
+
+    try:
+        return decode_rows(
+            block.schema_json, datums.data, datums.offsets, datums.lengths, columns=columns, path=block.path
+        )
+    except CorruptFileError as error:
+        raise block.damaged(error.expected, error.actual, at=error.offset) from error
+
+
+def _decode_hfile(block: LogBlock, columns: Sequence[str] | None) -> pa.Table:
+    from hudimeta.formats.avro.rows import decode_rows
+
+    try:
+        cells = open_hfile_block(block).scan_cells()
+    except CorruptFileError as error:
+        raise block.damaged(error.expected, error.actual, at=error.offset) from error
+    return decode_rows(
+        block.schema_json, cells.buffer, cells.value_start, cells.value_len, columns=columns, path=block.path
+    )
