@@ -18,6 +18,7 @@ from hudimeta.errors import ConfigError, UnsupportedFeature
 __all__ = ["HudiWarning", "Option", "Options", "Registry"]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 _NEAR = 0.93
 """Similarity from which an unknown `hoodie.*` key counts as a mistyped known one: one or two letters in a long key."""
 
@@ -27,7 +28,7 @@ class HudiWarning(UserWarning):
 
 
 @dataclass(frozen=True, slots=True)
-class Option(Generic[T]):
+class Option(Generic[T_co]):
     """One declared option.
 
     Attributes:
@@ -39,8 +40,8 @@ class Option(Generic[T]):
     """
 
     key: str
-    parse: Callable[[str], T]
-    default: T
+    parse: Callable[[str], T_co]
+    default: T_co
     allowed: str
     doc: str
     aliases: tuple[str, ...] = ()

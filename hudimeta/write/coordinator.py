@@ -1,8 +1,8 @@
 """The coordinator: one write from its instant to its publication, or back to where it began.
 
 A write goes through four steps. *Begin* rolls dead writes back and puts a new instant on the timeline. *Work* writes data
-files, a marker before each; the coordinator has no part in it. *Publish*, under the table lock, checks for conflicts, commits the
-metadata table at the same instant, and then creates the completed file, the one moment at which the write becomes visible.
+files, a marker before each; the coordinator has no part in it. *Publish*, under the table lock, checks for conflicts, commits
+the metadata table at the same instant, and then creates the completed file, the one moment at which the write becomes visible.
 *Abort* takes everything back. A process that dies leaves the instant pending, and the next writer's begin does the abort.
 """
 

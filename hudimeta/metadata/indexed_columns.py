@@ -1,0 +1,79 @@
+"""Which columns get statistics, and the table's index definitions that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hudimeta.errors import ConfigError
+from hudimeta.metadata import column_stats
+from hudimeta.metadata.index_definitions import IndexDefinition
+from hudimeta.types import META_COLUMNS
+
+__all__ = ["STATISTICS_META_COLUMNS", "column_type", "indexed_columns", "statistics_definition"]
+
+STATISTICS_META_COLUMNS = (META_COLUMNS[0], META_COLUMNS[3], META_COLUMNS[2])
+"""Commit time, partition path and record key always have statistics, in this order."""
+
+_MAX_V1_PRECISION, _V1_SCALE = 30, 15
+
+
+def indexed_columns(schema: pa.Schema, wanted: Sequence[str], most: int, version: str) -> list[str]:
+    """The columns of a table that get statistics.
+
+    Args:
+        schema: Data columns. wanted: Names that the user listed, dotted paths into structs allowed; empty for the first ones.
+        most: How many columns at the most when none are listed; meta columns do not count.
+        version: "V1" or "V2", the regime of the bounds.
+
+    Raises:
+        ConfigError: A listed column is not in the schema or has no order.
+    """
+    if not wanted:
+        fitting = [f.name for f in schema if has_statistics(f.type, version)]
+        return [*STATISTICS_META_COLUMNS, *fitting[:most]]
+    for name in wanted:
+        kind = pa.string() if name in META_COLUMNS else column_type(schema, name)
+        if kind is None or not has_statistics(kind, version):
+            raise ConfigError(
+                "hoodie.metadata.index.column.stats.column.list",
+                name,
+                "columns of the table that have an order",
+                "Leave out structs, arrays and maps; name a field inside a struct as struct.field.",
+            )
+    return [*STATISTICS_META_COLUMNS, *(name for name in wanted if name not in STATISTICS_META_COLUMNS)]
+
+
+def column_type(schema: pa.Schema, path: str) -> pa.DataType | None:
+    """Type of a column or of a field inside structs by dotted path; None when there is none."""
+    fields: Any = schema
+    kind: pa.DataType | None = None
+    for name in path.split("."):
+        if kind is not None:
+            if not pa.types.is_struct(kind):
+                return None
+            fields = kind
+        at = fields.get_field_index(name)
+        if at < 0:
+            return None
+        kind = fields.field(at).type
+    return kind
+
+
+def has_statistics(kind: pa.DataType, version: str) -> bool:
+    """True for types whose values have an order that bounds can hold."""
+    if pa.types.is_nested(kind) or pa.types.is_null(kind):
+        return False
+    if pa.types.is_decimal(kind) and version == "V1":
+        return bool(kind.scale <= _V1_SCALE and kind.precision + _V1_SCALE - kind.scale <= _MAX_V1_PRECISION)
+    # Binary columns are left out, as Hudi does for rows that do not come as Avro.
+    is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return not is_binary
+
+
+def statistics_definition(columns: Sequence[str], table_version: int) -> IndexDefinition:
+    """The entry of column statistics in the table's index definitions."""
+    version = "V2" if table_version >= 9 else None
+    return IndexDefinition(column_stats.PARTITION, column_stats.PARTITION, column_stats.PARTITION, tuple(columns), {}, version)

@@ -1,0 +1,172 @@
+"""Creating a table from options and a schema: checks first, the metadata table next, hoodie.properties last.
+
+The properties make the table: until they are there nothing is, and what a creation that died left behind is removed by the
+next one. All of it happens under the table lock, so that of two creations at once one succeeds.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+import pyarrow as pa
+
+from hudimeta.concurrency.lock import table_lock
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.errors import ConfigError, TableError
+from hudimeta.keys import KeyGenerator
+from hudimeta.metadata import column_stats, files, partition_stats
+from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
+from hudimeta.metadata.indexed_columns import column_type, indexed_columns, statistics_definition
+from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.writer import MetadataWriter
+from hudimeta.schema import normalise_schema, table_avro_schema
+from hudimeta.storage import Storage
+from hudimeta.table.create import create_table_layout, new_table_properties
+from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
+from hudimeta.table.properties import TableProperties
+from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
+from hudimeta.types import MergeMode, TableType
+
+__all__ = ["contradictions", "create_table", "planned_properties"]
+
+_PROPERTIES = ".hoodie/hoodie.properties"
+
+
+def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: Clock | None = None) -> TableProperties:
+    """Create an empty table.
+
+    Args:
+        storage: Rooted where the table shall be. schema: Arrow schema of its rows, without meta columns.
+        options: Name, keys, partitioning, ordering, statistics: see `hudimeta.config.options`.
+        clock: The present.
+
+    Returns:
+        The properties as written.
+
+    Raises:
+        ConfigError, SchemaError: Bad input; nothing was written. TableError: There is a table already.
+    """
+    data = normalise_schema(schema)
+    properties, columns = planned_properties(data, options)
+    clock = clock or SystemClock()
+    with table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS)).held():
+        if storage.stat(_PROPERTIES) is not None:
+            raise TableError(f"there is a table at {storage.root} already", "Open it with hudimeta.Table(path).")
+        if properties.has_metadata_table:
+            storage.delete_folder(METADATA_ROOT)
+            groups = {name: _groups(name, options) for name in _creation_order(properties)}
+            times = InstantGenerator(clock, properties.zone)
+            MetadataWriter(storage, properties.version, times).create(properties.name, groups, properties.database)
+            if columns:
+                definition = statistics_definition(columns, properties.version)
+                storage.put(DEFAULT_PATH, encode_definitions({definition.name: definition}))
+        return create_table_layout(storage, properties, clock)
+
+
+def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProperties, list[str]]:
+    """The properties that a new table would have, and its columns with statistics; writes nothing. See `create_table`."""
+    name = options.get(keys.TABLE_NAME)
+    if name is None:
+        raise ConfigError("hoodie.table.name", None, "a name", "Name the table with the option hoodie.table.name.")
+    record_keys, partitions = options.get(keys.RECORD_KEY), options.get(keys.PARTITION_PATH)
+    ordering = options.get(keys.ORDERING)
+    for option, names in ((keys.RECORD_KEY, record_keys), (keys.PARTITION_PATH, partitions), (keys.ORDERING, ordering)):
+        _check_columns(option.key, names, schema)
+    version = int(options.get(keys.TABLE_VERSION) or 8)
+    mode = options.get(keys.MERGE_MODE)
+    more, columns = _metadata_properties(schema, options, version, bool(partitions))
+    more |= {k: v for k, v in options.given.items() if k.startswith("hoodie.keygen.timebased.")}
+    properties = new_table_properties(
+        name,
+        TableType(options.get(keys.TABLE_TYPE)),
+        version=version,
+        record_keys=record_keys,
+        partition_fields=partitions,
+        ordering_fields=ordering,
+        merge_mode=MergeMode(mode) if mode else None,
+        keygen=_key_generator(options, len(record_keys), len(partitions)),
+        database=options.get(keys.DATABASE_NAME) or "",
+        create_schema=table_avro_schema(schema, name, create_schema=True),
+        hive_style=options.get(keys.HIVE_STYLE),
+        url_encode=options.get(keys.URL_ENCODE),
+        more=more,
+    )
+    KeyGenerator.from_properties(properties)
+    return properties, columns
+
+
+def _check_columns(option: str, names: tuple[str, ...], schema: pa.Schema) -> None:
+    for name in names:
+        column = name.partition(":")[0]
+        if column_type(schema, column) is None:
+            near = difflib.get_close_matches(column, schema.names, n=1)
+            raise ConfigError(
+                option,
+                name,
+                f"columns of the rows: {', '.join(schema.names[:20])}",
+                f"Did you mean {near[0]}?" if near else "",
+            )
+
+
+def _key_generator(options: Options, n_keys: int, n_partitions: int) -> KeyGeneratorType | None:
+    kind, class_name = options.get(keys.KEY_GENERATOR), options.get(keys.KEY_GENERATOR_CLASS)
+    if kind is None and class_name is None:
+        return None
+    found = key_generator_type(kind or "", class_name or "", n_keys, n_partitions)
+    if found is KeyGeneratorType.USER_PROVIDED:
+        raise ConfigError(
+            keys.KEY_GENERATOR.key if kind else keys.KEY_GENERATOR_CLASS.key,
+            kind or class_name,
+            "SIMPLE, COMPLEX, NON_PARTITION, TIMESTAMP, or the class of one of these",
+        )
+    if found is KeyGeneratorType.COMPLEX and n_keys == 1 and n_partitions <= 1:
+        # Releases of Hudi write a single COMPLEX key in two ways; SIMPLE says the same in one.
+        return KeyGeneratorType.SIMPLE if n_partitions else KeyGeneratorType.NON_PARTITION
+    return found
+
+
+def _metadata_properties(
+    schema: pa.Schema, options: Options, version: int, partitioned: bool
+) -> tuple[dict[str, str], list[str]]:
+    if not options.get(keys.METADATA_ENABLE):
+        return {}, []
+    names, columns = [files.PARTITION], []
+    more: dict[str, str] = {}
+    if options.get(keys.COLUMN_STATS):
+        regime = "V2" if version >= 9 else "V1"
+        columns = indexed_columns(schema, options.get(keys.COLUMN_STATS_LIST), options.get(keys.COLUMN_STATS_MAX), regime)
+        names.append(column_stats.PARTITION)
+        more["hoodie.table.index.defs.path"] = DEFAULT_PATH
+        if partitioned and options.get(keys.PARTITION_STATS):
+            names.append(partition_stats.PARTITION)
+    more["hoodie.table.metadata.partitions"] = ",".join(sorted(names))
+    more["hoodie.table.metadata.partitions.inflight"] = ""
+    return more, columns
+
+
+def _creation_order(properties: TableProperties) -> list[str]:
+    order = (files.PARTITION, column_stats.PARTITION, partition_stats.PARTITION)
+    return [name for name in order if name in properties.metadata_partitions]
+
+
+def _groups(partition: str, options: Options) -> int:
+    return options.get(keys.COLUMN_STATS_GROUPS) if partition == column_stats.PARTITION else 1
+
+
+def contradictions(properties: TableProperties, options: Options) -> dict[str, tuple[str, str]]:
+    """Options of a write that contradict an existing table: key -> (what the table has, what was given)."""
+    found: dict[str, tuple[str, str]] = {}
+    lists = (
+        (keys.RECORD_KEY, properties.record_keys),
+        (keys.PARTITION_PATH, properties.partition_fields),
+        (keys.ORDERING, properties.ordering_fields),
+    )
+    for option, have in lists:
+        given = tuple(name.partition(":")[0] for name in options.get(option))
+        if options.is_set(option) and given != have:
+            found[option.key] = (",".join(have), ",".join(given))
+    for text_option, text in ((keys.TABLE_NAME, properties.name), (keys.TABLE_TYPE, properties.type.value)):
+        if options.is_set(text_option) and options.get(text_option) != text:
+            found[text_option.key] = (text, str(options.get(text_option)))
+    return found
