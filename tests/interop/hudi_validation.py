@@ -50,7 +50,7 @@ class MetadataReader:
         self.metadata = backed(self.context, self.client.getStorage(), self.config, path, reuse)
 
     def count(self, what: str, partition: str = "") -> int:
-        """How many partitions, files of one partition, or latest file slices there are, by the metadata table."""
+        """How many partitions, files of one partition, or latest slices with a base file there are, by the metadata table."""
         if what == "partitions":
             return int(self.metadata.getAllPartitionPaths().size())
         if what == "files":
@@ -65,9 +65,7 @@ class MetadataReader:
         view = hudi.common.table.view.HoodieTableFileSystemView(self.metadata, self.client, timeline)
         try:
             view.loadAllPartitions()
-            return sum(
-                int(view.getLatestFileSlices(str(name)).count()) for name in self.metadata.getAllPartitionPaths()
-            )
+            return int(view.getLatestBaseFiles().count())
         finally:
             view.close()
 

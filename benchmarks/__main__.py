@@ -1,0 +1,84 @@
+"""`python -m benchmarks [NAME ...] [--scale S] [--json FILE]`: run cases, print the table of ratios, keep the figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+from benchmarks.case import NEEDS_JVM, OURS, Settings, all_cases, select
+from benchmarks.measure import disagreements, run_side
+
+SMOKE_SCALE = 0.01
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hudimeta" / "benchmarks"
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure every claim against its rivals.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="cases (P3-286k) or claims (P3); all by default")
+    parser.add_argument("--scale", type=float, default=1.0, help="size of the data; goals speak of 1")
+    parser.add_argument("--rounds", type=int, default=0, help="calls of each side; the first is cold")
+    parser.add_argument("--json", type=Path, help="where to write the figures (default: benchmarks/results/)")
+    parser.add_argument("--data", type=Path, default=cache, help="folder for generated tables, kept between runs")
+    parser.add_argument("--only-ours", action="store_true", help="leave the rivals out")
+    parser.add_argument("--smoke", action="store_true", help="tiny data, two rounds, no rival in Java: does it run at all?")
+    parser.add_argument("--list", action="store_true", help="list the cases")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run; 1 when a side failed or answers differ. A missed goal is a figure, not a failure."""
+    asked = parse(arguments)
+    try:
+        cases = select(all_cases(), asked.names)
+    except LookupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if asked.list:
+        print("\n".join(f"{case.name:14} {case.title}" for case in cases))
+        return 0
+    settings = Settings(asked.scale, asked.data.expanduser().resolve(), asked.rounds)
+    if asked.smoke:
+        settings = replace(settings, scale=min(asked.scale, SMOKE_SCALE), rounds=2)
+    broken, rows = 0, []
+    for case in cases:
+        if case.prepare is not None:
+            case.prepare(settings)
+        chosen = [s for s in case.sides if s == OURS or not (asked.only_ours or (asked.smoke and s in NEEDS_JVM))]
+        sides = {side: run_side(case, side, settings) for side in chosen}
+        print("\n".join(report.lines(case, sides, settings.scale == 1)), end="\n\n", flush=True)
+        differing = disagreements(sides)
+        broken += bool(differing) + sum(bool(m.error) and not m.error.startswith("absent") for m in sides.values())
+        rows.append(
+            {
+                "case": case.name,
+                "title": case.title,
+                "sides": {name: measured.to_json() for name, measured in sides.items()},
+                "goals": report.verdicts(case, sides, settings.scale == 1),
+                "disagreements": differing,
+            }
+        )
+    _keep(asked, settings, rows)
+    if broken:
+        print(f"{broken} failed")
+    return 1 if broken else 0
+
+
+def _keep(asked: argparse.Namespace, settings: Settings, rows: list[dict[str, Any]]) -> None:
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    file = asked.json or Path(__file__).parent / "results" / f"{stamp}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figures = {"when": stamp, "machine": report.machine(), "scale": settings.scale, "cases": rows}
+    file.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    print(f"figures: {file}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

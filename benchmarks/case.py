@@ -1,0 +1,169 @@
+"""What a benchmark is: a case with sides and goals, and what measuring a side yields."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmarks.job import Job
+
+OURS, APACHE, RUST, SPARK = "hudimeta", "Apache Hudi", "hudi-rs", "Spark"
+NEEDS_JVM = frozenset({APACHE, SPARK})
+"""Sides that a smoke run leaves out."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What one run was asked for.
+
+    Attributes:
+        scale: 1.0 is the size that the goals speak of. data: Folder for generated tables, kept between runs.
+        rounds: Calls of each side; the first is cold, the others warm. 0 leaves it to the case.
+    """
+
+    scale: float
+    data: Path
+    rounds: int = 0
+
+    def scaled(self, number: int, least: int = 1) -> int:
+        """A count at this run's scale."""
+        return max(least, round(number * self.scale))
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Wall and CPU seconds of one call, children included."""
+
+    wall: float
+    cpu: float
+
+
+@dataclass
+class Measured:
+    """One side of one case.
+
+    Attributes:
+        calls: Seconds of each call, the cold one first. rss: Peak resident bytes of the side's largest process.
+        facts: What the side answered; equal names must have equal values on all sides.
+        notes: Numbers for the reader, not compared. error: Why there is nothing; "absent: …" when it is not installed.
+    """
+
+    calls: list[Seconds] = field(default_factory=list)
+    rss: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+    @property
+    def cold(self) -> Seconds:
+        """The first call."""
+        return self.calls[0]
+
+    @property
+    def warm(self) -> Seconds:
+        """Medians of the later calls; the only call where there is one."""
+        later = self.calls[1:] or self.calls
+        return Seconds(statistics.median(c.wall for c in later), statistics.median(c.cpu for c in later))
+
+    def value(self, metric: str) -> float:
+        """`cold.wall`, `cold.cpu`, `warm.wall`, `warm.cpu` in seconds, or `rss` in bytes."""
+        if metric == "rss":
+            return float(self.rss)
+        when, what = metric.split(".")
+        return float(getattr(getattr(self, when), what))
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Measured:
+        """The inverse of `to_json`."""
+        return cls(**{**values, "calls": [Seconds(**call) for call in values["calls"]]})
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Something to reach; `met` says yes, no, or None where a side is missing."""
+
+    text: str
+    met: Callable[[Mapping[str, Measured]], bool | None]
+    only_at_full_scale: bool = False
+
+
+def at_most(metric: str, limit: float, text: str) -> Goal:
+    """Our `metric` is at most `limit`; says nothing at other scales."""
+
+    def met(sides: Mapping[str, Measured]) -> bool | None:
+        return None if sides[OURS].error else sides[OURS].value(metric) <= limit
+
+    return Goal(text, met, only_at_full_scale=True)
+
+
+def times_faster(rival: str, factor: float, metric: str = "warm.cpu") -> Goal:
+    """The rival's `metric` is at least `factor` times ours."""
+
+    def met(sides: Mapping[str, Measured]) -> bool | None:
+        other = sides.get(rival)
+        if other is None or other.error or sides[OURS].error:
+            return None
+        return other.value(metric) >= factor * sides[OURS].value(metric)
+
+    return Goal(f">= {factor:g}x {rival} ({metric})", met)
+
+
+def rate_at_least(note: str, minimum: float, text: str) -> Goal:
+    """One of our notes is at least `minimum`."""
+
+    def met(sides: Mapping[str, Measured]) -> bool | None:
+        return None if sides[OURS].error else float(sides[OURS].notes[note]) >= minimum
+
+    return Goal(text, met)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the table of ratios.
+
+    Attributes:
+        name: `P3-286k`; a run selects cases by the beginning of their names.
+        title: What is measured.
+        sides: What runs, by name, ours first. Each gets a `Job`.
+        goals: To reach. rounds: Calls of each side. prepare: Makes the data, before any side, outside all measuring.
+    """
+
+    name: str
+    title: str
+    sides: Mapping[str, Callable[[Job], None]]
+    goals: tuple[Goal, ...] = ()
+    rounds: int = 6
+    prepare: Callable[[Settings], object] | None = None
+
+
+def all_cases() -> list[Case]:
+    """The cases of every claim module, in order."""
+    import benchmarks
+
+    names = sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name[:1] == "p" and m.name[1:3].isdigit())
+    return [case for name in names for case in importlib.import_module(f"benchmarks.{name}").CASES]
+
+
+def select(cases: Iterable[Case], wanted: Iterable[str]) -> list[Case]:
+    """Cases whose name is one of `wanted`, or begins with one and a dash; all where `wanted` is empty. Raises LookupError."""
+    chosen, found = list(wanted), list(cases)
+    if not chosen:
+        return found
+    for name in chosen:
+        if not any(_matches(case, name) for case in found):
+            raise LookupError(f"no benchmark named {name}; there are {', '.join(case.name for case in found)}")
+    return [case for case in found if any(_matches(case, name) for name in chosen)]
+
+
+def _matches(case: Case, name: str) -> bool:
+    return case.name.lower() == name.lower() or case.name.lower().startswith(name.lower() + "-")

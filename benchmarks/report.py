@@ -1,0 +1,86 @@
+"""The table of ratios, and the same as JSON."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.case import OURS, Case, Measured
+from benchmarks.measure import disagreements
+
+HEADINGS = ("side", "cold wall", "cold cpu", "warm wall", "warm cpu", "peak rss", "x wall", "x cpu")
+WIDTHS = (14, 10, 10, 10, 10, 9, 7, 7)
+PACKAGES = ("hudimeta", "pyarrow", "numpy", "pyspark", "hudi", "fastavro")
+
+
+def machine() -> dict[str, Any]:
+    """Where the figures were taken."""
+    facts: dict[str, Any] = {"cores": os.cpu_count(), "load": os.getloadavg(), "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            facts[name] = version(name)
+        except PackageNotFoundError:
+            facts[name] = None
+    for line in _lines("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            facts["cpu"] = line.split(":", 1)[1].strip()
+            break
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemTotal"):
+            facts["memory_gb"] = round(int(line.split()[1]) / 1e6, 1)
+    return facts
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if os.path.exists(path) else []
+
+
+def seconds(value: float) -> str:
+    """`3.1 ms`, `0.42 s`, `13.9 s`."""
+    if value < 0.1:
+        return f"{value * 1000:.1f} ms"
+    return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
+
+
+def lines(case: Case, sides: Mapping[str, Measured], full_scale: bool) -> list[str]:
+    """One case as text: a line a side, then its goals."""
+    out = [f"{case.name}  {case.title}", "  " + "".join(h.ljust(w) for h, w in zip(HEADINGS, WIDTHS, strict=True))]
+    ours = sides[OURS]
+    for name, measured in sides.items():
+        if measured.error:
+            out.append(f"  {name.ljust(WIDTHS[0])}{measured.error}")
+            continue
+        cells = [name, *(seconds(measured.value(m)) for m in ("cold.wall", "cold.cpu", "warm.wall", "warm.cpu"))]
+        cells.append(f"{measured.rss / 1e6:,.0f} MB")
+        if name != OURS and not ours.error:
+            cells += [_ratio(measured.warm.wall, ours.warm.wall), _ratio(measured.warm.cpu, ours.warm.cpu)]
+        out.append("  " + "".join(c.ljust(w) for c, w in zip(cells, WIDTHS, strict=False)).rstrip())
+        if measured.notes:
+            out.append("    " + ", ".join(f"{key} {_plain(value)}" for key, value in measured.notes.items()))
+    out += [f"  answers differ: {text}" for text in disagreements(sides)]
+    out += [f"  goal {text}: {verdict}" for text, verdict in verdicts(case, sides, full_scale).items()]
+    return out
+
+
+def verdicts(case: Case, sides: Mapping[str, Measured], full_scale: bool) -> dict[str, str]:
+    """Each goal with `met`, `MISSED`, or why nothing can be said."""
+    found = {}
+    for goal in case.goals:
+        if goal.only_at_full_scale and not full_scale:
+            found[goal.text] = "not at this scale"
+            continue
+        met = goal.met(sides)
+        found[goal.text] = "no figure" if met is None else "met" if met else "MISSED"
+    return found
+
+
+def _ratio(theirs: float, ours: float) -> str:
+    return f"{theirs / ours:.1f}x" if ours > 0 else "-"
+
+
+def _plain(value: Any) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

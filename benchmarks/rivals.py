@@ -1,0 +1,76 @@
+"""The rivals: Apache Hudi in a Java process of its own, hudi-rs, and Spark's own Parquet."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.job import Absent, Job
+
+if TYPE_CHECKING:
+    from tests.interop.apache_hudi import ApacheHudi
+
+HEAP = "6g"
+"""Hudi's planning needs 16 KB a file slice; its memory follows the heap it is given."""
+
+READ_OPTIONS = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.enable.data.skipping": "true",
+    "hoodie.metadata.index.column.stats.enable": "true",
+}
+
+
+@contextlib.contextmanager
+def apache_hudi(job: Job) -> Iterator[ApacheHudi]:
+    """A fresh process of Apache Hudi; its peak memory counts for the side. Raises Absent."""
+    from tests.interop.apache_hudi import ApacheHudi, Installation
+
+    installation = Installation.find()
+    if installation is None:
+        raise Absent("run `make interop` once, which fetches Apache Hudi")
+    with ApacheHudi(installation, memory=HEAP) as process:
+        job.note("version", installation.bundle.stem.rsplit("-", 1)[1])
+        yield process
+        job.peak(int(process.about["jvm"]))
+
+
+def planning(job: Job, path: Path, what: str, partition: str = "", reuse: bool = False) -> int:
+    """Ask Apache Hudi's metadata reader, once a round, without Spark's engine context."""
+    with apache_hudi(job) as process:
+        asked = {"path": str(path), "what": what, "partition": partition, "repeat": job.rounds, "reuse": reuse}
+        answer = process.call("plan", timeout=1200, **asked)
+    job.add(answer["timings"])
+    return int(answer["count"])
+
+
+def hudi_rs(path: Path) -> Any:
+    """A table object of hudi-rs. Raises ModuleNotFoundError where it is not installed."""
+    from hudi import HudiTableBuilder
+
+    return HudiTableBuilder.from_base_uri(str(path)).build()
+
+
+@contextlib.contextmanager
+def spark_session(job: Job) -> Iterator[Any]:
+    """A session of the project's own Spark, for its plain Parquet scan and for our source in it. Raises Absent."""
+    if not os.environ.get("JAVA_HOME"):
+        raise Absent("no JAVA_HOME: run through `make bench`")
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "4g")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "4")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        yield session
+        job.peak(int(session.sparkContext._gateway.proc.pid))
+    finally:
+        session.stop()

@@ -1,0 +1,213 @@
+"""Tables that exist only as metadata: a real timeline, real properties and a real metadata table, naming files nobody wrote.
+
+Planning never opens a data file, so a table of millions of files needs tens of megabytes. Everything is written by hudimeta's
+own writers; Apache Hudi and hudi-rs read the result (their answers are compared in every run). Made once, then kept.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from benchmarks.case import Settings
+
+COLUMNS = tuple(f"c{number}" for number in range(10))
+ROWS_PER_FILE = 1000
+DOMAIN = 1_000_000_000
+"""Values of c1 to c9 lie below it; one file covers a hundredth of it, from a random start."""
+
+COMMITS = 5
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How large a table is.
+
+    Attributes:
+        name: Folder. partitions, files: Partitions, and files in each. statistics: Whether column_stats are there, for ten
+            bigint columns: c0 rises from file to file, the others are random ranges.
+    """
+
+    name: str
+    partitions: int
+    files: int
+    statistics: bool = False
+
+    @property
+    def total(self) -> int:
+        """All files."""
+        return self.partitions * self.files
+
+
+def small(settings: Settings) -> Shape:
+    """1,000 partitions of 100 files, with column statistics."""
+    return _shape(settings, "t100k", 1000, 100, statistics=True)
+
+
+def middle(settings: Settings) -> Shape:
+    """3,617 partitions of 79 files: 285,743."""
+    return _shape(settings, "t286k", 3617, 79)
+
+
+def large(settings: Settings) -> Shape:
+    """497 partitions of 4,578 files: 2,275,266."""
+    return _shape(settings, "t2m", 497, 4578)
+
+
+def _shape(settings: Settings, name: str, partitions: int, files: int, statistics: bool = False) -> Shape:
+    count = settings.scaled(partitions, least=2)
+    return Shape(f"{name}-{count}x{files}", count, files, statistics)
+
+
+def make(settings: Settings, shape: Shape) -> Path:
+    """The table's path; it is generated unless a former run left it whole."""
+    path, unfinished = settings.data / shape.name, settings.data / f"{shape.name}.unfinished"
+    if not path.is_dir():
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        _generate(unfinished, shape)
+        unfinished.rename(path)
+    return path
+
+
+def partition_names(shape: Shape) -> list[str]:
+    """Partition paths, days from 2015 on."""
+    first = datetime.date(2015, 1, 1)
+    return [(first + datetime.timedelta(days=number)).isoformat() for number in range(shape.partitions)]
+
+
+def bounds(shape: Shape) -> dict[str, npt.NDArray[np.int64]]:
+    """Smallest value of each column in each file; c0 spans `ROWS_PER_FILE`, the others a hundredth of `DOMAIN`."""
+    random = np.random.default_rng(7)
+    low = {name: random.integers(0, DOMAIN - DOMAIN // 100, shape.total) for name in COLUMNS[1:]}
+    return {"c0": np.arange(shape.total, dtype=np.int64) * ROWS_PER_FILE, **low}
+
+
+def _generate(path: Path, shape: Shape) -> None:
+    from hudimeta.metadata import files
+    from hudimeta.metadata.keys import ALL_PARTITIONS
+    from hudimeta.metadata.record import layout_of, schema_text
+    from hudimeta.metadata.writer import MetadataWriter
+    from hudimeta.storage import open_storage
+    from hudimeta.table import properties as table_properties
+    from hudimeta.table.create import create_table_layout, new_table_properties
+    from hudimeta.timeline.clock import InstantGenerator, SystemClock
+
+    storage, times = open_storage(str(path)), InstantGenerator(SystemClock())
+    avro = json.dumps(_avro_schema())
+    properties = new_table_properties(
+        shape.name, record_keys=["id"], partition_fields=["day"], ordering_fields=["c0"], create_schema=avro
+    )
+    create_table_layout(storage, properties)
+    instants = [_commit(storage, times, avro) for _ in range(COMMITS)]
+    partitions, names = _file_names(shape, instants)
+    entries = pa.table(
+        {
+            "key": pa.concat_arrays([pa.array([ALL_PARTITIONS] * shape.partitions), partitions]),
+            "name": pa.concat_arrays([pa.array(partition_names(shape)), names]),
+            "size": pa.array(np.concatenate([np.zeros(shape.partitions, np.int64), np.full(shape.total, 1_200_000)])),
+            "is_deleted": pa.array(np.zeros(shape.partitions + shape.total, np.bool_)),
+        }
+    )
+    layout = layout_of(schema_text(8))
+    content = {files.PARTITION: files.encode_values(entries, layout)}
+    groups = {files.PARTITION: 1}
+    changes: dict[str, str | None] = {"hoodie.table.metadata.partitions": "files"}
+    if shape.statistics:
+        content["column_stats"] = _statistics(shape, partitions, names, layout)
+        groups["column_stats"] = 2
+        changes["hoodie.table.metadata.partitions"] = "column_stats,files"
+        changes["hoodie.table.index.defs.path"] = ".hoodie/.index_defs/index.json"
+        storage.put(".hoodie/.index_defs/index.json", json.dumps(_index_definition()).encode())
+    MetadataWriter(storage, 8, times).create(shape.name, groups, content=content)
+    table_properties.update(storage, changes)
+
+
+def _avro_schema() -> dict[str, Any]:
+    fields = [{"name": name, "type": ["null", "string"], "default": None} for name in ("id", "day")]
+    fields += [{"name": name, "type": ["null", "long"], "default": None} for name in COLUMNS]
+    return {"type": "record", "name": "synthetic_record", "namespace": "hoodie.synthetic", "fields": fields}
+
+
+def _commit(storage: Any, times: Any, avro: str) -> str:
+    """A completed commit of no file of its own: planning reads the metadata table, not what a commit lists."""
+    from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
+    from hudimeta.timeline.transitions import TimelineWriter
+    from hudimeta.types import Action
+
+    timeline, instant = TimelineWriter(storage), str(times.next())
+    timeline.create_requested(instant, Action.COMMIT)
+    timeline.create_inflight(instant, Action.COMMIT)
+    metadata = {"partitionToWriteStats": {}, "operationType": "BULK_INSERT", "extraMetadata": {"schema": avro}}
+    timeline.complete(instant, Action.COMMIT, times.next(instant), encode_commit_metadata(metadata))
+    return instant
+
+
+def _file_names(shape: Shape, instants: list[str]) -> tuple[pa.Array, pa.Array]:
+    """Partition path and file name of every file: `<uuid>-0_0-1-1_<instant>.parquet`, ids random, all of one length."""
+    random = np.random.default_rng(11)
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
+    uuid = digits[random.integers(0, 16, (shape.total, 36))]
+    uuid[:, [8, 13, 18, 23]] = ord("-")
+    tails = np.array([f"-0_0-1-1_{instant}.parquet".encode() for instant in instants])
+    tail = tails[np.arange(shape.total) % len(instants)]
+    text = np.concatenate([uuid, tail.view(np.uint8).reshape(shape.total, -1)], axis=1)
+    borders = np.arange(shape.total + 1, dtype=np.int32) * text.shape[1]
+    names = pa.Array.from_buffers(pa.string(), shape.total, [None, pa.py_buffer(borders), pa.py_buffer(text.tobytes())])
+    rows = pa.array(np.repeat(np.arange(shape.partitions), shape.files))
+    return pa.array(partition_names(shape)).take(rows), names
+
+
+def _statistics(shape: Shape, partitions: pa.Array, names: pa.Array, layout: Any) -> Any:
+    from hudimeta.metadata import column_stats
+    from hudimeta.metadata.bounds import wrap_bounds
+    from hudimeta.metadata.keys import column_stats_keys
+
+    tables = []
+    for column, low in bounds(shape).items():
+        high = low + (ROWS_PER_FILE - 1 if column == "c0" else DOMAIN // 100)
+        least, most = wrap_bounds(pa.array(low)), wrap_bounds(pa.array(high))
+        columns = pa.array([column]).take(pa.array(np.zeros(shape.total, np.int64)))
+        counts = {
+            "value_count": np.full(shape.total, ROWS_PER_FILE),
+            "null_count": np.zeros(shape.total, np.int64),
+            "total_size": np.full(shape.total, 8_000),
+            "total_uncompressed_size": np.full(shape.total, 8_100),
+            "is_deleted": np.zeros(shape.total, np.bool_),
+            "is_tight_bound": np.ones(shape.total, np.bool_),
+        }
+        keys = column_stats_keys(columns, partitions, names).cast(pa.string())
+        tables.append(
+            pa.table(
+                {
+                    "key": keys,
+                    "file_name": names,
+                    "column_name": columns,
+                    "min_kind": pa.array(least.kinds),
+                    "min_value": least.bodies,
+                    "max_kind": pa.array(most.kinds),
+                    "max_value": most.bodies,
+                    **{name: pa.array(values) for name, values in counts.items()},
+                }
+            )
+        )
+    return column_stats.encode_values(pa.concat_tables(tables), layout)
+
+
+def _index_definition() -> dict[str, Any]:
+    definition = {
+        "indexName": "column_stats",
+        "indexType": "column_stats",
+        "indexFunction": "column_stats",
+        "sourceFields": list(COLUMNS),
+        "indexOptions": {},
+    }
+    return {"indexDefinitions": {"column_stats": definition}}
