@@ -10,6 +10,7 @@ __all__ = ["run_blocks"]
 
 _ENOUGH_BYTES = 1 << 20
 _MOST_THREADS = 8
+_SHARES = 4
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -29,5 +30,8 @@ def run_blocks(work: Callable[[_In], _Out], items: Sequence[_In], total_bytes: i
         return [work(item) for item in items]
     from concurrent.futures import ThreadPoolExecutor
 
+    # A block takes about as long as handing it to a thread, so each thread is handed many at a time.
+    share = max(-(-len(items) // (most * _SHARES)), 1)
+    shares = [items[start : start + share] for start in range(0, len(items), share)]
     with ThreadPoolExecutor(most, thread_name_prefix="hfile") as pool:
-        return list(pool.map(work, items))
+        return [done for part in pool.map(lambda group: [work(item) for item in group], shares) for done in part]
