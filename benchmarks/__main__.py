@@ -7,12 +7,14 @@ import json
 import os
 import sys
 import time
+import traceback
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks import report
-from benchmarks.case import NEEDS_JVM, OURS, Settings, all_cases, select
+from benchmarks.case import NEEDS_JVM, OURS, Case, Measured, Settings, all_cases, select
+from benchmarks.job import Absent
 from benchmarks.measure import disagreements, run_side
 
 SMOKE_SCALE = 0.01
@@ -49,10 +51,13 @@ def main(arguments: list[str] | None = None) -> int:
         settings = replace(settings, scale=min(asked.scale, SMOKE_SCALE), rounds=2)
     broken, rows = 0, []
     for case in cases:
-        if case.prepare is not None:
-            case.prepare(settings)
-        chosen = [s for s in case.sides if s == OURS or not (asked.only_ours or (asked.smoke and s in NEEDS_JVM))]
-        sides = {side: run_side(case, side, settings) for side in chosen}
+        left_out = (asked.only_ours and set(case.sides) - {OURS}) or (asked.smoke and NEEDS_JVM) or ()
+        unready = _prepare(case, settings)
+        sides = {
+            side: Measured(error=unready) if unready else run_side(case, side, settings)
+            for side in case.sides
+            if side not in left_out
+        }
         print("\n".join(report.lines(case, sides, settings.scale == 1)), end="\n\n", flush=True)
         differing = disagreements(sides)
         broken += bool(differing) + sum(bool(m.error) and not m.error.startswith("absent") for m in sides.values())
@@ -69,6 +74,19 @@ def main(arguments: list[str] | None = None) -> int:
     if broken:
         print(f"{broken} failed")
     return 1 if broken else 0
+
+
+def _prepare(case: Case, settings: Settings) -> str:
+    """Make the case's data; why that failed, or ""."""
+    try:
+        if case.prepare is not None:
+            case.prepare(settings)
+    except Absent as error:
+        return f"absent: {error}"
+    except Exception as error:
+        traceback.print_exc()
+        return f"no data: {type(error).__name__}: {error}"[:500]
+    return ""
 
 
 def _keep(asked: argparse.Namespace, settings: Settings, rows: list[dict[str, Any]]) -> None:

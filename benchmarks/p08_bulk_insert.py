@@ -1,0 +1,92 @@
+"""P8: a new copy-on-write table from lineitem, partitioned by ship year; zstd on every side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import lineitem, ours, rivals
+from benchmarks.case import APACHE, OURS, SPARK, Case, Settings, times_faster
+from benchmarks.job import Job
+
+WITHOUT_KEYS, WITH_KEYS = ["column_stats"], ["column_stats", "record_index"]
+
+
+def prepare(settings: Settings) -> None:
+    """Make the rows."""
+    lineitem.rows_file(settings)
+
+
+def options(indexes: list[str]) -> dict[str, str]:
+    """The same table, in Apache Hudi's words."""
+    return {
+        "hoodie.table.name": "lineitem",
+        "hoodie.datasource.write.operation": "bulk_insert",
+        "hoodie.datasource.write.recordkey.field": lineitem.KEY,
+        "hoodie.datasource.write.partitionpath.field": lineitem.PARTITION,
+        "hoodie.datasource.write.precombine.field": lineitem.ORDERING,
+        "hoodie.metadata.index.column.stats.enable": str("column_stats" in indexes).lower(),
+        "hoodie.metadata.record.index.enable": str("record_index" in indexes).lower(),
+        "hoodie.parquet.compression.codec": "zstd",
+    }
+
+
+def _size(path: Path) -> float:
+    return sum(f.stat().st_size for f in path.rglob("*") if f.is_file() and f.suffix != ".crc") / 1e6
+
+
+def _hudimeta(indexes: list[str]) -> Callable[[Job], None]:
+    def run(job: Job) -> None:
+        rows = lineitem.rows(job.settings)
+        for _ in range(job.rounds):
+            with job.folder() as folder:
+                with job.timed():
+                    ours.bulk_insert(folder / "t", rows, indexes)
+                job.note("MB", _size(folder / "t"))
+        job.note("rows", rows.num_rows)
+
+    return run
+
+
+def _apache(indexes: list[str]) -> Callable[[Job], None]:
+    def run(job: Job) -> None:
+        rows = str(lineitem.rows_file(job.settings))
+        with rivals.apache_hudi(job) as process:
+            for _ in range(job.rounds):
+                with job.folder() as folder:
+                    asked = {"path": str(folder / "t"), "rows": rows, "options": options(indexes)}
+                    job.add(process.call("write", timeout=1200, **asked)["timings"])
+                    job.note("MB", _size(folder / "t"))
+
+    return run
+
+
+def spark_parquet(job: Job) -> None:
+    """What Spark 3.5 needs for the same rows as plain Parquet, partitioned alike."""
+    rows = str(lineitem.rows_file(job.settings))
+    with rivals.apache_hudi(job) as process:
+        for _ in range(job.rounds):
+            with job.folder() as folder:
+                asked = {"path": str(folder / "t"), "rows": rows, "partition_by": [lineitem.PARTITION], "codec": "zstd"}
+                job.add(process.call("write_parquet", timeout=1200, **asked)["timings"])
+                job.note("MB", _size(folder / "t"))
+
+
+CASES = [
+    Case(
+        "P8-stats",
+        "bulk insert of 1.5M rows, column statistics",
+        {OURS: _hudimeta(WITHOUT_KEYS), SPARK: spark_parquet, APACHE: _apache(WITHOUT_KEYS)},
+        (times_faster(APACHE, 2.5),),
+        rounds=3,
+        prepare=prepare,
+    ),
+    Case(
+        "P8-record-index",
+        "bulk insert of 1.5M rows, column statistics and record index",
+        {OURS: _hudimeta(WITH_KEYS), APACHE: _apache(WITH_KEYS)},
+        (times_faster(APACHE, 4),),
+        rounds=3,
+        prepare=prepare,
+    ),
+]
