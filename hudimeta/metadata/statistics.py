@@ -1,0 +1,205 @@
+"""Statistics of rows that are being written: bounds and counts of each indexed column, computed from the data itself.
+
+Bounds never come from a Parquet footer: footers may cut long texts and leave NaN out. Here NaN counts as the greatest number,
+as Spark orders it, a minimum of 0.0 is written as -0.0 and a maximum of -0.0 as 0.0, and texts keep their full length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.metadata import column_stats, partition_stats
+from hudimeta.metadata.bounds import value_type_of, wrap_bounds
+from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
+from hudimeta.metadata.record import RecordType
+
+__all__ = ["column_at", "extremes", "file_statistics", "widened_partition_statistics"]
+
+
+def column_at(rows: pa.Table, path: str) -> pa.ChunkedArray | None:
+    """A column, or a field inside structs, by dotted path; None when there is none. A null struct gives null fields."""
+    head, *rest = path.split(".")
+    if head not in rows.column_names:
+        return None
+    column = rows[head]
+    if not rest:
+        return column
+    kind = column.type
+    for name in rest:
+        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
+            return None
+        kind = kind.field(name).type
+    return pc.struct_field(column, rest)
+
+
+def extremes(column: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Smallest and greatest value, each as an array of one element, null when there is no value."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return _float_extremes(column)
+    found = pc.min_max(column)
+    return pa.array([found["min"].as_py()], kind), pa.array([found["max"].as_py()], kind)
+
+
+def _float_extremes(column: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    has_nan = bool(pc.any(pc.is_nan(column)).as_py())
+    numbers = column.filter(pc.invert(pc.is_nan(column))) if has_nan else column
+    found = pc.min_max(numbers)
+    low, high = found["min"].as_py(), found["max"].as_py()
+    if has_nan:
+        high = float("nan")
+        low = float("nan") if low is None else low
+    low = -0.0 if low == 0 else low
+    high = 0.0 if high == 0 else high
+    return pa.array([low], column.type), pa.array([high], column.type)
+
+
+def file_statistics(
+    rows: pa.Table,
+    columns: Sequence[str],
+    partition_path: str,
+    file_name: str,
+    version: str,
+    chunk_bytes: Mapping[str, tuple[int, int]],
+) -> pa.Table:
+    """Statistics of one base file.
+
+    Args:
+        rows: Its rows, meta columns included. columns: The indexed columns, dotted paths allowed.
+        partition_path, file_name: Of the file. version: "V1" or "V2", the regime of the bounds.
+        chunk_bytes: Compressed and uncompressed bytes of each column in the file; (0, 0) where not known.
+
+    Returns:
+        Rows of `column_stats.SCHEMA`, one a column that the file has; none for a file without rows.
+    """
+    found: list[dict[str, Any]] = []
+    for name in columns if rows.num_rows else ():
+        column = column_at(rows, name)
+        if column is None:
+            continue
+        low, high = extremes(column)
+        compressed, uncompressed = chunk_bytes.get(name, (0, 0))
+        found.append(
+            _row(name, file_name, low, high, version)
+            | {
+                "value_count": rows.num_rows,
+                "null_count": column.null_count,
+                "total_size": compressed,
+                "total_uncompressed_size": uncompressed,
+                "is_tight_bound": False,
+            }
+        )
+    return _keyed(found, partition_path)
+
+
+def _row(name: str, file_name: str, low: pa.Array, high: pa.Array, version: str) -> dict[str, Any]:
+    minimum, maximum = wrap_bounds(low, version), wrap_bounds(high, version)
+    ordinal, info = value_type_of(low.type)
+    return {
+        "file_name": file_name,
+        "column_name": name,
+        "min_kind": int(minimum.kinds[0]),
+        "min_value": minimum.bodies[0].as_py(),
+        "max_kind": int(maximum.kinds[0]),
+        "max_value": maximum.bodies[0].as_py(),
+        "is_deleted": False,
+        "value_type": int(ordinal) if version == "V2" else None,
+        "value_type_info": info if version == "V2" else None,
+    }
+
+
+def _keyed(found: list[dict[str, Any]], partition_path: str) -> pa.Table:
+    names = pa.array([r["column_name"] for r in found], pa.string())
+    where = pa.array([partition_path] * len(found), pa.string())
+    keys = column_stats_keys(names, where, pa.array([r["file_name"] for r in found], pa.string()))
+    for row, key in zip(found, keys.cast(pa.string()).to_pylist(), strict=True):
+        row["key"], row["type"] = key, int(RecordType.COLUMN_STATS)
+    return pa.Table.from_pylist(found, schema=column_stats.SCHEMA)
+
+
+def widened_partition_statistics(
+    files: Sequence[tuple[str, pa.Table]],
+    known: Mapping[str, pa.Table],
+    columns: Mapping[str, pa.DataType],
+    version: str,
+) -> pa.Table:
+    """Statistics of the partitions that new files went to: what was known of them, widened by the new files.
+
+    The records are marked as replacing the older ones. They may be wider than the rows of today, never narrower.
+
+    Args:
+        files: Partition path and statistics (`file_statistics`) of each new file.
+        known: Statistics so far, by column, as `MetadataTable.partition_stats` gives them; {} for a new table.
+        columns: Arrow type of each indexed column. version: "V1" or "V2".
+
+    Returns:
+        Rows of `partition_stats.SCHEMA`.
+    """
+    parts = []
+    for name, kind in columns.items():
+        fresh = [p for p in (_typed_of(partition, statistics, name, kind) for partition, statistics in files) if p is not None]
+        if not fresh:
+            continue
+        together = pa.concat_tables(fresh)
+        if name in known:
+            touched = pc.is_in(known[name]["partition_path"], together["partition_path"].combine_chunks().unique())
+            together = pa.concat_tables([together, known[name].filter(touched).select(together.column_names)])
+        parts.append(_united(together, name, kind, version))
+    return pa.concat_tables(parts) if parts else partition_stats.SCHEMA.empty_table()
+
+
+def _typed_of(partition: str, statistics: pa.Table, name: str, kind: pa.DataType) -> pa.Table | None:
+    own = statistics.filter(pc.equal(statistics["column_name"], name))
+    if not len(own):
+        return None
+    typed = column_stats.typed(own, kind)
+    return typed.set_column(0, "partition_path", pa.array([partition] * len(typed), pa.string()))
+
+
+_COUNTS = ("value_count", "null_count", "total_size", "total_uncompressed_size")
+
+
+def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str) -> pa.Table:
+    """One row of `partition_stats.SCHEMA` a partition, from typed statistics of its files and of the partition so far."""
+    low, high = typed["min"], typed["max"]
+    # A side that is unknown although there were values bounds nothing: then the union is unknown too.
+    with_values = pc.fill_null(pc.greater(typed["value_count"], typed["null_count"]), True)
+    lost = pc.and_(with_values, pc.or_(pc.is_null(low), pc.is_null(high)))
+    is_nan = pc.fill_null(pc.is_nan(high), False) if pa.types.is_floating(kind) else pa.repeat(False, len(typed))
+    rows = typed.select(["partition_path", *_COUNTS, "min", "max"]).append_column("lost", lost).append_column("nan", is_nan)
+    sums = [(c, "sum") for c in _COUNTS]
+    groups = rows.group_by("partition_path").aggregate([*sums, ("min", "min"), ("max", "max"), ("lost", "any"), ("nan", "any")])
+    minimum, maximum = groups["min_min"].cast(kind), groups["max_max"].cast(kind)
+    if pa.types.is_floating(kind):
+        # Arrow's maximum passes NaN over, which is the greatest number here.
+        maximum = pc.if_else(groups["nan_any"], pa.scalar(float("nan"), kind), maximum)
+    unknown = groups["lost_any"]
+    low_bounds = wrap_bounds(_one(pc.if_else(unknown, pa.scalar(None, kind), minimum)), version)
+    high_bounds = wrap_bounds(_one(pc.if_else(unknown, pa.scalar(None, kind), maximum)), version)
+    ordinal, info = value_type_of(kind)
+    count = len(groups)
+    paths, names = _one(groups["partition_path"]), pa.array([name] * count, pa.string())
+    columns = {
+        "key": partition_stats_keys(names, paths).cast(pa.string()),
+        "type": pa.array([int(RecordType.PARTITION_STATS)] * count, pa.int32()),
+        "file_name": paths,
+        "column_name": names,
+        "min_kind": pa.array(low_bounds.kinds, pa.int8()),
+        "min_value": low_bounds.bodies,
+        "max_kind": pa.array(high_bounds.kinds, pa.int8()),
+        "max_value": high_bounds.bodies,
+        **{c: groups[f"{c}_sum"] for c in _COUNTS},
+        "is_deleted": pa.repeat(False, count),
+        "is_tight_bound": pa.repeat(True, count),
+        "value_type": pa.array([int(ordinal) if version == "V2" else None] * count, pa.int32()),
+        "value_type_info": pa.array([info if version == "V2" else None] * count, pa.string()),
+    }
+    return pa.table([columns[f.name] for f in partition_stats.SCHEMA], schema=partition_stats.SCHEMA)
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

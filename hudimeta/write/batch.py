@@ -1,0 +1,118 @@
+"""Rows made ready for a table: checked against its schema, with keys and partition paths, one row a key where that is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.errors import ConfigError, SchemaMismatch
+from hudimeta.keys import KeyGenerator
+from hudimeta.read.merge_rules import DELETED_COLUMN, MergeRules
+from hudimeta.read.ordering import order_codes, ordering_columns
+from hudimeta.schema import conform
+
+__all__ = ["KeyedBatch", "keyed_batch", "keys_only_batch"]
+
+
+@dataclass(frozen=True)
+class KeyedBatch:
+    """Rows with what a write needs to know of them.
+
+    Attributes:
+        rows: Data columns in the table's schema, without meta columns.
+        keys: Record keys, string; None when the table generates them.
+        partitions: Partition paths, string.
+        deleted: bool; rows that ask for the deletion of their key.
+    """
+
+    rows: pa.Table
+    keys: pa.StringArray | None
+    partitions: pa.StringArray
+    deleted: np.ndarray[Any, Any]
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def take(self, at: np.ndarray[Any, Any]) -> KeyedBatch:
+        """The rows at some positions, in that order."""
+        where = pa.array(at)
+        keys = None if self.keys is None else self.keys.take(where)
+        return KeyedBatch(self.rows.take(where), keys, self.partitions.take(where), self.deleted[at])
+
+    def combined(self, rules: MergeRules) -> KeyedBatch:
+        """One row for each (partition, key): the highest ordering value, of equal ones the last; others are dropped."""
+        if self.keys is None or not len(self):
+            return self
+        pairs = pc.binary_join_element_wise(self.partitions, self.keys, "\0")
+        coded = pairs.dictionary_encode()
+        if len(coded.dictionary) == len(self):
+            return self
+        codes = coded.indices.to_numpy()
+        age = np.arange(len(self))
+        sort_by = [age]
+        if rules.by_event_time:
+            sort_by.append(order_codes(ordering_columns(self.rows, rules.ordering_fields)))
+        order = np.lexsort((*sort_by, codes))
+        last = np.flatnonzero(np.r_[codes[order][1:] != codes[order][:-1], True])
+        return self.take(np.sort(order[last]))
+
+
+def keyed_batch(rows: pa.Table, schema: pa.Schema, generator: KeyGenerator, rules: MergeRules) -> KeyedBatch:
+    """Make rows ready.
+
+    Args:
+        rows: As the user gave them; meta columns are ignored.
+        schema: The table's data columns after this write. generator: Makes keys. rules: Mark deletes.
+
+    Raises:
+        SchemaMismatch: Types or nulls that do not fit, a null key or ordering value.
+    """
+    fitted = conform(rows, schema)
+    keys = None if generator.generates_keys else _one(generator.record_keys(fitted))
+    for field in rules.ordering_fields if rules.by_event_time else ():
+        column = ordering_columns(fitted, (field,))[0]
+        if column.null_count:
+            raise SchemaMismatch(
+                field,
+                f"null in {column.null_count} rows",
+                "a value in every row, because it decides which row is newer",
+                "Fill the nulls, or create the table without ordering columns.",
+            )
+    return KeyedBatch(fitted, keys, _one(generator.partition_paths(fitted)), deleted_rows(fitted, rules))
+
+
+def deleted_rows(rows: pa.Table, rules: MergeRules) -> np.ndarray[Any, Any]:
+    """Which rows are deletes by `_hoodie_is_deleted` or by the table's own marker."""
+    deleted: np.ndarray[Any, Any] = np.zeros(rows.num_rows, dtype=bool)
+    for name, marker in ((DELETED_COLUMN, "true"), (rules.delete_field, rules.delete_marker)):
+        if name is not None and name in rows.column_names:
+            hits = pc.equal(rows[name].cast(pa.string()), marker)
+            deleted |= pc.fill_null(hits, False).to_numpy(zero_copy_only=False)
+    return deleted
+
+
+def keys_only_batch(rows: pa.Table, generator: KeyGenerator, schema: pa.Schema) -> KeyedBatch:
+    """Rows that name what to delete: key and partition columns are needed, all others are ignored.
+
+    Raises:
+        ConfigError: The table generates its keys, so that no row can name another. SchemaMismatch: A column is missing.
+    """
+    if generator.generates_keys:
+        raise ConfigError(
+            "hoodie.table.recordkey.fields",
+            "",
+            "key columns",
+            "This table generates its keys: delete with a predicate instead.",
+        )
+    wanted = [f for f in schema if f.name in rows.column_names]
+    fitted = conform(rows, pa.schema(wanted))
+    keys, paths = _one(generator.record_keys(fitted)), _one(generator.partition_paths(fitted))
+    return KeyedBatch(fitted, keys, paths, np.ones(fitted.num_rows, dtype=bool))
+
+
+def _one(column: pa.Array | pa.ChunkedArray) -> pa.StringArray:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
