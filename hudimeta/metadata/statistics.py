@@ -165,21 +165,19 @@ _COUNTS = ("value_count", "null_count", "total_size", "total_uncompressed_size")
 
 def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str) -> pa.Table:
     """One row of `partition_stats.SCHEMA` a partition, from typed statistics of its files and of the partition so far."""
-    low, high = typed["min"], typed["max"]
-    # A side that is unknown although there were values bounds nothing: then the union is unknown too.
+    # A side that is unknown although there were values (NaN among them, say) bounds nothing: then the union's is unknown too.
     with_values = pc.fill_null(pc.greater(typed["value_count"], typed["null_count"]), True)
-    lost = pc.and_(with_values, pc.or_(pc.is_null(low), pc.is_null(high)))
-    is_nan = pc.fill_null(pc.is_nan(high), False) if pa.types.is_floating(kind) else pa.repeat(False, len(typed))
-    rows = typed.select(["partition_path", *_COUNTS, "min", "max"]).append_column("lost", lost).append_column("nan", is_nan)
+    rows = typed.select(["partition_path", *_COUNTS, "min", "max"])
+    for side in ("min", "max"):
+        rows = rows.append_column(f"no_{side}", pc.and_(with_values, pc.is_null(typed[side])))
     sums = [(c, "sum") for c in _COUNTS]
-    groups = rows.group_by("partition_path").aggregate([*sums, ("min", "min"), ("max", "max"), ("lost", "any"), ("nan", "any")])
-    minimum, maximum = groups["min_min"].cast(kind), groups["max_max"].cast(kind)
-    if pa.types.is_floating(kind):
-        # Arrow's maximum passes NaN over, which is the greatest number here.
-        maximum = pc.if_else(groups["nan_any"], pa.scalar(float("nan"), kind), maximum)
-    unknown = groups["lost_any"]
-    low_bounds = wrap_bounds(_one(pc.if_else(unknown, pa.scalar(None, kind), minimum)), version)
-    high_bounds = wrap_bounds(_one(pc.if_else(unknown, pa.scalar(None, kind), maximum)), version)
+    groups = rows.group_by("partition_path").aggregate(
+        [*sums, ("min", "min"), ("max", "max"), ("no_min", "any"), ("no_max", "any")]
+    )
+    bounds = {}
+    for side in ("min", "max"):
+        known = pc.if_else(groups[f"no_{side}_any"], pa.scalar(None, kind), groups[f"{side}_{side}"].cast(kind))
+        bounds[side] = wrap_bounds(_one(known), version)
     ordinal, info = value_type_of(kind)
     count = len(groups)
     paths, names = _one(groups["partition_path"]), pa.array([name] * count, pa.string())
@@ -188,10 +186,10 @@ def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str) -> pa.T
         "type": pa.array([int(RecordType.PARTITION_STATS)] * count, pa.int32()),
         "file_name": paths,
         "column_name": names,
-        "min_kind": pa.array(low_bounds.kinds, pa.int8()),
-        "min_value": low_bounds.bodies,
-        "max_kind": pa.array(high_bounds.kinds, pa.int8()),
-        "max_value": high_bounds.bodies,
+        "min_kind": pa.array(bounds["min"].kinds, pa.int8()),
+        "min_value": bounds["min"].bodies,
+        "max_kind": pa.array(bounds["max"].kinds, pa.int8()),
+        "max_value": bounds["max"].bodies,
         **{c: groups[f"{c}_sum"] for c in _COUNTS},
         "is_deleted": pa.repeat(False, count),
         "is_tight_bound": pa.repeat(True, count),
