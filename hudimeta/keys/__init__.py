@@ -1,0 +1,22 @@
+"""Record keys, partition paths and meta columns: what a row is called and where it lives."""
+
+from hudimeta.keys.generator import KeyGenerator, PartitionField
+from hudimeta.keys.kinds import KeyGeneratorType
+from hudimeta.keys.meta_fields import add_meta_columns, drop_meta_columns, sequence_numbers, with_file_name
+from hudimeta.keys.partition_path import DEFAULT_PARTITION, escape, unescape
+from hudimeta.keys.partition_values import PartitionLayout, partition_values
+
+__all__ = [
+    "DEFAULT_PARTITION",
+    "KeyGenerator",
+    "KeyGeneratorType",
+    "PartitionField",
+    "PartitionLayout",
+    "add_meta_columns",
+    "drop_meta_columns",
+    "escape",
+    "partition_values",
+    "sequence_numbers",
+    "unescape",
+    "with_file_name",
+]

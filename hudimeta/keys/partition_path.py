@@ -1,0 +1,93 @@
+r"""Partition paths of plain values: null, URL encoding, hive style.
+
+A value v of field f becomes `__HIVE_DEFAULT_PARTITION__` when null or empty, else its text, URL encoded when the table does so;
+then `f=` in front in hive style. Fields are joined with `/`. URL encoding writes `%XX` for control characters, 0x7F and
+``"#%'*/:=?\{[]^`` and leaves all else, blanks and letters of any alphabet, as it is; the field's name is never encoded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from hudimeta.errors import SchemaMismatch
+from hudimeta.keys.columns import Rows, first_row, text_column
+
+__all__ = ["DEFAULT_PARTITION", "LEGACY_DEFAULT_PARTITION", "escape", "finish_path", "simple_segment", "unescape"]
+
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+LEGACY_DEFAULT_PARTITION = "default"
+"""What releases before 0.12 wrote for null."""
+
+PURPOSE = "partition path"
+
+_ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
+_ESCAPED_RE2 = r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]"""
+_CODE = re.compile("%([0-9A-Fa-f]{2})")
+_BAD_SEGMENT_RE2 = r"(^|/)\.{0,2}(/|$)"
+
+
+def escape(value: str) -> str:
+    """URL-encode one value as Hudi does; the inverse of `unescape`."""
+    return _ESCAPED.sub(lambda m: f"%{ord(m[0]):02X}", value)
+
+
+def unescape(text: str) -> str:
+    """The value behind an encoded text; a `%` that begins no code stays."""
+    return _CODE.sub(lambda m: chr(int(m[1], 16)), text)
+
+
+def escape_many(values: pa.Array) -> pa.Array:
+    """`escape` over an array: most values need nothing, the rest are few distinct ones."""
+    import pyarrow.compute as pc
+
+    needs = pc.match_substring_regex(values, _ESCAPED_RE2)
+    if not pc.any(needs).as_py():
+        return values
+    coded = values.dictionary_encode()
+    return pa.array([escape(v) for v in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
+
+
+def simple_segment(rows: Rows, field: str, *, hive: bool, encode: bool, consistent_timestamp: bool = False) -> pa.Array:
+    """The part of the path that a plain field gives, one text per row, never null.
+
+    Raises:
+        SchemaMismatch: The column is missing or of a nested type.
+    """
+    import pyarrow.compute as pc
+
+    text = text_column(rows, field, PURPOSE, consistent_timestamp)
+    text = pc.fill_null(text, "")
+    text = pc.if_else(pc.equal(text, ""), DEFAULT_PARTITION, text)
+    return decorate(text, field, hive=hive, encode=encode)
+
+
+def decorate(text: pa.Array, field: str, *, hive: bool, encode: bool) -> pa.Array:
+    """URL encoding, then the hive prefix."""
+    import pyarrow.compute as pc
+
+    if encode:
+        text = escape_many(text)
+    return pc.binary_join_element_wise(f"{field}=", text, "") if hive else text
+
+
+def finish_path(segments: Sequence[pa.Array], fields: Sequence[str]) -> pa.StringArray:
+    """Join the segments and refuse paths that would leave the table or fall together on a file system.
+
+    Raises:
+        SchemaMismatch: A segment is empty, `.` or `..`: such a folder is not below the table, or not a folder of its own.
+    """
+    import pyarrow.compute as pc
+
+    paths = segments[0] if len(segments) == 1 else pc.binary_join_element_wise(*segments, "/")
+    row = first_row(pc.match_substring_regex(paths, _BAD_SEGMENT_RE2))
+    if row is not None:
+        raise SchemaMismatch(
+            ", ".join(fields),
+            f"{paths[row].as_py()!r} as a partition path in row {row}",
+            "folder names without empty, '.' or '..' parts",
+            "Change the value, or create the table with hoodie.datasource.write.partitionpath.urlencode=true.",
+        )
+    return paths
