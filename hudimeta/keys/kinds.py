@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping, Sequence
 
 from hudimeta.errors import UnsupportedFeature
+from hudimeta.table.key_generator import KeyGeneratorType
 
 __all__ = ["KeyGeneratorType", "generator_type", "split_fields"]
 
 TYPE_KEY = "hoodie.table.keygenerator.type"
 CLASS_KEY = "hoodie.table.keygenerator.class"
-
-
-class KeyGeneratorType(enum.Enum):
-    """How record keys and partition paths are made of a row; the value is the text in `hoodie.table.keygenerator.type`."""
-
-    SIMPLE = "SIMPLE"
-    COMPLEX = "COMPLEX"
-    NON_PARTITION = "NON_PARTITION"
-    TIMESTAMP = "TIMESTAMP"
-    CUSTOM = "CUSTOM"
-    GLOBAL_DELETE = "GLOBAL_DELETE"
-    """Deletes by key in all partitions: the partition path is empty."""
 
 
 _BY_CLASS: dict[str, KeyGeneratorType] = {
@@ -33,6 +21,8 @@ _BY_CLASS: dict[str, KeyGeneratorType] = {
     "CustomKeyGenerator": KeyGeneratorType.CUSTOM,
     "GlobalDeleteKeyGenerator": KeyGeneratorType.GLOBAL_DELETE,
 }
+
+_BY_NAME = {kind.value: kind for kind in _BY_CLASS.values()}
 
 _INFERRED_NAMES = frozenset({"SPARK_SQL", "SPARK_SQL_UUID", "SPARK_SQL_MERGE_INTO"})
 _INFERRED_CLASSES = frozenset(
@@ -74,10 +64,10 @@ def generator_type(properties: Mapping[str, str]) -> KeyGeneratorType:
 
 
 def _by_type_name(name: str) -> KeyGeneratorType:
-    try:
-        return KeyGeneratorType(name.removesuffix("_AVRO"))
-    except ValueError:
-        raise UnsupportedFeature(f"the key generator type {name}", "Reading works; write with Apache Hudi.") from None
+    found = _BY_NAME.get(name.removesuffix("_AVRO"))
+    if found is None:
+        raise UnsupportedFeature(f"the key generator type {name}", "Reading works; write with Apache Hudi.")
+    return found
 
 
 def _by_class_name(short: str, class_name: str) -> KeyGeneratorType:
