@@ -1,0 +1,1 @@
+"""Reading: predicates, planning, merging and scanning."""

@@ -1,0 +1,59 @@
+"""Predicates: one expression tree for every notation, evaluated over rows and over what is known about files.
+
+    >>> import pyarrow as pa
+    >>> from hudimeta.read.predicate import bind, evaluate, parse
+    >>> flights = pa.table({"origin": ["JFK", "LGA", None], "dep_delay": [12.0, 75.0, 90.0]})
+    >>> late = bind(parse("dep_delay > 60 AND origin = 'LGA'"), flights.schema)
+    >>> flights.filter(evaluate(late, flights)).to_pylist()
+    [{'origin': 'LGA', 'dep_delay': 75.0}]
+
+Rows are judged exactly as Spark 4's `where` judges them, with one difference: where Spark raises an error for a value (a cast
+of malformed text, an overflow, a division by zero), the result here is null, as with Spark's `try_` functions.
+"""
+
+from __future__ import annotations
+
+from hudimeta.read.predicate.bind import Bound, bind, bind_value
+from hudimeta.read.predicate.evaluate import evaluate, evaluate_batch
+from hudimeta.read.predicate.extract import (
+    columns,
+    equalities,
+    keys_of,
+    split_by_columns,
+    split_conjuncts,
+    to_parquet_filter,
+)
+from hudimeta.read.predicate.functions import FUNCTION_NAMES
+from hudimeta.read.predicate.notation import Where, bind_catalyst, parse, parse_json, parse_tuples
+from hudimeta.read.predicate.render import to_sql
+from hudimeta.read.predicate.skipping import Verdict, may_match
+from hudimeta.read.predicate.sql import parse_sql
+from hudimeta.read.predicate.stats import ColumnBounds, FileStats
+from hudimeta.read.predicate.tree import Expr
+
+__all__ = [
+    "FUNCTION_NAMES",
+    "Bound",
+    "ColumnBounds",
+    "Expr",
+    "FileStats",
+    "Verdict",
+    "Where",
+    "bind",
+    "bind_catalyst",
+    "bind_value",
+    "columns",
+    "equalities",
+    "evaluate",
+    "evaluate_batch",
+    "keys_of",
+    "may_match",
+    "parse",
+    "parse_json",
+    "parse_sql",
+    "parse_tuples",
+    "split_by_columns",
+    "split_conjuncts",
+    "to_parquet_filter",
+    "to_sql",
+]

@@ -1,0 +1,468 @@
+"""Binding: names become columns of a schema, operands get a common type as in Spark, constants are computed once.
+
+A bound tree is in a normal form that the evaluators rely on: every node has its type; NOT stands only before what cannot be
+negated otherwise; comparisons have the constant on the right; a constant that fits the column's type has that type, so that
+the column itself need not be cast; IN lists hold distinct constants.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import decimal
+import difflib
+import functools
+import math
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from hudimeta.errors import ConfigError
+from hudimeta.read.predicate.arithmetic import arithmetic_types
+from hudimeta.read.predicate.casts import can_cast, cast_array
+from hudimeta.read.predicate.evaluate import fold
+from hudimeta.read.predicate.functions import FUNCTION_NAMES, FUNCTIONS, Signature, WrongArguments
+from hudimeta.read.predicate.local_time import check_zone
+from hudimeta.read.predicate.render import to_sql
+from hudimeta.read.predicate.sql import FILTER_OPTION
+from hudimeta.read.predicate.tree import (
+    And,
+    Arithmetic,
+    ArithmeticOp,
+    Call,
+    Cast,
+    Column,
+    Compare,
+    CompareOp,
+    Expr,
+    In,
+    InSet,
+    IsNotNull,
+    IsNull,
+    Literal,
+    Match,
+    Not,
+    Or,
+    all_of,
+    any_of,
+    children,
+    literal,
+    walk,
+)
+from hudimeta.read.predicate.types import (
+    DATE,
+    DOUBLE,
+    STRING,
+    canonical_type,
+    common_type,
+    decimal_of_integer,
+    integer_range,
+    is_decimal,
+    is_floating,
+    is_integer,
+    is_numeric,
+    type_name,
+)
+
+__all__ = ["Bound", "bind", "bind_value"]
+
+_BOOLEAN = pa.bool_()
+_MAX_DEPTH = 400
+"""Deepest nesting of a predicate; more would exhaust Python's stack."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Bound:
+    """A predicate, or a value, over the columns of one schema.
+
+    Attributes:
+        expr: The bound tree.
+        schema: The schema that it was bound to.
+        timezone: Zone in which timestamps are shown and texts without a zone are read.
+    """
+
+    expr: Expr
+    schema: pa.Schema
+    timezone: str = "UTC"
+
+    @functools.cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns and struct fields that are read, each once, in the order of writing."""
+        return tuple(dict.fromkeys(node for node in walk(self.expr) if isinstance(node, Column)))
+
+    @functools.cached_property
+    def conjuncts(self) -> tuple[Expr, ...]:
+        """The parts that must all be true; reports name skipped files by their index here."""
+        return self.expr.children if isinstance(self.expr, And) else (self.expr,)
+
+    def with_conjuncts(self, conjuncts: Sequence[Expr]) -> Bound:
+        """The same schema and zone with only these parts; none of them is TRUE."""
+        return dataclasses.replace(self, expr=all_of(list(conjuncts)))
+
+    def __str__(self) -> str:
+        """The predicate as SQL."""
+        return to_sql(self.expr)
+
+
+def bind(expr: Expr, schema: pa.Schema, *, timezone: str = "UTC") -> Bound:
+    """Bind a predicate to a schema.
+
+    Args:
+        expr: Unbound tree.
+        schema: Columns that may be named, meta columns included if they may. Names are found regardless of case, an exact
+            match first.
+        timezone: The session's time zone.
+
+    Raises:
+        ConfigError: For unknown columns (naming the closest), operands that cannot be compared, unknown functions, constants
+            that are no value of the type they are compared with, and for what is no predicate.
+    """
+    bound = bind_value(expr, schema, timezone=timezone)
+    if bound.expr.type == _BOOLEAN:
+        return bound
+    if pa.types.is_null(bound.expr.type):
+        return dataclasses.replace(bound, expr=Literal(pa.scalar(None, _BOOLEAN), type=_BOOLEAN))
+    raise ConfigError(FILTER_OPTION, to_sql(expr), "a predicate", f"This is of type {type_name(bound.expr.type)}.")
+
+
+def bind_value(expr: Expr, schema: pa.Schema, *, timezone: str = "UTC") -> Bound:
+    """As :func:`bind`, for an expression of any type, such as that of an expression index."""
+    _check_depth(expr)
+    return Bound(_Binder(schema, check_zone(timezone)).bind(expr), schema, timezone)
+
+
+def _check_depth(expr: Expr) -> None:
+    level: list[Expr] = [expr]
+    for _ in range(_MAX_DEPTH):
+        level = [child for node in level for child in children(node)]
+        if not level:
+            return
+    raise ConfigError(FILTER_OPTION, "…", f"expressions nested at most {_MAX_DEPTH} deep")
+
+
+class _Binder:
+    """Binds one tree, bottom up; methods are named after the nodes."""
+
+    def __init__(self, schema: pa.Schema, zone: str) -> None:
+        self.schema, self.zone = schema, zone
+
+    def bind(self, expr: Expr) -> Expr:
+        if isinstance(expr, Literal):
+            return expr
+        bound: Expr = getattr(self, f"_{type(expr).__name__.lower()}")(expr)
+        if isinstance(bound, (Literal, Column)) or bound.type is None:
+            return bound
+        parts = children(bound)
+        if parts and all(isinstance(part, Literal) for part in parts):
+            return fold(bound, self.zone)
+        return bound
+
+    def predicate(self, expr: Expr) -> Expr:
+        """Bind what must be BOOLEAN."""
+        bound = self.bind(expr)
+        if bound.type == _BOOLEAN:
+            return bound
+        if isinstance(bound, Literal) and bound.is_null:
+            return Literal(pa.scalar(None, _BOOLEAN), type=_BOOLEAN)
+        raise self.refuse(expr, f"is of type {type_name(bound.type)}, not a predicate")
+
+    def refuse(self, expr: Expr, why: str, allowed: str = "an expression that Spark accepts") -> ConfigError:
+        return ConfigError(FILTER_OPTION, to_sql(expr), allowed, f"The part {to_sql(expr)!r} {why}.")
+
+    # columns
+
+    def _column(self, expr: Column) -> Expr:
+        found = self.resolve(expr.path)
+        if expr.qualified:
+            readings = [self.resolve(expr.path[skip:]) for skip in range(1, len(expr.path))]
+            others = [reading for reading in readings if reading is not None]
+            if len(others) + (found is not None) > 1:
+                raise self.refuse(expr, "can be read as more than one column")
+            found = found or (others[0] if others else None)
+        if found is not None:
+            return found
+        names = _paths(self.schema)
+        closest = difflib.get_close_matches(expr.name.lower(), [name.lower() for name in names], n=1, cutoff=0.5)
+        meant = next((name for name in names if closest and name.lower() == closest[0]), None)
+        hint = f"Did you mean {meant!r}?" if meant else ""
+        raise ConfigError(FILTER_OPTION, expr.name, f"a column of the table: {', '.join(self.schema.names)}", hint)
+
+    def resolve(self, path: tuple[str, ...]) -> Column | None:
+        """The column of a path in the schema's own spelling, None when there is none."""
+        names: list[str] = []
+        fields: list[pa.Field] = list(self.schema)
+        t: pa.DataType | None = None
+        for name in path:
+            field = _named(fields, name)
+            if field is None:
+                return None
+            names.append(field.name)
+            t = field.type
+            fields = [t.field(i) for i in range(t.num_fields)] if pa.types.is_struct(t) else []
+        assert t is not None
+        return Column(tuple(names), type=canonical_type(t))
+
+    # logic
+
+    def _and(self, expr: And) -> Expr:
+        return self.junction(expr, [self.predicate(child) for child in expr.children])
+
+    def _or(self, expr: Or) -> Expr:
+        return self.junction(expr, [self.predicate(child) for child in expr.children])
+
+    def junction(self, expr: Expr, parts: list[Expr]) -> Expr:
+        """AND or OR without constants that decide nothing, or the constant that decides it."""
+        is_and = isinstance(expr, And)
+        kept: list[Expr] = []
+        for part in parts:
+            value = part.scalar.as_py() if isinstance(part, Literal) else ...
+            if value is (not is_and):
+                return literal(not is_and)
+            if value is not is_and:
+                kept.append(part)
+        return dataclasses.replace(all_of(kept) if is_and else any_of(kept), type=_BOOLEAN)
+
+    def _not(self, expr: Not) -> Expr:
+        return self.negate(self.predicate(expr.child))
+
+    def negate(self, expr: Expr) -> Expr:
+        """The negation of a bound predicate, with NOT driven inwards."""
+        if isinstance(expr, Not):
+            return expr.child
+        if isinstance(expr, And):
+            return self.junction(Or(()), [self.negate(child) for child in expr.children])
+        if isinstance(expr, Or):
+            return self.junction(And(()), [self.negate(child) for child in expr.children])
+        if isinstance(expr, IsNull):
+            return IsNotNull(expr.child, type=_BOOLEAN)
+        if isinstance(expr, IsNotNull):
+            return IsNull(expr.child, type=_BOOLEAN)
+        if isinstance(expr, Compare) and expr.op is not CompareOp.NULL_SAFE_EQ:
+            return dataclasses.replace(expr, op=expr.op.negated)
+        if isinstance(expr, Literal):
+            value = expr.scalar.as_py()
+            return expr if value is None else literal(not value)
+        return Not(expr, type=_BOOLEAN)
+
+    def _isnull(self, expr: IsNull) -> Expr:
+        return IsNull(self.bind(expr.child), type=_BOOLEAN)
+
+    def _isnotnull(self, expr: IsNotNull) -> Expr:
+        return IsNotNull(self.bind(expr.child), type=_BOOLEAN)
+
+    # comparisons
+
+    def _compare(self, expr: Compare) -> Expr:
+        left, right = self.bind(expr.left), self.bind(expr.right)
+        op = expr.op
+        if isinstance(left, Literal) and not isinstance(right, Literal):
+            left, right, op = right, left, op.mirrored
+        if isinstance(right, Literal) and not isinstance(left, Literal):
+            return self.against_constant(expr, op, left, right)
+        target = self.common(expr, [left, right])
+        return Compare(op, self.cast(left, target), self.cast(right, target), type=_BOOLEAN)
+
+    def against_constant(self, expr: Expr, op: CompareOp, child: Expr, constant: Literal) -> Expr:
+        """`child op constant`, in the child's own type wherever that changes nothing."""
+        target = self.common(expr, [child, constant])
+        if target == child.type:
+            return Compare(op, child, self.cast(constant, target), type=_BOOLEAN)
+        fitting = self.fitting(child, constant)
+        if fitting is not None:
+            return Compare(op, child, fitting, type=_BOOLEAN)
+        rounded = _integer_bound(op, child, constant)
+        if rounded is not None:
+            return self.against_constant(expr, rounded[0], child, literal(rounded[1]))
+        return Compare(op, self.cast(child, target), self.cast(constant, target), type=_BOOLEAN)
+
+    def fitting(self, child: Expr, constant: Literal) -> Literal | None:
+        """The same number as a constant of the child's type; None when there is none."""
+        assert child.type is not None
+        t, source = child.type, constant.scalar.type
+        if constant.is_null or not is_numeric(t) or not is_numeric(source):
+            return None
+        value = constant.scalar.as_py()
+        if is_floating(source) and t != pa.float32():
+            return None  # Spark compares in DOUBLE, where many integers are one number
+        if is_floating(t) and (t != pa.float32() or not math.isfinite(value)):
+            return None
+        try:
+            exact = decimal.Decimal(value)
+            wanted: object = int(exact) if is_integer(t) else float(value) if is_floating(t) else exact
+            scalar = pa.scalar(wanted, t)
+        except (pa.ArrowInvalid, OverflowError, ValueError):
+            return None
+        same = decimal.Decimal(scalar.as_py()) == exact
+        return Literal(scalar, type=t) if same else None
+
+    def _in(self, expr: In) -> Expr:
+        child, items = self.bind(expr.child), [self.bind(item) for item in expr.items]
+        target = self.common(expr, [child, *items])
+        if isinstance(child, Literal) or not all(isinstance(item, Literal) for item in items):
+            equal = [Compare(CompareOp.EQ, self.cast(child, target), self.cast(item, target), type=_BOOLEAN) for item in items]
+            return self.junction(Or(()), [fold(part, self.zone) if _is_constant(part) else part for part in equal])
+        constants = [item for item in items if isinstance(item, Literal)]
+        valid = [item for item in constants if not item.is_null]
+        if target != child.type and child.type is not None:
+            own = [self.fitting(child, item) if item.type != child.type else item for item in valid]
+            if all(item is not None for item in own):
+                valid, target = [item for item in own if item is not None], child.type
+        scalars = [cast.scalar for cast in (self.cast(item, target) for item in valid) if isinstance(cast, Literal)]
+        values = _distinct(scalars, target)
+        has_null = len(valid) < len(constants)
+        if len(values) == 1 and not has_null:
+            return Compare(CompareOp.EQ, self.cast(child, target), Literal(values[0], type=target), type=_BOOLEAN)
+        return InSet(self.cast(child, target), values, has_null, type=_BOOLEAN)
+
+    def _inset(self, expr: InSet) -> Expr:
+        items = tuple(Literal(value, type=value.type) for value in expr.values)
+        return self._in(In(expr.child, items + ((literal(None),) if expr.has_null else ())))
+
+    def common(self, expr: Expr, operands: Sequence[Expr]) -> pa.DataType:
+        """The type that all operands are compared in."""
+        found: pa.DataType = pa.null()
+        for operand in operands:
+            assert operand.type is not None
+            both = common_type(found, operand.type)
+            if both is None or pa.types.is_nested(both):
+                names = " and ".join(dict.fromkeys(type_name(part.type) for part in operands))
+                raise self.refuse(expr, f"compares {names}", "operands of types that Spark compares")
+            found = both
+        return _BOOLEAN if pa.types.is_null(found) else found
+
+    def _match(self, expr: Match) -> Expr:
+        child = self.bind(expr.child)
+        target = STRING
+        if not can_cast(child.type or STRING, STRING):
+            raise self.refuse(expr, f"matches a {type_name(child.type)}", "a string to match")
+        return dataclasses.replace(expr, child=self.cast(child, target), type=_BOOLEAN)
+
+    # values
+
+    def cast(self, expr: Expr, target: pa.DataType, *, lenient: bool = False) -> Expr:
+        """Cast a bound expression; constants at once.
+
+        Raises:
+            ConfigError: When a string constant is no value of the target type and `lenient` does not allow NULL for it.
+        """
+        if expr.type == target:
+            return expr
+        if not isinstance(expr, Literal):
+            return Cast(expr, target, type=target)
+        value = cast_array(pa.repeat(expr.scalar, 1), target, self.zone)[0]
+        if not value.is_valid and not expr.is_null and expr.type == STRING and not lenient:
+            raise ConfigError(FILTER_OPTION, expr.scalar.as_py(), f"a text that can be read as {type_name(target)}")
+        return Literal(value, type=target)
+
+    def _cast(self, expr: Cast) -> Expr:
+        child = self.bind(expr.child)
+        assert child.type is not None
+        if not can_cast(child.type, expr.target):
+            raise self.refuse(expr, f"casts {type_name(child.type)} to {type_name(expr.target)}")
+        return self.cast(child, expr.target, lenient=expr.lenient)
+
+    def _arithmetic(self, expr: Arithmetic) -> Expr:
+        left, right = self.bind(expr.left), self.bind(expr.right)
+        if left.type == DATE and expr.op in (ArithmeticOp.ADD, ArithmeticOp.SUBTRACT):
+            name = "date_add" if expr.op is ArithmeticOp.ADD else "date_sub"
+            return self._call(Call(name, (left, right)))
+        left, right = self.number_operand(expr, left, right), self.number_operand(expr, right, left)
+        assert left.type is not None
+        assert right.type is not None
+        types = arithmetic_types(expr.op, left.type, right.type)
+        if types is None:
+            raise self.refuse(expr, f"computes with {type_name(left.type)} and {type_name(right.type)}", "numbers")
+        return Arithmetic(expr.op, self.cast(left, types[0]), self.cast(right, types[1]), type=types[2])
+
+    def number_operand(self, expr: Expr, operand: Expr, other: Expr) -> Expr:
+        """An operand of arithmetic as a number; an integer beside a decimal becomes a decimal."""
+        assert operand.type is not None
+        t = other.type if other.type is not None and is_numeric(other.type) else DOUBLE
+        if operand.type == STRING or pa.types.is_null(operand.type):
+            operand = self.cast(operand, pa.int64() if is_integer(t) else DOUBLE if operand.type == STRING else t)
+        assert operand.type is not None
+        if not is_numeric(operand.type):
+            raise self.refuse(expr, f"computes with {type_name(operand.type)}", "numbers")
+        if is_integer(operand.type) and is_decimal(t):
+            if isinstance(operand, Literal) and not operand.is_null:
+                return literal(decimal.Decimal(operand.scalar.as_py()))
+            return self.cast(operand, decimal_of_integer(operand.type))
+        return operand
+
+    def _call(self, expr: Call) -> Expr:
+        function = FUNCTIONS.get(expr.name)
+        if function is None:
+            closest = difflib.get_close_matches(expr.name, FUNCTION_NAMES, n=1)
+            hint = f"Did you mean {closest[0]!r}?" if closest else ""
+            raise ConfigError(FILTER_OPTION, f"{expr.name}(…)", f"one of the functions {', '.join(FUNCTION_NAMES)}", hint)
+        args = [self.bind(arg) for arg in expr.args]
+        low, high = function.arity
+        if not low <= len(args) <= high:
+            many = str(low) if low == high else f"{low} to {high}"
+            raise self.refuse(expr, f"has {len(args)} arguments", f"{many} arguments")
+        for position in function.constants:
+            if position < len(args) and not isinstance(args[position], Literal):
+                raise self.refuse(expr, f"needs a constant as argument {position + 1}")
+        signature = self.signature(expr, args)
+        args = [self.cast(arg, t) for arg, t in zip(args, signature.arguments, strict=True)]
+        return Call(expr.name, tuple(args), type=signature.result)
+
+    def signature(self, expr: Call, args: list[Expr]) -> Signature:
+        types = [arg.type if arg.type is not None else pa.null() for arg in args]
+        try:
+            signature = FUNCTIONS[expr.name].resolve(types)
+        except WrongArguments as error:
+            raise self.refuse(expr, f"is given {', '.join(map(type_name, types))}", str(error)) from error
+        for source, target in zip(types, signature.arguments, strict=True):
+            if not can_cast(source, target):
+                raise self.refuse(expr, f"is given {type_name(source)}", type_name(target))
+        return signature
+
+
+def _is_constant(expr: Expr) -> bool:
+    return all(isinstance(part, Literal) for part in children(expr))
+
+
+def _integer_bound(op: CompareOp, child: Expr, constant: Literal) -> tuple[CompareOp, int] | None:
+    """`i > 2.5` as `i > 2`, and so on: a whole bound that means the same; None where there is none in the child's range."""
+    assert child.type is not None
+    if not is_integer(child.type) or not is_decimal(constant.scalar.type) or constant.is_null:
+        return None
+    below = math.floor(constant.scalar.as_py())
+    low, high = integer_range(child.type)
+    if not low <= below <= high:
+        return None
+    if op in (CompareOp.LT, CompareOp.LE):
+        return CompareOp.LE, below
+    return (CompareOp.GT, below) if op in (CompareOp.GT, CompareOp.GE) else None
+
+
+def _distinct(scalars: list[pa.Scalar], target: pa.DataType) -> pa.Array:
+    values = [scalar for scalar in scalars if scalar.is_valid]
+    if not values:
+        return pa.array([], target)
+    return pa.array([scalar.as_py() for scalar in values], target).unique()
+
+
+def _named(fields: list[pa.Field], name: str) -> pa.Field | None:
+    """The field of a name, exactly if there is one, else regardless of case if only one is alike."""
+    exact = [field for field in fields if field.name == name]
+    alike = exact or [field for field in fields if field.name.lower() == name.lower()]
+    if len(alike) > 1:
+        names = ", ".join(field.name for field in alike)
+        raise ConfigError(FILTER_OPTION, name, "the name of one column", f"It can mean {names}.")
+    return alike[0] if alike else None
+
+
+def _paths(schema: pa.Schema) -> list[str]:
+    found: list[str] = []
+
+    def add(prefix: str, field: pa.Field) -> None:
+        name = prefix + field.name
+        found.append(name)
+        if pa.types.is_struct(field.type):
+            for i in range(field.type.num_fields):
+                add(name + ".", field.type.field(i))
+
+    for field in schema:
+        add("", field)
+    return found

@@ -1,0 +1,530 @@
+"""How each function of a predicate is computed: one kernel per function, Arrow arrays in, one array out.
+
+A kernel is called with a context (zone, length, result type) and its arguments, which are arrays of the types that the
+function's signature names, or Python values where the function demands constants.
+"""
+
+from __future__ import annotations
+
+import decimal
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.errors import ConfigError
+from hudimeta.read.predicate.casts import cast_array, java_double_text, map_unique
+from hudimeta.read.predicate.datetime_text import compile_pattern, format_local, parse_with_pattern
+from hudimeta.read.predicate.local_time import DAY_US, SECOND_US, micros, to_instant, to_local
+from hudimeta.read.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP, LONG, is_decimal, is_floating, is_integer
+
+if TYPE_CHECKING:
+    from hudimeta.read.predicate.functions import Context
+
+Kernel = Callable[["Context", list[Any]], Any]
+
+_LARGEST_DAY = 106_751_991
+"""Last day whose microseconds fit 64 bits."""
+
+
+def _local(context: Context, values: pa.Array) -> pa.Array:
+    """Wall clock of a date or of either timestamp."""
+    if values.type == INSTANT:
+        return to_local(values, context.zone)
+    return values.cast(LOCAL_TIMESTAMP) if values.type == DATE else values
+
+
+def part(name: str) -> Kernel:
+    """A field of a date or time, by the name of Arrow's kernel."""
+
+    def run(context: Context, args: list[Any]) -> Any:
+        import pyarrow.compute as pc
+
+        local = args[0] if args[0].type == DATE else _local(context, args[0])
+        return pc.call_function(name, [local]).cast(context.type)
+
+    return run
+
+
+def day_of_week(context: Context, args: list[Any]) -> Any:
+    """1 on Sundays to 7 on Saturdays."""
+    import pyarrow.compute as pc
+
+    return pc.add(pc.day_of_week(args[0], count_from_zero=True, week_start=7), 1).cast(context.type)
+
+
+def lower(_context: Context, args: list[Any]) -> Any:
+    """Lower case by Unicode's full mapping, as Java's root locale."""
+    return _case(args[0], "ascii_lower", str.lower)
+
+
+def upper(_context: Context, args: list[Any]) -> Any:
+    """Upper case by Unicode's full mapping (`ß` becomes `SS`)."""
+    return _case(args[0], "ascii_upper", str.upper)
+
+
+def _case(texts: pa.Array, ascii_kernel: str, unicode: Callable[[str], str]) -> pa.Array:
+    import pyarrow.compute as pc
+
+    if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+        return pc.call_function(ascii_kernel, [texts])
+    return map_unique(texts, unicode, texts.type)
+
+
+def reverse(_context: Context, args: list[Any]) -> Any:
+    """Characters backwards."""
+    import pyarrow.compute as pc
+
+    return pc.utf8_reverse(args[0])
+
+
+def length(context: Context, args: list[Any]) -> Any:
+    """Characters of a string, bytes of a binary value."""
+    import pyarrow.compute as pc
+
+    kernel = pc.binary_length if args[0].type == pa.binary() else pc.utf8_length
+    return kernel(args[0]).cast(context.type)
+
+
+def trim(side: str) -> Kernel:
+    """Blanks (only U+0020), or the characters that stand first, cut off."""
+
+    def run(_context: Context, args: list[Any]) -> Any:
+        import pyarrow.compute as pc
+
+        kernel = {"both": pc.utf8_trim, "left": pc.utf8_ltrim, "right": pc.utf8_rtrim}[side]
+        if len(args) == 1:
+            return kernel(args[0], " ")
+        characters, texts = args
+        result = pa.nulls(len(texts), texts.type)
+        for cut in pc.unique(characters).to_pylist():
+            if cut is not None:
+                result = pc.if_else(pc.fill_null(pc.equal(characters, cut), False), kernel(texts, cut), result)
+        return result
+
+    return run
+
+
+def substring(_context: Context, args: list[Any]) -> Any:
+    """Characters from a 1-based position (0 is 1; negative counts from the end), at most so many."""
+    import pyarrow.compute as pc
+
+    texts, position = args[0], args[1]
+    count = args[2] if len(args) > 2 else 1 << 31
+    if position is None or count is None:
+        return pa.nulls(len(texts), texts.type)
+    if count <= 0:
+        return pc.if_else(pc.is_valid(texts), "", None).cast(texts.type)
+    if position >= 0:
+        start = max(position - 1, 0)
+        return pc.utf8_slice_codeunits(texts, start, start + count)
+
+    def piece(text: str) -> str:
+        start = len(text) + position
+        return text[max(start, 0) : max(start + count, 0)]
+
+    return map_unique(texts, piece, texts.type)
+
+
+def left(_context: Context, args: list[Any]) -> Any:
+    """The first characters."""
+    import pyarrow.compute as pc
+
+    return pa.nulls(len(args[0]), args[0].type) if args[1] is None else pc.utf8_slice_codeunits(args[0], 0, max(args[1], 0))
+
+
+def right(_context: Context, args: list[Any]) -> Any:
+    """The last characters."""
+    if args[1] is None:
+        return pa.nulls(len(args[0]), args[0].type)
+    return map_unique(args[0], lambda text: text[-args[1] :] if args[1] > 0 else "", args[0].type)
+
+
+def concat(_context: Context, args: list[Any]) -> Any:
+    """Texts joined; null when any is."""
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise(*args, "")
+
+
+def replace(_context: Context, args: list[Any]) -> Any:
+    """Every occurrence of a text replaced; an empty text is not sought."""
+    import pyarrow.compute as pc
+
+    sought, put = args[1], args[2] if len(args) > 2 else ""
+    if sought is None or put is None:
+        return pa.nulls(len(args[0]), args[0].type)
+    return pc.replace_substring(args[0], sought, put) if sought else args[0]
+
+
+def pad(side: str) -> Kernel:
+    """Filled up, or cut off, to exactly so many characters."""
+
+    def run(_context: Context, args: list[Any]) -> Any:
+        width, filler = args[1], args[2] if len(args) > 2 else " "
+        if width is None or filler is None:
+            return pa.nulls(len(args[0]), args[0].type)
+
+        def padded(text: str) -> str:
+            missing = width - len(text)
+            if missing <= 0 or not filler:
+                return text[: max(width, 0)]
+            fill: str = (filler * (missing // len(filler) + 1))[:missing]
+            return fill + text if side == "left" else text + fill
+
+        return map_unique(args[0], padded, args[0].type)
+
+    return run
+
+
+def compile_regex(pattern: str) -> re.Pattern[str]:
+    """A Java regular expression as Python's, which reads the common ones alike.
+
+    Raises:
+        ConfigError: When Python cannot read it.
+    """
+    try:
+        return re.compile(re.sub(r"\(\?<([A-Za-z]\w*)>", r"(?P<\1>", pattern), re.ASCII)
+    except re.error as fault:
+        raise ConfigError("regular expression", pattern, "one that both Java and Python read", str(fault)) from fault
+
+
+def regexp_replace(_context: Context, args: list[Any]) -> Any:
+    """Every match replaced; `$1` in the replacement is the first group."""
+    if args[1] is None or args[2] is None:
+        return pa.nulls(len(args[0]), args[0].type)
+    compiled, put = compile_regex(args[1]), re.sub(r"\$(\d)", r"\\g<\1>", args[2])
+    return map_unique(args[0], lambda text: compiled.sub(put, text), args[0].type)
+
+
+def regexp_extract(_context: Context, args: list[Any]) -> Any:
+    """A group of the first match; empty when nothing matches or the group took no part."""
+    group = args[2] if len(args) > 2 else 1
+    if args[1] is None or group is None:
+        return pa.nulls(len(args[0]), args[0].type)
+    compiled = compile_regex(args[1])
+    if not 0 <= group <= compiled.groups:
+        raise ConfigError("regexp_extract", group, f"a group from 0 to {compiled.groups}")
+
+    def found(text: str) -> str:
+        match = compiled.search(text)
+        return str(match[group] or "") if match else ""
+
+    return map_unique(args[0], found, args[0].type)
+
+
+def date_format(context: Context, args: list[Any]) -> Any:
+    """A timestamp written by a pattern."""
+    if args[1] is None:
+        return pa.nulls(context.length, context.type)
+    return format_local(_local(context, args[0]), compile_pattern(args[1]))
+
+
+def from_unixtime(context: Context, args: list[Any]) -> Any:
+    """Seconds since the epoch written by a pattern, by default `yyyy-MM-dd HH:mm:ss`."""
+    pattern = args[1] if len(args) > 1 else "yyyy-MM-dd HH:mm:ss"
+    if pattern is None:
+        return pa.nulls(context.length, context.type)
+    return format_local(to_local(cast_array(args[0], INSTANT, context.zone), context.zone), compile_pattern(pattern))
+
+
+def unix_timestamp(context: Context, args: list[Any]) -> Any:
+    """Whole seconds since the epoch of a timestamp, or of a text read by a pattern."""
+    return cast_array(to_timestamp(context, args), LONG, context.zone)
+
+
+def to_timestamp(context: Context, args: list[Any]) -> Any:
+    """A text read by a pattern; anything else has been cast before."""
+    if args[0].type == INSTANT:
+        return args[0]
+    if args[1] is None:
+        return pa.nulls(context.length, INSTANT)
+    return to_instant(parse_with_pattern(args[0], compile_pattern(args[1])), context.zone)
+
+
+def to_date(context: Context, args: list[Any]) -> Any:
+    """A text read by a pattern; anything else has been cast before."""
+    if args[0].type == DATE:
+        return args[0]
+    if args[1] is None:
+        return pa.nulls(context.length, DATE)
+    return cast_array(parse_with_pattern(args[0], compile_pattern(args[1])), DATE, context.zone)
+
+
+def _days(values: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    numbers = values.view(pa.int32()) if values.type == DATE else values
+    return np.asarray(numbers.fill_null(0)).astype(np.int64), np.asarray(numbers.is_null())
+
+
+def _date(days: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> pa.Array:
+    mask = mask | (np.abs(days) > _LARGEST_DAY)
+    return pa.array(np.where(mask, 0, days).astype(np.int32), mask=mask).view(DATE)
+
+
+def date_add(_context: Context, args: list[Any]) -> Any:
+    """So many days later."""
+    (days, gone), (count, missing) = _days(args[0]), _days(args[1])
+    return _date(days + count, gone | missing)
+
+
+def date_sub(_context: Context, args: list[Any]) -> Any:
+    """So many days earlier."""
+    (days, gone), (count, missing) = _days(args[0]), _days(args[1])
+    return _date(days - count, gone | missing)
+
+
+def date_diff(_context: Context, args: list[Any]) -> Any:
+    """Days from the second date to the first."""
+    (end, gone), (start, missing) = _days(args[0]), _days(args[1])
+    return pa.array((end - start).astype(np.int32), mask=gone | missing)
+
+
+def _months(values: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    days, mask = _days(values)
+    months = days.astype("datetime64[D]").astype("datetime64[M]")
+    return days, months.astype(np.int64), mask
+
+
+def _first_of(months: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    first: np.ndarray[Any, Any] = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    return first
+
+
+def add_months(_context: Context, args: list[Any]) -> Any:
+    """The same day so many months later, or the last day of a shorter month."""
+    (days, months, gone), (count, missing) = _months(args[0]), _days(args[1])
+    to = months + count
+    day = np.minimum(days - _first_of(months), _first_of(to + 1) - _first_of(to) - 1)
+    return _date(_first_of(to) + day, gone | missing)
+
+
+def last_day(_context: Context, args: list[Any]) -> Any:
+    """The last day of the month."""
+    _, months, mask = _months(args[0])
+    return _date(_first_of(months + 1) - 1, mask)
+
+
+_UNITS = {
+    "year": ("year", "yyyy", "yy"),
+    "quarter": ("quarter",),
+    "month": ("month", "mon", "mm"),
+    "week": ("week",),
+    "day": ("day", "dd"),
+    "hour": ("hour",),
+    "minute": ("minute",),
+    "second": ("second",),
+    "millisecond": ("millisecond",),
+    "microsecond": ("microsecond",),
+}
+_MONTHS_IN = {"year": 12, "quarter": 3, "month": 1}
+_MICROS_IN = {
+    "day": DAY_US,
+    "hour": 3600 * SECOND_US,
+    "minute": 60 * SECOND_US,
+    "second": SECOND_US,
+    "millisecond": 1000,
+    "microsecond": 1,
+}
+
+
+def _unit(text: str | None) -> str | None:
+    return next((unit for unit, names in _UNITS.items() if text is not None and text.lower() in names), None)
+
+
+def _truncated_days(values: pa.Array, unit: str | None) -> pa.Array:
+    days, months, mask = _months(values)
+    if unit in _MONTHS_IN:
+        size = _MONTHS_IN[unit]
+        # counted from 1970-01, where every quarter and year begins at a multiple
+        return _date(_first_of(np.floor_divide(months, size) * size), mask)
+    if unit == "week":
+        return _date(np.floor_divide(days + 3, 7) * 7 - 3, mask)  # 1970-01-01 was a Thursday
+    return pa.nulls(len(values), DATE)
+
+
+def truncate_date(_context: Context, args: list[Any]) -> Any:
+    """The first day of the year, quarter, month or week; null for other units."""
+    return _truncated_days(args[0], _unit(args[1]))
+
+
+def truncate_timestamp(context: Context, args: list[Any]) -> Any:
+    """The begin of the unit that a timestamp lies in; null for unknown units."""
+    unit, values = _unit(args[0]), args[1]
+    if unit is None:
+        return pa.nulls(context.length, context.type)
+    local = _local(context, values)
+    if unit in _MICROS_IN:
+        numbers = micros(local)
+        size = _MICROS_IN[unit]
+        whole = np.floor_divide(np.asarray(numbers.fill_null(0)), size) * size
+        begun = pa.array(whole, mask=np.asarray(numbers.is_null())).view(LOCAL_TIMESTAMP)
+    else:
+        begun = _truncated_days(cast_array(local, DATE, context.zone), unit).cast(LOCAL_TIMESTAMP)
+    return begun if context.type == LOCAL_TIMESTAMP else to_instant(begun, context.zone)
+
+
+def absolute(_context: Context, args: list[Any]) -> Any:
+    """Without sign; null for the smallest integer, which has no positive."""
+    import pyarrow.compute as pc
+
+    values = args[0]
+    if is_integer(values.type):
+        return pc.if_else(pc.equal(values, _smallest(values.type)), None, pc.abs(values))
+    return pc.abs(values)
+
+
+def negative(_context: Context, args: list[Any]) -> Any:
+    """With the other sign; null for the smallest integer."""
+    import pyarrow.compute as pc
+
+    values = args[0]
+    if is_integer(values.type):
+        return pc.if_else(pc.equal(values, _smallest(values.type)), None, pc.negate(values))
+    return pc.negate(values)
+
+
+def _smallest(t: pa.DataType) -> pa.Scalar:
+    return pa.scalar(-(1 << (t.bit_width - 1)), t)
+
+
+def identity(_context: Context, args: list[Any]) -> Any:
+    """The argument."""
+    return args[0]
+
+
+def is_nan(_context: Context, args: list[Any]) -> Any:
+    """NaN or not; false for null."""
+    import pyarrow.compute as pc
+
+    return pc.fill_null(pc.is_nan(args[0]), False)
+
+
+def ceil(context: Context, args: list[Any]) -> Any:
+    """The next integer not below."""
+    return _to_whole(context, args[0], "ceil")
+
+
+def floor(context: Context, args: list[Any]) -> Any:
+    """The next integer not above."""
+    return _to_whole(context, args[0], "floor")
+
+
+def _to_whole(context: Context, values: pa.Array, kernel: str) -> Any:
+    import pyarrow.compute as pc
+
+    if is_integer(values.type):
+        return values
+    if is_decimal(values.type):
+        values = values.cast(pa.decimal256(76, values.type.scale))  # rounding can add a digit
+        return pc.call_function(kernel, [values]).cast(pa.decimal256(76, 0)).cast(context.type)
+    whole = pc.call_function(kernel, [values])
+    inside = pc.and_(pc.greater_equal(whole, -(2.0**63)), pc.less(whole, 2.0**63))
+    return pc.if_else(inside, whole, None).cast(LONG, safe=False)
+
+
+def rounded(context: Context, args: list[Any]) -> Any:
+    """Rounded half away from zero, at so many decimals; the type stays."""
+    digits = args[1] if len(args) > 1 else 0
+    values, t = args[0], context.type
+    if digits is None:
+        return pa.nulls(context.length, context.type)
+    step = decimal.Decimal(1).scaleb(-max(min(digits, 400), -400))
+
+    def exact(number: Any) -> Any:
+        if is_floating(t):
+            if not np.isfinite(number):
+                return number
+            number = decimal.Decimal(java_double_text(number, single=t == pa.float32()))
+        whole = decimal.Decimal(number).quantize(step, decimal.ROUND_HALF_UP, decimal.Context(prec=800))
+        return float(whole) if is_floating(t) else int(whole) if is_integer(t) else whole
+
+    def fitting(number: Any) -> Any:
+        result = exact(number)
+        fits = not is_integer(t) or -(1 << (t.bit_width - 1)) <= result < 1 << (t.bit_width - 1)
+        if is_decimal(t):
+            fits = abs(result) < decimal.Decimal(10) ** (t.precision - t.scale)
+            result = result.quantize(decimal.Decimal(1).scaleb(-t.scale), context=decimal.Context(prec=800))
+        return result if fits else None
+
+    return map_unique(values, fitting, context.type)
+
+
+def square_root(_context: Context, args: list[Any]) -> Any:
+    """The root; NaN of negative numbers."""
+    import pyarrow.compute as pc
+
+    return pc.sqrt(args[0])
+
+
+def sign(_context: Context, args: list[Any]) -> Any:
+    """-1.0, 0.0, 1.0 or NaN."""
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.is_nan(args[0]), args[0], pc.sign(args[0]))
+
+
+def remainder(context: Context, args: list[Any]) -> Any:
+    """The remainder with the sign of the dividend; null when the divisor is 0."""
+    from hudimeta.read.predicate.arithmetic import remainder as run
+
+    return run(args[0], args[1], context.type)
+
+
+def positive_remainder(context: Context, args: list[Any]) -> Any:
+    """The remainder r, or (r + n) % n where r is negative."""
+    import pyarrow.compute as pc
+
+    from hudimeta.read.predicate.arithmetic import remainder as run
+
+    first = run(args[0], args[1], context.type)
+    return pc.if_else(pc.less(first, pa.scalar(0, first.type)), run(pc.add(first, args[1]), args[1], context.type), first)
+
+
+def coalesce(_context: Context, args: list[Any]) -> Any:
+    """The first value that is not null."""
+    import pyarrow.compute as pc
+
+    return pc.coalesce(*args)
+
+
+def null_if(_context: Context, args: list[Any]) -> Any:
+    """The first value, or null where both are equal."""
+    import pyarrow.compute as pc
+
+    from hudimeta.read.predicate.comparison import compare
+    from hudimeta.read.predicate.tree import CompareOp
+
+    same = pc.fill_null(compare(CompareOp.EQ, args[0], args[1]), False)
+    return pc.if_else(same, pa.scalar(None, args[0].type), args[0])
+
+
+def choose(_context: Context, args: list[Any]) -> Any:
+    """The second value where the first is true, else the third."""
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.fill_null(args[0], False), args[1], args[2])
+
+
+def greatest(_context: Context, args: list[Any]) -> Any:
+    """The largest value that is not null."""
+    return _extreme(args, ">")
+
+
+def least(_context: Context, args: list[Any]) -> Any:
+    """The smallest value that is not null."""
+    return _extreme(args, "<")
+
+
+def _extreme(args: list[Any], op: str) -> Any:
+    import pyarrow.compute as pc
+
+    from hudimeta.read.predicate.comparison import compare
+    from hudimeta.read.predicate.tree import CompareOp
+
+    best = args[0]
+    for other in args[1:]:
+        better = pc.or_(pc.is_null(best), pc.fill_null(compare(CompareOp(op), other, best), False))
+        best = pc.coalesce(pc.if_else(better, other, best), best)
+    return best
