@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hudimeta.formats.avro.nodes import Kind, Node
 from hudimeta.formats.avro.positions import Walker
+from hudimeta.formats.avro.row_encoder import spread
 from hudimeta.formats.avro.varint import Bytes, Longs
 
 __all__ = ["RowDecoder"]
@@ -59,7 +60,7 @@ class RowDecoder:
         if not len(rows):
             return pa.nulls(len(at), node.arrow), at
         values, at[rows] = _VALUES[node.kind](self, node, at[rows], end[rows])
-        return values.take(pa.array(np.cumsum(present) - 1, mask=~present)), at
+        return spread(values, present), at
 
     def _gather(self, begin: Longs, stop: Longs) -> pa.Array:
         """The bytes of spans that ascend without overlap, as binary."""

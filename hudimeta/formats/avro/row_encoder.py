@@ -18,7 +18,7 @@ from hudimeta.errors import SchemaMismatch
 from hudimeta.formats.avro.nodes import Kind, Node
 from hudimeta.formats.avro.varint import Bytes, Longs, encode_longs
 
-__all__ = ["encode_record", "join_pieces"]
+__all__ = ["Piece", "borders_of", "encode_record", "encode_value", "join_pieces", "spread"]
 
 DECIMAL_BYTES = 16
 _NOTHING = pa.scalar(b"", pa.large_binary())
@@ -39,7 +39,7 @@ def encode_record(node: Node, columns: list[pa.Array], rows: int) -> pa.Array:
     """
     pieces: list[Piece] = []
     for child, column in zip(node.children, columns, strict=True):
-        pieces += _encode(child, column)
+        pieces += encode_value(child, column)
     return join_pieces(pieces, rows)
 
 
@@ -50,7 +50,12 @@ def join_pieces(pieces: list[Piece], rows: int) -> pa.Array:
     return pc.binary_join_element_wise(*pieces, _NOTHING, null_handling="replace", null_replacement=b"")
 
 
-def _encode(node: Node, column: pa.Array) -> list[Piece]:
+def encode_value(node: Node, column: pa.Array) -> list[Piece]:
+    """The pieces of one column.
+
+    Raises:
+        SchemaMismatch: As `encode_record`.
+    """
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     if column.null_count and not node.nullable:
@@ -144,7 +149,7 @@ def _record(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
         index = present.type.get_field_index(name)
         if index < 0:
             raise SchemaMismatch(child.path, "not there", child.arrow)
-        pieces += _encode(child, present.field(index))
+        pieces += encode_value(child, present.field(index))
     return _nested(node, pieces, len(present), valid)
 
 
@@ -159,7 +164,7 @@ def _items(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
     begin, stop = int(offsets[0]), int(offsets[-1])
     counts = np.diff(offsets)
     bodies = join_pieces(_item_pieces(node, present, begin, stop), stop - begin)
-    borders = _borders(bodies)[offsets - begin]
+    borders = borders_of(bodies)[offsets - begin]
     body = pa.Array.from_buffers(pa.large_binary(), len(counts), [None, pa.py_buffer(borders), bodies.buffers()[2]])
     matrix, sizes = encode_longs(counts)
     head = _ragged(matrix, np.where(counts > 0, sizes, 0))
@@ -169,10 +174,15 @@ def _items(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
 def _item_pieces(node: Node, column: pa.Array, begin: int, stop: int) -> list[Piece]:
     item = node.children[0]
     if node.kind is Kind.ARRAY:
-        return _encode(item, column.values.slice(begin, stop - begin))
+        return encode_value(item, column.values.slice(begin, stop - begin))
     key, value = item.children
     keys, values = (side.slice(begin, stop - begin) for side in (column.keys, column.items))
-    return [*_encode(key, keys), *_encode(value, values)]
+    return [*encode_value(key, keys), *encode_value(value, values)]
+
+
+def spread(values: pa.Array, valid: Mask) -> pa.Array:
+    """The values, one for each True of `valid` and in order, with nulls between them where it is False."""
+    return values.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
 
 
 def _nested(node: Node, pieces: list[Piece], count: int, valid: Mask | None) -> list[Piece]:
@@ -182,8 +192,7 @@ def _nested(node: Node, pieces: list[Piece], count: int, valid: Mask | None) -> 
     if count == len(valid):
         return [_scalar(_branch(node.value_branch)), *pieces]
     branch = np.where(valid, *(np.uint8(_branch(b)[0]) for b in (node.value_branch, node.null_branch)))
-    index = pa.array(np.cumsum(valid) - 1, mask=~valid)
-    return [_ragged(branch.astype(np.uint8)[:, None], None), join_pieces(pieces, count).take(index)]
+    return [_ragged(branch.astype(np.uint8)[:, None], None), spread(join_pieces(pieces, count), valid)]
 
 
 def _with_branch(node: Node, matrix: Bytes, sizes: Longs | None, valid: Mask | None) -> pa.Array:
@@ -213,8 +222,9 @@ def _ragged(matrix: Bytes, sizes: Longs | None) -> pa.Array:
     return pa.Array.from_buffers(pa.large_binary(), rows, buffers)
 
 
-def _borders(array: pa.Array) -> Longs:
-    borders = np.frombuffer(array.buffers()[1], np.int64)
+def borders_of(array: pa.Array) -> Longs:
+    """The n + 1 offsets of a large_binary array."""
+    borders: Longs = np.frombuffer(array.buffers()[1], np.int64)
     return borders[array.offset : array.offset + len(array) + 1]
 
 

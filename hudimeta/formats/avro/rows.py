@@ -19,7 +19,7 @@ from hudimeta.errors import CorruptFileError, SchemaMismatch
 from hudimeta.formats.avro.nodes import Node, parse_record
 from hudimeta.formats.avro.positions import SPARE_BYTES, Walker
 from hudimeta.formats.avro.row_decoder import RowDecoder
-from hudimeta.formats.avro.row_encoder import encode_record, join_pieces
+from hudimeta.formats.avro.row_encoder import borders_of, encode_record, join_pieces
 
 __all__ = ["MAX_DATUM_BYTES", "decode_rows", "encode_rows"]
 
@@ -145,7 +145,7 @@ def _encode_chunk(node: Node, batch: pa.RecordBatch, length_prefix: bool) -> pa.
     rows = encode_record(node, batch.columns, batch.num_rows)
     if not length_prefix:
         return rows
-    sizes = np.diff(_borders(rows))
+    sizes = np.diff(borders_of(rows))
     if int(sizes.max(initial=0)) > MAX_DATUM_BYTES:
         raise SchemaMismatch(node.names[0], f"in a row of {int(sizes.max())} bytes", f"rows of at most {MAX_DATUM_BYTES} bytes")
     prefixes = pa.py_buffer(sizes.astype(">i4"))
@@ -156,12 +156,7 @@ def _encode_chunk(node: Node, batch: pa.RecordBatch, length_prefix: bool) -> pa.
 
 def _concatenate(chunks: list[pa.Array]) -> tuple[memoryview, Longs]:
     rows = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
-    borders = _borders(rows)
+    borders = borders_of(rows)
     content = rows.buffers()[2]
     whole = memoryview(content if content is not None else b"")
     return whole[int(borders[0]) : int(borders[-1])], borders - borders[0]
-
-
-def _borders(array: pa.Array) -> Longs:
-    borders = np.frombuffer(array.buffers()[1], np.int64)
-    return borders[array.offset : array.offset + len(array) + 1]
