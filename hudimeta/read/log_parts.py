@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.formats.avro.ordering import ordering_values
+from hudimeta.formats.log import BlockType, LogBlock, decode_data_block, decode_delete_block
 from hudimeta.read.merge_rules import DELETED_COLUMN, OPERATION_COLUMN, MergeRules
-from hudimeta.read.ordering import ordering_columns
+from hudimeta.read.ordering import field_type, ordering_columns
 
-__all__ = ["Conform", "DataPart", "DeletePart", "LogPart", "data_part"]
+__all__ = ["Conform", "DataPart", "DeletePart", "LogPart", "data_part", "delete_part", "read_log_parts"]
 
 Conform: TypeAlias = Callable[[pa.Table, pa.Schema], pa.Table]
 """Brings rows to a schema: (rows as stored, schema) -> rows with exactly that schema."""
@@ -55,6 +57,50 @@ class DeletePart:
 
 
 LogPart: TypeAlias = DataPart | DeletePart
+
+
+def read_log_parts(
+    blocks: Sequence[LogBlock], schema: pa.Schema, conform: Conform, rules: MergeRules, *, whole: bool = False
+) -> list[LogPart]:
+    """Decode blocks for merging.
+
+    Args:
+        blocks: Data and delete blocks, oldest first (`SliceBlocks.blocks`).
+        schema: Columns of the merge; others are not decoded, except those that mark deletes.
+        conform: Brings rows to a schema.
+        rules: What marks deletes and which fields order.
+        whole: Decode every column and leave the choice to `conform`, for tables whose columns changed their names.
+
+    Raises:
+        CorruptFileError: Damaged content. UnsupportedFeature: Content versions that hold Kryo, or are unknown.
+    """
+    columns = None if whole else [*schema.names, *rules.columns]
+    parts: list[LogPart] = []
+    for block in blocks:
+        if block.type is BlockType.DELETE:
+            parts.append(delete_part(decode_delete_block(block), schema, rules))
+        else:
+            parts.append(data_part(decode_data_block(block, columns), schema, conform, rules, block.is_partial))
+    return parts
+
+
+def delete_part(deletes: pa.Table, schema: pa.Schema, rules: MergeRules) -> DeletePart:
+    """Records of a delete block, their ordering values brought to the types of the table's ordering fields.
+
+    Args:
+        deletes: What `decode_delete_block` returned.
+        schema: Columns of the merge. A record whose values are of another type than the table's has none that compares.
+        rules: Which fields order.
+    """
+    keys = deletes.column("record_key")
+    kinds = [field_type(schema, name) for name in rules.ordering_fields]
+    if not rules.by_event_time:
+        return DeletePart(keys, np.zeros(len(keys), bool))
+    if None in kinds:
+        absent = tuple(pa.chunked_array([pa.nulls(len(keys), kind or pa.int32())]) for kind in kinds)
+        return DeletePart(keys, np.ones(len(keys), bool), absent)
+    values, natural = ordering_values(deletes, kinds)
+    return DeletePart(keys, natural, tuple(pa.chunked_array([value]) for value in values))
 
 
 def data_part(raw: pa.Table, schema: pa.Schema, conform: Conform, rules: MergeRules, partial: bool = False) -> DataPart:

@@ -11,6 +11,7 @@ from hudimeta.formats.log.data_blocks import (
     encode_parquet_content,
     open_hfile_block,
 )
+from hudimeta.formats.log.delete_block import decode_delete_block, encode_delete_content
 from hudimeta.formats.log.framing import (
     BlockType,
     CorruptSpan,
@@ -33,10 +34,12 @@ __all__ = [
     "LogScan",
     "avro_datums",
     "decode_data_block",
+    "decode_delete_block",
     "decode_positions",
     "encode_avro_content",
     "encode_block",
     "encode_command_block",
+    "encode_delete_content",
     "encode_parquet_content",
     "encode_positions",
     "open_hfile_block",

@@ -108,7 +108,7 @@ def open_hfile_block(block: LogBlock) -> HFileReader:
     """A reader over the HFile that the block holds, for look-ups that do not decode everything."""
     from hudimeta.formats.hfile import HFileReader
 
-    return HFileReader(bytes(block.content), path=block.path)
+    return HFileReader(block.content, path=block.path)
 
 
 def encode_avro_content(rows: pa.Table, schema_json: str) -> bytes:
