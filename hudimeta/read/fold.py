@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.read.log_parts import DataPart, LogPart
-from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialMode
+from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.read.ordering import Codes, order_codes, ordering_columns, refuse_null_keys
 from hudimeta.types import META_COLUMNS
 
@@ -75,7 +75,7 @@ def fold_log_records(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRu
     """
     records = _gather(parts, schema, rules)
     data = [part for part in parts if isinstance(part, DataPart)]
-    if rules.partial_mode is not PartialMode.NONE or any(part.present is not None for part in data):
+    if rules.partial_mode is not PartialUpdateMode.NONE or any(part.present is not None for part in data):
         return _fold_in_rounds(records, *_own_cells_of_parts(data, schema, rules), rules)
     winner = _last_by_event_time(records) if rules.by_event_time else _last(records)
     live = ~records.deleted[winner]
@@ -86,7 +86,7 @@ def fold_log_records(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRu
 def own_cells(rows: pa.Table, rules: MergeRules) -> _Mask:
     """Per row and column, whether the row keeps its cell when it wins: False for defaults under IGNORE_DEFAULTS."""
     own = np.ones((rows.num_rows, rows.num_columns), bool)
-    if rules.partial_mode is not PartialMode.IGNORE_DEFAULTS:
+    if rules.partial_mode is not PartialUpdateMode.IGNORE_DEFAULTS:
         return own
     kept = {*META_COLUMNS, *(name.split(".")[0] for name in rules.ordering_fields)}
     defaults = dict(rules.column_defaults)
@@ -183,7 +183,7 @@ def _own_cells_of_parts(data: Sequence[DataPart], schema: pa.Schema, rules: Merg
         if part.present is not None:
             own[:, [name not in part.present for name in schema.names]] = False
         cells.append(own)
-        whole.append(np.full(len(own), part.present is None and rules.partial_mode is PartialMode.NONE))
+        whole.append(np.full(len(own), part.present is None and rules.partial_mode is PartialUpdateMode.NONE))
     return np.vstack(cells), np.concatenate(whole)
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from hudimeta.read.fold import FoldedLog, fold_log_records, own_cells
 from hudimeta.read.log_parts import LogPart
-from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialMode
+from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.read.ordering import order_codes, ordering_columns
 
 __all__ = ["MergeCounts", "SliceMerger", "merge_log_records"]
@@ -128,7 +128,7 @@ class SliceMerger:
         keep = np.ones(rows.num_rows, bool)
         keep[at[gone]] = False
         self.counts.deleted += int(gone.sum())
-        fillable = self.rules.partial_mode is not PartialMode.NONE
+        fillable = self.rules.partial_mode is not PartialUpdateMode.NONE
         touched = (log_wins & ~gone) | (~log_wins & ~self.log.deleted[numbers] & fillable)
         self.counts.updated += int(touched.sum())
         versions = self.log.rows.take(pa.array(self.log.row_of[numbers[touched]]))

@@ -15,7 +15,7 @@ from hudimeta.errors import SchemaMismatch
 from hudimeta.read.fold import fold_log_records
 from hudimeta.read.log_parts import DeletePart, LogPart, data_part
 from hudimeta.read.merge import SliceMerger, merge_log_records
-from hudimeta.read.merge_rules import MergeRules, PartialMode
+from hudimeta.read.merge_rules import MergeRules, PartialUpdateMode
 from hudimeta.types import MergeMode
 
 SCHEMA = pa.schema(
@@ -91,7 +91,7 @@ def order_of(cells: dict[str, Any], rules: MergeRules) -> tuple[int, ...]:
 
 
 def data_versions(rows: list[dict[str, Any]], rules: MergeRules, present: frozenset[str] | None) -> list[Version]:
-    fillable = rules.partial_mode is PartialMode.IGNORE_DEFAULTS
+    fillable = rules.partial_mode is PartialUpdateMode.IGNORE_DEFAULTS
     versions = []
     for cells in rows:
         names = frozenset(SCHEMA.names) if present is None else present
@@ -160,8 +160,8 @@ def check(base: list[tuple[Any, ...]], blocks: list[tuple[str, list[tuple[Any, .
         MergeRules(MergeMode.EVENT_TIME_ORDERING, ("ts",)),
         MergeRules(MergeMode.EVENT_TIME_ORDERING, ("seq",)),
         MergeRules(MergeMode.EVENT_TIME_ORDERING, ("seq", "ts")),
-        MergeRules(MergeMode.COMMIT_TIME_ORDERING, partial_mode=PartialMode.IGNORE_DEFAULTS),
-        MergeRules(MergeMode.EVENT_TIME_ORDERING, ("ts",), partial_mode=PartialMode.IGNORE_DEFAULTS),
+        MergeRules(MergeMode.COMMIT_TIME_ORDERING, partial_mode=PartialUpdateMode.IGNORE_DEFAULTS),
+        MergeRules(MergeMode.EVENT_TIME_ORDERING, ("ts",), partial_mode=PartialUpdateMode.IGNORE_DEFAULTS),
     ],
     ids=lambda rules: f"{rules.mode.value}-{'-'.join(rules.ordering_fields)}-{rules.partial_mode.value}",
 )
@@ -286,7 +286,9 @@ def test_a_partial_block_leaves_required_columns_to_the_stored_row() -> None:
 
 def test_a_default_other_than_null_gives_way_too() -> None:
     rules = MergeRules(
-        MergeMode.COMMIT_TIME_ORDERING, partial_mode=PartialMode.IGNORE_DEFAULTS, column_defaults=(("name", "none"),)
+        MergeMode.COMMIT_TIME_ORDERING,
+        partial_mode=PartialUpdateMode.IGNORE_DEFAULTS,
+        column_defaults=(("name", "none"),),
     )
     assert merged_names(rows_of(("k", 1, "kept")), [rows_of(("k", 1, "none"))], rules) == {"k": "kept"}
     assert merged_names(None, [rows_of(("k", 1, "none"))], rules) == {"k": "none"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudimeta.errors import ConfigError, UnsupportedFeature
-from hudimeta.read.merge_rules import MergeRules, PartialMode
+from hudimeta.read.merge_rules import MergeRules, PartialUpdateMode
 from hudimeta.types import MergeMode
 
 MODEL = "org.apache.hudi.common.model."
@@ -28,9 +28,9 @@ def test_a_stated_mode_counts_before_any_payload_class() -> None:
         ("AWSDmsAvroPayload", MergeRules(COMMIT, ("ts",), "Op", "D")),
         (
             "OverwriteNonDefaultsWithLatestAvroPayload",
-            MergeRules(COMMIT, ("ts",), partial_mode=PartialMode.IGNORE_DEFAULTS),
+            MergeRules(COMMIT, ("ts",), partial_mode=PartialUpdateMode.IGNORE_DEFAULTS),
         ),
-        ("PartialUpdateAvroPayload", MergeRules(EVENT, ("ts",), partial_mode=PartialMode.IGNORE_DEFAULTS)),
+        ("PartialUpdateAvroPayload", MergeRules(EVENT, ("ts",), partial_mode=PartialUpdateMode.IGNORE_DEFAULTS)),
     ],
 )
 def test_payload_classes_are_translated(payload: str, rules: MergeRules) -> None:
@@ -50,8 +50,7 @@ def test_without_a_word_an_ordering_field_decides() -> None:
     [
         ({"hoodie.compaction.payload.class": "com.example.Mine"}, "com.example.Mine"),
         ({"hoodie.compaction.payload.class": MODEL + "debezium.PostgresDebeziumAvroPayload"}, "PostgresDebezium"),
-        ({"hoodie.record.merge.mode": "CUSTOM", "hoodie.record.merge.strategy.id": "1897ef5f"}, "1897ef5f"),
-        ({"hoodie.record.merge.mode": "CUSTOM"}, "CUSTOM"),
+        ({"hoodie.record.merge.mode": "CUSTOM"}, "a custom record merger"),
         ({"hoodie.table.partial.update.mode": "FILL_UNAVAILABLE"}, "FILL_UNAVAILABLE"),
     ],
 )
@@ -64,10 +63,10 @@ def test_delete_markers_come_from_the_table_or_the_options() -> None:
     prefix = "hoodie.record.merge.property."
     options = {"hoodie.payload.delete.field": "op", "hoodie.payload.delete.marker": "D"}
     expected = MergeRules(COMMIT, (), "op", "D")
-    assert MergeRules.from_properties(options) == expected
+    assert MergeRules.from_properties({}, options) == expected
     assert MergeRules.from_properties({prefix + key: value for key, value in options.items()}) == expected
     with pytest.raises(ConfigError, match="neither"):
-        MergeRules.from_properties({"hoodie.payload.delete.field": "op"})
+        MergeRules.from_properties({}, {"hoodie.payload.delete.field": "op"})
 
 
 def test_the_columns_that_merging_needs_are_named() -> None:
