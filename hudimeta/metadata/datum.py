@@ -111,7 +111,8 @@ class DatumCursor:
         """The union branch of each datum, below `branches` (at most 64)."""
         value = self.byte()
         self._check((value & 1).astype(np.bool_) | (value >= 2 * branches), f"a union branch below {branches}")
-        return value >> np.uint8(1)
+        number: Bytes = value >> np.uint8(1)
+        return number
 
     def long(self) -> Ints:
         """One zig-zag number of each datum."""

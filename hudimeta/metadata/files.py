@@ -202,47 +202,64 @@ def _flag_bytes(flags: npt.NDArray[np.bool_]) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(flags), [None, pa.py_buffer(borders), pa.py_buffer(data)])
 
 
-def fold(older: pa.Table, newer: pa.Table) -> pa.Table:
-    """Merge two tables of `SCHEMA`, entry by entry.
+def fold(entries: pa.Table) -> pa.Table:
+    """Merge entries that were written one after the other.
 
     Both live: the larger size. Newer deleted, older live: the entry is gone. Deleted and unknown before: the deletion stays,
     it may yet meet an older base. Deleted before and live now: live.
 
-    The rule is not associative: fold all logs of a slice first, from oldest to newest, then apply the result to the base.
+    The rule is not associative: fold all logs of a slice first, then apply the result to the base.
+
+    Args:
+        entries: Rows of `SCHEMA`, oldest first.
+
+    Returns:
+        Rows of `SCHEMA`, one for each (key, name) at most.
     """
     import pyarrow.compute as pc
 
-    if not len(older) or not len(newer):
-        return newer if not len(older) else older
-    touched = pc.is_in(older.column("key"), newer.column("key").combine_chunks().unique())
-    kept, met = older.filter(pc.invert(touched)), older.filter(touched)
-    both = pa.concat_tables([met, newer])
-    rank = pa.array(np.repeat(np.array([0, 1], np.int8), [len(met), len(newer)]))
-    both = both.append_column("rank", rank)
-    groups = both.group_by(["key", "name"], use_threads=False).aggregate(
+    groups = entries.group_by(["key", "name"], use_threads=False).aggregate(
         [("size", "max"), ("is_deleted", "first"), ("is_deleted", "last"), ("is_deleted", "count")]
     )
-    gone = pc.and_(
-        groups.column("is_deleted_last"),
-        pc.and_(pc.invert(groups.column("is_deleted_first")), pc.greater(groups.column("is_deleted_count"), 1)),
-    )
-    groups = groups.filter(pc.invert(gone))
-    size = pc.if_else(groups.column("is_deleted_last"), pa.scalar(0, pa.int64()), groups.column("size_max"))
-    merged = pa.table([groups.column("key"), groups.column("name"), size, groups.column("is_deleted_last")], schema=SCHEMA)
-    return pa.concat_tables([kept, merged])
+    if len(groups) == len(entries):
+        return entries
+    again = pc.greater(groups.column("is_deleted_count"), 2)
+    if pc.any(again).as_py():
+        return _fold_one_by_one(entries)
+    first, last = groups.column("is_deleted_first"), groups.column("is_deleted_last")
+    gone = pc.and_(last, pc.invert(first))
+    size = pc.if_else(last, pa.scalar(0, pa.int64()), groups.column("size_max"))
+    merged = pa.table([groups.column("key"), groups.column("name"), size, last], schema=SCHEMA)
+    return merged.filter(pc.invert(gone))
 
 
-def apply_to_base(base: pa.Table, logs: pa.Table, dropped_keys: list[str] | None = None) -> pa.Table:
+def _fold_one_by_one(entries: pa.Table) -> pa.Table:
+    """For files that three entries name or more: logs that grew (version 6), or writers at odds."""
+    merged: dict[tuple[str, str], tuple[int, bool]] = {}
+    for key, name, size, deleted in zip(*(c.to_pylist() for c in entries.columns), strict=True):
+        older = merged.get((key, name))
+        if older is None or (older[1] and deleted):
+            merged[key, name] = (size, deleted)
+        elif deleted:
+            del merged[key, name]
+        else:
+            merged[key, name] = (max(older[0], size), False)
+    columns = [[k for k, _ in merged], [n for _, n in merged], [s for s, _ in merged.values()], [d for _, d in merged.values()]]
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+def apply_to_base(base: pa.Table, logs: pa.Table) -> pa.Table:
     """Apply the folded logs of a slice to its base file.
 
     Args:
-        base: Rows of the base file. logs: All logs folded. dropped_keys: Keys that a delete block removed from the base.
+        base: Rows of the base file, without the keys that a delete block removed. logs: All logs of the slice, folded.
     """
     import pyarrow.compute as pc
 
-    if dropped_keys and len(base):
-        base = base.filter(pc.invert(pc.is_in(base.column("key"), pa.array(dropped_keys, pa.string()))))
-    return fold(base, logs)
+    if not len(logs) or not len(base):
+        return logs if not len(base) else base
+    touched = pc.is_in(base.column("key"), logs.column("key").combine_chunks().unique())
+    return pa.concat_tables([base.filter(pc.invert(touched)), fold(pa.concat_tables([base.filter(touched), logs]))])
 
 
 def live(table: pa.Table) -> pa.Table:

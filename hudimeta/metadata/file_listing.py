@@ -1,0 +1,131 @@
+"""The newest state of the partition `files`: a base file, and what every later instant changed.
+
+Later instants are told from the data table's own metadata where that is certain (see `file_deltas`), else from their log files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import pyarrow as pa
+
+from hudimeta.errors import MetadataOutOfSync
+from hudimeta.metadata import file_deltas, files
+from hudimeta.metadata.groups import BaseFile, FileGroup, GroupFinder
+from hudimeta.metadata.keys import ALL_PARTITIONS
+from hudimeta.metadata.log_entries import LogEntry, arrange
+from hudimeta.metadata.slice_files import SliceFiles
+
+__all__ = ["FileListing"]
+
+
+class FileListing:
+    """Answers what partitions and files a table has.
+
+    Args:
+        finder: Finds the files of the metadata table. sources: Reads them.
+    """
+
+    def __init__(self, finder: GroupFinder, sources: SliceFiles) -> None:
+        self._finder, self._sources = finder, sources
+        self._looked_up: dict[str, pa.Table] = {}
+
+    @cached_property
+    def _base(self) -> BaseFile | None:
+        """The base file; without one in any commit, the folder is listed before believing that there is none."""
+        if not self._finder.logs_name_base:
+            bases = self._finder.newest_bases(files.PARTITION)
+            if bases:
+                return next(iter(bases.values()))
+        return self._group.base
+
+    @cached_property
+    def _group(self) -> FileGroup:
+        groups = self._finder.listed(files.PARTITION)
+        if len(groups) != 1:
+            raise MetadataOutOfSync(files.PARTITION, f"its one file group (it has {len(groups)})")
+        return groups[0]
+
+    @cached_property
+    def _changes(self) -> tuple[pa.Table, frozenset[str]]:
+        """All logs folded, and the keys that delete blocks removed from whatever lies below."""
+        entries = arrange(self._log_entries(), self._finder.is_visible)
+        rows: list[pa.Table] = []
+        removed: set[str] = set()
+        for entry in entries:
+            if entry.deleted is not None:
+                keys = entry.deleted.to_pylist()
+                removed.update(keys)
+                rows = [_without(table, keys) for table in rows]
+            else:
+                rows.append(entry.rows if entry.rows is not None else self._sources.decode(entry, files.decode_values))
+        return files.fold(pa.concat_tables(rows)) if rows else files.SCHEMA.empty_table(), frozenset(removed)
+
+    def _log_entries(self) -> list[LogEntry]:
+        finder, base = self._finder, self._base
+        if finder.logs_name_base:
+            return self._sources.entries(self._group.logs)
+        since = base.instant if base else ""
+        commits = [i for i in finder.deltas if finder.completion(i.time) >= since]
+        finder.prefetch_data(commits)
+        told: list[LogEntry] = []
+        unclear = []
+        for commit in commits:
+            instant = finder.data_instant(commit.time)
+            rows = file_deltas.derive(instant, finder.data.metadata(instant)) if instant else None
+            if rows is not None:
+                told.append(LogEntry(commit.time, "", rows=rows))
+            else:
+                unclear.append(commit)
+        finder.timeline.prefetch(unclear)
+        logs = {log.path: log for commit in unclear for _, log in finder.logs_in(commit, files.PARTITION)}
+        known = {entry.instant for entry in told}
+        read = self._sources.entries(sorted(logs.values(), key=lambda log: log.order))
+        return sorted([*told, *(e for e in read if e.instant not in known)], key=lambda e: e.instant)
+
+    def partitions(self) -> pa.StringArray:
+        """Keys of the partitions ("." for a table without), sorted."""
+        return self._lookup([ALL_PARTITIONS]).column("name").combine_chunks().sort()
+
+    def of_partitions(self, keys: Sequence[str]) -> pa.Table:
+        """Live files of some partitions: key, name, size."""
+        return self._lookup(keys)
+
+    def all(self) -> pa.Table:
+        """Live files of all partitions: key, name, size."""
+        import pyarrow.compute as pc
+
+        base = self._sources.scan(self._base, files.decode_values) if self._base else files.SCHEMA.empty_table()
+        merged = self._merged(base)
+        return merged.filter(pc.not_equal(merged.column("key"), ALL_PARTITIONS))
+
+    def records(self) -> pa.Table:
+        """All live entries, the list of partitions included."""
+        base = self._sources.scan(self._base, files.decode_values) if self._base else files.SCHEMA.empty_table()
+        return self._merged(base)
+
+    def _lookup(self, keys: Sequence[str]) -> pa.Table:
+        missing = sorted({k for k in keys if k not in self._looked_up}, key=str.encode)
+        if missing:
+            import pyarrow.compute as pc
+
+            base = files.SCHEMA.empty_table()
+            if self._base is not None:
+                base = self._sources.lookup(self._base, [k.encode() for k in missing], files.decode_values)
+            found = self._merged(base)
+            for key in missing:
+                self._looked_up[key] = found.filter(pc.equal(found.column("key"), key))
+        return pa.concat_tables([self._looked_up[k] for k in dict.fromkeys(keys)])
+
+    def _merged(self, base: pa.Table) -> pa.Table:
+        logs, removed = self._changes
+        return files.live(files.apply_to_base(_without(base, removed), logs))
+
+
+def _without(table: pa.Table, keys: Sequence[str] | frozenset[str]) -> pa.Table:
+    if not keys or not len(table):
+        return table
+    import pyarrow.compute as pc
+
+    return table.filter(pc.invert(pc.is_in(table.column("key"), pa.array(list(keys), pa.string()))))

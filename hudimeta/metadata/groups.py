@@ -1,0 +1,303 @@
+"""File groups of the metadata table: which files hold a partition's newest slice, found with as few requests as can prove it.
+
+Two ways lead to them.
+
+*From commits* (version 8 and later): the write stats of the completed instants on the metadata timeline name every file of the
+newest slices but the empty logs that initialised the groups. Groups without any record are thus unknown, which look-ups by
+prefix and scans do not mind, but look-ups by key do: the group of a key depends on the number of groups.
+
+*From a listing* of the partition's folder: everything, in one request.
+
+A slice is a base file and the logs whose delta commit completed after the base file's instant; in tables of version 6, the logs
+that bear the base file's instant. A file counts when its instant is completed in the metadata table and not pending in the data
+table, because a writer completes both under one lock, the metadata table first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hudimeta.errors import MetadataOutOfSync
+from hudimeta.storage.protocol import Storage, join
+from hudimeta.timeline.active import Timeline
+from hudimeta.types import Action, Instant, State
+
+__all__ = ["LOGS_KEY", "BaseFile", "FileGroup", "GroupFinder", "LogFile", "group_stem"]
+
+LOGS_KEY = "hudimeta.metadata.logs"
+"""Entry of a data commit's extraMetadata: JSON, metadata partition -> names of the log files that went with the commit."""
+
+EMPTY_LOG_SIZE = 80
+"""Bytes of the log that initialises a file group: one delete block without keys. No log with a record is so small."""
+
+_INIT_BELOW = "0001"
+_BASE = re.compile(r"^(?P<id>.+)_\d+-\d+-\d+_(?P<instant>\d+)\.hfile$")
+_LOG = re.compile(r"^\.(?P<id>.+)_(?P<instant>\d+)\.log\.(?P<version>\d+)_(?P<token>\d+-\d+-\d+)$")
+_GROUP = re.compile(r"^(?P<stem>.+)-(?P<number>\d{4,})-\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFile:
+    """A base file: path below the metadata table, size in bytes (None when no one told it), instant."""
+
+    path: str
+    size: int | None
+    instant: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A log file: path below the metadata table, size (None when no one told it), and its place in reading order."""
+
+    path: str
+    size: int | None
+    instant: str
+    version: int
+    write_token: tuple[int, ...]
+
+    @property
+    def order(self) -> tuple[str, int, tuple[int, ...]]:
+        """Files of a slice are read in this order."""
+        return self.instant, self.version, self.write_token
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """The newest slice of one file group; logs in reading order."""
+
+    file_id: str
+    base: BaseFile | None
+    logs: tuple[LogFile, ...]
+
+
+def group_stem(file_id: str) -> str:
+    """What the file ids of one set of shards share: `record-index` of `record-index-0003-0`."""
+    match = _GROUP.match(file_id)
+    return match["stem"] if match else file_id
+
+
+class GroupFinder:
+    """Finds the file groups of one metadata table as of the moment its timeline was listed.
+
+    Args:
+        storage: Rooted at the metadata table. timeline: Of the metadata table. data: Timeline of the data table.
+        logs_name_base: True for tables of version 6, whose log files bear the instant of their base file.
+    """
+
+    def __init__(self, storage: Storage, timeline: Timeline, data: Timeline, logs_name_base: bool = False) -> None:
+        self.storage, self.timeline, self.data, self.logs_name_base = storage, timeline, data, logs_name_base
+        self._listed: dict[str, tuple[FileGroup, ...]] = {}
+        self._named: dict[str, tuple[FileGroup, ...]] = {}
+
+    def is_visible(self, instant: str) -> bool:
+        """True when what an instant wrote into the metadata table counts."""
+        return instant not in self._pending_data and self.timeline.is_committed(instant)
+
+    @cached_property
+    def _pending_data(self) -> frozenset[str]:
+        completed = {i.time for i in self.data.completed}
+        return frozenset(i.time for i in self.data.pending if i.time not in completed)
+
+    def completion(self, instant: str) -> str:
+        """Completion time of a visible instant; the instant itself where no one knows it any more."""
+        return self.timeline.completion_of(instant) or instant
+
+    @cached_property
+    def delta_commits(self) -> tuple[Instant, ...]:
+        """Visible completed delta commits of the metadata table, oldest first."""
+        return tuple(i for i in self.timeline.writes if i.action is Action.DELTA_COMMIT and self.is_visible(i.time))
+
+    @cached_property
+    def _compactions(self) -> tuple[Instant, ...]:
+        return tuple(i for i in reversed(self.timeline.writes) if i.action is Action.COMMIT)
+
+    @cached_property
+    def _initialisers(self) -> tuple[Instant, ...]:
+        """Delta commits that may have created base files: those before all time, and those of an index that was built later.
+
+        A data table that was bootstrapped from plain files has instants before all time as well: those are no initialisers.
+        """
+        return tuple(i for i in self.delta_commits if self._creates(i.time))
+
+    def _creates(self, time: str) -> bool:
+        return (time < _INIT_BELOW and self.data.get(time) is None) or self.data.get(time, Action.INDEXING) is not None
+
+    @cached_property
+    def deltas(self) -> tuple[Instant, ...]:
+        """Delta commits that went with something in the data table: all but those that create a partition."""
+        created = {i.time for i in self._initialisers}
+        return tuple(i for i in self.delta_commits if i.time not in created)
+
+    # From commits
+
+    def newest_bases(self, partition: str) -> dict[str, BaseFile]:
+        """Base files by file id, from the newest commit that names any of the partition; the fewest requests."""
+        for instant in (*self._compactions, *self._initialisers):
+            found = self._bases_in(instant, partition)
+            if found:
+                return found
+        return {}
+
+    def named(self, partition: str) -> tuple[FileGroup, ...]:
+        """File groups that commits name, by file id: all that hold a record, unless older commits are archived."""
+        if partition in self._listed:
+            return self._listed[partition]
+        if partition not in self._named:
+            bases = self.newest_bases(partition)
+            oldest = min((base.instant for base in bases.values()), default="")
+            logs = self._logs_since(partition, oldest)
+            missing = self._without_base(bases, logs)
+            for instant in (*self._compactions, *self._initialisers) if missing else ():
+                for file_id, base in self._bases_in(instant, partition).items():
+                    bases.setdefault(file_id, base)
+            if missing:
+                logs = self._logs_since(partition, min((base.instant for base in bases.values()), default=""))
+            self._named[partition] = self._assemble(bases, logs)
+        return self._named[partition]
+
+    def _without_base(self, bases: dict[str, BaseFile], logs: Iterable[tuple[str, LogFile]]) -> bool:
+        """True when older commits must be asked: a group has logs only, or the numbering has a gap."""
+        if any(file_id not in bases for file_id, _ in logs):
+            return True
+        numbers = sorted(int(match["number"]) for match in map(_GROUP.match, bases) if match)
+        return numbers != list(range(len(bases)))
+
+    def _bases_in(self, instant: Instant, partition: str) -> dict[str, BaseFile]:
+        found: dict[str, BaseFile] = {}
+        for stat in self.timeline.metadata(instant)["partitionToWriteStats"].get(partition, ()):
+            match = _BASE.match(stat["path"].rpartition("/")[2])
+            if match:
+                found[match["id"]] = BaseFile(stat["path"], stat["fileSizeInBytes"] or None, match["instant"])
+        return found
+
+    def _logs_since(self, partition: str, base_instant: str) -> list[tuple[str, LogFile]]:
+        """Logs of all delta commits that completed at or after an instant, with their file ids."""
+        commits = [i for i in self.deltas if self.completion(i.time) >= base_instant]
+        self.prefetch_data(commits)
+        own = {i.time: self._logs_of_data_commit(i.time) for i in commits}
+        self.timeline.prefetch([i for i in commits if own[i.time] is None])
+        logs: list[tuple[str, LogFile]] = []
+        for instant in commits:
+            known = own[instant.time]
+            if known is not None:
+                logs += [log for name in known.get(partition, ()) if (log := _log_file(partition, name, None))]
+            else:
+                logs += self.logs_in(instant, partition)
+        return logs
+
+    def logs_in(self, instant: Instant, partition: str) -> list[tuple[str, LogFile]]:
+        """Log files of a partition that one delta commit wrote, with their file ids; from its metadata."""
+        found = []
+        for stat in self.timeline.metadata(instant)["partitionToWriteStats"].get(partition, ()):
+            folder, _, name = stat["path"].rpartition("/")
+            log = _log_file(folder, name, stat["fileSizeInBytes"] or None)
+            if log:
+                found.append(log)
+        return found
+
+    def prefetch_data(self, commits: Sequence[Instant]) -> None:
+        """Read the data table's metadata of some delta commits at once."""
+        self.data.prefetch([i for commit in commits if (i := self.data_instant(commit.time))])
+
+    def data_instant(self, time: str) -> Instant | None:
+        """The completed instant of the data table behind a delta commit: a write or a clean; None when there is none."""
+        instant = self.data.get(time)
+        wanted = instant is not None and (instant.action.writes_data or instant.action is Action.CLEAN)
+        return instant if wanted and instant is not None and instant.state is State.COMPLETED else None
+
+    def _logs_of_data_commit(self, time: str) -> dict[str, list[str]] | None:
+        instant = self.data_instant(time)
+        text = (self.data.metadata(instant).get("extraMetadata") or {}).get(LOGS_KEY) if instant else None
+        if not text:
+            return None
+        try:
+            logs = json.loads(text)
+        except ValueError:
+            return None
+        return logs if isinstance(logs, dict) else None
+
+    # From a listing
+
+    def listed(self, partition: str) -> tuple[FileGroup, ...]:
+        """All file groups of a partition, by file id; one LIST, kept because the number of groups never changes.
+
+        Raises:
+            MetadataOutOfSync: The partition has no file group although the properties name it.
+        """
+        if partition not in self._listed:
+            bases: dict[str, BaseFile] = {}
+            logs: list[tuple[str, LogFile]] = []
+            known: set[str] = set()
+            for file in self.storage.list(partition):
+                base, log = _BASE.match(file.name), _log_file(partition, file.name, file.size)
+                if base:
+                    known.add(base["id"])
+                    older = bases.get(base["id"])
+                    if self.is_visible(base["instant"]) and (older is None or older.instant < base["instant"]):
+                        bases[base["id"]] = BaseFile(file.path, file.size, base["instant"])
+                elif log:
+                    known.add(log[0])
+                    if file.size > EMPTY_LOG_SIZE:
+                        logs.append(log)
+            if not known:
+                raise MetadataOutOfSync(partition, "any file group")
+            self._listed[partition] = self._assemble(bases, logs, known)
+        return self._listed[partition]
+
+    def _assemble(
+        self, bases: dict[str, BaseFile], logs: Iterable[tuple[str, LogFile]], known: Iterable[str] = ()
+    ) -> tuple[FileGroup, ...]:
+        of_group: dict[str, dict[str, LogFile]] = {file_id: {} for file_id in (*known, *bases)}
+        for file_id, log in logs:
+            base = bases.get(file_id)
+            if base is None or self.in_slice(file_id, log, base):
+                of_group.setdefault(file_id, {})[log.path] = log
+        return tuple(
+            FileGroup(file_id, bases.get(file_id), tuple(sorted(found.values(), key=lambda log: log.order)))
+            for file_id, found in sorted(of_group.items())
+        )
+
+    def in_slice(self, file_id: str, log: LogFile, base: BaseFile) -> bool:
+        """True when a log file lies on top of a base file, False when it belongs to an older slice or does not count."""
+        if self.logs_name_base:
+            return log.instant >= base.instant
+        if not self.is_visible(log.instant):
+            return False
+        if log.instant >= base.instant or log.instant in self.timeline.completion_times:
+            return self.is_above(log.instant, base.instant)
+        return self._late(file_id, log, base)
+
+    def is_above(self, instant: str, base_instant: str) -> bool:
+        """True when a visible delta commit completed at or after the instant of a base file.
+
+        An archived one is believed to have: of those, only files that `in_slice` let pass are ever asked.
+        """
+        if not self.is_visible(instant):
+            return False
+        return self.timeline.completion_times.get(instant, base_instant) >= base_instant or instant >= base_instant
+
+    def _late(self, file_id: str, log: LogFile, base: BaseFile) -> bool:
+        """Of an archived delta commit requested before a base file: did it complete after it?
+
+        The archive would tell, for many requests. The plan of the compaction that made the base file tells as well: what it
+        names is in the base file, and what was requested before the previous base file is in that one.
+        """
+        instant = self.timeline.get(base.instant)
+        plan = self.timeline.plan(instant) if instant is not None and instant.action is Action.COMMIT else {}
+        for operation in plan.get("operations") or ():
+            if operation["fileId"] == file_id:
+                merged = {path.rpartition("/")[2] for path in operation["deltaFilePaths"] or ()}
+                return log.path.rpartition("/")[2] not in merged and log.instant >= operation["baseInstantTime"]
+        return self.completion(log.instant) >= base.instant
+
+
+def _log_file(folder: str, name: str, size: int | None) -> tuple[str, LogFile] | None:
+    match = _LOG.match(name)
+    if match is None:
+        return None
+    token = tuple(int(n) for n in match["token"].split("-"))
+    return match["id"], LogFile(join(folder, name), size, match["instant"], int(match["version"]), token)

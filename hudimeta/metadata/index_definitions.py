@@ -1,0 +1,78 @@
+"""Which indexes a table has: `.hoodie/.index_defs/index.json`.
+
+    {"indexDefinitions": {<name>: {indexName, indexType, indexFunction, sourceFields [], indexOptions {}, version}}}
+
+`version` is "V1" or "V2" and is absent in tables of version 8, where it means V1. Files and partition statistics have no entry.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hudimeta.errors import CorruptFileError
+
+__all__ = ["DEFAULT_PATH", "IndexDefinition", "decode_definitions", "encode_definitions"]
+
+DEFAULT_PATH = ".hoodie/.index_defs/index.json"
+
+
+@dataclass(frozen=True)
+class IndexDefinition:
+    """One index.
+
+    Attributes:
+        name: Metadata partition. kind: `indexType`: column_stats, secondary_index, bloom_filters, record_index …
+        function: `identity`, a Spark function of an expression index, or the kind again. source_fields: Indexed columns.
+        options: Arguments of the function. version: "V1" or "V2"; None where the file does not say, which means V1.
+    """
+
+    name: str
+    kind: str
+    function: str
+    source_fields: tuple[str, ...]
+    options: Mapping[str, str] = field(default_factory=dict)
+    version: str | None = None
+
+    @property
+    def is_v2(self) -> bool:
+        """True for the second form of bounds and of secondary keys' sharding."""
+        return self.version == "V2"
+
+
+def decode_definitions(data: bytes, path: str = DEFAULT_PATH) -> dict[str, IndexDefinition]:
+    """Definitions by name.
+
+    Raises:
+        CorruptFileError: Not the JSON that it should be.
+    """
+    try:
+        found = json.loads(data)["indexDefinitions"]
+        return {
+            name: IndexDefinition(
+                entry["indexName"],
+                entry["indexType"],
+                entry.get("indexFunction") or "",
+                tuple(entry.get("sourceFields") or ()),
+                dict(entry.get("indexOptions") or {}),
+                entry.get("version"),
+            )
+            for name, entry in found.items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptFileError(path, 0, "JSON with indexDefinitions", repr(error)) from error
+
+
+def encode_definitions(definitions: Mapping[str, IndexDefinition]) -> bytes:
+    """The file's bytes, the inverse of `decode_definitions`."""
+    entries = {}
+    for name, definition in definitions.items():
+        entries[name] = {
+            "indexName": definition.name,
+            "indexType": definition.kind,
+            "indexFunction": definition.function,
+            "sourceFields": list(definition.source_fields),
+            "indexOptions": dict(definition.options),
+        } | ({"version": definition.version} if definition.version else {})
+    return json.dumps({"indexDefinitions": entries}, indent=2).encode()

@@ -1,0 +1,109 @@
+"""Merging the logs of a partition into its base, for every kind of record but `files`: the newest record of a key counts.
+
+Column and partition statistics differ in one point: a record that is not tight is united with the live record before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudimeta.metadata.payload import column_of
+
+__all__ = ["LogRows", "Unite", "merge"]
+
+Unite: TypeAlias = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class LogRows:
+    """Decoded log records and removed keys of one partition.
+
+    Attributes:
+        rows: Records, oldest first within a key. turn: When each record was written, as ordinal of its block; int64.
+        deleted: Removed keys, string. deleted_turn: When each was removed; int64.
+    """
+
+    rows: pa.Table
+    turn: npt.NDArray[np.int64]
+    deleted: pa.Array
+    deleted_turn: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.turn) + len(self.deleted_turn)
+
+
+def merge(base: pa.Table, logs: LogRows, key: str, unite: Unite | None = None) -> pa.Table:
+    """Apply logs to a base.
+
+    Args:
+        base: Records of the base files, keys unique. logs: Of the same file groups. key: Name of the key column.
+        unite: Merges an older and a newer record of one key (rows as dictionaries); None where the newer one just wins.
+
+    Returns:
+        The live records, same columns; those whose `is_deleted` is true are gone.
+    """
+    if len(logs):
+        base = _apply(base, logs, key, unite)
+    if "is_deleted" in base.column_names:
+        import pyarrow.compute as pc
+
+        gone = base.column("is_deleted")
+        base = base.filter(pc.invert(gone)) if pc.any(gone).as_py() else base
+    return base
+
+
+def _apply(base: pa.Table, logs: LogRows, key: str, unite: Unite | None) -> pa.Table:
+    import pyarrow.compute as pc
+
+    keys = pa.concat_arrays([column_of(logs.rows, key), logs.deleted])
+    turns = np.concatenate([logs.turn, logs.deleted_turn])
+    coded = keys.dictionary_encode()
+    codes = np.asarray(coded.indices)
+    order = np.argsort(turns, kind="stable")
+    last = np.empty(len(coded.dictionary), np.int64)
+    last[codes[order]] = order
+    winners = np.sort(last[last < len(logs.turn)])
+    newest = logs.rows.take(pa.array(winners))
+    in_logs = pc.is_in(base.column(key), coded.dictionary)
+    if unite is not None:
+        newest = _unite_all(base.filter(in_logs), logs, key, winners, codes, unite)
+    return pa.concat_tables([base.filter(pc.invert(in_logs)), newest])
+
+
+def _unite_all(
+    base: pa.Table, logs: LogRows, key: str, winners: npt.NDArray[np.int64], codes: npt.NDArray[Any], unite: Unite
+) -> pa.Table:
+    """The winners, those that are not tight united with what the key held before."""
+    rows = logs.rows.take(pa.array(winners))
+    alone = np.asarray(column_of(rows, "is_tight_bound")) | np.asarray(column_of(rows, "is_deleted"))
+    seen = np.bincount(codes[: len(logs.turn)], minlength=int(codes.max()) + 1)
+    in_base = set(base.column(key).to_pylist())
+    names = column_of(rows, key).to_pylist()
+    open_rows = [i for i in np.flatnonzero(~alone) if seen[codes[winners[i]]] > 1 or names[i] in in_base]
+    if not open_rows:
+        return rows
+    removed: dict[str, int] = {}
+    for name, turn in zip(logs.deleted.to_pylist(), logs.deleted_turn.tolist(), strict=True):
+        removed[name] = max(turn, removed.get(name, -1))
+    history = {row[key]: [row] for row in base.to_pylist() if row[key] not in removed}
+    turns = logs.turn
+    wanted = {names[i] for i in open_rows}
+    mine = np.flatnonzero(np.isin(codes[: len(turns)], codes[winners[open_rows]]))
+    for at in sorted(mine.tolist(), key=lambda i: turns[i]):
+        row = logs.rows.slice(at, 1).to_pylist()[0]
+        if turns[at] > removed.get(row[key], -1):
+            history.setdefault(row[key], []).append(row)
+    united = []
+    for name in wanted:
+        merged = history[name][0]
+        for newer in history[name][1:]:
+            merged = unite(merged, newer)
+        united.append(merged)
+    others = np.setdiff1d(np.arange(len(rows)), open_rows)
+    return pa.concat_tables([rows.take(pa.array(others)), pa.Table.from_pylist(united, rows.schema)])

@@ -1,0 +1,410 @@
+"""Reading a metadata table: what partitions and files a table has, and what its indexes know, with few requests.
+
+Opening costs one request, the listing of the metadata table's timeline. Everything else is read when it is asked for and kept:
+a `MetadataTable` shows one moment, that of the listing, and the files of that moment never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.errors import IndexNotReady, MetadataOutOfSync
+from hudimeta.metadata import files
+from hudimeta.metadata.file_listing import FileListing
+from hudimeta.metadata.groups import FileGroup, GroupFinder, group_stem
+from hudimeta.metadata.keys import from_key_partition, to_key_partition
+from hudimeta.metadata.log_entries import arrange
+from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.slice_files import Decode, Select, SliceFiles
+from hudimeta.timeline.active import Timeline
+
+if TYPE_CHECKING:
+    from hudimeta.formats.hfile import HFileReader, KeyValues
+    from hudimeta.metadata.index_definitions import IndexDefinition
+    from hudimeta.metadata.merging import Unite
+    from hudimeta.storage.protocol import Storage
+    from hudimeta.table.properties import TableProperties
+
+__all__ = ["MetadataTable"]
+
+_LEGACY_VERSION = 6
+_MOST_PREFIXES = 512
+"""Beyond so many (column, partition) pairs a whole column is read and filtered, which costs less than the look-ups."""
+
+
+class MetadataTable:
+    """The metadata table of one data table, as of the moment that it was opened. Make one with `MetadataTable.open`.
+
+    Attributes:
+        timeline: Of the metadata table. data_timeline: Of the data table.
+        ready: Names of the partitions that are complete, sorted.
+    """
+
+    def __init__(self, storage: Storage, properties: TableProperties, data_timeline: Timeline, timeline: Timeline) -> None:
+        legacy = properties.version <= _LEGACY_VERSION
+        self.timeline, self.data_timeline = timeline, data_timeline
+        self.ready: tuple[str, ...] = tuple(sorted(properties.metadata_partitions))
+        self._table_storage, self._properties = storage, properties
+        inner = storage.sub(METADATA_ROOT)
+        self._finder = GroupFinder(inner, timeline, data_timeline, logs_name_base=legacy)
+        self._sources = SliceFiles(inner, torn_tails=legacy)
+        self._listing = FileListing(self._finder, self._sources)
+        self._partitions: pa.StringArray | None = None
+
+    @classmethod
+    def open(cls, storage: Storage, properties: TableProperties, data_timeline: Timeline) -> MetadataTable:
+        """Open the metadata table of a table: one request.
+
+        Args:
+            storage: Rooted at the data table. properties: Of the data table. data_timeline: Of the data table, listed
+                *before*: an instant that completes between the two listings must not be taken for one that never began.
+
+        Raises:
+            IndexNotReady: The table has no metadata table, as its properties say.
+            MetadataOutOfSync: The properties name one that has no completed instant.
+        """
+        if not properties.has_metadata_table:
+            raise IndexNotReady(files.PARTITION, "not built: the table has no metadata table")
+        legacy = properties.version <= _LEGACY_VERSION
+        folder = ".hoodie" if legacy else ".hoodie/timeline"
+        timeline = Timeline.load(storage.sub(METADATA_ROOT), folder, 1 if legacy else 2, zone=properties.zone)
+        if not timeline.writes:
+            raise MetadataOutOfSync(files.PARTITION, "any completed instant")
+        return cls(storage, properties, data_timeline, timeline)
+
+    def __repr__(self) -> str:
+        return f"MetadataTable({self._table_storage.root}: {', '.join(self.ready)})"
+
+    # Files
+
+    def partitions(self) -> pa.StringArray:
+        """Partition paths of the table, sorted; [""] for a table without partitions that has files."""
+        if self._partitions is None:
+            keys = self._listing.partitions()
+            self._partitions = pa.array([from_key_partition(k) for k in keys.to_pylist()], pa.string())
+        return self._partitions
+
+    def files(self, partitions: Sequence[str] | None = None) -> pa.Table:
+        """Files of the table: base, log and CDC files of committed instants, superseded and replaced ones included.
+
+        Args:
+            partitions: Partition paths ("" for a table without partitions): one look-up each. None reads all.
+
+        Returns:
+            partition_path string, name string, size int64; in no particular order.
+        """
+        if partitions is None:
+            found = self._listing.all()
+        else:
+            found = self._listing.of_partitions([to_key_partition(p) for p in partitions]) if partitions else _no_files()
+        return found.set_column(0, "partition_path", _paths_of(found.column("key")))
+
+    # Statistics
+
+    def column_stats(self, columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None = None) -> dict[str, pa.Table]:
+        """Minimum, maximum and counts per file of some columns; only the blocks that hold those columns are read.
+
+        Args:
+            columns: Name (dotted when nested) and Arrow type of each. partitions: Only files of these; None for all.
+
+        Returns:
+            By column: file_name string, min, max of the column's type (None: unknown), value_count, null_count, total_size,
+            total_uncompressed_size int64, is_tight_bound bool. A file without a row is not indexed and may hold anything.
+
+        Raises:
+            IndexNotReady: The table has no such index.
+        """
+        from hudimeta.metadata import column_stats
+
+        self._require(column_stats.PARTITION)
+        prefixes = _prefixes(columns, partitions)
+        rows = self._read_named(column_stats, column_stats.PARTITION, prefixes, column_stats.merge_rows)
+        return _by_column(rows, columns)
+
+    def partition_stats(self, columns: Mapping[str, pa.DataType]) -> dict[str, pa.Table]:
+        """As `column_stats`, of whole partitions: the first column is partition_path.
+
+        Raises:
+            IndexNotReady: The table has no such index.
+        """
+        from hudimeta.metadata import partition_stats
+
+        self._require(partition_stats.PARTITION)
+        prefixes = _prefixes(columns, None)
+        rows = self._read_named(partition_stats, partition_stats.PARTITION, prefixes, partition_stats.merge_rows)
+        tables = _by_column(rows, columns)
+        return {name: t.set_column(0, "partition_path", _paths_of(t.column("file_name"))) for name, t in tables.items()}
+
+    def expression_stats(self, name: str, wanted: pa.DataType, partitions: Sequence[str] | None = None) -> pa.Table:
+        """Statistics of an expression index of kind column_stats, per file; see `column_stats`.
+
+        Args:
+            name: Metadata partition, `expr_index_…`. wanted: Arrow type of the expression's result.
+
+        Raises:
+            IndexNotReady: The table has no such index.
+        """
+        from hudimeta.metadata import column_stats, expression_index
+        from hudimeta.metadata.record import RecordType
+
+        self._require(name)
+        (column,) = self.index_definitions[name].source_fields
+        rows = self._read_named(expression_index, name, _prefixes({column: wanted}, partitions), column_stats.merge_rows)
+        import pyarrow.compute as pc
+
+        of_files = rows.filter(pc.equal(rows.column("type"), int(RecordType.COLUMN_STATS)))
+        return column_stats.typed(of_files, wanted)
+
+    # Key indexes
+
+    def record_index(self, keys: pa.Array | Sequence[str]) -> pa.Table:
+        """Where some record keys live.
+
+        Args:
+            keys: Record keys, each once.
+
+        Returns:
+            record_key string, partition_path string, file_id dictionary of string, instant_ms int64, position int64; one row
+            for each key that the index knows (for each partition, where the index is kept by partition).
+
+        Raises:
+            IndexNotReady: The table has no record index.
+        """
+        from hudimeta.metadata import record_index
+
+        self._require(record_index.PARTITION)
+        wanted = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
+        return self._lookup(record_index, record_index.PARTITION, wanted, "record_key")
+
+    def secondary_index(self, name: str, values: pa.Array | Sequence[str | None]) -> pa.Table:
+        """Record keys that have some values.
+
+        Args:
+            name: Metadata partition, `secondary_index_…`. values: Texts as Java spells the column's values; None for null.
+
+        Returns:
+            secondary string, record_key string.
+
+        Raises:
+            IndexNotReady: The table has no such index.
+        """
+        from hudimeta.metadata import secondary_index
+        from hudimeta.metadata.keys import secondary_prefixes, shard
+
+        self._require(name)
+        given = values if isinstance(values, pa.Array) else pa.array(values, pa.string())
+        prefixes = secondary_prefixes(given.unique())
+        groups = self._finder.listed(name)
+        if self.index_definitions[name].is_v2:
+            at = shard(prefixes, len(groups))
+            wanted = [(group, prefixes.filter(pa.array(at == i))) for i, group in enumerate(groups)]
+        else:
+            wanted = [(group, prefixes) for group in groups]
+        selections = [(group, _prefix_select(p.to_pylist())) for group, p in wanted if len(p)]
+        return self._read(secondary_index, selections).select(["secondary", "record_key"])
+
+    def bloom_filters(self, of_files: Sequence[tuple[str, str]]) -> pa.Table:
+        """Bloom filters of some base files.
+
+        Args:
+            of_files: (partition path, file name) of each.
+
+        Returns:
+            partition_path, file_name, type_code string, bloom large_binary (base64 text of the filter); one row for each file
+            that has one.
+
+        Raises:
+            IndexNotReady: The table has no bloom filters.
+        """
+        from hudimeta.metadata import bloom_filters
+        from hudimeta.metadata.keys import bloom_filter_keys
+
+        self._require(bloom_filters.PARTITION)
+        paths = pa.array([p for p, _ in of_files], pa.string())
+        names = pa.array([n for _, n in of_files], pa.string())
+        keys = bloom_filter_keys(paths, names).cast(pa.string())
+        found = self._lookup(bloom_filters, bloom_filters.PARTITION, keys, "key")
+        import pyarrow.compute as pc
+
+        at = pc.index_in(found.column("key"), keys)
+        return pa.table(
+            {
+                "partition_path": paths.take(at.combine_chunks()),
+                "file_name": names.take(at.combine_chunks()),
+                "type_code": found.column("type_code"),
+                "bloom": found.column("bloom"),
+            }
+        )
+
+    # Everything
+
+    def records(self, partition: str) -> pa.Table:
+        """All live records of a metadata partition, logs merged.
+
+        Returns:
+            `files`: partition_path, name, size. Else the columns of the kind's codec, such as `column_stats.SCHEMA`.
+
+        Raises:
+            IndexNotReady: The table has no such partition.
+        """
+        self._require(partition)
+        if partition == files.PARTITION:
+            return self.files()
+        from hudimeta.metadata.kinds import codec_of
+
+        codec = codec_of(partition, self.index_definitions.get(partition))
+        selections: list[tuple[FileGroup, Select]] = [(group, _scan) for group in self._finder.listed(partition)]
+        return self._read(codec.module, selections, codec.key, codec.unite, codec.decode)
+
+    def file_groups(self, partition: str) -> tuple[FileGroup, ...]:
+        """The newest slices of a metadata partition, all groups; one LIST, once."""
+        self._require(partition)
+        return self._finder.listed(partition)
+
+    @cached_property
+    def index_definitions(self) -> Mapping[str, IndexDefinition]:
+        """Definitions of the indexes by metadata partition; empty when the table has no such file."""
+        from hudimeta.errors import NotFound
+        from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions
+
+        path = self._properties.index_defs_path or DEFAULT_PATH
+        try:
+            return decode_definitions(self._table_storage.read(path), path)
+        except NotFound:
+            return {}
+
+    # How
+
+    def _require(self, partition: str) -> None:
+        if partition not in self.ready:
+            building = partition in self._properties.metadata_partitions_inflight
+            raise IndexNotReady(partition, "still being built" if building else "not built")
+
+    def _read_named(self, codec: ModuleType, partition: str, prefixes: list[bytes], unite: Unite) -> pa.Table:
+        """Records whose keys begin with any prefix. A group that no commit names holds no record, so none is listed."""
+        groups = self._finder.listed(partition) if self._finder.logs_name_base else self._finder.named(partition)
+        select = _prefix_select(prefixes)
+        return self._read(codec, [(group, select) for group in groups], "key", unite)
+
+    def _lookup(self, codec: ModuleType, partition: str, keys: pa.Array, key: str) -> pa.Table:
+        """Records of some keys; each file group is asked only for the keys that it can hold."""
+        from hudimeta.metadata.keys import shard
+
+        stems: dict[str, list[FileGroup]] = {}
+        for group in self._finder.listed(partition):
+            stems.setdefault(group_stem(group.file_id), []).append(group)
+        tables = []
+        for groups in stems.values():
+            at = shard(keys, len(groups)) if len(groups) > 1 else np.zeros(len(keys), np.int32)
+            selections = []
+            for number, group in enumerate(groups):
+                mine = sorted(keys.filter(pa.array(at == number)).cast(pa.binary()).to_pylist())
+                if mine:
+                    selections.append((group, _key_select(mine)))
+            tables.append(self._read(codec, selections, key))
+        return pa.concat_tables(tables)
+
+    def _read(
+        self,
+        codec: ModuleType,
+        selections: Iterable[tuple[FileGroup, Select]],
+        key: str = "key",
+        unite: Unite | None = None,
+        decode: Decode | None = None,
+    ) -> pa.Table:
+        """Selected records of some file groups, logs merged. Groups of one stem share no key, so they are merged together."""
+        chosen = list(selections)
+        self._sources.open_bases(group.base for group, _ in chosen if group.base)
+        self._sources.prefetch(log for group, _ in chosen for log in group.logs)
+        stems: dict[str, list[tuple[FileGroup, Select]]] = {}
+        for group, select in chosen:
+            stems.setdefault(group_stem(group.file_id), []).append((group, select))
+        how = decode or codec.decode_values
+        tables = [self._read_stem(codec, part, key, unite, how) for part in stems.values()]
+        return pa.concat_tables(tables) if tables else codec.SCHEMA.empty_table()
+
+    def _read_stem(
+        self,
+        codec: ModuleType,
+        selections: Sequence[tuple[FileGroup, Select]],
+        key: str,
+        unite: Unite | None,
+        decode: Decode,
+    ) -> pa.Table:
+        from hudimeta.metadata.merging import LogRows, merge
+
+        bases, logs, turns = [codec.SCHEMA.empty_table()], [codec.SCHEMA.empty_table()], [np.empty(0, np.int64)]
+        deleted, deleted_turns = [pa.array([], pa.string())], [np.empty(0, np.int64)]
+        turn = 0
+        for group, select in selections:
+            if group.base:
+                bases.append(self._sources.select(group.base, select, decode))
+            for entry in arrange(self._sources.entries(group.logs), self._counts_in(group)):
+                turn += 1
+                if entry.deleted is not None:
+                    deleted.append(entry.deleted)
+                    deleted_turns.append(np.full(len(entry.deleted), turn, np.int64))
+                else:
+                    logs.append(self._sources.decode(entry, decode, select))
+                    turns.append(np.full(len(logs[-1]), turn, np.int64))
+        rows = LogRows(pa.concat_tables(logs), np.concatenate(turns), pa.concat_arrays(deleted), np.concatenate(deleted_turns))
+        return merge(pa.concat_tables(bases), rows, key, unite)
+
+    def _counts_in(self, group: FileGroup) -> Callable[[str], bool]:
+        """Which blocks count in a slice. Files of upgraded tables hold blocks of several instants, so each is judged itself."""
+        base, finder = group.base, self._finder
+        if base is None or finder.logs_name_base:
+            return finder.is_visible
+        since = base.instant
+        return lambda instant: finder.is_above(instant, since)
+
+
+def _scan(reader: HFileReader) -> KeyValues:
+    return reader.scan()
+
+
+def _key_select(keys: list[bytes]) -> Select:
+    return lambda reader: reader.lookup(keys)
+
+
+def _prefix_select(prefixes: list[bytes]) -> Select:
+    wanted = sorted(prefixes)
+    return lambda reader: reader.prefix(wanted)
+
+
+def _prefixes(columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None) -> list[bytes]:
+    from hudimeta.metadata.keys import column_id
+
+    heads = [column_id(name) for name in columns]
+    if partitions is None or len(partitions) * len(heads) > _MOST_PREFIXES:
+        return heads
+    tails = [column_id(path) for path in partitions]
+    return [head + tail for head in heads for tail in tails]
+
+
+def _by_column(rows: pa.Table, columns: Mapping[str, pa.DataType]) -> dict[str, pa.Table]:
+    import pyarrow.compute as pc
+
+    from hudimeta.metadata.column_stats import typed
+
+    names = rows.column("column_name")
+    return {name: typed(rows.filter(pc.equal(names, name)), kind) for name, kind in columns.items()}
+
+
+def _no_files() -> pa.Table:
+    return files.live(files.SCHEMA.empty_table())
+
+
+def _paths_of(keys: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Keys of `files` as partition paths."""
+    import pyarrow.compute as pc
+
+    from hudimeta.metadata.keys import NO_PARTITION
+
+    return pc.if_else(pc.equal(keys, NO_PARTITION), "", keys)

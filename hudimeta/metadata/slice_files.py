@@ -1,0 +1,101 @@
+"""Reading base and log files of the metadata table: each once, several at a time, decoded by whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from hudimeta.errors import CorruptFileError
+from hudimeta.formats.hfile import HFileReader, KeyValues, StorageRange
+from hudimeta.metadata.groups import BaseFile, LogFile
+from hudimeta.metadata.log_entries import LogEntry, read_entries
+from hudimeta.storage.protocol import Storage
+
+__all__ = ["Decode", "Select", "SliceFiles"]
+
+Decode: TypeAlias = Callable[[KeyValues, str, str], pa.Table]
+"""Cells, schema text and path to a table."""
+
+Select: TypeAlias = Callable[[HFileReader], KeyValues]
+"""Which records of a file are wanted."""
+
+PARALLEL_READS = 8
+
+
+class SliceFiles:
+    """The files of one metadata table; keeps what it opened, because they never change.
+
+    Args:
+        storage: Rooted at the metadata table. torn_tails: Accept unfinished blocks at the end of log files (version 6).
+    """
+
+    def __init__(self, storage: Storage, torn_tails: bool = False) -> None:
+        self._storage, self._torn_tails = storage, torn_tails
+        self._bases: dict[str, HFileReader] = {}
+        self._logs: dict[str, list[LogEntry]] = {}
+
+    def base(self, file: BaseFile) -> HFileReader:
+        """A base file, opened: one request, which brings a file of at most 1 MiB whole."""
+        if file.path not in self._bases:
+            source = StorageRange(self._storage, file.path, file.size)
+            self._bases[file.path] = HFileReader(source, file.path)
+        return self._bases[file.path]
+
+    def entries(self, logs: Sequence[LogFile]) -> list[LogEntry]:
+        """What some log files say, in the order given; one request for each that was not read before."""
+        self.prefetch(logs)
+        return [entry for log in logs for entry in self._logs[log.path]]
+
+    def prefetch(self, logs: Iterable[LogFile]) -> None:
+        """Read log files at once."""
+        paths = [path for path in dict.fromkeys(log.path for log in logs) if path not in self._logs]
+        if len(paths) < 2:
+            contents = [self._storage.read(path) for path in paths]
+        else:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(min(PARALLEL_READS, len(paths)), "metadata") as pool:
+                contents = list(pool.map(self._storage.read, paths))
+        for path, data in zip(paths, contents, strict=True):
+            self._logs[path] = read_entries(data, path, self._torn_tails)
+
+    def open_bases(self, files: Iterable[BaseFile]) -> None:
+        """Open base files at once."""
+        missing = [file for file in files if file.path not in self._bases]
+        if len(missing) > 1:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(min(PARALLEL_READS, len(missing)), "metadata") as pool:
+                list(pool.map(self.base, missing))
+
+    def scan(self, file: BaseFile, decode: Decode) -> pa.Table:
+        """All records of a base file."""
+        return self.select(file, HFileReader.scan, decode)
+
+    def lookup(self, file: BaseFile, keys: list[bytes], decode: Decode) -> pa.Table:
+        """The records of some keys (sorted, unique) of a base file."""
+        return self.select(file, lambda reader: reader.lookup(keys), decode)
+
+    def select(self, file: BaseFile, select: Select, decode: Decode) -> pa.Table:
+        """Some records of a base file."""
+        reader = self.base(file)
+        return decode(select(reader), schema_of(reader, file.path), file.path)
+
+    def decode(self, entry: LogEntry, decode: Decode, select: Select = HFileReader.scan) -> pa.Table:
+        """Some records of a log entry that has any."""
+        if entry.reader is None:
+            raise ValueError("the log entry holds no records")
+        return decode(select(entry.reader), schema_of(entry.reader, entry.path), entry.path)
+
+
+def schema_of(reader: HFileReader, path: str) -> str:
+    """The schema that a file embeds.
+
+    Raises:
+        CorruptFileError: It embeds none, so that its values cannot be read.
+    """
+    if reader.schema_text is None:
+        raise CorruptFileError(path, 0, "an Avro schema in the file info", "none")
+    return reader.schema_text
