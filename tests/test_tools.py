@@ -1,0 +1,85 @@
+"""Setting up a machine: which Java is taken, and what the user is told when there is none."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def java(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """`tools/java.py` on a machine without any Java."""
+    spec = importlib.util.spec_from_file_location("tools_java", ROOT / "tools" / "java.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "FOLDERS", ())
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(module.os, "geteuid", lambda: 1000, raising=False)
+    return module
+
+
+def runtime(folder: Path, version: str, release: bool = True) -> Path:
+    """A folder that looks like a Java runtime."""
+    (folder / "bin").mkdir(parents=True)
+    program = folder / "bin" / "java"
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2024-01-01' >&2\n")
+    program.chmod(0o755)
+    if release:
+        (folder / "release").write_text(f'IMPLEMENTOR="Somebody"\nJAVA_VERSION="{version}"\n')
+    return folder
+
+
+@pytest.mark.parametrize("release", [True, False])
+@pytest.mark.parametrize(("text", "number"), [("17.0.15", 17), ("1.8.0_392", 8), ("21", 21), ("25-ea", 25)])
+def test_version_is_read_from_the_release_file_or_from_java_itself(
+    java: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, number: int, release: bool
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert java.java_version(runtime(tmp_path / "home", text, release)) == number
+
+
+def test_a_folder_without_java_has_no_version(java: ModuleType, tmp_path: Path) -> None:
+    assert java.java_version(tmp_path) is None
+
+
+def test_java_home_wins_when_its_version_fits(
+    java: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen, other = runtime(tmp_path / "jdk-25", "25.0.1"), runtime(tmp_path / "jdk-17", "17.0.9")
+    monkeypatch.setattr(java, "FOLDERS", (str(tmp_path / "*"),))
+    monkeypatch.setenv("JAVA_HOME", str(chosen))
+    assert java.find_java(java.SPARK_4) == chosen
+    assert java.find_java(java.SPARK_3) == other, "Spark 3.5 does not run on Java 25"
+
+
+def test_an_old_java_home_is_passed_over_for_17(
+    java: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(runtime(tmp_path / "jdk-11", "11.0.2")))
+    runtime(tmp_path / "jdk-22", "22.0.1")
+    monkeypatch.setattr(java, "FOLDERS", (str(tmp_path / "*"),))
+    assert java.find_java() == tmp_path / "jdk-22"
+    runtime(tmp_path / "jdk-17", "17.0.9")
+    assert java.find_java() == tmp_path / "jdk-17"
+
+
+def test_without_java_the_user_is_told_what_to_do(java: ModuleType) -> None:
+    with pytest.raises(java.JavaMissing, match="apt-get install openjdk-17-jre-headless") as failure:
+        java.require_java()
+    assert "JAVA_HOME" in str(failure.value)
+
+
+def test_make_alone_lists_every_verb() -> None:
+    ran = subprocess.run(["make", "PYTHON=" + sys.executable], cwd=ROOT, capture_output=True, text=True, check=True)
+    for verb in ("demo", "test", "check", "interop", "bench", "ci"):
+        assert f"\n  {verb} " in ran.stdout
