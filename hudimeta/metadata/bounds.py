@@ -207,13 +207,20 @@ def _typed(bodies: pa.Array, group: int, wanted: pa.DataType, infos: pa.Array | 
         if kind is BoundKind.BOOLEAN and pa.types.is_boolean(wanted):
             data, borders = binary_parts(bodies)
             return pa.array(data[borders[:-1]] != 0, pa.bool_())
-        text = pa.types.is_string(wanted) or pa.types.is_large_string(wanted) or wanted == pa.string_view()
-        raw = pa.types.is_binary(wanted) or pa.types.is_large_binary(wanted) or pa.types.is_fixed_size_binary(wanted)
+        text, raw = _is_text(wanted), _is_raw(wanted)
         if (kind is BoundKind.STRING and (text or raw)) or (kind is BoundKind.BYTES and raw):
             return bodies.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None  # a value that the column's type of today cannot hold bounds nothing
     return None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
+
+
+def _is_raw(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
 
 
 def _from_numbers(bodies: pa.Array, kind: BoundKind, ordinal: int, wanted: pa.DataType) -> pa.Array | None:
@@ -276,8 +283,7 @@ def _from_unscaled(bodies: pa.Array, scale: int, wanted: pa.DataType) -> pa.Arra
     if len(data):
         negative = (lengths > 0) & (data[np.minimum(borders[:-1], len(data) - 1)] >= 128)
         little[(np.arange(16) >= lengths[:, None]) & negative[:, None]] = 0xFF
-    whole = pa.Array.from_buffers(pa.decimal128(38, scale), len(lengths), [None, pa.py_buffer(little)])
-    return whole.cast(wanted)
+    return pa.Array.from_buffers(pa.decimal128(38, scale), len(lengths), [None, pa.py_buffer(little)]).cast(wanted)
 
 
 def order_value(kind: int, body: bytes) -> Any:
@@ -315,8 +321,8 @@ def value_type_of(kind: pa.DataType) -> tuple[ValueType, str | None]:
         (pa.types.is_date, ValueType.DATE),
         (pa.types.is_time32, ValueType.TIME_MILLIS),
         (pa.types.is_time64, ValueType.TIME_MICROS),
-        (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), ValueType.BYTES),
-        (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t), ValueType.STRING),
+        (_is_raw, ValueType.BYTES),
+        (_is_text, ValueType.STRING),
     )
     return next((ordinal for test, ordinal in tests if test(kind)), ValueType.NULL), None
 
@@ -341,15 +347,15 @@ def wrap_bounds(values: pa.Array, version: str = "V1") -> Bounds:
         single = not pa.types.is_float64(kind)
         wrapper = BoundKind.FLOAT if single else BoundKind.DOUBLE
         bodies = _fixed_bodies(column.cast(pa.float32() if single else kind), "<f4" if single else "<f8")
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
+    elif _is_text(kind):
         wrapper, bodies = BoundKind.STRING, column.cast(pa.binary())
-    elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+    elif _is_raw(kind):
         wrapper, bodies = BoundKind.BYTES, column.cast(pa.binary())
     else:
         wrapper = _number_kind(kind, version)
         numbers = column.cast(pa.date32()).cast(pa.int32()) if pa.types.is_date(kind) else column
         numbers = numbers.cast(pa.int32()) if pa.types.is_time32(kind) else numbers
-        bodies = encode_longs(_numpy(numbers.cast(pa.int64())))
+        bodies = encode_longs(np.asarray(numbers.cast(pa.int64()).fill_null(0)))
     import pyarrow.compute as pc
 
     missing = np.asarray(column.is_null())
@@ -393,10 +399,6 @@ def _wrap_decimals(values: pa.Array, version: str) -> tuple[BoundKind, pa.Array]
 
 
 def _fixed_bodies(column: pa.Array, dtype: Any) -> pa.Array:
-    data = _numpy(column).astype(dtype)
+    data = np.asarray(column.fill_null(0)).astype(dtype)
     borders = (np.arange(len(data) + 1) * data.itemsize).astype(np.int32)
     return pa.Array.from_buffers(pa.binary(), len(data), [None, pa.py_buffer(borders), pa.py_buffer(data.tobytes())])
-
-
-def _numpy(column: pa.Array) -> npt.NDArray[Any]:
-    return np.asarray(column.fill_null(0))

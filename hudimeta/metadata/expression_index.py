@@ -18,11 +18,9 @@ from hudimeta.metadata.keys import PARTITION_STAT, column_stats_keys, hash_ids
 from hudimeta.metadata.payload import Cells
 from hudimeta.metadata.record import RecordLayout
 
-__all__ = ["PREFIX", "SCHEMA", "ExpressionKind", "decode_values", "encode_values", "file_keys", "partition_keys"]
+__all__ = ["PREFIX", "ExpressionKind", "decode_values", "encode_values", "file_keys", "partition_keys"]
 
 PREFIX = "expr_index_"
-SCHEMA = column_stats.SCHEMA
-"""Columns of an index of kind column_stats."""
 
 
 class ExpressionKind(enum.Enum):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from types import ModuleType
+
+import pyarrow as pa
 
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.metadata import (
@@ -28,38 +30,42 @@ class Codec:
     """How records of a partition are read.
 
     Attributes:
-        module: The codec, with its `SCHEMA`. decode: Cells, schema text and path to a table.
+        schema: Columns of the decoded table. decode: Cells, schema text and path to such a table.
         key: Column that names a record. unite: See `merging.merge`.
     """
 
-    module: ModuleType
+    schema: pa.Schema
     decode: Decode
     key: str = "key"
     unite: Unite | None = None
 
 
-def codec_of(partition: str, definition: IndexDefinition | None = None) -> Codec:
+_STATISTICS = Codec(column_stats.SCHEMA, column_stats.decode_values, unite=column_stats.merge_rows)
+_BLOOMS = Codec(bloom_filters.SCHEMA, bloom_filters.decode_values)
+_EXACT = {
+    column_stats.PARTITION: _STATISTICS,
+    partition_stats.PARTITION: _STATISTICS,
+    record_index.PARTITION: Codec(record_index.SCHEMA, record_index.decode_values, "record_key"),
+    bloom_filters.PARTITION: _BLOOMS,
+}
+
+
+def codec_of(partition: str, definition: Callable[[str], IndexDefinition | None]) -> Codec:
     """The codec of a metadata partition other than `files`.
 
     Args:
-        definition: Of an expression index, whose records are of two kinds.
+        definition: Tells the definition of an expression index, whose records are of two kinds.
 
     Raises:
         UnsupportedFeature: No such kind is known.
     """
-    if partition == column_stats.PARTITION:
-        return Codec(column_stats, column_stats.decode_values, unite=column_stats.merge_rows)
-    if partition == partition_stats.PARTITION:
-        return Codec(partition_stats, partition_stats.decode_values, unite=partition_stats.merge_rows)
-    if partition == record_index.PARTITION:
-        return Codec(record_index, record_index.decode_values, "record_key")
-    if partition == bloom_filters.PARTITION:
-        return Codec(bloom_filters, bloom_filters.decode_values)
+    if partition in _EXACT:
+        return _EXACT[partition]
     if partition.startswith(secondary_index.PREFIX):
-        return Codec(secondary_index, secondary_index.decode_values)
+        return Codec(secondary_index.SCHEMA, secondary_index.decode_values)
     if partition.startswith(expression_index.PREFIX):
-        kind = ExpressionKind(definition.kind) if definition else ExpressionKind.COLUMN_STATS
-        if kind is ExpressionKind.BLOOM_FILTERS:
-            return Codec(bloom_filters, partial(expression_index.decode_values, kind=kind))
-        return Codec(column_stats, expression_index.decode_values, unite=column_stats.merge_rows)
+        defined = definition(partition)
+        kind = ExpressionKind(defined.kind) if defined else ExpressionKind.COLUMN_STATS
+        like = _STATISTICS if kind is ExpressionKind.COLUMN_STATS else _BLOOMS
+        return Codec(like.schema, partial(expression_index.decode_values, kind=kind), unite=like.unite)
     raise UnsupportedFeature(f"the metadata partition {partition}")

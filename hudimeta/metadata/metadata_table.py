@@ -6,28 +6,24 @@ a `MetadataTable` shows one moment, that of the listing, and the files of that m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from types import ModuleType
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from hudimeta.errors import IndexNotReady, MetadataOutOfSync
 from hudimeta.metadata import files
 from hudimeta.metadata.file_listing import FileListing
-from hudimeta.metadata.groups import FileGroup, GroupFinder, group_stem
-from hudimeta.metadata.keys import from_key_partition, to_key_partition
-from hudimeta.metadata.log_entries import arrange
+from hudimeta.metadata.groups import FileGroup, GroupFinder
+from hudimeta.metadata.keys import NO_PARTITION, column_id, from_key_partition, to_key_partition
 from hudimeta.metadata.rollback import METADATA_ROOT
-from hudimeta.metadata.slice_files import Decode, Select, SliceFiles
+from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.timeline.active import Timeline
 
 if TYPE_CHECKING:
-    from hudimeta.formats.hfile import HFileReader, KeyValues
     from hudimeta.metadata.index_definitions import IndexDefinition
-    from hudimeta.metadata.merging import Unite
+    from hudimeta.metadata.index_reader import IndexReader
     from hudimeta.storage.protocol import Storage
     from hudimeta.table.properties import TableProperties
 
@@ -124,11 +120,15 @@ class MetadataTable:
 
         self._require(column_stats.PARTITION)
         prefixes = _prefixes(columns, partitions)
-        rows = self._read_named(column_stats, column_stats.PARTITION, prefixes, column_stats.merge_rows)
+        rows = self._indexes.prefixed(column_stats.PARTITION, prefixes)
         return _by_column(rows, columns)
 
-    def partition_stats(self, columns: Mapping[str, pa.DataType]) -> dict[str, pa.Table]:
+    def partition_stats(
+        self, columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None = None
+    ) -> dict[str, pa.Table]:
         """As `column_stats`, of whole partitions: the first column is partition_path.
+
+        Values may be wider than the rows of today, never narrower. A partition without a row may hold anything.
 
         Raises:
             IndexNotReady: The table has no such index.
@@ -136,8 +136,8 @@ class MetadataTable:
         from hudimeta.metadata import partition_stats
 
         self._require(partition_stats.PARTITION)
-        prefixes = _prefixes(columns, None)
-        rows = self._read_named(partition_stats, partition_stats.PARTITION, prefixes, partition_stats.merge_rows)
+        prefixes = _prefixes(columns, partitions)
+        rows = self._indexes.prefixed(partition_stats.PARTITION, prefixes)
         tables = _by_column(rows, columns)
         return {name: t.set_column(0, "partition_path", _paths_of(t.column("file_name"))) for name, t in tables.items()}
 
@@ -150,14 +150,14 @@ class MetadataTable:
         Raises:
             IndexNotReady: The table has no such index.
         """
-        from hudimeta.metadata import column_stats, expression_index
+        import pyarrow.compute as pc
+
+        from hudimeta.metadata import column_stats
         from hudimeta.metadata.record import RecordType
 
         self._require(name)
         (column,) = self.index_definitions[name].source_fields
-        rows = self._read_named(expression_index, name, _prefixes({column: wanted}, partitions), column_stats.merge_rows)
-        import pyarrow.compute as pc
-
+        rows = self._indexes.prefixed(name, _prefixes({column: wanted}, partitions))
         of_files = rows.filter(pc.equal(rows.column("type"), int(RecordType.COLUMN_STATS)))
         return column_stats.typed(of_files, wanted)
 
@@ -180,7 +180,7 @@ class MetadataTable:
 
         self._require(record_index.PARTITION)
         wanted = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
-        return self._lookup(record_index, record_index.PARTITION, wanted, "record_key")
+        return self._indexes.lookup(record_index.PARTITION, wanted)
 
     def secondary_index(self, name: str, values: pa.Array | Sequence[str | None]) -> pa.Table:
         """Record keys that have some values.
@@ -194,20 +194,13 @@ class MetadataTable:
         Raises:
             IndexNotReady: The table has no such index.
         """
-        from hudimeta.metadata import secondary_index
-        from hudimeta.metadata.keys import secondary_prefixes, shard
+        from hudimeta.metadata.keys import secondary_prefixes
 
         self._require(name)
         given = values if isinstance(values, pa.Array) else pa.array(values, pa.string())
         prefixes = secondary_prefixes(given.unique())
-        groups = self._finder.listed(name)
-        if self.index_definitions[name].is_v2:
-            at = shard(prefixes, len(groups))
-            wanted = [(group, prefixes.filter(pa.array(at == i))) for i, group in enumerate(groups)]
-        else:
-            wanted = [(group, prefixes) for group in groups]
-        selections = [(group, _prefix_select(p.to_pylist())) for group, p in wanted if len(p)]
-        return self._read(secondary_index, selections).select(["secondary", "record_key"])
+        found = self._indexes.sharded_prefixes(name, prefixes, by_prefix=self.index_definitions[name].is_v2)
+        return found.select(["secondary", "record_key"])
 
     def bloom_filters(self, of_files: Sequence[tuple[str, str]]) -> pa.Table:
         """Bloom filters of some base files.
@@ -222,6 +215,8 @@ class MetadataTable:
         Raises:
             IndexNotReady: The table has no bloom filters.
         """
+        import pyarrow.compute as pc
+
         from hudimeta.metadata import bloom_filters
         from hudimeta.metadata.keys import bloom_filter_keys
 
@@ -229,14 +224,12 @@ class MetadataTable:
         paths = pa.array([p for p, _ in of_files], pa.string())
         names = pa.array([n for _, n in of_files], pa.string())
         keys = bloom_filter_keys(paths, names).cast(pa.string())
-        found = self._lookup(bloom_filters, bloom_filters.PARTITION, keys, "key")
-        import pyarrow.compute as pc
-
-        at = pc.index_in(found.column("key"), keys)
+        found = self._indexes.lookup(bloom_filters.PARTITION, keys)
+        at = pc.index_in(found.column("key"), keys).combine_chunks()
         return pa.table(
             {
-                "partition_path": paths.take(at.combine_chunks()),
-                "file_name": names.take(at.combine_chunks()),
+                "partition_path": paths.take(at),
+                "file_name": names.take(at),
                 "type_code": found.column("type_code"),
                 "bloom": found.column("bloom"),
             }
@@ -256,11 +249,23 @@ class MetadataTable:
         self._require(partition)
         if partition == files.PARTITION:
             return self.files()
+        return self._indexes.scan(partition)
+
+    def named_groups(self, partition: str) -> tuple[FileGroup, ...]:
+        """The newest slices of the file groups that commits name, those without any record left out; no LIST."""
+        self._require(partition)
+        return self._finder.named(partition)
+
+    def group_records(self, partition: str, group: FileGroup) -> pa.Table:
+        """Live records of one file group, logs merged, in the columns of the kind's codec (`files.SCHEMA` for `files`)."""
+        self._require(partition)
+        if partition == files.PARTITION:
+            entries = self._listing.records()
+            return entries.append_column("is_deleted", pa.array(np.zeros(len(entries), np.bool_))).cast(files.SCHEMA)
         from hudimeta.metadata.kinds import codec_of
 
         codec = codec_of(partition, self.index_definitions.get(partition))
-        selections: list[tuple[FileGroup, Select]] = [(group, _scan) for group in self._finder.listed(partition)]
-        return self._read(codec.module, selections, codec.key, codec.unite, codec.decode)
+        return self._read(codec.module, [(group, _scan)], codec.key, codec.unite, codec.decode)
 
     def file_groups(self, partition: str) -> tuple[FileGroup, ...]:
         """The newest slices of a metadata partition, all groups; one LIST, once."""
@@ -279,108 +284,22 @@ class MetadataTable:
         except NotFound:
             return {}
 
-    # How
+    @cached_property
+    def _indexes(self) -> IndexReader:
+        from hudimeta.metadata.index_reader import IndexReader
+
+        return IndexReader(self._finder, self._sources, self._definition)
+
+    def _definition(self, partition: str) -> IndexDefinition | None:
+        return self.index_definitions.get(partition)
 
     def _require(self, partition: str) -> None:
         if partition not in self.ready:
             building = partition in self._properties.metadata_partitions_inflight
             raise IndexNotReady(partition, "still being built" if building else "not built")
 
-    def _read_named(self, codec: ModuleType, partition: str, prefixes: list[bytes], unite: Unite) -> pa.Table:
-        """Records whose keys begin with any prefix. A group that no commit names holds no record, so none is listed."""
-        groups = self._finder.listed(partition) if self._finder.logs_name_base else self._finder.named(partition)
-        select = _prefix_select(prefixes)
-        return self._read(codec, [(group, select) for group in groups], "key", unite)
-
-    def _lookup(self, codec: ModuleType, partition: str, keys: pa.Array, key: str) -> pa.Table:
-        """Records of some keys; each file group is asked only for the keys that it can hold."""
-        from hudimeta.metadata.keys import shard
-
-        stems: dict[str, list[FileGroup]] = {}
-        for group in self._finder.listed(partition):
-            stems.setdefault(group_stem(group.file_id), []).append(group)
-        tables = []
-        for groups in stems.values():
-            at = shard(keys, len(groups)) if len(groups) > 1 else np.zeros(len(keys), np.int32)
-            selections = []
-            for number, group in enumerate(groups):
-                mine = sorted(keys.filter(pa.array(at == number)).cast(pa.binary()).to_pylist())
-                if mine:
-                    selections.append((group, _key_select(mine)))
-            tables.append(self._read(codec, selections, key))
-        return pa.concat_tables(tables)
-
-    def _read(
-        self,
-        codec: ModuleType,
-        selections: Iterable[tuple[FileGroup, Select]],
-        key: str = "key",
-        unite: Unite | None = None,
-        decode: Decode | None = None,
-    ) -> pa.Table:
-        """Selected records of some file groups, logs merged. Groups of one stem share no key, so they are merged together."""
-        chosen = list(selections)
-        self._sources.open_bases(group.base for group, _ in chosen if group.base)
-        self._sources.prefetch(log for group, _ in chosen for log in group.logs)
-        stems: dict[str, list[tuple[FileGroup, Select]]] = {}
-        for group, select in chosen:
-            stems.setdefault(group_stem(group.file_id), []).append((group, select))
-        how = decode or codec.decode_values
-        tables = [self._read_stem(codec, part, key, unite, how) for part in stems.values()]
-        return pa.concat_tables(tables) if tables else codec.SCHEMA.empty_table()
-
-    def _read_stem(
-        self,
-        codec: ModuleType,
-        selections: Sequence[tuple[FileGroup, Select]],
-        key: str,
-        unite: Unite | None,
-        decode: Decode,
-    ) -> pa.Table:
-        from hudimeta.metadata.merging import LogRows, merge
-
-        bases, logs, turns = [codec.SCHEMA.empty_table()], [codec.SCHEMA.empty_table()], [np.empty(0, np.int64)]
-        deleted, deleted_turns = [pa.array([], pa.string())], [np.empty(0, np.int64)]
-        turn = 0
-        for group, select in selections:
-            if group.base:
-                bases.append(self._sources.select(group.base, select, decode))
-            for entry in arrange(self._sources.entries(group.logs), self._counts_in(group)):
-                turn += 1
-                if entry.deleted is not None:
-                    deleted.append(entry.deleted)
-                    deleted_turns.append(np.full(len(entry.deleted), turn, np.int64))
-                else:
-                    logs.append(self._sources.decode(entry, decode, select))
-                    turns.append(np.full(len(logs[-1]), turn, np.int64))
-        rows = LogRows(pa.concat_tables(logs), np.concatenate(turns), pa.concat_arrays(deleted), np.concatenate(deleted_turns))
-        return merge(pa.concat_tables(bases), rows, key, unite)
-
-    def _counts_in(self, group: FileGroup) -> Callable[[str], bool]:
-        """Which blocks count in a slice. Files of upgraded tables hold blocks of several instants, so each is judged itself."""
-        base, finder = group.base, self._finder
-        if base is None or finder.logs_name_base:
-            return finder.is_visible
-        since = base.instant
-        return lambda instant: finder.is_above(instant, since)
-
-
-def _scan(reader: HFileReader) -> KeyValues:
-    return reader.scan()
-
-
-def _key_select(keys: list[bytes]) -> Select:
-    return lambda reader: reader.lookup(keys)
-
-
-def _prefix_select(prefixes: list[bytes]) -> Select:
-    wanted = sorted(prefixes)
-    return lambda reader: reader.prefix(wanted)
-
 
 def _prefixes(columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None) -> list[bytes]:
-    from hudimeta.metadata.keys import column_id
-
     heads = [column_id(name) for name in columns]
     if partitions is None or len(partitions) * len(heads) > _MOST_PREFIXES:
         return heads
@@ -404,7 +323,5 @@ def _no_files() -> pa.Table:
 def _paths_of(keys: pa.ChunkedArray) -> pa.ChunkedArray:
     """Keys of `files` as partition paths."""
     import pyarrow.compute as pc
-
-    from hudimeta.metadata.keys import NO_PARTITION
 
     return pc.if_else(pc.equal(keys, NO_PARTITION), "", keys)

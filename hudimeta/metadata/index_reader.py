@@ -1,0 +1,121 @@
+"""Reading the index partitions: the records of some keys, of some prefixes, or all, with logs merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.formats.hfile import HFileReader
+from hudimeta.metadata.groups import FileGroup, GroupFinder, group_stem
+from hudimeta.metadata.index_definitions import IndexDefinition
+from hudimeta.metadata.keys import shard
+from hudimeta.metadata.kinds import Codec, codec_of
+from hudimeta.metadata.log_entries import arrange
+from hudimeta.metadata.merging import LogRows, merge
+from hudimeta.metadata.slice_files import Select, SliceFiles
+
+__all__ = ["IndexReader"]
+
+
+class IndexReader:
+    """Reads every metadata partition but `files`.
+
+    Args:
+        finder: Finds the files. sources: Reads them. definition: Of an index partition, None where there is none; asked only
+            for expression indexes.
+    """
+
+    def __init__(
+        self, finder: GroupFinder, sources: SliceFiles, definition: Callable[[str], IndexDefinition | None]
+    ) -> None:
+        self._finder, self._sources, self._definition = finder, sources, definition
+
+    def scan(self, partition: str) -> pa.Table:
+        """All live records."""
+        return self._read(partition, [(group, HFileReader.scan) for group in self._finder.listed(partition)])
+
+    def prefixed(self, partition: str, prefixes: Sequence[bytes]) -> pa.Table:
+        """Records whose keys begin with any prefix. A group that no commit names holds no record, so none is listed."""
+        legacy = self._finder.logs_name_base
+        groups = self._finder.listed(partition) if legacy else self._finder.named(partition)
+        select = _prefix_select(prefixes)
+        return self._read(partition, [(group, select) for group in groups])
+
+    def sharded_prefixes(self, partition: str, prefixes: pa.Array, by_prefix: bool) -> pa.Table:
+        """Records whose keys begin with any prefix.
+
+        Args:
+            prefixes: Binary, each once. by_prefix: Keys are sharded by this very prefix, so that one group each is asked.
+        """
+        groups = self._finder.listed(partition)
+        if not by_prefix:
+            return self._read(partition, [(group, _prefix_select(prefixes.to_pylist())) for group in groups])
+        at = shard(prefixes, len(groups))
+        asked = [(group, prefixes.filter(pa.array(at == number)).to_pylist()) for number, group in enumerate(groups)]
+        return self._read(partition, [(group, _prefix_select(mine)) for group, mine in asked if mine])
+
+    def lookup(self, partition: str, keys: pa.Array) -> pa.Table:
+        """Records of some keys (string, each once); a file group is asked only for the keys that it can hold."""
+        stems: dict[str, list[FileGroup]] = {}
+        for group in self._finder.listed(partition):
+            stems.setdefault(group_stem(group.file_id), []).append(group)
+        selections: list[tuple[FileGroup, Select]] = []
+        for groups in stems.values():
+            at = shard(keys, len(groups)) if len(groups) > 1 else np.zeros(len(keys), np.int32)
+            for number, group in enumerate(groups):
+                mine = sorted(keys.filter(pa.array(at == number)).cast(pa.binary()).to_pylist())
+                if mine:
+                    selections.append((group, _key_select(mine)))
+        return self._read(partition, selections)
+
+    def _read(self, partition: str, selections: Iterable[tuple[FileGroup, Select]]) -> pa.Table:
+        """Selected records, logs merged. Groups of one stem share no key, so they are merged together."""
+        chosen = list(selections)
+        codec = codec_of(partition, self._definition)
+        self._sources.open_bases(group.base for group, _ in chosen if group.base)
+        self._sources.prefetch(log for group, _ in chosen for log in group.logs)
+        stems: dict[str, list[tuple[FileGroup, Select]]] = {}
+        for group, select in chosen:
+            stems.setdefault(group_stem(group.file_id), []).append((group, select))
+        tables = [self._read_stem(codec, part) for part in stems.values()]
+        return pa.concat_tables(tables) if tables else codec.schema.empty_table()
+
+    def _read_stem(self, codec: Codec, selections: Sequence[tuple[FileGroup, Select]]) -> pa.Table:
+        none = codec.schema.empty_table()
+        bases, logs, turns = [none], [none], [np.empty(0, np.int64)]
+        deleted, deleted_turns = [pa.array([], pa.string())], [np.empty(0, np.int64)]
+        turn = 0
+        for group, select in selections:
+            if group.base:
+                bases.append(self._sources.select(group.base, select, codec.decode))
+            for entry in arrange(self._sources.entries(group.logs), self._counts_in(group)):
+                turn += 1
+                if entry.deleted is not None:
+                    deleted.append(entry.deleted)
+                    deleted_turns.append(np.full(len(entry.deleted), turn, np.int64))
+                else:
+                    logs.append(self._sources.decode(entry, codec.decode, select))
+                    turns.append(np.full(len(logs[-1]), turn, np.int64))
+        rows = LogRows(
+            pa.concat_tables(logs), np.concatenate(turns), pa.concat_arrays(deleted), np.concatenate(deleted_turns)
+        )
+        return merge(pa.concat_tables(bases), rows, codec.key, codec.unite)
+
+    def _counts_in(self, group: FileGroup) -> Callable[[str], bool]:
+        """Which blocks count in a slice. Files of upgraded tables hold blocks of several instants, so each is judged itself."""
+        base, finder = group.base, self._finder
+        if base is None or finder.logs_name_base:
+            return finder.is_visible
+        since = base.instant
+        return lambda instant: finder.is_above(instant, since)
+
+
+def _key_select(keys: list[bytes]) -> Select:
+    return lambda reader: reader.lookup(keys)
+
+
+def _prefix_select(prefixes: Sequence[bytes]) -> Select:
+    wanted = sorted(prefixes)
+    return lambda reader: reader.prefix(wanted)
