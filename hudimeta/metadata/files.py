@@ -29,7 +29,7 @@ from hudimeta.metadata.keys import ALL_PARTITIONS
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
 
-__all__ = ["PARTITION", "SCHEMA", "apply_to_base", "decode_values", "encode_values", "fold", "live"]
+__all__ = ["PARTITION", "SCHEMA", "apply_to_base", "as_live_entries", "decode_values", "encode_values", "fold", "live"]
 
 PARTITION = "files"
 SCHEMA = pa.schema([("key", pa.string()), ("name", pa.string()), ("size", pa.int64()), ("is_deleted", pa.bool_())])
@@ -267,3 +267,8 @@ def live(table: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
     return table.filter(pc.invert(table.column("is_deleted"))).drop_columns(["is_deleted"])
+
+
+def as_live_entries(table: pa.Table) -> pa.Table:
+    """The inverse of `live`: rows without `is_deleted`, none of them a deletion, as rows of `SCHEMA`."""
+    return table.append_column("is_deleted", pa.array(np.zeros(len(table), np.bool_))).cast(SCHEMA)

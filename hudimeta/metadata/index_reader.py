@@ -32,9 +32,10 @@ class IndexReader:
     ) -> None:
         self._finder, self._sources, self._definition = finder, sources, definition
 
-    def scan(self, partition: str) -> pa.Table:
-        """All live records."""
-        return self._read(partition, [(group, HFileReader.scan) for group in self._finder.listed(partition)])
+    def scan(self, partition: str, groups: Sequence[FileGroup] | None = None) -> pa.Table:
+        """All live records, of some file groups or (None) of all."""
+        of_groups = self._finder.listed(partition) if groups is None else groups
+        return self._read(partition, [(group, HFileReader.scan) for group in of_groups])
 
     def prefixed(self, partition: str, prefixes: Sequence[bytes]) -> pa.Table:
         """Records whose keys begin with any prefix. A group that no commit names holds no record, so none is listed."""

@@ -260,12 +260,8 @@ class MetadataTable:
         """Live records of one file group, logs merged, in the columns of the kind's codec (`files.SCHEMA` for `files`)."""
         self._require(partition)
         if partition == files.PARTITION:
-            entries = self._listing.records()
-            return entries.append_column("is_deleted", pa.array(np.zeros(len(entries), np.bool_))).cast(files.SCHEMA)
-        from hudimeta.metadata.kinds import codec_of
-
-        codec = codec_of(partition, self.index_definitions.get(partition))
-        return self._read(codec.module, [(group, _scan)], codec.key, codec.unite, codec.decode)
+            return files.as_live_entries(self._listing.records())
+        return self._indexes.scan(partition, [group])
 
     def file_groups(self, partition: str) -> tuple[FileGroup, ...]:
         """The newest slices of a metadata partition, all groups; one LIST, once."""
