@@ -1,0 +1,145 @@
+"""Smallest and greatest value and null count of every column, computed from the rows themselves.
+
+Not from a footer: footers may cut long texts, and pyarrow's leave NaN out, although Spark orders NaN above every number, so
+such a maximum would lose rows of `x > 5`. Here NaN counts as the greatest value; a smallest 0.0 is -0.0 and a greatest -0.0 is
+0.0, since the two are equal; texts keep their full length and are ordered by code point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["BoundsOfColumns", "column_bounds", "extremes", "leaf_names", "union_of"]
+
+
+def leaf_names(schema: pa.Schema) -> list[str]:
+    """Dotted names of the columns that have bounds: scalar columns, and scalar fields of structs. Lists and maps have none."""
+    return [name for name, _ in _leaves(schema, "")]
+
+
+def _leaves(fields: Any, parent: str) -> Iterator[tuple[str, pa.DataType]]:
+    for field in fields:
+        name, kind = parent + field.name, field.type
+        if pa.types.is_struct(kind):
+            yield from _leaves([kind.field(i) for i in range(kind.num_fields)], name + ".")
+        elif not (pa.types.is_nested(kind) or pa.types.is_null(kind)):
+            yield name, kind
+
+
+def column_bounds(rows: pa.Table, columns: Sequence[str] | None = None) -> pa.Table:
+    """Bounds of the rows of one file.
+
+    Args:
+        rows: Any table. columns: Dotted names to look at; None is all of `leaf_names`. Unknown names are left out.
+
+    Returns:
+        One row a column, in the order of `columns`: column string; min and max, dense unions whose scalars have the column's
+        type (`table["min"][i].value` is the typed scalar), null without any value; null_count int64; value_count int64, the
+        number of rows, nulls included. A field of a null struct is null.
+    """
+    found = BoundsOfColumns(columns)
+    found.add(rows)
+    return found.table()
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    kind: pa.DataType
+    low: pa.Scalar
+    high: pa.Scalar
+    nulls: int
+    values: int
+
+
+class BoundsOfColumns:
+    """Bounds of rows that come in batches of one schema."""
+
+    def __init__(self, columns: Sequence[str] | None = None) -> None:
+        self._wanted = None if columns is None else list(columns)
+        self._found: dict[str, _Bounds] = {}
+
+    def add(self, rows: pa.Table) -> None:
+        """Widen the bounds by more rows."""
+        import pyarrow.compute as pc
+
+        leaves = dict(_leaves(rows.schema, ""))
+        for name in leaves if self._wanted is None else self._wanted:
+            if name not in leaves:
+                continue
+            top, *rest = name.split(".") if name not in rows.schema.names else (name,)
+            column = pc.struct_field(rows[top], rest) if rest else rows[top]
+            new = _bounds(column)
+            old = self._found.get(name)
+            self._found[name] = new if old is None else _wider(old, new)
+
+    def table(self) -> pa.Table:
+        """The bounds so far, as `column_bounds` gives them."""
+        found = list(self._found.values())
+        return pa.table(
+            {
+                "column": pa.array(self._found, pa.string()),
+                "min": union_of([b.low for b in found]),
+                "max": union_of([b.high for b in found]),
+                "null_count": pa.array([b.nulls for b in found], pa.int64()),
+                "value_count": pa.array([b.values for b in found], pa.int64()),
+            }
+        )
+
+
+def _bounds(column: pa.ChunkedArray) -> _Bounds:
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = pc.cast(column, column.type.value_type)
+    low, high = extremes(column)
+    return _Bounds(column.type, low, high, column.null_count, len(column))
+
+
+def extremes(column: pa.ChunkedArray) -> tuple[pa.Scalar, pa.Scalar]:
+    """Smallest and greatest value as typed scalars, null when there is none; NaN is the greatest (see the module's head)."""
+    import pyarrow.compute as pc
+
+    found = pc.min_max(column)
+    if pa.types.is_floating(column.type):
+        return _float_bounds(column, found["min"].as_py(), found["max"].as_py())
+    return found["min"], found["max"]
+
+
+def _float_bounds(column: pa.ChunkedArray, low: float | None, high: float | None) -> tuple[pa.Scalar, pa.Scalar]:
+    """Arrow's minimum and maximum pass over NaN, unless there is nothing else."""
+    import pyarrow.compute as pc
+
+    if low is not None and bool(pc.any(pc.is_nan(column)).as_py()):
+        high = math.nan
+    low = -0.0 if low == 0 else low
+    high = 0.0 if high == 0 else high
+    return pa.scalar(low, column.type), pa.scalar(high, column.type)
+
+
+def _wider(one: _Bounds, other: _Bounds) -> _Bounds:
+    low, high = extremes(pa.chunked_array([pa.array([one.low, one.high, other.low, other.high], one.kind)]))
+    return _Bounds(one.kind, low, high, one.nulls + other.nulls, one.values + other.values)
+
+
+def union_of(scalars: Sequence[pa.Scalar]) -> pa.Array:
+    """Scalars of several types as one dense union array, a child per type; the inverse is `array[i].value`."""
+    kinds: dict[pa.DataType, int] = {}
+    children: list[list[pa.Scalar]] = []
+    codes, offsets = [], []
+    for scalar in scalars:
+        code = kinds.setdefault(scalar.type, len(kinds))
+        if code == len(children):
+            children.append([])
+        codes.append(code)
+        offsets.append(len(children[code]))
+        children[code].append(scalar)
+    arrays = [pa.array(values, kind) for kind, values in zip(kinds, children, strict=True)]
+    names = [str(kind) for kind in kinds]
+    if not arrays:
+        arrays, names = [pa.nulls(0)], ["null"]
+    return pa.UnionArray.from_dense(pa.array(codes, pa.int8()), pa.array(offsets, pa.int32()), arrays, names)

@@ -1,0 +1,277 @@
+"""Writing base files: the Parquet settings that Hudi's Java readers take in every step, and Hudi's footer keys.
+
+The five meta columns come first. Decimals are fixed-length bytes, timestamps keep the unit of their column (microseconds in new
+tables), lists have three levels, Arrow's own schema is left out, pages carry checksums. The footer's bloom filter and smallest
+and greatest key are known only after the last row, so they are made at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from hudimeta.errors import ConfigError, SchemaMismatch
+from hudimeta.formats.parquet.bounds import BoundsOfColumns
+from hudimeta.formats.parquet.footer import (
+    AVRO_SCHEMA_KEY,
+    BLOOM_KEY,
+    BLOOM_TYPE_KEY,
+    MAX_KEY_KEY,
+    MIN_KEY_KEY,
+    MODEL_KEY,
+    ParquetFooter,
+)
+from hudimeta.types import META_COLUMNS
+
+__all__ = ["BaseFileSummary", "BaseFileWriter", "BloomSettings", "ParquetSettings", "write_base_file"]
+
+CODECS = ("zstd", "snappy", "gzip", "uncompressed")
+RECORD_KEY = META_COLUMNS[2]
+UNIQUE_COLUMNS = (META_COLUMNS[1], RECORD_KEY)
+"""Every row has its own value here: a dictionary would be tried and thrown away."""
+
+
+@dataclass(frozen=True)
+class BloomSettings:
+    """The bloom filter of a base file.
+
+    Attributes:
+        kind: SIMPLE is sized to the keys that are there; DYNAMIC_V0 is Hudi's default, rows of `entries` keys.
+        false_positives: `hoodie.index.bloom.fpp`. entries: `hoodie.index.bloom.num_entries`, DYNAMIC_V0 only.
+        max_entries: Keys that a filter is sized for at most; beyond it more foreign keys pass.
+    """
+
+    kind: Literal["SIMPLE", "DYNAMIC_V0"] = "SIMPLE"
+    false_positives: float = 1e-9
+    entries: int = 60_000
+    max_entries: int = 100_000
+
+
+@dataclass(frozen=True)
+class ParquetSettings:
+    """How base files are laid out.
+
+    Attributes:
+        compression: `hoodie.parquet.compression.codec`. level: Of the codec, None for its default.
+        row_group_bytes: Arrow bytes of a row group (`hoodie.parquet.block.size`). page_bytes: `hoodie.parquet.page.size`.
+        dictionary: `hoodie.parquet.dictionary.enabled`.
+        bloom: None writes no filter: then writers that use Hudi's BLOOM index cannot update the file.
+    """
+
+    compression: str = "zstd"
+    level: int | None = None
+    row_group_bytes: int = 120 * 1024 * 1024
+    page_bytes: int = 1024 * 1024
+    dictionary: bool = True
+    bloom: BloomSettings | None = BloomSettings()
+
+
+@dataclass(frozen=True)
+class BaseFileSummary:
+    """What was written.
+
+    Attributes:
+        size: Bytes of the file. rows: Rows. footer: As a reader would decode it; `footer.chunk_bytes` has the column sizes.
+        bounds: `column_bounds` of the rows, meta columns included. min_key, max_key: None without rows or keys.
+    """
+
+    size: int
+    rows: int
+    footer: ParquetFooter
+    bounds: pa.Table
+    min_key: str | None
+    max_key: str | None
+
+    @property
+    def column_bytes(self) -> dict[str, tuple[int, int]]:
+        """Compressed and uncompressed bytes of each leaf column, by dotted path."""
+        return self.footer.chunk_bytes
+
+
+class BaseFileWriter:
+    """Writes one base file to a stream; closing the stream stays with the caller.
+
+    Args:
+        stream: Has `write(bytes)`, such as `Storage.open_output` gives.
+        schema: Columns of the file, the meta columns first.
+        avro_schema: Avro JSON of the same columns, for the footer; None leaves it out.
+        settings: Layout.
+        bounds_of: Dotted columns to keep bounds of; None is all, () none.
+
+    Raises:
+        SchemaMismatch: The meta columns do not lead. ConfigError: An unknown codec.
+    """
+
+    def __init__(
+        self,
+        stream: Any,
+        schema: pa.Schema,
+        *,
+        avro_schema: str | None = None,
+        settings: ParquetSettings | None = None,
+        bounds_of: Sequence[str] | None = None,
+    ) -> None:
+        if tuple(schema.names[: len(META_COLUMNS)]) != META_COLUMNS:
+            raise SchemaMismatch(RECORD_KEY, f"not among the first columns ({schema.names[:5]})", "Hudi's meta columns first")
+        self._settings = settings or ParquetSettings()
+        self._schema = schema.remove_metadata()
+        self._avro_schema = avro_schema
+        self._sink = _CountingSink(stream)
+        self._file = self._open()
+        self._pending: list[pa.Table] = []
+        self._pending_bytes = 0
+        self._bounds = BoundsOfColumns(bounds_of)
+        self._keys: list[pa.ChunkedArray] = []
+        self._rows = 0
+
+    def _open(self) -> Any:
+        import pyarrow.parquet as pq
+
+        settings = self._settings
+        codec = settings.compression.lower()
+        if codec not in CODECS:
+            raise ConfigError("hoodie.parquet.compression.codec", settings.compression, ", ".join(CODECS))
+        columns = [n for n in _leaf_paths(self._schema) if n not in UNIQUE_COLUMNS] if settings.dictionary else False
+        return pq.ParquetWriter(
+            pa.PythonFile(self._sink, mode="w"),
+            self._schema,
+            compression="none" if codec == "uncompressed" else codec,
+            compression_level=settings.level,
+            use_dictionary=columns,
+            data_page_size=settings.page_bytes,
+            write_page_checksum=True,
+            store_schema=False,
+        )
+
+    def write(self, rows: pa.Table, keys: Any = None) -> None:
+        """Append rows; small batches are gathered into whole row groups.
+
+        Args:
+            rows: In the file's schema. keys: Their record keys, where they are not in `_hoodie_record_key`.
+
+        Raises:
+            SchemaMismatch: Other columns.
+        """
+        if not rows.schema.equals(self._schema):
+            odd = next((f for f, g in zip(rows.schema, self._schema, strict=False) if f != g), "fewer or more columns")
+            raise SchemaMismatch(str(getattr(odd, "name", "*")), odd, "the columns of the file", "Call conform first.")
+        if not rows.num_rows:
+            return
+        self._bounds.add(rows)
+        self._keys.append(rows[RECORD_KEY] if keys is None else keys)
+        self._rows += rows.num_rows
+        self._pending.append(rows.replace_schema_metadata(None))
+        self._pending_bytes += rows.nbytes
+        if self._pending_bytes >= self._settings.row_group_bytes:
+            self._flush()
+
+    def _flush(self) -> None:
+        rows = pa.concat_tables(self._pending)
+        groups = max(1, round(self._pending_bytes / self._settings.row_group_bytes))
+        self._file.write_table(rows, row_group_size=max(1, -(-rows.num_rows // groups)))
+        self._pending, self._pending_bytes = [], 0
+
+    def close(self) -> BaseFileSummary:
+        """Write what is left and the footer. The stream stays open."""
+        if self._pending:
+            self._flush()
+        entries, low, high = self._footer_entries()
+        self._file.add_key_value_metadata(entries)
+        self._file.close()
+        metadata = self._file.writer.metadata
+        footer = ParquetFooter(self._rows, entries, metadata)
+        return BaseFileSummary(self._sink.written, self._rows, footer, self._bounds.table(), low, high)
+
+    def _footer_entries(self) -> tuple[dict[str, str], str | None, str | None]:
+        import pyarrow.compute as pc
+
+        entries: dict[str, str] = {}
+        low = high = None
+        if self._avro_schema is not None:
+            entries |= {AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro"}
+        keys = pa.chunked_array([c for k in self._keys for c in getattr(k, "chunks", [k])], pa.string())
+        if keys.null_count:  # a table with virtual keys: no keys in the file, so nothing to look up by
+            return entries, None, None
+        if len(keys):
+            found = pc.min_max(keys)
+            low, high = str(found["min"]), str(found["max"])
+            entries |= {MIN_KEY_KEY: low, MAX_KEY_KEY: high}
+        if self._settings.bloom is not None:
+            entries |= _bloom_entries(keys, self._settings.bloom)
+        return entries, low, high
+
+
+def write_base_file(
+    stream: Any,
+    rows: pa.Table,
+    *,
+    avro_schema: str | None = None,
+    keys: Any = None,
+    codec: str = "zstd",
+    bloom_fpp: float = 1e-9,
+    bounds_of: Sequence[str] | None = (),
+) -> BaseFileSummary:
+    """Write all rows of a base file in one go.
+
+    Args:
+        stream: Has `write(bytes)`; closing it stays with the caller. rows: Meta columns first.
+        avro_schema: For the footer. keys: Record keys, where they are not in `_hoodie_record_key`.
+        codec: Parquet compression. bloom_fpp: False positive rate of the bloom filter.
+        bounds_of: Dotted columns to compute bounds of, None for all; none by default.
+
+    Raises:
+        SchemaMismatch: The meta columns do not lead. ConfigError: An unknown codec.
+    """
+    settings = ParquetSettings(compression=codec, bloom=BloomSettings(false_positives=bloom_fpp))
+    file = BaseFileWriter(stream, rows.schema, avro_schema=avro_schema, settings=settings, bounds_of=bounds_of)
+    file.write(rows, keys)
+    return file.close()
+
+
+def _bloom_entries(keys: pa.ChunkedArray, settings: BloomSettings) -> dict[str, str]:
+    from hudimeta.formats.bloom import BloomFilter
+
+    if settings.kind == "SIMPLE":
+        capacity = max(1, min(len(keys), settings.max_entries))
+        bloom = BloomFilter.create_simple(keys, settings.false_positives, capacity)
+    else:
+        bloom = BloomFilter.create_dynamic(keys, settings.false_positives, settings.entries, settings.max_entries)
+    return {BLOOM_KEY: bloom.to_base64(), BLOOM_TYPE_KEY: bloom.type_code}
+
+
+def _leaf_paths(schema: pa.Schema) -> list[str]:
+    """Paths of the leaf columns as Parquet spells them."""
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, schema, store_schema=False) as empty:
+        pass
+    columns = empty.writer.metadata.schema
+    return [columns.column(i).path for i in range(len(columns))]
+
+
+class _CountingSink:
+    """A stream as pyarrow wants it: knows its position, and is not closed by the Parquet writer."""
+
+    closed = False
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.written = 0
+
+    def write(self, data: Any) -> int:
+        self._stream.write(data)
+        self.written += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self.written
+
+    def flush(self) -> None:
+        """Nothing is held back here."""
+
+    def close(self) -> None:
+        """The stream belongs to the caller."""
