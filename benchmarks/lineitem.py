@@ -57,7 +57,7 @@ def _with_key(table: pa.Table) -> pa.Table:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return kind == pa.string_view() or pa.types.is_large_string(kind) or pa.types.is_string(kind)
+    return bool(kind == pa.string_view() or pa.types.is_large_string(kind) or pa.types.is_string(kind))
 
 
 def narrow(settings: Settings) -> str:

@@ -271,7 +271,7 @@ def _collect(frame: DataFrame, out: str) -> int:
     table = pa.Table.from_batches(batches, schema)
     with pa.OSFile(out, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    return table.num_rows
+    return int(table.num_rows)
 
 
 def _arrow_schema(frame: DataFrame) -> pa.Schema:

@@ -265,9 +265,8 @@ def _check_bloom_filters(reader: MetadataReader, findings: Findings, base_files:
 
 def _live_rows(spark: SparkSession, path: str, extra: str = "null") -> list[Any]:
     frame = spark.read.format("hudi").option("hoodie.metadata.enable", "false").load(path)
-    return frame.selectExpr(
-        "_hoodie_record_key k", "_hoodie_partition_path p", "_hoodie_file_name f", f"cast({extra} as string) v"
-    ).collect()
+    columns = ("_hoodie_record_key k", "_hoodie_partition_path p", "_hoodie_file_name f", f"cast({extra} as string) v")
+    return list(frame.selectExpr(*columns).collect())
 
 
 def _check_record_index(spark: SparkSession, reader: MetadataReader, findings: Findings) -> None:
