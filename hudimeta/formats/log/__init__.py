@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudimeta.formats.log.block import BlockType, CorruptSpan, HeaderKey, LogBlock, LogScan
 from hudimeta.formats.log.data_blocks import (
     CONTENT_VERSION,
     AvroDatums,
@@ -12,16 +13,7 @@ from hudimeta.formats.log.data_blocks import (
     open_hfile_block,
 )
 from hudimeta.formats.log.delete_block import decode_delete_block, encode_delete_content
-from hudimeta.formats.log.framing import (
-    BlockType,
-    CorruptSpan,
-    HeaderKey,
-    LogBlock,
-    LogScan,
-    encode_block,
-    encode_command_block,
-    read_blocks,
-)
+from hudimeta.formats.log.framing import encode_block, encode_command_block, read_blocks
 from hudimeta.formats.log.positions import decode_positions, encode_positions
 
 __all__ = [

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hudimeta.errors import ConfigError, CorruptFileError, UnsupportedFeature
-from hudimeta.formats.log.framing import BlockType, HeaderKey, LogBlock
+from hudimeta.formats.log.block import BlockType, HeaderKey, LogBlock
 
 if TYPE_CHECKING:
     import pyarrow as pa

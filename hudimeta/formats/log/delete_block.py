@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from hudimeta.errors import SchemaMismatch, UnsupportedFeature
-from hudimeta.formats.log.framing import BlockType, LogBlock
+from hudimeta.formats.log.block import BlockType, LogBlock
 
 if TYPE_CHECKING:
     import pyarrow as pa
