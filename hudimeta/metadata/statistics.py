@@ -1,8 +1,4 @@
-"""Statistics of rows that are being written: bounds and counts of each indexed column, computed from the data itself.
-
-Bounds never come from a Parquet footer: footers may cut long texts and leave NaN out. Here NaN counts as the greatest number,
-as Spark orders it, a minimum of 0.0 is written as -0.0 and a maximum of -0.0 as 0.0, and texts keep their full length.
-"""
+"""Statistics records of files that are being written, and of the partitions that they go to."""
 
 from __future__ import annotations
 
@@ -17,59 +13,16 @@ from hudimeta.metadata.bounds import value_type_of, wrap_bounds
 from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.record import RecordType
 
-__all__ = ["column_at", "extremes", "file_statistics", "widened_partition_statistics"]
-
-
-def column_at(rows: pa.Table, path: str) -> pa.ChunkedArray | None:
-    """A column, or a field inside structs, by dotted path; None when there is none. A null struct gives null fields."""
-    head, *rest = path.split(".")
-    if head not in rows.column_names:
-        return None
-    column = rows[head]
-    if not rest:
-        return column
-    kind = column.type
-    for name in rest:
-        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
-            return None
-        kind = kind.field(name).type
-    return pc.struct_field(column, rest)
-
-
-def extremes(column: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    """Smallest and greatest value, each as an array of one element, null when there is no value."""
-    kind = column.type
-    if pa.types.is_floating(kind):
-        return _float_extremes(column)
-    found = pc.min_max(column)
-    return pa.array([found["min"].as_py()], kind), pa.array([found["max"].as_py()], kind)
-
-
-def _float_extremes(column: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    has_nan = bool(pc.any(pc.is_nan(column)).as_py())
-    numbers = column.filter(pc.invert(pc.is_nan(column))) if has_nan else column
-    found = pc.min_max(numbers)
-    low, high = found["min"].as_py(), found["max"].as_py()
-    if has_nan:
-        high = float("nan")
-        low = float("nan") if low is None else low
-    low = -0.0 if low == 0 else low
-    high = 0.0 if high == 0 else high
-    return pa.array([low], column.type), pa.array([high], column.type)
+__all__ = ["file_statistics", "widened_partition_statistics"]
 
 
 def file_statistics(
-    rows: pa.Table,
-    columns: Sequence[str],
-    partition_path: str,
-    file_name: str,
-    version: str,
-    chunk_bytes: Mapping[str, tuple[int, int]],
+    bounds: pa.Table, partition_path: str, file_name: str, version: str, chunk_bytes: Mapping[str, tuple[int, int]]
 ) -> pa.Table:
     """Statistics of one base file.
 
     Args:
-        rows: Its rows, meta columns included. columns: The indexed columns, dotted paths allowed.
+        bounds: Of its indexed columns, as `formats.parquet.column_bounds` gives them.
         partition_path, file_name: Of the file. version: "V1" or "V2", the regime of the bounds.
         chunk_bytes: Compressed and uncompressed bytes of each column in the file; (0, 0) where not known.
 
@@ -77,17 +30,17 @@ def file_statistics(
         Rows of `column_stats.SCHEMA`, one a column that the file has; none for a file without rows.
     """
     found: list[dict[str, Any]] = []
-    for name in columns if rows.num_rows else ():
-        column = column_at(rows, name)
-        if column is None:
+    for at in range(len(bounds)):
+        name, rows = bounds["column"][at].as_py(), bounds["value_count"][at].as_py()
+        if not rows:
             continue
-        low, high = extremes(column)
+        low, high = bounds["min"][at].value, bounds["max"][at].value
         compressed, uncompressed = chunk_bytes.get(name, (0, 0))
         found.append(
-            _row(name, file_name, low, high, version)
+            _row(name, file_name, pa.array([low], low.type), pa.array([high], high.type), version)
             | {
-                "value_count": rows.num_rows,
-                "null_count": column.null_count,
+                "value_count": rows,
+                "null_count": bounds["null_count"][at].as_py(),
                 "total_size": compressed,
                 "total_uncompressed_size": uncompressed,
                 "is_tight_bound": False,

@@ -31,9 +31,8 @@ from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
 
 __all__ = [
-    "LOGS_KEY",
+    "GROUPS_KEY",
     "MAINTAINED",
-    "PARTITION_METAFILE",
     "MetadataDelta",
     "MetadataWriter",
     "WrittenLog",
@@ -43,8 +42,8 @@ __all__ = [
 MAINTAINED = (files.PARTITION, column_stats.PARTITION, partition_stats.PARTITION)
 """Metadata partitions that every commit of ours brings up to date."""
 
-LOGS_KEY = "hudimeta.metadata.logs"
-"""Entry of a data commit's extraMetadata: which log files its delta commit wrote, so that a reader need not ask for both."""
+GROUPS_KEY = "hudimeta.metadata.groups"
+"""Entry of a data commit's extraMetadata: JSON, metadata partition -> number of its file groups, which no one else records."""
 
 FIRST_INSTANT = "0" * 17
 WRITE_TOKEN = "0-0-0"
@@ -113,6 +112,11 @@ class MetadataWriter:
         self._times = times
         self._schema_text = schema_text(table_version)
         self._layout: RecordLayout = layout_of(self._schema_text)
+
+    @property
+    def version(self) -> int:
+        """Version of the data table."""
+        return self._version
 
     @property
     def layout(self) -> RecordLayout:

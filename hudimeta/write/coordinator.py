@@ -13,12 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from hudimeta.concurrency.liveness import Heartbeat, is_alive
 from hudimeta.concurrency.lock import TableLock
 from hudimeta.errors import CommitOutcomeUnknown, StorageError
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
+from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.services import rollback
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
@@ -61,16 +64,19 @@ class Publication:
     Attributes:
         files: New base files.
         replaced: File ids to take out of the table, by partition; of overwrites only.
-        avro_schema: The table's data schema as JSON, without meta columns.
+        schema: Data columns of the table after the write. avro_schema: The same as JSON.
         extra: Further entries of the commit's extraMetadata.
         keyed_partitions: See `check_conflicts`.
+        known: The metadata table as the write saw it; spares a request when nothing happened meanwhile.
     """
 
     files: Sequence[WrittenFile]
+    schema: pa.Schema
     avro_schema: str
     replaced: Mapping[str, Sequence[str]] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
     keyed_partitions: frozenset[str] = frozenset()
+    known: MetadataTable | None = None
 
 
 class Coordinator:
@@ -99,18 +105,26 @@ class Coordinator:
         """The source of instants."""
         return self._times
 
+    @property
+    def compacted_metadata(self) -> bool:
+        """True when a commit of this coordinator compacted the metadata table."""
+        return self._metadata is not None and self._metadata.compacted
+
     # Begin
 
-    def recover(self, partitions: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Roll back what dead writers left; returns their instants. Doing it twice is doing it once."""
-        timeline = self._properties.load_timeline(self._storage)
-        if not self._dead(timeline):
+    def recover(self, timeline: Timeline | None = None) -> tuple[str, ...]:
+        """Roll back what dead writers left; returns their instants. Doing it twice is doing it once.
+
+        Args:
+            timeline: The table's timeline where it was listed just now; None lists it.
+        """
+        if not self._dead(timeline or self._properties.load_timeline(self._storage)):
             return ()
         with self._lock.held():
             timeline = self._properties.load_timeline(self._storage)
             undone = []
             for instant in self._dead(timeline):
-                undone.append(self._undo(timeline, instant, partitions))
+                undone.append(self._undo(timeline, instant, None))
                 timeline = self._properties.load_timeline(self._storage)
             return tuple(undone)
 
@@ -145,17 +159,25 @@ class Coordinator:
 
         return partitions_on_storage(self._storage)
 
-    def begin(self, operation: Operation, *, heartbeat: bool = False) -> OpenWrite:
+    def begin(
+        self, operation: Operation, timeline: Timeline | None = None, *, heartbeat: bool = False
+    ) -> tuple[OpenWrite, Timeline]:
         """Put a new instant on the timeline, after dead writes were rolled back.
 
         Args:
             operation: What will be done.
+            timeline: The table's timeline where it was listed just now; None lists it.
             heartbeat: Keep the write alive by a heartbeat file instead of this process: for writes that pass through many.
+
+        Returns:
+            The write, and the timeline on which it began: what is completed there is what the write knows.
         """
-        undone = self.recover()
+        timeline = timeline or self._properties.load_timeline(self._storage)
+        undone = self.recover(timeline)
+        if undone:
+            timeline = self._properties.load_timeline(self._storage)
         action = Action.REPLACE_COMMIT if operation in _OVERWRITES else Action.COMMIT
         with self._lock.alone_here():
-            timeline = self._properties.load_timeline(self._storage)
             instant = self._times.next(timeline.last_time)
             requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
             guard = None if heartbeat else self._storage.guard(requested)
@@ -168,7 +190,7 @@ class Coordinator:
             if guard is not None:
                 self._held.enter_context(guard)
         self._writer.create_inflight(instant, action)
-        return OpenWrite(instant, action, operation, frozenset(timeline.completion_times), undone)
+        return OpenWrite(instant, action, operation, frozenset(timeline.completion_times), undone), timeline
 
     # Publish
 
@@ -192,7 +214,7 @@ class Coordinator:
         check_conflicts(timeline, write.seen, write.operation.value, changed, publication.keyed_partitions)
         extra = {"schema": publication.avro_schema, **publication.extra}
         if self._metadata is not None:
-            extra |= self._metadata.commit(timeline, write.instant, publication.files)
+            extra |= self._metadata.commit(timeline, write.instant, publication.files, publication.schema, publication.known)
         content = encode_commit_metadata(_commit_record(write, publication, extra), replace=bool(_replaces(write)))
         self._lock.check()
         completion = self._times.next(timeline.last_time, write.instant)
@@ -231,11 +253,11 @@ class Coordinator:
             self._undo(timeline, found, ())
 
     @contextlib.contextmanager
-    def writing(self, operation: Operation) -> Iterator[OpenWrite]:
-        """Begin a write; an exception inside the with block aborts it, unless its outcome cannot be known."""
-        write = self.begin(operation)
+    def writing(self, operation: Operation, timeline: Timeline) -> Iterator[tuple[OpenWrite, Timeline]]:
+        """Begin a write; an exception inside the with block aborts it, unless its outcome cannot be known. See `begin`."""
+        write, begun = self.begin(operation, timeline)
         try:
-            yield write
+            yield write, begun
         except CommitOutcomeUnknown:
             self._held.close()
             raise

@@ -1,0 +1,168 @@
+"""Writing base files: new file groups, and file groups whose base file is rewritten with changes.
+
+Each file gets its marker first. Its statistics are computed from the rows in memory, in the pass that writes.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudimeta.formats.parquet import write_base_file
+from hudimeta.keys import add_meta_columns, with_file_name
+from hudimeta.metadata.statistics import file_statistics
+from hudimeta.metadata.writer import partition_metafile
+from hudimeta.read.fold import fold_log_records
+from hudimeta.read.log_parts import LogPart
+from hudimeta.read.merge import SliceMerger
+from hudimeta.read.merge_rules import MergeRules
+from hudimeta.storage import Storage, join
+from hudimeta.table.discovery import PARTITION_METAFILE
+from hudimeta.table.file_names import BaseFileName
+from hudimeta.write.markers import Marker, MarkerKind, write_marker
+from hudimeta.write.written_file import WrittenFile
+
+__all__ = ["BaseFileWriter", "FileFormat", "new_file_id"]
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """How base files of a table are written: plain data, the same for every file of a write.
+
+    Attributes:
+        avro_schema: The table's schema as JSON, meta columns included, for the footer.
+        codec: Parquet compression. bloom_fpp: False positive rate of the bloom filter.
+        statistics: Columns to compute statistics of; empty for a table that keeps none.
+        regime: "V1" or "V2", the form of the statistics' bounds.
+    """
+
+    avro_schema: str
+    codec: str = "zstd"
+    bloom_fpp: float = 1e-9
+    statistics: tuple[str, ...] = ()
+    regime: str = "V1"
+
+
+def new_file_id() -> str:
+    """Id of a new file group."""
+    return f"{uuid.uuid4()}-0"
+
+
+class BaseFileWriter:
+    """Writes the base files of one write.
+
+    Args:
+        storage: Rooted at the table. instant: Of the write. file_format: See `FileFormat`.
+        schema: Columns of the files, meta columns first.
+    """
+
+    def __init__(self, storage: Storage, instant: str, file_format: FileFormat, schema: pa.Schema) -> None:
+        self._storage, self._instant, self._format, self._schema = storage, instant, file_format, schema
+
+    def write_new(
+        self, partition_path: str, rows: pa.Table, keys: pa.StringArray, *, task: int, attempt: int = 0, first_row: int = 0
+    ) -> WrittenFile:
+        """Write the first base file of a new file group.
+
+        Args:
+            partition_path: Where. rows: Data columns. keys: Their record keys.
+            task: Number of the task, first part of the write token and of the rows' sequence numbers. attempt: Of the task.
+            first_row: Sequence number of the first row: rows of one task must not share one.
+        """
+        file_id = new_file_id()
+        name = str(BaseFileName(file_id, f"{task}-0-{attempt}", self._instant))
+        full = add_meta_columns(
+            rows,
+            instant=self._instant,
+            task=task,
+            record_keys=keys,
+            partition_path=partition_path,
+            file_name=name,
+            first=first_row,
+        )
+        return self._write(partition_path, file_id, name, full, MarkerKind.CREATE, inserted=rows.num_rows)
+
+    def rewrite(
+        self,
+        partition_path: str,
+        previous: BaseFileName,
+        base: pa.Table,
+        changes: Sequence[LogPart],
+        inserts: pa.Table,
+        rules: MergeRules,
+        *,
+        task: int,
+        attempt: int = 0,
+    ) -> WrittenFile:
+        """Write the next base file of a file group.
+
+        Args:
+            partition_path: Where. previous: The base file that is superseded. base: Its rows.
+            changes: Rows and deletes to lay over them; those whose key the file does not have are dropped.
+            inserts: Rows to append, meta columns included. rules: Which version of a row wins. task, attempt: See `write_new`.
+        """
+        merger = SliceMerger(fold_log_records(changes, self._schema, rules), rules)
+        merged = merger.merge(base)
+        name = str(BaseFileName(previous.file_id, f"{task}-0-{attempt}", self._instant))
+        full = with_file_name(pa.concat_tables([merged, inserts]), name)
+        return self._write(
+            partition_path,
+            previous.file_id,
+            name,
+            full,
+            MarkerKind.MERGE,
+            inserted=inserts.num_rows,
+            updated=merger.counts.updated,
+            deleted=merger.counts.deleted,
+            previous=previous,
+        )
+
+    def _write(
+        self,
+        partition_path: str,
+        file_id: str,
+        name: str,
+        rows: pa.Table,
+        kind: MarkerKind,
+        *,
+        inserted: int = 0,
+        updated: int = 0,
+        deleted: int = 0,
+        previous: BaseFileName | None = None,
+    ) -> WrittenFile:
+        path = join(partition_path, name)
+        write_marker(self._storage, self._instant, Marker(path, kind))
+        with self._storage.open_output(path) as stream:
+            written = write_base_file(
+                stream,
+                rows,
+                avro_schema=self._format.avro_schema,
+                codec=self._format.codec,
+                bloom_fpp=self._format.bloom_fpp,
+                bounds_of=self._format.statistics,
+            )
+        self._mark_partition(partition_path)
+        statistics = file_statistics(written.bounds, partition_path, name, self._format.regime, written.column_bytes)
+        return WrittenFile(
+            partition_path,
+            file_id,
+            name,
+            written.size,
+            rows.num_rows,
+            inserted,
+            updated,
+            deleted,
+            statistics,
+            str(previous) if previous else None,
+            previous.instant if previous else None,
+        )
+
+    def _mark_partition(self, partition_path: str) -> None:
+        """Java finds a partition on storage only by this file; it is written once and never changed."""
+        path = join(partition_path, PARTITION_METAFILE)
+        if self._storage.stat(path) is None:
+            depth = partition_path.count("/") + 1 if partition_path else 0
+            self._storage.put(path, partition_metafile(self._instant, depth))

@@ -1,0 +1,130 @@
+"""What a commit does to the metadata table, under the table lock: compaction when it is due, then the delta commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from hudimeta.metadata import column_stats, compaction, files, partition_stats
+from hudimeta.metadata.groups import LOGS_KEY
+from hudimeta.metadata.indexed_columns import column_type
+from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.statistics import widened_partition_statistics
+from hudimeta.metadata.writer import GROUPS_KEY, MetadataDelta, MetadataWriter, WrittenLog
+from hudimeta.schema import with_meta_columns
+from hudimeta.storage import Storage
+from hudimeta.table.properties import TableProperties
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.write.written_file import WrittenFile
+
+__all__ = ["MetadataCommit"]
+
+
+class MetadataCommit:
+    """Brings the metadata table along with the commits of its data table.
+
+    Args:
+        storage: Rooted at the data table. properties: Of the data table. times: Makes instants.
+        compact_after: Delta commits after which the metadata table is compacted.
+    """
+
+    def __init__(self, storage: Storage, properties: TableProperties, times: InstantGenerator, compact_after: int) -> None:
+        self._storage, self._properties, self._times = storage, properties, times
+        self._compact_after = compact_after
+        self._writer = MetadataWriter(storage, properties.version, times)
+        self.compacted = False
+
+    def commit(
+        self,
+        timeline: Timeline,
+        instant: str,
+        written: Sequence[WrittenFile],
+        schema: pa.Schema,
+        known: MetadataTable | None = None,
+    ) -> dict[str, str]:
+        """Commit the changes of a data commit at the same instant.
+
+        Args:
+            timeline: Of the data table, as listed under the lock. instant: Of the data commit.
+            written: Its new files. schema: Data columns of the table.
+            known: The metadata table as the write saw it. It is used again when no instant was completed since: whoever
+                changes the metadata table completes an instant of the data table under the same lock.
+
+        Returns:
+            Entries for the data commit's extraMetadata, which spare readers requests.
+        """
+        if known is not None and known.data_timeline.completed == timeline.completed:
+            table = known
+        else:
+            table = MetadataTable.open(self._storage, self._properties, timeline)
+        if compaction.pending_compaction(table) or compaction.is_due(table, self._compact_after):
+            compaction.compact(self._storage, table, self._writer, self._times)
+            self.compacted = True
+            table = MetadataTable.open(self._storage, self._properties, timeline)
+        delta = self._delta(table, written, schema)
+        groups = self._groups(table, delta)
+        self._writer.begin(instant)
+        logs = self._writer.write_logs(instant, delta, groups)
+        self._writer.complete(instant, logs)
+        return {LOGS_KEY: _names(logs), GROUPS_KEY: json.dumps(groups, sort_keys=True)}
+
+    def _delta(self, table: MetadataTable, written: Sequence[WrittenFile], schema: pa.Schema) -> MetadataDelta:
+        return MetadataDelta(
+            file_rows(written),
+            pa.concat_tables([column_stats.SCHEMA.empty_table(), *(f.statistics for f in written)])
+            if column_stats.PARTITION in table.ready
+            else column_stats.SCHEMA.empty_table(),
+            self._partition_statistics(table, written, schema),
+        )
+
+    def _partition_statistics(self, table: MetadataTable, written: Sequence[WrittenFile], schema: pa.Schema) -> pa.Table:
+        if partition_stats.PARTITION not in table.ready:
+            return partition_stats.SCHEMA.empty_table()
+        definition = table.index_definitions[column_stats.PARTITION]
+        full = with_meta_columns(schema)
+        types = {c: kind for c in definition.source_fields if (kind := column_type(full, c)) is not None}
+        touched = sorted({f.partition_path for f in written if len(f.statistics)})
+        if not touched:
+            return partition_stats.SCHEMA.empty_table()
+        known: Mapping[str, pa.Table] = table.partition_stats(types, touched)
+        regime = "V2" if definition.is_v2 else "V1"
+        return widened_partition_statistics([(f.partition_path, f.statistics) for f in written], known, types, regime)
+
+    def _groups(self, table: MetadataTable, delta: MetadataDelta) -> dict[str, int]:
+        """How many file groups each metadata partition has: as our newest commit says, else by one listing each."""
+        groups = {files.PARTITION: 1}
+        known = self._known_groups(table)
+        for partition in (column_stats.PARTITION, partition_stats.PARTITION):
+            if partition in table.ready:
+                groups[partition] = known.get(partition) or len(table.file_groups(partition))
+        return groups
+
+    def _known_groups(self, table: MetadataTable) -> dict[str, int]:
+        newest = table.data_timeline.writes[-1:]
+        extra = table.data_timeline.metadata(newest[0])["extraMetadata"] if newest else {}
+        return dict(json.loads(extra.get(GROUPS_KEY) or "{}"))
+
+
+def file_rows(written: Sequence[WrittenFile]) -> pa.Table:
+    """Rows of `files.SCHEMA` for new files: each file below its partition, and each partition below the list of all."""
+    partitions = sorted({f.partition_path for f in written})
+    return pa.table(
+        {
+            "key": [to_key_partition(f.partition_path) for f in written] + [ALL_PARTITIONS] * len(partitions),
+            "name": [f.name for f in written] + [to_key_partition(p) for p in partitions],
+            "size": [f.size for f in written] + [0] * len(partitions),
+            "is_deleted": [False] * (len(written) + len(partitions)),
+        },
+        schema=files.SCHEMA,
+    )
+
+
+def _names(logs: Sequence[WrittenLog]) -> str:
+    by_partition: dict[str, list[str]] = {}
+    for log in logs:
+        by_partition.setdefault(log.partition, []).append(log.name)
+    return json.dumps(by_partition, sort_keys=True)

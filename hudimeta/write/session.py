@@ -1,0 +1,285 @@
+"""A table opened for one write: what it holds now, and the steps from a batch of rows to published files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+
+from hudimeta.concurrency.lock import table_lock
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.engine import Engine, LocalEngine
+from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.formats.parquet import read_key_column
+from hudimeta.index.simple import KeyFile, Tagging, tag
+from hudimeta.keys import KeyGenerator
+from hudimeta.metadata import column_stats
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.writer import MAINTAINED
+from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
+from hudimeta.schema import (
+    SchemaChange,
+    avro_to_arrow,
+    check_compatible,
+    conform,
+    strip_meta_columns,
+    table_avro_schema,
+    with_meta_columns,
+)
+from hudimeta.storage import CountingStorage, Storage, join
+from hudimeta.table.discovery import list_table
+from hudimeta.table.properties import TableProperties
+from hudimeta.table.properties import load as load_properties
+from hudimeta.table.slices import Visibility, build_slices
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
+from hudimeta.types import TableType
+from hudimeta.write.base_files import BaseFileWriter, FileFormat
+from hudimeta.write.coordinator import Coordinator
+from hudimeta.write.creation import contradictions
+from hudimeta.write.metadata_commit import MetadataCommit
+from hudimeta.write.placement import FileSizing, row_bytes_of
+
+__all__ = ["Timings", "WriteSession"]
+
+_BUILT_IN_INDEXES = (None, "SIMPLE", "BLOOM")
+
+
+@dataclass
+class Timings:
+    """Seconds by phase."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the time of the with block to a phase."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+class WriteSession:
+    """One table, opened for writing.
+
+    Args:
+        storage: Rooted at the table. options: Of the write. clock: The present. engine: Where file groups are written.
+
+    Raises:
+        TableNotFound, UnsupportedTableVersion, UnsupportedFeature: The table cannot be written by us, with the reason.
+        ConfigError: An option contradicts the table.
+    """
+
+    def __init__(self, storage: Storage, options: Options, clock: Clock | None = None, engine: Engine | None = None) -> None:
+        self.storage, self.options = storage, options
+        self.engine: Engine = engine or LocalEngine()
+        self.properties = load_properties(storage)
+        check_supported(self.properties, options)
+        self.times = InstantGenerator(clock or SystemClock(), self.properties.zone)
+        lock = table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS))
+        metadata = None
+        if self.properties.has_metadata_table:
+            metadata = MetadataCommit(storage, self.properties, self.times, options.get(keys.METADATA_COMPACT_AFTER))
+        self.coordinator = Coordinator(storage, self.properties, lock, self.times, metadata)
+        self.rules = MergeRules.from_properties(self.properties)
+        self.notes: list[str] = []
+
+    def request_mark(self) -> int:
+        """Where the log of requests stands now; 0 for a storage that counts none."""
+        return len(self.storage.log) if isinstance(self.storage, CountingStorage) else 0
+
+    def requests_since(self, mark: int) -> Mapping[tuple[str, str], int]:
+        """Requests since a mark, by (kind, purpose)."""
+        return self.storage.log.by_purpose(mark) if isinstance(self.storage, CountingStorage) else {}
+
+    # What the table holds
+
+    def table_at(self, timeline: Timeline) -> TableView:
+        """The table as a timeline shows it."""
+        return TableView(self, timeline)
+
+    def sizing(self, timeline: Timeline) -> FileSizing:
+        """Target sizes, with the bytes a row that the newest write shows."""
+        estimate = float(self.options.get(keys.RECORD_SIZE_ESTIMATE))
+        found = timeline.latest_schema()
+        stats = timeline.metadata(found[0])["partitionToWriteStats"] if found else {}
+        return FileSizing(
+            self.options.get(keys.MAX_FILE_SIZE),
+            self.options.get(keys.SMALL_FILE_LIMIT),
+            row_bytes_of(stats, estimate),
+        )
+
+    def extra_metadata(self) -> dict[str, str]:
+        """Options that the user wants in the commit's metadata."""
+        prefix = self.options.get(keys.EXTRA_METADATA_PREFIX)
+        if not prefix:
+            return {}
+        return {k: v for k, v in self.options.given.items() if k.startswith(prefix.lower())}
+
+
+class TableView:
+    """The table at one moment: schema, files, statistics; each asked for once, when it is needed."""
+
+    def __init__(self, session: WriteSession, timeline: Timeline) -> None:
+        self._session, self.timeline = session, timeline
+
+    @cached_property
+    def metadata(self) -> MetadataTable | None:
+        """The metadata table, None where there is none."""
+        session = self._session
+        if not session.properties.has_metadata_table:
+            return None
+        return MetadataTable.open(session.storage, session.properties, self.timeline)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Data columns of the table.
+
+        Raises:
+            ConfigError: A table without a commit and without a schema in its properties.
+        """
+        found = self.timeline.latest_schema()
+        text = found[1] if found else self._session.properties.create_schema
+        if found and "latest_schema" in self.timeline.metadata(found[0])["extraMetadata"]:
+            raise UnsupportedFeature("writing to a table whose columns were altered by SQL", "Write to it with Apache Hudi.")
+        if text is None:
+            raise ConfigError("hoodie.table.create.schema", None, "a schema", "Write the first rows with Apache Hudi.")
+        return strip_meta_columns(avro_to_arrow(text))
+
+    def evolve(self, incoming: pa.Schema) -> SchemaChange:
+        """The schema after rows of another schema were written."""
+        return check_compatible(self.schema, incoming)
+
+    def files(self, partitions: Sequence[str] | None) -> dict[str, list[KeyFile]]:
+        """Base files of the latest slices, by partition path.
+
+        Args:
+            partitions: Only these; None for all.
+        """
+        metadata = self.metadata
+        if metadata is None:
+            listing = list_table(self._session.storage)
+            self._session.notes.append("the table has no metadata table: its folders were listed")
+        else:
+            known = None if partitions is None else sorted(set(partitions) & set(metadata.partitions().to_pylist()))
+            listing = metadata.files(known)
+        slices = build_slices(listing, self._visibility())
+        if slices["log_files"].combine_chunks().flatten():
+            raise UnsupportedFeature("writing to file groups that have log files", "Compact the table with Apache Hudi first.")
+        ranges = self._key_ranges(partitions)
+        found: dict[str, list[KeyFile]] = {}
+        columns = ("partition_path", "file_id", "base_file", "base_size")
+        for partition, file_id, name, size in zip(*(slices[c].to_pylist() for c in columns), strict=True):
+            if partitions is None or partition in partitions:
+                low, high = ranges.get(name, (None, None))
+                found.setdefault(partition, []).append(KeyFile(partition, file_id, name, size, low, high))
+        return found
+
+    def _visibility(self) -> Visibility:
+        timeline = self.timeline
+        return Visibility(
+            timeline.completion_times,
+            timeline.first_active_write,
+            replaced=timeline.replaced_file_groups(),
+            history=timeline.archived_completions,
+        )
+
+    def _key_ranges(self, partitions: Sequence[str] | None) -> Mapping[str, tuple[str | None, str | None]]:
+        metadata = self.metadata
+        if metadata is None or column_stats.PARTITION not in metadata.ready:
+            return {}
+        found = metadata.column_stats({KEY_COLUMN: pa.string()}, partitions)[KEY_COLUMN]
+        names, lows, highs = (found[c].to_pylist() for c in ("file_name", "min", "max"))
+        return {n: (low, high) for n, low, high in zip(names, lows, highs, strict=True)}
+
+    # Steps
+
+    def generator(self) -> KeyGenerator:
+        """The key generator, with what only a row of the table can tell."""
+        found = KeyGenerator.from_properties(self._session.properties)
+        if not found.needs_row_to_learn:
+            return found
+        for files in self.files(None).values():
+            for file in files:
+                rows = self.read_base(with_meta_columns(self.schema))(file.partition_path, file.name)
+                if rows.num_rows:
+                    return found.learned_from(rows)
+        return found
+
+    def tag(self, batch_keys: pa.StringArray, partitions: pa.StringArray) -> tuple[Tagging, dict[str, list[KeyFile]]]:
+        """Find a batch's keys in the table, each in its own partition."""
+        files = self.files(partitions.unique().to_pylist())
+        storage = self._session.storage
+
+        def read(file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
+            return read_key_column(storage.open_input(join(file.partition_path, file.name)), KEY_COLUMN, wanted)
+
+        return tag(batch_keys, partitions, files, read, self._session.engine), files
+
+    def read_base(self, schema: pa.Schema) -> Callable[[str, str], pa.Table]:
+        """A reader of base files: all rows, in a schema with meta columns."""
+        import pyarrow.parquet as pq
+
+        storage = self._session.storage
+
+        def read(partition_path: str, name: str) -> pa.Table:
+            with storage.open_input(join(partition_path, name)) as source:
+                return conform(pq.ParquetFile(source).read(), schema)
+
+        return read
+
+    def writer_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Columns of base files: `schema` with the meta columns in front."""
+        return with_meta_columns(schema)
+
+    def writer(self, instant: str, schema: pa.Schema) -> BaseFileWriter:
+        """The writer of base files for a write at `instant`; `schema` are the data columns after it."""
+        return BaseFileWriter(self._session.storage, instant, self.file_format(schema), self.writer_schema(schema))
+
+    def file_format(self, schema: pa.Schema) -> FileFormat:
+        """How base files of this table are written."""
+        session, metadata = self._session, self.metadata
+        columns: tuple[str, ...] = ()
+        regime = "V1"
+        if metadata is not None and column_stats.PARTITION in metadata.ready:
+            definition = metadata.index_definitions.get(column_stats.PARTITION)
+            if definition is not None:
+                columns, regime = definition.source_fields, "V2" if definition.is_v2 else "V1"
+        return FileFormat(
+            table_avro_schema(schema, session.properties.name, meta_columns=True),
+            session.options.get(keys.COMPRESSION) or "zstd",
+            float(session.options.get(keys.BLOOM_FPP) or 1e-9),
+            columns,
+            regime,
+        )
+
+
+def check_supported(properties: TableProperties, options: Options) -> None:
+    """Refuse tables that we would damage, by the name of what they use. See `WriteSession`."""
+    properties.check_writable()
+    unmaintained = [name for name in properties.metadata_partitions if name not in MAINTAINED]
+    unmaintained += [name for name in properties.metadata_partitions_inflight if name]
+    refusals = (
+        (properties.type is TableType.MERGE_ON_READ, "writing to a MERGE_ON_READ table"),
+        (bool(unmaintained), f"keeping the metadata partitions {', '.join(unmaintained)} up to date"),
+        (properties.cdc_enabled, "logging changes for CDC"),
+        (properties.drop_partition_columns, "leaving partition columns out of the files"),
+        (not properties.populate_meta, "writing without meta columns"),
+        (properties.base_file_format != "PARQUET", f"writing {properties.base_file_format} base files"),
+        (properties.bootstrap_base_path is not None, "writing to a bootstrapped table"),
+    )
+    for applies, feature in refusals:
+        if applies:
+            raise UnsupportedFeature(feature, "Write to this table with Apache Hudi; reading it works.")
+    index = options.get(keys.INDEX_TYPE)
+    if index not in _BUILT_IN_INDEXES:
+        raise UnsupportedFeature(f"looking keys up with {index}", "Use hoodie.index.type=SIMPLE, or leave the option out.")
+    for key, (have, given) in contradictions(properties, options).items():
+        raise ConfigError(key, given, f"what the table has: {have!r}", "A table's keys and partitioning cannot be changed.")

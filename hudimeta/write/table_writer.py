@@ -1,0 +1,193 @@
+"""Writing rows to a table from this process: the operations, tried again when another writer was first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.config import options as keys
+from hudimeta.errors import CommitConflict
+from hudimeta.index.simple import KeyFile
+from hudimeta.schema import table_avro_schema
+from hudimeta.types import Operation
+from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
+from hudimeta.write.coordinator import OpenWrite, Publication
+from hudimeta.write.operations import WritePlan, execute_plan, plan_inserts, plan_tagged
+from hudimeta.write.report import CommitReport
+from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.written_file import WrittenFile
+
+__all__ = ["Prepared", "prepare", "publish", "write_batch", "write_rows"]
+
+ATTEMPTS = 3
+"""How often a write is tried before a conflict with other writers is the user's to know."""
+
+_KEYED = (Operation.UPSERT, Operation.DELETE)
+_OVERWRITES = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A batch and the schema that the table has after it is written."""
+
+    batch: KeyedBatch
+    schema: pa.Schema
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the work of a write came to, before it is published."""
+
+    files: Sequence[WrittenFile]
+    replaced: Mapping[str, Sequence[str]]
+    keyed_partitions: frozenset[str]
+    index: str = ""
+    unmatched: int = 0
+
+
+def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
+    """Write rows.
+
+    Args:
+        session: The table. operation: What to do. rows: Data columns; for DELETE at least the key and partition columns.
+
+    Raises:
+        SchemaError, ConfigError: Bad input; nothing was written.
+        CommitConflict: Other writers were first, `ATTEMPTS` times. HudiError: Anything else; the write was rolled back.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return _attempt(session, operation, rows, attempt)
+        except CommitConflict:
+            if attempt == ATTEMPTS:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _attempt(session: WriteSession, operation: Operation, rows: pa.Table, attempt: int) -> CommitReport:
+    timings = Timings()
+    mark = session.request_mark()
+    with timings.phase("check"):
+        view = session.table_at(session.properties.load_timeline(session.storage))
+        prepared = prepare(view, session, operation, rows)
+    if not len(prepared.batch) and operation not in _OVERWRITES:
+        return CommitReport("", None, operation.value, notes=tuple(session.notes))
+    with session.coordinator.writing(operation, view.timeline) as (write, begun):
+        if begun is not view.timeline:
+            view = session.table_at(begun)
+        outcome = write_batch(session, view, write, prepared, timings)
+        report = publish(session, view, write, prepared.schema, outcome, timings)
+    return replace(report, attempts=attempt, requests=session.requests_since(mark))
+
+
+def prepare(view: TableView, session: WriteSession, operation: Operation, rows: pa.Table) -> Prepared:
+    """Check rows against the table and give them keys; nothing is written. See `write_rows` for what may be raised."""
+    generator = view.generator()
+    if operation is Operation.DELETE:
+        return Prepared(keys_only_batch(rows, generator, view.schema).combined(session.rules), view.schema)
+    change = view.evolve(rows.schema)
+    batch = keyed_batch(rows, change.schema, generator, session.rules)
+    combine = session.options.get(keys.COMBINE_BEFORE_UPSERT if operation in _KEYED else keys.COMBINE_BEFORE_INSERT)
+    return Prepared(batch.combined(session.rules) if combine else batch, change.schema)
+
+
+def write_batch(
+    session: WriteSession,
+    view: TableView,
+    write: OpenWrite,
+    prepared: Prepared,
+    timings: Timings,
+    *,
+    first_task: int = 0,
+) -> Outcome:
+    """Write the files of a batch; nothing becomes visible. `first_task` keeps write tokens apart from those of other tasks."""
+    batch, operation = prepared.batch, write.operation
+    index, unmatched = "", 0
+    replaced: dict[str, list[str]] = {}
+    sizing = session.sizing(view.timeline)
+    if operation in _KEYED and batch.keys is not None:
+        with timings.phase("look-up"):
+            tagging, files = view.tag(batch.keys, batch.partitions)
+        index = str(tagging)
+        plan = plan_tagged(batch, tagging, files, sizing, insert_rest=operation is Operation.UPSERT)
+        unmatched = _unmatched_deletes(batch, tagging.row)
+    elif operation in (Operation.INSERT, Operation.UPSERT):
+        partitions = batch.partitions.unique().to_pylist()
+        plan = plan_inserts(batch, view.files(partitions) if sizing.small_limit else {}, sizing)
+    else:
+        plan = plan_inserts(batch, {}, sizing)
+        if operation in _OVERWRITES:
+            replaced = replaced_by(view, operation, batch.partitions.unique().to_pylist())
+    with timings.phase("write"):
+        read = view.read_base(view.writer_schema(prepared.schema))
+        files_written = execute_plan(
+            plan,
+            batch,
+            view.writer(write.instant, prepared.schema),
+            read,
+            session.rules,
+            write.instant,
+            session.engine,
+            deletes_only=operation is Operation.DELETE,
+            first_task=first_task,
+        )
+    keyed = _partitions_with_inserts(plan) if operation is Operation.UPSERT else frozenset[str]()
+    return Outcome(files_written, replaced, keyed, index, unmatched)
+
+
+def replaced_by(view: TableView, operation: Operation, partitions: Sequence[str]) -> dict[str, list[str]]:
+    """File groups that an overwrite takes out, by partition."""
+    files: Mapping[str, Sequence[KeyFile]] = view.files(partitions if operation is Operation.INSERT_OVERWRITE else None)
+    return {partition: [f.file_id for f in found] for partition, found in files.items() if found}
+
+
+def _unmatched_deletes(batch: KeyedBatch, tagged: object) -> int:
+    hit = pa.array(range(0), pa.int64()) if tagged is None else pa.array(tagged)
+    wanted = pa.array(batch.deleted)
+    found = wanted.take(hit.unique())
+    return int(pc.sum(wanted).as_py() or 0) - int(pc.sum(found).as_py() or 0)
+
+
+def _partitions_with_inserts(plan: WritePlan) -> frozenset[str]:
+    grown = {n.partition_path for n in plan.new_groups}
+    return frozenset(grown | {r.partition_path for r in plan.rewrites if len(r.inserted)})
+
+
+def publish(
+    session: WriteSession, view: TableView, write: OpenWrite, schema: pa.Schema, outcome: Outcome, timings: Timings
+) -> CommitReport:
+    """Make the files of a write visible and say what was done."""
+    avro_schema = table_avro_schema(schema, session.properties.name)
+    publication = Publication(
+        outcome.files,
+        schema,
+        avro_schema,
+        outcome.replaced,
+        session.extra_metadata(),
+        outcome.keyed_partitions,
+        view.metadata,
+    )
+    with timings.phase("publish"):
+        completion = session.coordinator.publish(write, publication)
+    files = outcome.files
+    return CommitReport(
+        write.instant,
+        completion,
+        write.operation.value,
+        inserted=sum(f.inserted for f in files),
+        updated=sum(f.updated for f in files),
+        deleted=sum(f.deleted for f in files),
+        unmatched_deletes=outcome.unmatched,
+        files_written=len(files),
+        file_groups_added=sum(f.is_new_group for f in files),
+        bytes_written=sum(f.size for f in files),
+        file_groups_replaced=sum(len(ids) for ids in outcome.replaced.values()),
+        rolled_back=write.rolled_back,
+        index=outcome.index,
+        compacted_metadata=session.coordinator.compacted_metadata,
+        seconds=timings.seconds,
+        notes=tuple(session.notes),
+    )
