@@ -14,9 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.engine import Engine
-
-__all__ = ["KeyFile", "KeyReader", "Tagging", "files_in_range", "tag"]
+__all__ = ["KeyFile", "KeyReader", "RunAll", "Tagging", "files_in_range", "tag"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +36,10 @@ class KeyFile:
 
 KeyReader = Callable[[KeyFile, pa.StringArray], "pa.StringArray | None"]
 """Reads the key column of a base file; None when the file's bloom filter excludes all keys of the second argument."""
+
+
+RunAll = Callable[[Callable[[Any], Any], Sequence[Any]], "list[Any]"]
+"""Runs a task on every item, side by side, and returns the results in the order of the items (`Engine.map`)."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +93,14 @@ def tag(
     partitions: pa.StringArray | None,
     files: Mapping[str, Sequence[KeyFile]],
     read: KeyReader,
-    engine: Engine,
+    run_all: RunAll,
 ) -> Tagging:
     """Find which rows of a batch are in the table, and where.
 
     Args:
         keys: Record keys of the batch. partitions: Their partition paths; None to look in every partition (global index).
         files: The base files of the table's latest slices, by partition path.
-        read: Reads key columns. engine: Where files are read.
+        read: Reads key columns. run_all: Runs a task on every item, see `RunAll`.
     """
     work: list[tuple[int, KeyFile, np.ndarray[Any, Any]]] = []
     looked_at: list[KeyFile] = []
@@ -122,7 +124,7 @@ def tag(
         hit = pc.is_in(own, value_set=found).to_numpy(zero_copy_only=False)
         return rows[np.flatnonzero(hit)], number
 
-    results = engine.map(search, work)
+    results = run_all(search, work)
     hits = [r for r in results if r is not None]
     nothing = np.zeros(0, dtype=np.int64)
     row = np.concatenate([nothing, *(rows for rows, _ in hits)])

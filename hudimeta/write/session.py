@@ -221,7 +221,7 @@ class TableView:
         def read(file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
             return read_key_column(storage.open_input(join(file.partition_path, file.name)), KEY_COLUMN, wanted)
 
-        return tag(batch_keys, partitions, files, read, self._session.engine), files
+        return tag(batch_keys, partitions, files, read, self._session.engine.map), files
 
     def read_base(self, schema: pa.Schema) -> Callable[[str, str], pa.Table]:
         """A reader of base files: all rows, in a schema with meta columns."""

@@ -1,0 +1,236 @@
+"""Writing through Spark's plain door: tasks write or stage rows, the coordinator's commit settles and publishes.
+
+Spark gives this door no shuffle, so a key may come up in any task. Rows that go into file groups of their own are written by
+the tasks: those of a bulk insert and of an overwrite, and an insert's where a task has enough of them for a whole file. All
+others are *staged* (an Arrow file beside the write's markers) and the commit treats them as one batch: one row a key, looked
+up, merged into their file groups or placed into small files. What a failed or repeated task left is deleted before publishing.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from hudimeta.concurrency.liveness import Heartbeat
+from hudimeta.config import OPTIONS, Options
+from hudimeta.config import options as keys
+from hudimeta.errors import HudiError, TableNotFound
+from hudimeta.formats.arrow_ipc import decode_table, encode_table
+from hudimeta.storage import CountingStorage, Storage, join, open_storage
+from hudimeta.types import Operation
+from hudimeta.write.batch import keyed_batch
+from hudimeta.write.coordinator import OpenWrite
+from hudimeta.write.creation import create_table
+from hudimeta.write.markers import marker_folder, read_markers
+from hudimeta.write.operations import execute_plan, plan_inserts
+from hudimeta.write.report import CommitReport
+from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.table_writer import Outcome, prepare, publish, replaced_by, write_batch
+from hudimeta.write.written_file import WrittenFile
+
+__all__ = ["PlainWrite", "TaskResult", "operation_of"]
+
+_OWN_GROUPS = (Operation.BULK_INSERT, Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+FLUSH_BYTES = 512 << 20
+"""Arrow bytes that a task gathers before it writes files: bounds its memory."""
+_STAGED = "staged"
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What one task did: its files, and the path of the rows that it staged (None for none)."""
+
+    files: tuple[WrittenFile, ...] = ()
+    staged: str | None = None
+
+
+def operation_of(options: Options, overwrite: bool) -> Operation:
+    """The operation of a Spark write: the option, or what the save mode implies."""
+    if not overwrite:
+        return Operation((options.get(keys.OPERATION) or "upsert").upper())
+    given = options.get(keys.OPERATION) if options.is_set(keys.OPERATION) else None
+    if given == "insert_overwrite" or options.get(keys.OVERWRITE_MODE) == "DYNAMIC":
+        return Operation.INSERT_OVERWRITE
+    return Operation.INSERT_OVERWRITE_TABLE
+
+
+@dataclass(frozen=True)
+class PlainWrite:
+    """One write of a DataFrame: begun on the driver, pickled to the tasks, committed on the driver by another process.
+
+    Attributes:
+        location: The table. given: The options as the user gave them. open_write: The instant and what it knows.
+        schema: Data columns of the table after the write.
+    """
+
+    location: str
+    given: Mapping[str, str]
+    open_write: OpenWrite
+    schema: pa.Schema
+
+    @classmethod
+    def begin(cls, location: str, options: Mapping[str, str], schema: pa.Schema, *, overwrite: bool) -> PlainWrite:
+        """Check everything that can be checked, create the table when there is none, and put an instant on its timeline.
+
+        Args:
+            location: Absolute path or URI. options: Of the write. schema: Of the rows. overwrite: Spark's mode.
+
+        Raises:
+            ConfigError, SchemaError, TableError: Bad input; nothing was written.
+        """
+        given = {k: v for k, v in options.items() if k.lower() != keys.PATH.key}
+        parsed = OPTIONS.read(given)
+        storage = CountingStorage(open_storage(location, given))
+        operation = operation_of(parsed, overwrite)
+        try:
+            session = WriteSession(storage, parsed)
+        except TableNotFound:
+            if operation is Operation.DELETE:
+                raise
+            create_table(storage, schema, parsed)
+            session = WriteSession(storage, parsed)
+        view = session.table_at(session.properties.load_timeline(storage))
+        checked = prepare(view, session, operation, schema.empty_table())
+        write, _ = session.coordinator.begin(operation, view.timeline, heartbeat=True)
+        return cls(location, given, write, checked.schema)
+
+    def _storage(self) -> Storage:
+        return CountingStorage(open_storage(self.location, self.given))
+
+    # In a task
+
+    def write(self, batches: Iterable[pa.RecordBatch], task: int, attempt: int) -> bytes:
+        """Write or stage the rows of one task.
+
+        Args:
+            batches: Rows. task: Number of the partition. attempt: Of the task; attempts must not share names.
+
+        Returns:
+            The message for `commit`.
+        """
+        storage = self._storage()
+        with Heartbeat(storage, self.open_write.instant).beating():
+            files: list[WrittenFile] = []
+            rest: list[pa.Table] = []
+            for rows in _gathered(batches):
+                written, left = self._write_own_groups(storage, rows, task, attempt, len(files))
+                files += written
+                rest += [left] if left.num_rows else []
+            staged = self._stage(storage, pa.concat_tables(rest), task, attempt) if rest else None
+        return pickle.dumps(TaskResult(tuple(files), staged))
+
+    def _write_own_groups(
+        self, storage: Storage, rows: pa.Table, task: int, attempt: int, number: int
+    ) -> tuple[list[WrittenFile], pa.Table]:
+        """Write what goes into new file groups of its own; returns the files and the rows that are left."""
+        operation = self.open_write.operation
+        if operation not in _OWN_GROUPS and not (operation is Operation.INSERT and rows.nbytes >= self._large()):
+            return [], rows
+        session = WriteSession(storage, OPTIONS.read(self.given))
+        view = session.table_at(session.properties.load_timeline(storage))
+        batch = keyed_batch(rows, self.schema, view.generator(), session.rules)
+        if session.options.get(keys.COMBINE_BEFORE_INSERT):
+            batch = batch.combined(session.rules)
+        plan = plan_inserts(batch, {}, session.sizing(view.timeline))
+        writer = view.writer(self.open_write.instant, self.schema)
+        # Tasks count in steps, so that no two files of a write share the first number of their token.
+        first = (task << 20) + number
+        return execute_plan(
+            plan,
+            batch,
+            writer,
+            view.read_base(view.writer_schema(self.schema)),
+            session.rules,
+            self.open_write.instant,
+            session.engine,
+            first_task=first,
+            attempt=attempt,
+        ), rows.slice(0, 0)
+
+    def _large(self) -> int:
+        return OPTIONS.read(self.given).get(keys.MAX_FILE_SIZE)
+
+    def _stage(self, storage: Storage, rows: pa.Table, task: int, attempt: int) -> str:
+        path = join(marker_folder(self.open_write.instant), _STAGED, f"{task}-{attempt}.arrow")
+        storage.put(path, encode_table(rows))
+        return path
+
+    # The commit
+
+    def commit(self, messages: Sequence[bytes]) -> CommitReport:
+        """Settle staged rows, delete what failed tasks left, and publish.
+
+        Args:
+            messages: What `write` returned, of the successful attempts.
+
+        Raises:
+            HudiError: Nothing was published; call `abort`.
+        """
+        storage = self._storage()
+        mark = len(storage.log) if isinstance(storage, CountingStorage) else 0
+        results: list[TaskResult] = [pickle.loads(message) for message in messages if message]
+        session = WriteSession(storage, OPTIONS.read(self.given))
+        timings = Timings()
+        with Heartbeat(storage, self.open_write.instant).beating():
+            view = session.table_at(session.properties.load_timeline(storage))
+            # Staged rows are looked up and merged now, so the write knows everything that is completed now.
+            write = replace(self.open_write, seen=frozenset(view.timeline.completion_times))
+            files = [file for result in results for file in result.files]
+            outcome = self._settle(session, view, storage, results, timings)
+            outcome = replace(outcome, files=[*files, *outcome.files])
+            self._delete_strays(storage, outcome.files)
+            report = publish(session, view, write, self.schema, outcome, timings)
+        return replace(report, rolled_back=self.open_write.rolled_back, requests=session.requests_since(mark))
+
+    def _settle(
+        self, session: WriteSession, view: TableView, storage: Storage, results: Sequence[TaskResult], timings: Timings
+    ) -> Outcome:
+        operation = self.open_write.operation
+        replaced: Mapping[str, Sequence[str]] = {}
+        if operation in (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE):
+            touched = sorted({file.partition_path for result in results for file in result.files})
+            replaced = replaced_by(view, operation, touched)
+        staged = [result.staged for result in results if result.staged is not None]
+        if not staged:
+            return Outcome((), replaced, frozenset())
+        rows = pa.concat_tables([decode_table(storage.read(path)) for path in staged])
+        prepared = prepare(view, session, operation, rows)
+        # Behind the numbers of all tasks.
+        first = (max(len(results), 1) + 1) << 20
+        return write_batch(session, view, self.open_write, prepared, timings, first_task=first)
+
+    def _delete_strays(self, storage: Storage, files: Sequence[WrittenFile]) -> None:
+        """Delete files of failed and repeated attempts: those that have a marker and are not part of the commit."""
+        kept = {file.path for file in files}
+        for marker in read_markers(storage, self.open_write.instant) or ():
+            if marker.path not in kept:
+                storage.delete(marker.path)
+
+    def abort(self) -> None:
+        """Roll the write back unless it is published already. Never raises: the next writer finishes what is left."""
+        storage = self._storage()
+        try:
+            WriteSession(storage, OPTIONS.read(self.given)).coordinator.abort(self.open_write)
+        except HudiError as error:
+            import warnings
+
+            from hudimeta.config import HudiWarning
+
+            warnings.warn(f"instant {self.open_write.instant} is left to the next writer: {error}", HudiWarning, stacklevel=2)
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches joined into tables of about `FLUSH_BYTES`."""
+    parts: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        parts.append(batch)
+        size += batch.nbytes
+        if size >= FLUSH_BYTES:
+            yield pa.Table.from_batches(parts)
+            parts, size = [], 0
+    if parts:
+        yield pa.Table.from_batches(parts)

@@ -1,0 +1,43 @@
+"""Rows as users hand them over, as one Arrow table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from hudimeta.errors import SchemaMismatch
+
+__all__ = ["as_table"]
+
+
+def as_table(data: Any) -> pa.Table:
+    """Rows of any of the kinds that Python users have.
+
+    Args:
+        data: pyarrow Table, RecordBatch or RecordBatchReader; anything with `__arrow_c_stream__` or `__arrow_c_array__` (Polars,
+            DuckDB relations, nanoarrow); a pandas DataFrame; a dict of columns; a list of dicts.
+
+    Raises:
+        SchemaMismatch: Something else.
+    """
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, pa.RecordBatchReader):
+        return data.read_all()
+    if type(data).__module__.partition(".")[0] == "pandas":
+        return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        return pa.table(data)
+    if isinstance(data, dict):
+        return pa.table(data)
+    if isinstance(data, list) and all(isinstance(row, dict) for row in data):
+        return pa.Table.from_pylist(data)
+    raise SchemaMismatch(
+        "*",
+        type(data).__name__,
+        "an Arrow table, batch or reader, a pandas or Polars frame, a dict of columns or a list of dicts",
+        "Convert the rows to one of these.",
+    )
