@@ -94,6 +94,7 @@ class PlainWrite:
             session = WriteSession(storage, parsed)
         view = session.table_at(session.properties.load_timeline(storage))
         checked = prepare(view, session, operation, schema.empty_table())
+        session.ensure_metadata()
         write, _ = session.coordinator.begin(operation, view.timeline, heartbeat=True)
         return cls(location, given, write, checked.schema)
 

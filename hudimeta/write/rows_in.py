@@ -15,8 +15,8 @@ def as_table(data: Any) -> pa.Table:
     """Rows of any of the kinds that Python users have.
 
     Args:
-        data: pyarrow Table, RecordBatch or RecordBatchReader; anything with `__arrow_c_stream__` or `__arrow_c_array__` (Polars,
-            DuckDB relations, nanoarrow); a pandas DataFrame; a dict of columns; a list of dicts.
+        data: pyarrow Table, RecordBatch or RecordBatchReader; anything with `__arrow_c_stream__` or `__arrow_c_array__`
+            (Polars, DuckDB relations, nanoarrow); a pandas DataFrame; a dict of columns; a list of dicts.
 
     Raises:
         SchemaMismatch: Something else.

@@ -42,6 +42,7 @@ from hudimeta.types import TableType
 from hudimeta.write.base_files import BaseFileWriter, FileFormat
 from hudimeta.write.coordinator import Coordinator
 from hudimeta.write.creation import contradictions
+from hudimeta.write.metadata_bootstrap import bootstrap_metadata
 from hudimeta.write.metadata_commit import MetadataCommit
 from hudimeta.write.placement import FileSizing, row_bytes_of
 
@@ -80,16 +81,39 @@ class WriteSession:
     def __init__(self, storage: Storage, options: Options, clock: Clock | None = None, engine: Engine | None = None) -> None:
         self.storage, self.options = storage, options
         self.engine: Engine = engine or LocalEngine()
+        self.notes: list[str] = []
         self.properties = load_properties(storage)
         check_supported(self.properties, options)
         self.times = InstantGenerator(clock or SystemClock(), self.properties.zone)
-        lock = table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS))
+        self.lock = table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS))
+        self.rules = MergeRules.from_properties(self.properties)
+
+    @cached_property
+    def coordinator(self) -> Coordinator:
+        """Begins, publishes and aborts the writes of this session."""
         metadata = None
         if self.properties.has_metadata_table:
-            metadata = MetadataCommit(storage, self.properties, self.times, options.get(keys.METADATA_COMPACT_AFTER))
-        self.coordinator = Coordinator(storage, self.properties, lock, self.times, metadata)
-        self.rules = MergeRules.from_properties(self.properties)
-        self.notes: list[str] = []
+            metadata = MetadataCommit(self.storage, self.properties, self.times, self.options.get(keys.METADATA_COMPACT_AFTER))
+        return Coordinator(self.storage, self.properties, self.lock, self.times, metadata)
+
+    def ensure_metadata(self) -> bool:
+        """Build the metadata table if the table lacks one, as Hudi's writers do at their first write; True when that was done.
+
+        Call it when everything else about the write was checked: it is the first thing that changes the table.
+        """
+        if self.properties.has_metadata_table or not self.options.get(keys.METADATA_ENABLE):
+            return False
+        with self.lock.held():
+            self.properties = load_properties(self.storage)
+            if self.properties.has_metadata_table:
+                return True
+            timeline = self.properties.load_timeline(self.storage)
+            schema = self.table_at(timeline).schema
+            self.properties = bootstrap_metadata(
+                self.storage, self.properties, timeline, schema, self.options, self.times, self.engine
+            )
+        self.notes.append("the table had no metadata table: it was built from a listing of its folders")
+        return True
 
     def request_mark(self) -> int:
         """Where the log of requests stands now; 0 for a storage that counts none."""

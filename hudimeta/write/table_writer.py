@@ -75,6 +75,8 @@ def _attempt(session: WriteSession, operation: Operation, rows: pa.Table, attemp
         prepared = prepare(view, session, operation, rows)
     if not len(prepared.batch) and operation not in _OVERWRITES:
         return CommitReport("", None, operation.value, notes=tuple(session.notes))
+    if session.ensure_metadata():
+        view = session.table_at(session.properties.load_timeline(session.storage))
     with session.coordinator.writing(operation, view.timeline) as (write, begun):
         if begun is not view.timeline:
             view = session.table_at(begun)
