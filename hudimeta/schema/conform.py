@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["conform", "conform_array"]
+__all__ = ["assemble", "cast_advice", "conform", "conform_array", "list_runs"]
 
 MAX_OFFSET = 2**31 - 1
 
@@ -99,28 +99,28 @@ def _struct(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> 
             children.append(pa.nulls(len(values), field.type))
         else:
             raise SchemaMismatch(f"{path}.{field.name}", "missing", f"{field.type} not null", "Add the field to every row.")
-    return _assemble(target, len(values), valid, [], children)
+    return assemble(target, len(values), valid, [], children)
 
 
 def _list(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> pa.Array:
     if not is_list_like(values.type):
         raise SchemaMismatch(path, values.type, target, "A list cannot come from another type: rebuild the column.")
-    offsets, inner = _runs(values, path)
+    offsets, inner = list_runs(values, path)
     children = conform_array(inner, target.value_field, f"{path}.element", altered=altered)
-    return _assemble(target, len(values), values.is_valid() if values.null_count else None, [offsets], [children])
+    return assemble(target, len(values), values.is_valid() if values.null_count else None, [offsets], [children])
 
 
 def _map(values: pa.Array, target: pa.DataType, path: str, altered: bool) -> pa.Array:
     if not pa.types.is_map(values.type):
         raise SchemaMismatch(path, values.type, target, "A map cannot come from another type: rebuild the column.")
-    offsets, entries = _runs(values, path)
+    offsets, entries = list_runs(values, path)
     keys = conform_array(entries.field(0), target.key_field, f"{path}.key", altered=altered)
     items = conform_array(entries.field(1), target.item_field, f"{path}.value", altered=altered)
     pairs = pa.StructArray.from_arrays([keys, items], fields=[target.key_field, target.item_field])
-    return _assemble(target, len(values), values.is_valid() if values.null_count else None, [offsets], [pairs])
+    return assemble(target, len(values), values.is_valid() if values.null_count else None, [offsets], [pairs])
 
 
-def _runs(values: pa.Array, path: str) -> tuple[pa.Buffer, pa.Array]:
+def list_runs(values: pa.Array, path: str) -> tuple[pa.Buffer, pa.Array]:
     """Offsets that begin at 0, and the children that they span, of a list array that may be a slice."""
     import numpy as np
 
@@ -158,9 +158,10 @@ def _map_entries(values: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays([values.keys, values.items], fields=fields)
 
 
-def _assemble(
+def assemble(
     kind: pa.DataType, length: int, valid: pa.Array | None, buffers: list[pa.Buffer], children: list[pa.Array]
 ) -> pa.Array:
+    """A nested array of type `kind` from its parts; `valid` are booleans, None when every slot is."""
     bitmap = None if valid is None else valid.buffers()[1]
     return pa.Array.from_buffers(kind, length, [bitmap, *buffers], children=children)
 

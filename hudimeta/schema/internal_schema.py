@@ -1,0 +1,283 @@
+"""Schema history of tables that were altered by SQL: columns keep an id through renames, so old files stay readable.
+
+`latest_schema` in a commit's extra metadata, and every entry of a schema commit, is JSON of one version::
+
+    {"max_column_id":11, "version_id":20261121033656461, "type":"record",
+     "fields":[{"id":5, "name":"id", "optional":true, "type":"string", "doc":"…"}, …]}
+
+`.hoodie/.schema/<requested>_<completed>.schemacommit` is `{"schemas":[…]}`, newest first, all versions so far. Version 0 is the
+schema before the first ALTER, any other version is the instant of its ALTER. Types are names (`int`, `decimal(10, 2)`,
+`fixed[4]`) or objects: `{"type":"record","fields":[…]}`, `{"type":"array","element_id":…,"element":…,"element_optional":…}`,
+`{"type":"map","key_id":…,"key":…,"value_id":…,"value":…,"value_optional":…}`. Ids are never used again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hudimeta.errors import SchemaError
+from hudimeta.schema.conform import assemble, list_runs
+from hudimeta.types import META_COLUMNS
+
+__all__ = ["Column", "InternalSchema", "SchemaHistory", "decode_schema", "encode_history", "encode_schema"]
+
+MAX_DEPTH = 64
+DAMAGED = "The schema history is damaged: restore the file, or read with the table's present schema only."
+
+Json = Any
+
+_NAMES: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "uuid": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "time-millis": pa.time32("ms"),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp-millis": pa.timestamp("ms", "UTC"),
+    "local-timestamp-micros": pa.timestamp("us"),
+    "local-timestamp-millis": pa.timestamp("ms"),
+}
+_DECIMAL = re.compile(r"decimal(?:_fixed|_bytes)?\((\d{1,2}),\s*(\d{1,2})\)(?:\[\d+\])?")
+_FIXED = re.compile(r"fixed\[(\d{1,6})\]")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column or nested field of one version.
+
+    Attributes:
+        id: Stays the same through renames. name: In this version. optional: Nullable.
+        type: Arrow type, names inside as in this version. children: Fields of a struct, the element of a list, key and value
+            of a map. stored: The type as JSON has it. doc: None when there is none.
+    """
+
+    id: int
+    name: str
+    optional: bool
+    type: pa.DataType
+    children: tuple[Column, ...]
+    stored: Json
+    doc: str | None = None
+
+    @property
+    def field(self) -> pa.Field:
+        """As an Arrow field."""
+        return pa.field(self.name, self.type, self.optional)
+
+
+@dataclass(frozen=True)
+class InternalSchema:
+    """One version of the columns.
+
+    Attributes:
+        version: 0, or the instant of the ALTER as a number. max_column_id: The greatest id ever given.
+        columns: In order, the five meta columns included when the version has them.
+    """
+
+    version: int
+    max_column_id: int
+    columns: tuple[Column, ...]
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The data columns, without meta columns."""
+        return pa.schema([c.field for c in self.columns if c.name not in META_COLUMNS])
+
+    def sources(self, wanted: InternalSchema) -> dict[str, str | None]:
+        """For each column of `wanted`, its name in a file of this version; None when the file has no such column."""
+        names = {c.id: c.name for c in self.columns}
+        return {c.name: names.get(c.id) for c in wanted.columns}
+
+    def read_as(self, rows: pa.Table, wanted: InternalSchema) -> pa.Table:
+        """Rows of a file of this version under the names of another one.
+
+        Args:
+            rows: As the file has them; columns that the version does not know keep their names.
+            wanted: The version to show.
+
+        Returns:
+            Columns with the names of `wanted`, at every depth; columns whose id it does not have are gone. Types are still
+            the file's, and new columns are missing: `conform(…, altered=True)` does the rest.
+        """
+        own = {c.name: c for c in self.columns}
+        shown = {c.id: c for c in wanted.columns}
+        names, columns = [], []
+        for name in rows.column_names:
+            column, values = own.get(name), rows[name]
+            target = None if column is None else shown.get(column.id)
+            if column is None and not any(c.name == name for c in wanted.columns):
+                names.append(name)
+                columns.append(values)
+            elif column is not None and target is not None:
+                names.append(target.name)
+                chunks = [_rename(chunk, column, target) for chunk in values.chunks]
+                columns.append(pa.chunked_array(chunks) if chunks else values)
+        return pa.table(columns, names=names)
+
+
+def _rename(values: pa.Array, own: Column, target: Column) -> pa.Array:
+    """The array with nested fields renamed and dropped by id; its buffers are shared."""
+    kind = values.type
+    if _same_names(own, target) or len(own.children) == 0:
+        return values
+    if pa.types.is_struct(kind):
+        shown = {c.id: c for c in target.children}
+        by_name = {c.name: c for c in own.children}
+        parts = []
+        for i, child in enumerate(values.flatten()):
+            column = by_name.get(kind.field(i).name)
+            new = None if column is None else shown.get(column.id)
+            if column is not None and new is not None:
+                parts.append((new.name, _rename(child, column, new)))
+        fields = [pa.field(name, array.type) for name, array in parts]
+        mask = values.is_null() if values.null_count else None
+        return pa.StructArray.from_arrays([array for _, array in parts], fields=fields, mask=mask)
+    valid = values.is_valid() if values.null_count else None
+    offsets, inner = list_runs(values, own.name)
+    if pa.types.is_list(kind):
+        element = _rename(inner, own.children[-1], target.children[-1])
+        new_kind = pa.list_(kind.value_field.with_type(element.type))
+        return assemble(new_kind, len(values), valid, [offsets], [element])
+    element = _rename(inner.field(1), own.children[-1], target.children[-1])
+    new_kind = pa.map_(kind.key_field, kind.item_field.with_type(element.type))
+    pairs = pa.StructArray.from_arrays([inner.field(0), element], fields=[new_kind.key_field, new_kind.item_field])
+    return assemble(new_kind, len(values), valid, [offsets], [pairs])
+
+
+def _same_names(own: Column, target: Column) -> bool:
+    """Whether nothing below is renamed or gone."""
+    if [(c.id, c.name) for c in own.children] != [(c.id, c.name) for c in target.children]:
+        return False
+    return all(_same_names(a, b) for a, b in zip(own.children, target.children, strict=True))
+
+
+@dataclass(frozen=True)
+class SchemaHistory:
+    """All versions of a table's schema, oldest first."""
+
+    versions: tuple[InternalSchema, ...]
+
+    @classmethod
+    def decode(cls, text: str | bytes) -> SchemaHistory:
+        """Read a schema commit. Raises SchemaError when it is not one."""
+        parsed = _parse(text)
+        entries = parsed.get("schemas") if isinstance(parsed, dict) else None
+        if not isinstance(entries, list) or not entries:
+            raise SchemaError("the schema history holds no schemas", DAMAGED)
+        return cls(tuple(sorted((_schema(e) for e in entries), key=lambda s: s.version)))
+
+    @property
+    def latest(self) -> InternalSchema:
+        """The newest version."""
+        return self.versions[-1]
+
+    def at(self, instant: str) -> InternalSchema:
+        """The version that was valid at an instant: the newest that is not later; the oldest for instants before all."""
+        moment = int(instant[:17].ljust(17, "0"))
+        return next((v for v in reversed(self.versions) if v.version <= moment), self.versions[0])
+
+
+def decode_schema(text: str) -> InternalSchema:
+    """Read one version (`latest_schema`). Raises SchemaError when it is not one."""
+    return _schema(_parse(text))
+
+
+def encode_schema(schema: InternalSchema) -> str:
+    """One version as Hudi writes it; the inverse of `decode_schema`."""
+    return json.dumps(_schema_json(schema), separators=(",", ":"), ensure_ascii=False)
+
+
+def encode_history(history: SchemaHistory) -> str:
+    """Content of a schema commit, newest version first; the inverse of `SchemaHistory.decode`."""
+    entries = [_schema_json(s) for s in reversed(history.versions)]
+    return json.dumps({"schemas": entries}, separators=(",", ":"), ensure_ascii=False)
+
+
+def _schema_json(schema: InternalSchema) -> Json:
+    head = {"max_column_id": schema.max_column_id, "version_id": schema.version, "type": "record"}
+    return head | {"fields": [_column_json(c) for c in schema.columns]}
+
+
+def _column_json(column: Column) -> Json:
+    entry = {"id": column.id, "name": column.name, "optional": column.optional, "type": column.stored}
+    return entry if column.doc is None else entry | {"doc": column.doc}
+
+
+def _parse(text: str | bytes) -> Json:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SchemaError(f"the schema history is not JSON: {error}", DAMAGED) from error
+
+
+def _schema(entry: Json) -> InternalSchema:
+    try:
+        columns = tuple(_columns(entry["fields"], 0))
+        highest = max(_ids(columns), default=-1)
+        return InternalSchema(int(_key(entry, "version_id")), int(entry.get("max_column_id", highest)), columns)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SchemaError(f"the schema history is malformed at {error}", DAMAGED) from error
+
+
+def _ids(columns: tuple[Column, ...]) -> Iterator[int]:
+    for column in columns:
+        yield column.id
+        yield from _ids(column.children)
+
+
+def _key(entry: Mapping[str, Json], name: str) -> Json:
+    """Some releases write `version-id` where others write `version_id`."""
+    return entry[name] if name in entry else entry[name.replace("_", "-")]
+
+
+def _columns(fields: list[Json], depth: int) -> Iterator[Column]:
+    for f in fields:
+        kind, children = _type(f["type"], depth)
+        yield Column(int(f["id"]), f["name"], bool(f["optional"]), kind, children, f["type"], f.get("doc"))
+
+
+def _type(stored: Json, depth: int) -> tuple[pa.DataType, tuple[Column, ...]]:
+    if depth > MAX_DEPTH:
+        raise SchemaError(f"the schema history nests deeper than {MAX_DEPTH} levels", DAMAGED)
+    if isinstance(stored, str):
+        return _leaf(stored.lower()), ()
+    if stored["type"] == "record":
+        fields = tuple(_columns(stored["fields"], depth + 1))
+        return pa.struct([c.field for c in fields]), fields
+    if stored["type"] == "array":
+        element = _child(stored, "element", bool(stored["element_optional"]), depth)
+        return pa.list_(element.field), (element,)
+    if stored["type"] == "map":
+        key = _child(stored, "key", False, depth)
+        value = _child(stored, "value", bool(stored["value_optional"]), depth)
+        return pa.map_(key.type, value.field), (key, value)
+    raise ValueError(f"the type {stored['type']!r}")
+
+
+def _child(stored: Json, name: str, optional: bool, depth: int) -> Column:
+    kind, children = _type(stored[name], depth + 1)
+    return Column(int(_key(stored, f"{name}_id")), name, optional, kind, children, stored[name])
+
+
+def _leaf(name: str) -> pa.DataType:
+    decimal, fixed = _DECIMAL.fullmatch(name), _FIXED.fullmatch(name)
+    if decimal:
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    if fixed:
+        return pa.binary(int(fixed[1]))
+    known = _NAMES.get(name.replace("_", "-"))
+    if known is None:
+        raise ValueError(f"the type {name!r}")
+    return known

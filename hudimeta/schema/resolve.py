@@ -1,0 +1,107 @@
+"""Which schema a table has, now or as of an instant.
+
+In this order: the schema in the metadata of the newest commit (by requested time) whose operation can change it; the schema
+that the table was created with; the columns of a base file. Commits of COMPACT, LOG_COMPACT and CLUSTER copy a schema that may
+be older than the newest, so they count only when nothing else says anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hudimeta.errors import SchemaError
+from hudimeta.schema.avro_arrow import avro_to_arrow
+from hudimeta.schema.internal_schema import InternalSchema, decode_schema
+from hudimeta.schema.names import strip_meta_columns, with_meta_columns
+
+__all__ = ["ResolvedSchema", "resolve_table_schema"]
+
+COPYING_OPERATIONS = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER"})
+"""Operations that rewrite rows without being able to change the schema."""
+
+SCHEMA_KEY = "schema"
+LATEST_SCHEMA_KEY = "latest_schema"
+
+
+@dataclass(frozen=True)
+class ResolvedSchema:
+    """A table's columns at one moment.
+
+    Attributes:
+        data: Data columns, without meta columns; columns that live only in partition folders stand last.
+        source: Where it comes from: `commit <instant>`, `create schema` or `base file`.
+        avro: The Avro JSON that it was read from, None for a base file. internal: The version with column ids when the
+            commit carries one (tables altered by SQL), else None.
+    """
+
+    data: pa.Schema
+    source: str
+    avro: str | None = None
+    internal: InternalSchema | None = None
+
+    @property
+    def full(self) -> pa.Schema:
+        """The five meta columns, all nullable strings, and the data columns."""
+        return with_meta_columns(self.data)
+
+
+def resolve_table_schema(
+    commits: Iterable[tuple[str, Callable[[], Mapping[str, Any]]]],
+    *,
+    create_schema: str | None = None,
+    base_file_schema: Callable[[], pa.Schema | None] | None = None,
+    partition_fields: Iterable[str] = (),
+    as_of: str | None = None,
+) -> ResolvedSchema:
+    """Find a table's schema with as few reads as possible.
+
+    Args:
+        commits: Completed commits that write data, newest requested time first: requested time, and a function that reads the
+            commit's metadata (`operationType`, `extraMetadata`). Only as many are read as are needed.
+        create_schema: `hoodie.table.create.schema`.
+        base_file_schema: Reads the columns of any base file; None as its answer when there is no file.
+        partition_fields: Fields that files may lack (`hoodie.datasource.write.drop.partition.columns`); they are appended as
+            nullable strings when the schema does not have them.
+        as_of: Only commits with a requested time up to this one count; None for all.
+
+    Raises:
+        SchemaError: Nothing tells the schema.
+    """
+    found = _from_commits((t, read) for t, read in commits if as_of is None or t <= as_of)
+    if found is None and create_schema:
+        found = ResolvedSchema(strip_meta_columns(avro_to_arrow(create_schema)), "create schema", create_schema)
+    if found is None and base_file_schema is not None:
+        columns = base_file_schema()
+        if columns is not None:
+            found = ResolvedSchema(strip_meta_columns(columns.remove_metadata()), "base file")
+    if found is None:
+        raise SchemaError("nothing tells the table's schema", "Write rows into the table, or set hoodie.table.create.schema.")
+    missing = [pa.field(f, pa.string()) for f in partition_fields if f not in found.data.names and "." not in f]
+    if not missing:
+        return found
+    data = pa.schema([*found.data, *missing], metadata=found.data.metadata)
+    return ResolvedSchema(data, found.source, found.avro, found.internal)
+
+
+def _from_commits(commits: Iterable[tuple[str, Callable[[], Mapping[str, Any]]]]) -> ResolvedSchema | None:
+    fallback: tuple[str, Mapping[str, Any]] | None = None
+    for time, read in commits:
+        metadata = read()
+        extra = metadata.get("extraMetadata") or {}
+        if not extra.get(SCHEMA_KEY):
+            continue
+        if metadata.get("operationType") not in COPYING_OPERATIONS:
+            return _resolved(time, extra)
+        fallback = fallback or (time, extra)
+    return None if fallback is None else _resolved(*fallback)
+
+
+def _resolved(time: str, extra: Mapping[str, Any]) -> ResolvedSchema:
+    avro = str(extra[SCHEMA_KEY])
+    versioned = extra.get(LATEST_SCHEMA_KEY)
+    internal = decode_schema(versioned) if versioned else None
+    return ResolvedSchema(strip_meta_columns(avro_to_arrow(avro)), f"commit {time}", avro, internal)
