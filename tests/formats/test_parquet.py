@@ -323,8 +323,8 @@ def test_footers_of_rich_tables(name, rich_table):
     check_recorded(rich_table(name))
 
 
-def test_all_three_list_layouts_are_read(rich_table):
-    """Avro's `array`, Spark's `bag.array` or `list.element`: the leaf's path differs, the column does not."""
+def test_list_layouts_of_apache_hudi_are_read(rich_table):
+    """Avro's `array` and Spark's `list.element`: the leaf's path differs, the column does not."""
     layouts = set()
     for table in ("all_types_cow8", "evolve_write_mor"):
         for path in base_files(rich_table(table)):
@@ -333,3 +333,15 @@ def test_all_three_list_layouts_are_read(rich_table):
             column = "ar" if table == "all_types_cow8" else "l"
             assert pa.types.is_list(footer.arrow_schema.field(column).type)
     assert {"array", "list.element"} <= layouts
+
+
+def test_sparks_older_list_layout_is_read():
+    """`bag.array`: Spark's row writer used these names; here they are put into a footer of ours, which differs in nothing else."""
+    rows = with_meta(EVERYTHING.select(["li"]))
+    content = written(rows)[0].getvalue()
+    length = int.from_bytes(content[-8:-4], "little")
+    pages, footer = content[: -8 - length], content[-8 - length : -8]
+    footer = footer.replace(b"\x04list", b"\x03bag").replace(b"\x07element", b"\x05array")
+    older = pages + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    assert "li.bag.array" in read_footer(older).chunk_bytes
+    assert pq.ParquetFile(io.BytesIO(older)).read()["li"].to_pylist() == [["a", None], None]
