@@ -336,7 +336,7 @@ def test_list_layouts_of_apache_hudi_are_read(rich_table):
 
 
 def test_sparks_older_list_layout_is_read():
-    """`bag.array`: Spark's row writer used these names; here they are put into a footer of ours, which differs in nothing else."""
+    """`bag.array`: names of Spark's row writer, put here into a footer of ours that differs in nothing else."""
     rows = with_meta(EVERYTHING.select(["li"]))
     content = written(rows)[0].getvalue()
     length = int.from_bytes(content[-8:-4], "little")
