@@ -1,0 +1,48 @@
+"""Apache Hudi tables in Python: Arrow in, Arrow out, no Spark and no Java needed.
+
+>>> import hudimeta
+>>> table = hudimeta.Table("/data/trips")                                   # doctest: +SKIP
+>>> table.scan(where="fare > 60", columns=["id", "fare"]).to_table()        # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hudimeta.config import HudiWarning
+    from hudimeta.errors import HudiError
+    from hudimeta.hudi_table import Table
+    from hudimeta.read.report import ScanReport
+    from hudimeta.read.scan import Scan, ScanPlan
+    from hudimeta.read.split import Split, read_split
+
+__all__ = ["HudiError", "HudiWarning", "Scan", "ScanPlan", "ScanReport", "Split", "Table", "errors", "read_split"]
+
+_HOMES = {
+    "HudiError": "hudimeta.errors",
+    "HudiWarning": "hudimeta.config",
+    "Scan": "hudimeta.read.scan",
+    "ScanPlan": "hudimeta.read.scan",
+    "ScanReport": "hudimeta.read.report",
+    "Split": "hudimeta.read.split",
+    "Table": "hudimeta.hudi_table",
+    "read_split": "hudimeta.read.split",
+}
+"""Where each name lives; imported when first asked for, so that `import hudimeta` costs next to nothing."""
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name == "errors":
+        return importlib.import_module("hudimeta.errors")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hudimeta' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -32,6 +32,11 @@ INDEX_TRUST = OPTIONS.flag(
     "hudimeta.index.trust", False, "Let record and secondary indexes exclude rows though they are unproven."
 )
 SPLIT_BYTES = OPTIONS.number("hudimeta.split.bytes", 128 << 20, "Target size of one task's share of a read, in bytes.")
+SCHEMA_ON_READ = OPTIONS.flag(
+    "hoodie.schema.on.read.enable",
+    True,
+    "Read files older than an ALTER through the table's schema history; false finds columns by name alone.",
+)
 DATA_SKIPPING = OPTIONS.flag("hoodie.enable.data.skipping", True, "Skip files by the statistics in the metadata table.")
 
 # --- the table to create ----------------------------------------------------------------------------------------------

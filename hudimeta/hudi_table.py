@@ -1,0 +1,156 @@
+"""`hudimeta.Table`: one object for everything that can be asked of a table. Each verb hands over to the module that does it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hudimeta.config import OPTIONS
+from hudimeta.config.options import AS_OF, COLUMNS, FILTER, QUERY_TYPE
+from hudimeta.errors import IndexNotReady
+from hudimeta.read.snapshot import Snapshot
+from hudimeta.storage import CountingStorage, open_storage
+from hudimeta.types import QueryType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hudimeta.metadata.metadata_table import MetadataTable
+    from hudimeta.read.predicate import Where
+    from hudimeta.read.scan import Scan
+    from hudimeta.table.properties import TableProperties
+    from hudimeta.timeline.active import Timeline
+
+__all__ = ["Table"]
+
+
+class Table:
+    """A Hudi table.
+
+    Args:
+        path: Its folder: a local path, or a URI of an object store.
+        options: Options by their names, such as `{"as.of.instant": "2026-01-02 03:04:05"}`; those of a read are the defaults
+            of `scan`, whose arguments go before them.
+
+    Raises:
+        TableNotFound: There is no table. UnsupportedTableVersion, UnsupportedFeature: There is one that cannot be read.
+        ConfigError: An option that does not exist or has a value that it cannot have.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
+        self._options = OPTIONS.read(options)
+        storage = CountingStorage(open_storage(path, self._options.given))
+        self._snapshot = Snapshot.open(storage, self._options)
+        self._unread = True
+
+    def __repr__(self) -> str:
+        properties = self.properties
+        kind = properties.type.value.lower().replace("_", " ")
+        return f"Table({self.path!r}: {properties.name}, {kind}, version {properties.version})"
+
+    # What it is
+
+    @property
+    def path(self) -> str:
+        """Where the table is: an absolute path or a URI."""
+        return self._snapshot.storage.root
+
+    @property
+    def properties(self) -> TableProperties:
+        """`hoodie.properties` as a mapping, with typed attributes."""
+        return self._snapshot.properties
+
+    @property
+    def version(self) -> int:
+        """The table's version: 6, 8 or 9."""
+        return self.properties.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the newest write, the five meta columns first."""
+        return self._now().schema.arrow
+
+    @property
+    def timeline(self) -> Timeline:
+        """The instants of now; prints well."""
+        return self._now().timeline
+
+    @property
+    def metadata(self) -> MetadataTable:
+        """The metadata table of now: `.partitions()`, `.files()`, `.records(name)` and its indexes.
+
+        Raises:
+            IndexNotReady: The table has none, or reading it is switched off.
+        """
+        snapshot = self._now()
+        if snapshot.metadata is None:
+            raise IndexNotReady("files", f"not there: {snapshot.listing_reason}")
+        return snapshot.metadata
+
+    # Reading
+
+    def snapshot(self, as_of: str | None = None) -> Snapshot:
+        """The table at one moment, of now or as of an earlier one; what `scan` reads.
+
+        Raises:
+            TableError: The cleaner has removed what the moment needs.
+        """
+        moment = as_of if as_of is not None else self._options.get(AS_OF)
+        now = self._now()
+        return now if moment is None else now.at(moment)
+
+    def scan(
+        self,
+        where: Where | None = None,
+        columns: Sequence[str] | None = None,
+        as_of: str | None = None,
+        query_type: str | QueryType | None = None,
+        begin: str | None = None,
+        end: str | None = None,
+        *,
+        timezone: str = "UTC",
+    ) -> Scan:
+        """A read of the table; nothing is read yet.
+
+        Args:
+            where: SQL text in Spark's dialect, tuples such as `[("fare", ">", 60)]`, or a JSON tree; it skips files
+                and drops rows.
+            columns: What to return; all when None.
+            as_of: Time travel: an instant, or a date or time in the timeline's zone.
+            query_type: `snapshot`, `read_optimized`, `incremental` or `cdc`.
+            begin, end: Of incremental and CDC reads.
+            timezone: Zone of texts in `where` that name none.
+
+        Raises:
+            ConfigError: A predicate, column or moment that does not fit. UnsupportedFeature: A read that hudimeta does not do.
+        """
+        from hudimeta.read.scan import Scan
+
+        options = self._options
+        mark = 0 if self._unread else len(self._snapshot.storage.log)
+        kind = QueryType(query_type) if query_type is not None else QueryType(options.get(QUERY_TYPE))
+        wanted = columns if columns is not None else options.get(COLUMNS) or None
+        scan = Scan(
+            self.snapshot(as_of), where if where is not None else options.get(FILTER), wanted, kind, timezone, mark
+        )
+        self._unread = False
+        return scan
+
+    def file_slices(self, as_of: str | None = None) -> pa.Table:
+        """The visible file slices.
+
+        Returns:
+            partition_path, file_id, base_instant, base_file string (null without a base file), base_size int64, log_files
+            list of string, log_sizes list of int64.
+        """
+        return self.snapshot(as_of).slices()
+
+    def _now(self) -> Snapshot:
+        """The snapshot of now: the timeline is listed again, and what was read is kept while nothing has changed."""
+        if not self._unread:
+            self._snapshot = self._snapshot.refreshed()
+        self._unread = False
+        return self._snapshot
+
+

@@ -1,0 +1,98 @@
+"""Rows of base files: Parquet, one row group at a time, only the columns that are wanted.
+
+Three layouts of lists occur and are read alike: `repeated group array` (two levels, Avro's), `bag.array` (Spark's legacy
+writer) and `list.element`. Pages that carry a checksum are verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudimeta.errors import CorruptFileError, StorageError, UnsupportedFeature
+
+if TYPE_CHECKING:
+    from hudimeta.storage.protocol import Storage
+
+__all__ = ["BaseFile", "open_base_file", "schema_of_base_file"]
+
+
+class BaseFile:
+    """An open base file.
+
+    Attributes:
+        path: Relative to the storage. schema, names: Its columns. num_rows: Its rows.
+    """
+
+    def __init__(self, path: str, parquet: object) -> None:
+        self.path = path
+        self._parquet: pa.parquet.ParquetFile = parquet
+        self.schema: pa.Schema = self._parquet.schema_arrow.remove_metadata()
+        self.names: tuple[str, ...] = tuple(self.schema.names)
+        self.num_rows: int = self._parquet.metadata.num_rows
+
+    @property
+    def row_groups(self) -> int:
+        """How many row groups it has; 0 in a file whose rows were all deleted."""
+        return int(self._parquet.num_row_groups)
+
+    def pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Its rows in file order, one table per row group.
+
+        Args:
+            columns: Top-level columns; those that the file lacks are passed over. Without any, tables have rows but no column.
+
+        Raises:
+            CorruptFileError: Bytes that cannot be what they claim.
+        """
+        wanted = [name for name in self.names if name in set(columns)]
+        for number in range(self.row_groups):
+            if not wanted:
+                yield _without_columns(self._parquet.metadata.row_group(number).num_rows)
+                continue
+            with _damage_named(self.path):
+                piece = self._parquet.read_row_group(number, columns=wanted)
+            yield piece.select(wanted).replace_schema_metadata(None)
+
+
+def _without_columns(rows: int) -> pa.Table:
+    """A table of so many rows and no column; Arrow keeps the count beside the columns."""
+    return pa.table({"none": pa.nulls(rows)}).select([])
+
+
+@contextmanager
+def open_base_file(storage: Storage, path: str) -> Iterator[BaseFile]:
+    """Open a base file, and close it behind the block.
+
+    Raises:
+        NotFound: It is gone. CorruptFileError: It is no Parquet file. UnsupportedFeature: A format other than Parquet.
+    """
+    if not path.endswith(".parquet"):
+        raise UnsupportedFeature(f"base file format .{path.rpartition('.')[2]} ({path})", "Read the table with Apache Hudi.")
+    import pyarrow.parquet as pq
+
+    with storage.open_input(path) as file:
+        with _damage_named(path):
+            parquet = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=True)
+        yield BaseFile(path, parquet)
+
+
+def schema_of_base_file(storage: Storage, path: str) -> pa.Schema:
+    """Columns of a base file, meta columns included. Raises as `open_base_file` does."""
+    with open_base_file(storage, path) as file:
+        return file.schema
+
+
+@contextmanager
+def _damage_named(path: str) -> Iterator[None]:
+    """Arrow's complaints about bytes, with the path of the file."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        what = str(error).strip().split("\n")[0]
+        raise CorruptFileError(path, 0, "a readable Parquet file", what) from error

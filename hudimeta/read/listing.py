@@ -1,0 +1,73 @@
+"""Where a reader learns of partitions and files: the metadata table, or storage where there is none (counted and reported)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from hudimeta.errors import MetadataOutOfSync
+from hudimeta.storage.protocol import Storage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hudimeta.metadata.metadata_table import MetadataTable
+    from hudimeta.table.properties import TableProperties
+    from hudimeta.timeline.active import Timeline
+
+__all__ = ["Listing", "StorageListing", "open_metadata"]
+
+
+class Listing(Protocol):
+    """What there is, superseded files included. `MetadataTable` is one."""
+
+    def partitions(self) -> pa.StringArray:
+        """Partition paths, sorted; [""] for a table without partitions."""
+
+    def files(self, partitions: Sequence[str] | None = None) -> pa.Table:
+        """partition_path string, name string, size int64 of some partitions, None for all."""
+
+
+class StorageListing:
+    """Files found by walking the table's folders, once."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    @cached_property
+    def _files(self) -> pa.Table:
+        from hudimeta.table.discovery import list_table
+
+        return list_table(self._storage)
+
+    def partitions(self) -> pa.StringArray:
+        """See `Listing.partitions`; folders without a file are not among them."""
+        return self._files.column("partition_path").unique().sort()
+
+    def files(self, partitions: Sequence[str] | None = None) -> pa.Table:
+        """See `Listing.files`."""
+        if partitions is None:
+            return self._files
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        wanted = pc.is_in(self._files.column("partition_path"), value_set=pa.array(partitions, pa.string()))
+        return self._files.filter(wanted)
+
+
+def open_metadata(
+    storage: Storage, properties: TableProperties, timeline: Timeline, enabled: bool
+) -> tuple[MetadataTable | None, str]:
+    """The table's metadata table; without one, the reason why storage must be listed."""
+    if not properties.has_metadata_table:
+        return None, "the table has no metadata table"
+    if not enabled:
+        return None, "the metadata table is switched off by hoodie.metadata.enable=false"
+    from hudimeta.metadata.metadata_table import MetadataTable
+
+    try:
+        return MetadataTable.open(storage, properties, timeline), ""
+    except MetadataOutOfSync as error:
+        # Nothing was ever completed there: the properties name a metadata table that is gone, and storage knows better.
+        return None, error.message

@@ -1,0 +1,118 @@
+"""What a process needs to read file slices of a table: one small value that can be pickled and sent away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
+
+if TYPE_CHECKING:
+    from hudimeta.keys import PartitionLayout
+    from hudimeta.read.predicate import Bound
+    from hudimeta.schema.internal_schema import SchemaHistory
+
+__all__ = ["ReadTask", "VisibleInstants"]
+
+
+@dataclass(frozen=True)
+class VisibleInstants:
+    """Whose log blocks count.
+
+    Attributes:
+        completed: Requested times of the completed writes on the active timeline.
+        first_active: See `table.slices.Visibility`: instants before it are archived, hence committed.
+    """
+
+    completed: frozenset[str]
+    first_active: str | None
+
+    def __call__(self, instant: str) -> bool:
+        """True when blocks of this instant are committed."""
+        return instant in self.completed or (self.first_active is not None and instant < self.first_active)
+
+
+@dataclass(frozen=True)
+class ReadTask:
+    """How rows of a table's file slices are read; the same for all slices of a scan.
+
+    Attributes:
+        location: The table. storage_options: Options that open its storage.
+        properties: Texts of `hoodie.properties`.
+        table_schema: All columns of the table. stored: Its data columns as the table's Avro schema types them.
+        columns: What is returned, in this order.
+        predicate: Rows for which it is not true are dropped; None keeps all.
+        instants: Whose log blocks count. as_of: Blocks after this requested time do not; None for the latest.
+        read_optimized: Base files only.
+        history: How columns were called before, for tables that were altered; None for all others.
+        batch_rows: Most rows of a batch.
+    """
+
+    location: str
+    properties: Mapping[str, str]
+    table_schema: pa.Schema
+    stored: pa.Schema
+    columns: tuple[str, ...]
+    predicate: Bound | None
+    instants: VisibleInstants
+    as_of: str | None = None
+    read_optimized: bool = False
+    history: SchemaHistory | None = None
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+    batch_rows: int = 1 << 16
+
+    @cached_property
+    def output_schema(self) -> pa.Schema:
+        """Schema of the rows that come out."""
+        return pa.schema([self.table_schema.field(name) for name in self.columns])
+
+    @cached_property
+    def needed(self) -> pa.Schema:
+        """What is returned and what the predicate looks at, in the order of the table."""
+        wanted = {*self.columns, *(c.path[0] for c in self.predicate.columns)} if self.predicate else set(self.columns)
+        return pa.schema([f for f in self.table_schema if f.name in wanted])
+
+    @cached_property
+    def virtual_keys(self) -> bool:
+        """True when record keys are not stored but computed."""
+        return self.properties.get("hoodie.populate.meta.fields", "true").strip().lower() == "false"
+
+    @cached_property
+    def rules(self) -> MergeRules:
+        """How log records and base rows are merged."""
+        return MergeRules.from_properties(self.properties)
+
+    @cached_property
+    def merged(self) -> pa.Schema:
+        """Columns that take part in a merge: the needed ones, the key, and what decides which version wins."""
+        names = {f.name for f in self.needed} | set(self.rules.columns) | set(self.key_columns)
+        columns = [self._as_merged(f) for f in self.table_schema if f.name in names]
+        if KEY_COLUMN not in self.table_schema.names:
+            columns.insert(0, pa.field(KEY_COLUMN, pa.string()))
+        return pa.schema(columns)
+
+    def _as_merged(self, field: pa.Field) -> pa.Field:
+        """Deletes state the time of an ordering field as a number in the unit in which the column is stored."""
+        if field.name not in self.rules.ordering_fields or field.name not in self.stored.names:
+            return field
+        stored = self.stored.field(field.name).type
+        return field.with_type(stored) if pa.types.is_timestamp(stored) else field
+
+    @cached_property
+    def key_columns(self) -> tuple[str, ...]:
+        """Columns that virtual keys are computed from."""
+        if not self.virtual_keys:
+            return ()
+        text = self.properties.get("hoodie.table.recordkey.fields", "")
+        return tuple(dict.fromkeys(part.strip().split(".")[0] for part in text.split(",") if part.strip()))
+
+    @cached_property
+    def partition_layout(self) -> PartitionLayout:
+        """What partition paths stand for."""
+        from hudimeta.keys import PartitionLayout
+
+        return PartitionLayout.from_properties(self.properties)

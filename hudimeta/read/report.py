@@ -1,0 +1,145 @@
+"""ScanReport: what a read looked at, what it left out and by which knowledge, and what it cost."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ScanReport", "Skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """One reason for which file slices were left out.
+
+    Attributes:
+        by: The knowledge that decided: `partition` (values in the partition's path), `partition_stats`, `column_stats` or
+            `read_optimized` (slices without a base file).
+        conjunct: The part of the predicate that no row can satisfy, as SQL; "" when it was not the predicate.
+        partitions: Partitions left out whole; their slices were not looked up, unless `slices` says so.
+        slices: File slices left out. files: Their base and log files.
+    """
+
+    by: str
+    conjunct: str
+    partitions: int = 0
+    slices: int = 0
+    files: int = 0
+
+    def __str__(self) -> str:
+        parts = [f"{n:,} {what}" for n, what in ((self.partitions, "partitions"), (self.slices, "slices")) if n]
+        files = f" ({self.files:,} files)" if self.files else ""
+        return f"{' and '.join(parts) or 'nothing'}{files} by {self.by}" + (f": {self.conjunct}" if self.conjunct else "")
+
+
+@dataclass(frozen=True)
+class ScanReport:
+    """What a scan did. Figures of reading rows are 0 until rows were read.
+
+    Attributes:
+        table: Its location. instant: Requested time of the newest write that is visible; None in an empty table.
+        as_of: The moment that was asked for; None for the latest.
+        query_type: As in `hoodie.datasource.query.type`. predicate: As SQL, "" without one. columns: What is returned.
+        partitions, partitions_kept: Of the table, and those whose files were looked up.
+        slices, files: Of the partitions that were looked up. slices_kept, files_kept: What is read.
+        bytes_kept: Bytes of the files that are read. log_files_kept: How many of them are log files.
+        skipped: What was left out. notes: Why more could not be left out.
+        fallbacks: Where the metadata table did not answer and storage was listed, with the reason.
+        corrupt: Spans of log files that are no blocks and were passed over, as Hudi does.
+        rows: Rows returned so far. rows_read: Rows before the predicate.
+        log_blocks: Blocks that were merged. blocks_ignored: Blocks of unfinished, later, rolled back or compacted writes.
+        requests: By (kind, purpose). bytes_read: Bytes that requests with a known length returned.
+        seconds: By phase: `open`, `plan`, `read`.
+    """
+
+    table: str
+    instant: str | None = None
+    as_of: str | None = None
+    query_type: str = "snapshot"
+    predicate: str = ""
+    columns: tuple[str, ...] = ()
+    partitions: int = 0
+    partitions_kept: int = 0
+    slices: int = 0
+    slices_kept: int = 0
+    files: int = 0
+    files_kept: int = 0
+    log_files_kept: int = 0
+    bytes_kept: int = 0
+    skipped: tuple[Skip, ...] = ()
+    notes: tuple[str, ...] = ()
+    fallbacks: tuple[str, ...] = ()
+    corrupt: tuple[str, ...] = ()
+    rows: int = 0
+    rows_read: int = 0
+    log_blocks: int = 0
+    blocks_ignored: int = 0
+    requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    bytes_read: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def requests_of(self, kind: str) -> int:
+        """How many requests of one kind (LIST, GET, HEAD) were made."""
+        return sum(n for (k, _), n in self.requests.items() if k == kind)
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything as plain values; requests are `{"GET timeline": 2}`."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain["skipped"] = [
+            {"by": s.by, "conjunct": s.conjunct, "partitions": s.partitions, "slices": s.slices, "files": s.files}
+            for s in self.skipped
+        ]
+        plain["requests"] = {f"{kind} {purpose}": n for (kind, purpose), n in self.requests.items()}
+        plain["seconds"] = dict(self.seconds)
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in plain.items()}
+
+    def to_arrow(self) -> pa.Table:
+        """One row per figure: `name: string, value: string`, in the order of the attributes."""
+        import pyarrow as pa
+
+        lines = [(name, str(value)) for name, value in self.to_dict().items()]
+        return pa.table({"name": [n for n, _ in lines], "value": [v for _, v in lines]})
+
+    def _lines(self) -> list[tuple[str, str]]:
+        when = f"as of {self.as_of}, newest write {self.instant}" if self.as_of else f"newest write {self.instant}"
+        lines = [("table", f"{self.table} ({self.query_type}, {when})")]
+        if self.predicate:
+            lines.append(("where", self.predicate))
+        lines.append(("partitions", f"{self.partitions_kept:,} of {self.partitions:,} looked up"))
+        logs = f", {self.log_files_kept:,} of them log files" if self.log_files_kept else ""
+        lines.append(
+            (
+                "slices",
+                f"{self.slices_kept:,} of {self.slices:,} kept: "
+                f"{self.files_kept:,} of {self.files:,} files{logs}, {self.bytes_kept:,} bytes",
+            )
+        )
+        lines += [("skipped", str(skip)) for skip in self.skipped]
+        lines += [("note", note) for note in self.notes]
+        lines += [("listing", reason) for reason in self.fallbacks]
+        lines += [("corrupt", span) for span in self.corrupt]
+        if self.rows_read or self.rows:
+            lines.append(("rows", f"{self.rows:,} returned of {self.rows_read:,} read"))
+        if self.log_blocks or self.blocks_ignored:
+            lines.append(("log blocks", f"{self.log_blocks:,} merged, {self.blocks_ignored:,} ignored"))
+        if self.requests:
+            asked = ", ".join(f"{n} {kind} {purpose}" for (kind, purpose), n in sorted(self.requests.items()))
+            lines.append(("requests", f"{asked}; {self.bytes_read:,} bytes"))
+        if self.seconds:
+            lines.append(("seconds", ", ".join(f"{name} {took:.3f}" for name, took in self.seconds.items())))
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<11} {text}" for name, text in self._lines())
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(n)}</th><td style='text-align:left'>{html.escape(t)}</td></tr>"
+            for n, t in self._lines()
+        )
+        return f"<table>{rows}</table>"

@@ -1,0 +1,279 @@
+"""A read of a table: planned once, then rows as tables, batches or splits, with a report of what it did."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hudimeta.config.options import SPLIT_BYTES
+from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.read.file_slice import slices_of
+from hudimeta.read.planner import PlannedSlices, plan_slices
+from hudimeta.read.read_task import ReadTask, VisibleInstants
+from hudimeta.read.report import ScanReport
+from hudimeta.read.slice_reader import ReadCounts
+from hudimeta.read.split import Split, pack_slices, read_split
+from hudimeta.types import QueryType
+
+if TYPE_CHECKING:
+    from hudimeta.read.predicate import Bound, Where
+    from hudimeta.read.snapshot import Snapshot
+
+__all__ = ["Scan", "ScanPlan"]
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """What a scan will read; prints as a list of files.
+
+    Attributes:
+        slices: Arrow table with the columns of `Table.file_slices()`, one row per file slice.
+        report: What planning found and cost.
+        split_bytes: Target size of a split.
+    """
+
+    slices: pa.Table
+    report: ScanReport
+    split_bytes: int
+
+    def splits(self, target_bytes: int | None = None, at_most: int | None = None) -> list[Split]:
+        """The slices packed for several readers; see `split.pack_slices`."""
+        return pack_slices(slices_of(self.slices), target_bytes or self.split_bytes, at_most)
+
+    @property
+    def files(self) -> list[str]:
+        """Paths of all base and log files, relative to the table, in the order of reading."""
+        return [path for s in slices_of(self.slices) for path in ((s.base_path,) if s.base_path else ()) + s.log_paths]
+
+    def __str__(self) -> str:
+        lines = [str(self.report), ""]
+        for file_slice in slices_of(self.slices.slice(0, _SHOWN)):
+            lines += [f"  {path}" for path in (file_slice.base_path, *file_slice.log_paths) if path]
+        if self.slices.num_rows > _SHOWN:
+            lines.append(f"  ... and {self.slices.num_rows - _SHOWN:,} more slices")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class Scan:
+    """A read of a snapshot. Nothing is read before it is asked for; the plan is made once and kept.
+
+    Args:
+        snapshot: The table at its moment.
+        where: Predicate in any notation of `hudimeta.read.predicate.parse`; None for every row.
+        columns: What to return, in this order; None for all. Names are matched exactly, else without case.
+        query_type: SNAPSHOT or READ_OPTIMIZED.
+        timezone: Zone in which the predicate's texts without a zone are read.
+        mark: Where the snapshot's request log stood when the scan was asked for.
+
+    Raises:
+        ConfigError: A predicate or a column that does not fit the table. UnsupportedFeature: Another query type.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        where: Where | None = None,
+        columns: Sequence[str] | None = None,
+        query_type: QueryType = QueryType.SNAPSHOT,
+        timezone: str = "UTC",
+        mark: int | None = None,
+    ) -> None:
+        if query_type not in (QueryType.SNAPSHOT, QueryType.READ_OPTIMIZED):
+            raise UnsupportedFeature(f"hoodie.datasource.query.type={query_type.value}", "Read a snapshot.")
+        self._snapshot, self._query_type = snapshot, query_type
+        self._mark = len(snapshot.storage.log) if mark is None else mark
+        full = snapshot.schema.arrow
+        self._columns = tuple(full.names) if columns is None else tuple(_found(name, full) for name in columns)
+        if not self._columns:
+            raise ConfigError("hudimeta.columns", columns, "at least one column", "Leave it out for all columns.")
+        self._bound = _bound(where, full, timezone) if where is not None else None
+        self._counts = ReadCounts()
+        self._read_seconds = 0.0
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the rows."""
+        return self.task.output_schema
+
+    def __repr__(self) -> str:
+        where = f" where {self._bound}" if self._bound is not None else ""
+        return f"Scan({self._snapshot.storage.root}: {', '.join(self._columns)}{where})"
+
+    # Planning
+
+    @cached_property
+    def _planned(self) -> PlannedSlices:
+        return plan_slices(self._snapshot, self._bound, self._query_type)
+
+    def plan(self) -> ScanPlan:
+        """The files that will be read; reads metadata only."""
+        planned = self._planned
+        return ScanPlan(planned.slices, self.report, self._snapshot.options.get(SPLIT_BYTES))
+
+    @cached_property
+    def task(self) -> ReadTask:
+        """What every split is read with; can be pickled."""
+        snapshot = self._snapshot
+        timeline = snapshot.timeline
+        store = {k: v for k, v in snapshot.options.given.items() if k.startswith("hudimeta.storage.")}
+        return ReadTask(
+            location=snapshot.storage.root,
+            properties=dict(snapshot.properties),
+            table_schema=snapshot.schema.arrow,
+            stored=snapshot.schema.stored,
+            columns=self._columns,
+            predicate=self._bound,
+            instants=VisibleInstants(frozenset(timeline.completion_times), timeline.first_active_write),
+            as_of=snapshot.as_of,
+            read_optimized=self._query_type is QueryType.READ_OPTIMIZED,
+            history=snapshot.history,
+            storage_options=store,
+        )
+
+    # Rows
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, batch by batch; one file slice is in memory at a time."""
+        begin = time.perf_counter()
+        split = Split(tuple(slices_of(self._planned.slices)))
+        batches = read_split(self.task, split, self._snapshot.storage, self._counts)
+        begin = time.perf_counter()
+        for batch in batches:
+            self._read_seconds += time.perf_counter() - begin
+            yield batch
+            begin = time.perf_counter()
+        self._read_seconds += time.perf_counter() - begin
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as an Arrow stream."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def to_table(self) -> pa.Table:
+        """All rows."""
+        return pa.Table.from_batches(list(self.to_batches()), self.schema)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
+        """The rows for whoever speaks the Arrow PyCapsule protocol: Polars, DuckDB, pandas …"""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def count(self) -> int:
+        """How many rows there are, reading as few columns as possible."""
+        if self._bound is None:
+            return sum(self._rows_of_slices())
+        return sum(batch.num_rows for batch in self._narrowed().to_batches())
+
+    def _narrowed(self) -> Scan:
+        """This scan with the one column that is cheapest to return, which the predicate reads anyway where it reads any."""
+        columns = self._bound.columns if self._bound is not None else ()
+        name = columns[0].path[0] if columns else _cheapest(self._snapshot.schema.arrow)
+        narrow = Scan(self._snapshot, None, [name], self._query_type)
+        narrow._bound = self._bound
+        narrow.__dict__["_planned"] = self._planned
+        narrow._counts = self._counts
+        return narrow
+
+    def _rows_of_slices(self) -> Iterator[int]:
+        """Rows of each slice: from the footer of a base file alone, by merging keys where there are logs."""
+        from hudimeta.read.base_file import open_base_file
+        from hudimeta.read.slice_reader import SliceReader
+
+        narrow = self._narrowed()
+        reader = SliceReader(narrow.task, self._snapshot.storage)
+        for file_slice in slices_of(self._planned.slices):
+            if file_slice.base_path is not None and not file_slice.log_files:
+                with open_base_file(self._snapshot.storage, file_slice.base_path) as file:
+                    yield file.num_rows
+            else:
+                yield sum(table.num_rows for table in reader.tables(file_slice))
+
+    # Report
+
+    @property
+    def report(self) -> ScanReport:
+        """What this scan has done so far; planning is done if it was not."""
+        planned, snapshot, counts = self._planned, self._snapshot, self._counts
+        slices = planned.slices
+        log_files = int(_total(slices.column("log_files"), lengths=True))
+        requests = snapshot.storage.log
+        return ScanReport(
+            table=snapshot.storage.root,
+            instant=snapshot.latest_write,
+            as_of=snapshot.as_of,
+            query_type=self._query_type.value,
+            predicate=str(self._bound) if self._bound is not None else "",
+            columns=self._columns,
+            partitions=planned.partitions,
+            partitions_kept=planned.partitions_kept,
+            slices=planned.slices_total,
+            slices_kept=slices.num_rows,
+            files=planned.files_total,
+            files_kept=slices.num_rows - slices.column("base_file").null_count + log_files,
+            log_files_kept=log_files,
+            bytes_kept=int(_total(slices.column("base_size")) + _total(slices.column("log_sizes"))),
+            skipped=tuple(planned.skipped),
+            notes=tuple(planned.notes),
+            fallbacks=(snapshot.listing_reason,) if snapshot.listing_reason else (),
+            corrupt=tuple(counts.corrupt),
+            rows=counts.rows,
+            rows_read=counts.rows_read,
+            log_blocks=counts.log_blocks,
+            blocks_ignored=counts.blocks_ignored,
+            requests=requests.by_purpose(self._mark),
+            bytes_read=sum(r.n_bytes for r in requests.since(self._mark)),
+            seconds={"open": snapshot.seconds, "plan": planned.seconds, "read": self._read_seconds},
+        )
+
+
+def _total(column: pa.ChunkedArray, lengths: bool = False) -> int:
+    """Sum of numbers, or of the numbers in lists, or of the lists' lengths."""
+    import pyarrow.compute as pc
+
+    if lengths:
+        column = pc.list_value_length(column)
+    elif pa.types.is_list(column.type):
+        column = pc.list_flatten(column)
+    return pc.sum(column).as_py() or 0
+
+
+def _cheapest(schema: pa.Schema) -> str:
+    """A column of fixed width where there is one: it is read for the number of its rows only."""
+    fixed = [f.name for f in schema if not pa.types.is_nested(f.type) and _is_fixed(f.type)]
+    return fixed[0] if fixed else schema.names[0]
+
+
+def _is_fixed(kind: pa.DataType) -> bool:
+    try:
+        return bool(kind.bit_width)
+    except ValueError:
+        return False
+
+
+def _found(name: str, schema: pa.Schema) -> str:
+    """The column that a name means. Raises ConfigError, naming the closest column."""
+    if name in schema.names:
+        return name
+    same = [known for known in schema.names if known.lower() == name.lower()]
+    if len(same) == 1:
+        return str(same[0])
+    import difflib
+
+    close = difflib.get_close_matches(name, schema.names, n=1)
+    hint = f"Did you mean {close[0]}?" if close else ""
+    raise ConfigError("hudimeta.columns", name, f"columns of the table: {', '.join(schema.names)}", hint)
+
+
+def _bound(where: Where, schema: pa.Schema, timezone: str) -> Bound:
+    from hudimeta.read.predicate import bind, parse
+
+    return bind(parse(where), schema, timezone=timezone)
+
+

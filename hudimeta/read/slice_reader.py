@@ -1,0 +1,207 @@
+"""Rows of one file slice: the base file piece by piece, the log merged over it, then what the predicate keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudimeta.errors import CorruptFileError
+from hudimeta.formats.log import BlockType
+from hudimeta.formats.log.data_blocks import decode_data_block
+from hudimeta.formats.log.delete_block import decode_delete_block
+from hudimeta.read.base_file import BaseFile, open_base_file
+from hudimeta.read.file_slice import FileSlice
+from hudimeta.read.fold import fold_log_records
+from hudimeta.read.log_parts import LogPart, data_part, delete_part, read_log_parts
+from hudimeta.read.log_records import SliceBlocks, SliceLog, scan_slice_logs
+from hudimeta.read.merge import SliceMerger
+from hudimeta.read.merge_rules import KEY_COLUMN
+from hudimeta.read.partition_columns import path_values
+from hudimeta.read.read_task import ReadTask
+from hudimeta.schema.conform import conform
+from hudimeta.table.file_names import parse_log_file
+
+if TYPE_CHECKING:
+    from hudimeta.keys import KeyGenerator
+    from hudimeta.schema.internal_schema import InternalSchema
+    from hudimeta.storage.protocol import Storage
+
+__all__ = ["ReadCounts", "SliceReader"]
+
+_PARALLEL_LOGS = 8
+
+
+@dataclass(slots=True)
+class ReadCounts:
+    """What reading did, for the report: see `ScanReport`."""
+
+    rows: int = 0
+    rows_read: int = 0
+    log_blocks: int = 0
+    blocks_ignored: int = 0
+    corrupt: list[str] = field(default_factory=list)
+
+
+class SliceReader:
+    """Reads slices of one table. Not for several threads at once.
+
+    Args:
+        task: What to read of each slice. storage: Rooted at the table.
+    """
+
+    def __init__(self, task: ReadTask, storage: Storage) -> None:
+        self.task, self.counts = task, ReadCounts()
+        self._storage = storage
+        self._key_generator: KeyGenerator | None = None
+
+    def tables(self, file_slice: FileSlice) -> Iterator[pa.Table]:
+        """The slice's rows with `task.output_schema`, in pieces that fit memory; empty pieces are left out.
+
+        Raises:
+            CorruptFileError, UnsupportedFeature, NotFound, SchemaMismatch: A file cannot be read.
+        """
+        constants = path_values(
+            pa.array([file_slice.partition_path], pa.string()),
+            self.task.partition_layout,
+            self.task.table_schema,
+            self.task.properties,
+        )
+        for piece in self._stored_rows(file_slice, constants):
+            self.counts.rows_read += piece.num_rows
+            result = self._finish(piece, constants)
+            self.counts.rows += result.num_rows
+            if result.num_rows:
+                yield result
+
+    def _finish(self, piece: pa.Table, constants: pa.Table) -> pa.Table:
+        """Add the values that the path states, drop rows, and choose columns."""
+        task = self.task
+        for name in constants.column_names:
+            if name in task.needed.names:
+                values = pa.repeat(constants.column(name)[0], piece.num_rows)
+                at = piece.schema.get_field_index(name)
+                piece = piece.append_column(name, values) if at < 0 else piece.set_column(at, name, values)
+        if task.predicate is not None:
+            from hudimeta.read.predicate import evaluate
+
+            piece = piece.filter(evaluate(task.predicate, piece))
+        return piece.select(task.columns).cast(task.output_schema)
+
+    # Base and log
+
+    def _stored_rows(self, file_slice: FileSlice, constants: pa.Table) -> Iterator[pa.Table]:
+        """Rows as the files have them, with at least the needed columns that the path does not state."""
+        task = self.task
+        plain = pa.schema([f for f in task.needed if f.name not in constants.column_names])
+        if task.read_optimized or not file_slice.log_files:
+            yield from self._base_rows(file_slice, plain)
+            return
+        blocks = self._blocks(file_slice)
+        if not blocks.blocks:
+            yield from self._base_rows(file_slice, plain)
+            return
+        merger = SliceMerger(fold_log_records(self._log_parts(blocks), task.merged, task.rules), task.rules)
+        for piece in self._base_rows(file_slice, task.merged):
+            yield self._without_keys(merger.merge(self._with_keys(piece)))
+        yield self._without_keys(merger.remaining())
+
+    def _base_rows(self, file_slice: FileSlice, wanted: pa.Schema) -> Iterator[pa.Table]:
+        path = file_slice.base_path
+        if path is None:
+            return
+        with open_base_file(self._storage, path) as file:
+            yield from self._conformed(file, wanted, file_slice.base_instant)
+
+    def _conformed(self, file: BaseFile, wanted: pa.Schema, instant: str) -> Iterator[pa.Table]:
+        history = self.task.history
+        then = None if history is None else history.at(instant)
+        names = wanted.names if then is None or history is None else _former_names(wanted.names, then, history.latest)
+        for piece in file.pieces(names):
+            if then is not None and history is not None and piece.num_columns:
+                yield conform(then.read_as(piece, history.latest), wanted, altered=True)
+                continue
+            # Arrow forgets how many rows a table without columns has, so a column of nothing keeps the count.
+            rows = piece if piece.num_columns else pa.table({"": pa.nulls(piece.num_rows)})
+            yield conform(rows, wanted) if len(wanted) else rows
+
+    # Logs
+
+    def _blocks(self, file_slice: FileSlice) -> SliceBlocks:
+        """The slice's blocks that count; reads its log files at once."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        from hudimeta.formats.log import read_blocks
+
+        paths = file_slice.log_paths
+        if len(paths) == 1:
+            contents = [self._storage.read(paths[0])]
+        else:
+            with ThreadPoolExecutor(min(_PARALLEL_LOGS, len(paths)), "logs") as pool:
+                contents = list(pool.map(self._storage.read, paths))
+        logs = []
+        for name, path, data in zip(file_slice.log_files, paths, contents, strict=True):
+            parsed = parse_log_file(name)
+            if parsed is None:
+                raise CorruptFileError(path, 0, "the name of a log file", name)
+            logs.append(SliceLog(parsed, read_blocks(data, path)))
+        blocks = scan_slice_logs(logs, visible=self.task.instants, as_of=self.task.as_of)
+        self.counts.log_blocks += len(blocks.blocks)
+        self.counts.blocks_ignored += blocks.invisible + blocks.rolled_back + blocks.superseded
+        self.counts.corrupt += [f"{s.path} from byte {s.offset}, {s.size} bytes: {s.reason}" for s in blocks.corrupt]
+        return blocks
+
+    def _log_parts(self, blocks: SliceBlocks) -> list[LogPart]:
+        task, history = self.task, self.task.history
+        if history is None:
+            return read_log_parts(blocks.blocks, task.merged, self._bring, task.rules)
+        parts: list[LogPart] = []
+        for block in blocks.blocks:
+            if block.type is BlockType.DELETE:
+                parts.append(delete_part(decode_delete_block(block), task.merged, task.rules))
+                continue
+            rows = history.at(block.instant).read_as(decode_data_block(block), history.latest)
+            parts.append(data_part(rows, task.merged, self._bring_altered, task.rules, block.is_partial))
+        return parts
+
+    def _bring(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        return self._with_keys(conform(rows, schema))
+
+    def _bring_altered(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        return self._with_keys(conform(rows, schema, altered=True))
+
+    # Keys
+
+    def _with_keys(self, rows: pa.Table) -> pa.Table:
+        """Rows with the keys that the table does not store."""
+        if not self.task.virtual_keys or KEY_COLUMN not in rows.schema.names:
+            return rows
+        keys = self._generator.record_keys(rows)
+        return rows.set_column(rows.schema.get_field_index(KEY_COLUMN), KEY_COLUMN, keys)
+
+    def _without_keys(self, rows: pa.Table) -> pa.Table:
+        """Merged rows with the needed columns; keys that the table does not store are not shown either."""
+        if self.task.virtual_keys:
+            hidden = pa.nulls(rows.num_rows, pa.string())
+            rows = rows.set_column(rows.schema.get_field_index(KEY_COLUMN), KEY_COLUMN, hidden)
+        return conform(rows, self.task.needed)
+
+    @property
+    def _generator(self) -> KeyGenerator:
+        if self._key_generator is None:
+            from hudimeta.keys import KeyGenerator
+
+            # How a single COMPLEX key is spelled matters to deletes only, which name keys as they were written.
+            generator = KeyGenerator.from_properties(self.task.properties)
+            if generator.needs_row_to_learn:
+                generator = replace(generator, complex_single_field_prefix=True)
+            self._key_generator = generator
+        return self._key_generator
+
+
+def _former_names(names: Iterable[str], then: InternalSchema, now: InternalSchema) -> list[str]:
+    """What columns of today were called in an older file; columns that no version knows keep their names."""
+    sources = then.sources(now)
+    return [former for name in names if (former := sources.get(name, name)) is not None]

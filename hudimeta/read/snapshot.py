@@ -1,0 +1,223 @@
+"""A table at one moment: its properties, its timeline as listed, and what follows from the two for readers.
+
+Opening costs two requests (the properties, the listing of the timeline); everything else is asked for when it is needed and
+kept, because nothing that a snapshot shows can change: files are never overwritten, and instants only ever grow.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hudimeta.config import Options
+from hudimeta.config.options import METADATA_ENABLE, SCHEMA_ON_READ
+from hudimeta.errors import TableError, TableNotFound
+from hudimeta.read.listing import Listing, StorageListing, open_metadata
+from hudimeta.storage import CountingStorage, join
+from hudimeta.table import properties as table_properties
+from hudimeta.table.properties import TableProperties
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import normalise_instant
+from hudimeta.types import Action, QueryType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hudimeta.metadata.metadata_table import MetadataTable
+    from hudimeta.read.table_schema import TableSchema
+    from hudimeta.schema import SchemaHistory
+    from hudimeta.table.slices import Visibility
+
+__all__ = ["Snapshot"]
+
+SCHEMA_FOLDER = ".hoodie/.schema"
+SCHEMA_SUFFIX = ".schemacommit"
+
+LEGACY_VERSION = 6
+"""The last table version whose log files bear the instant of their base file."""
+
+
+class Snapshot:
+    """What a reader sees; never changes. Make one with `Snapshot.open`.
+
+    Attributes:
+        storage: Rooted at the table. properties, timeline: Of the table. options: What the user gave.
+        as_of: Requested time that the reader stands at, 17 digits; None for the latest.
+        seconds: What opening took.
+    """
+
+    def __init__(
+        self,
+        storage: CountingStorage,
+        properties: TableProperties,
+        timeline: Timeline,
+        options: Options,
+        as_of: str | None = None,
+        seconds: float = 0.0,
+    ) -> None:
+        self.storage, self.properties, self.timeline, self.options = storage, properties, timeline, options
+        self.as_of, self.seconds = as_of, seconds
+        self._parent: Snapshot | None = None
+
+    @classmethod
+    def open(cls, storage: CountingStorage, options: Options, as_of: str | None = None) -> Snapshot:
+        """Read the properties and list the timeline.
+
+        Args:
+            storage: Rooted at the table. options: Table options.
+            as_of: Time travel, in any spelling that `as.of.instant` takes.
+
+        Raises:
+            TableNotFound: There is no table. TableError and below: it cannot be read, or not as of that moment.
+        """
+        begin = time.perf_counter()
+        properties = table_properties.load(storage)
+        if properties.is_metadata_table:
+            raise TableNotFound(
+                storage.root, "this is the metadata table of another table, which hudimeta.Table(<that table>).metadata reads"
+            )
+        timeline = properties.load_timeline(storage)
+        snapshot = cls(storage, properties, timeline, options, seconds=time.perf_counter() - begin)
+        return snapshot if as_of is None else snapshot.at(as_of)
+
+    def refreshed(self) -> Snapshot:
+        """The snapshot of now: this one when the timeline, listed again, is the same. One request, two after a change."""
+        begin = time.perf_counter()
+        timeline = self.properties.load_timeline(self.storage)
+        if timeline.instants == self.timeline.instants:
+            return self
+        properties = table_properties.load(self.storage)
+        if properties.timeline_folder != self.properties.timeline_folder:
+            timeline = properties.load_timeline(self.storage)
+        return Snapshot(self.storage, properties, timeline, self.options, seconds=time.perf_counter() - begin)
+
+    def at(self, as_of: str) -> Snapshot:
+        """This snapshot as of an earlier moment; shares everything that was read.
+
+        Raises:
+            ConfigError: No such moment. TableError: The cleaner has removed files that the moment needs.
+        """
+        given = as_of.strip()
+        known = any(instant.time == given for instant in self.timeline.instants)
+        moment = given if known else normalise_instant(given, self.properties.zone)
+        self._refuse_cleaned(moment)
+        snapshot = Snapshot(self.storage, self.properties, self.timeline, self.options, moment)
+        snapshot._parent = self
+        return snapshot
+
+    def _refuse_cleaned(self, moment: str) -> None:
+        cleans = [i for i in self.timeline.completed if i.action is Action.CLEAN]
+        if not cleans:
+            return
+        kept = self.timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or ""
+        if moment < kept:
+            raise TableError(
+                f"the table cannot be read as of {moment}: cleaning removed files that only instants before {kept} needed",
+                f"The earliest instant that can be read is {kept}.",
+            )
+
+    # What is listed
+
+    @cached_property
+    def _metadata(self) -> tuple[MetadataTable | None, str]:
+        if self._parent is not None:
+            return self._parent._metadata
+        return open_metadata(self.storage, self.properties, self.timeline, self.options.get(METADATA_ENABLE))
+
+    @property
+    def metadata(self) -> MetadataTable | None:
+        """The metadata table; None when it does not answer, see `listing_reason`."""
+        return self._metadata[0]
+
+    @property
+    def listing_reason(self) -> str:
+        """Why storage is listed instead of asking the metadata table; "" when it is not."""
+        return self._metadata[1]
+
+    @cached_property
+    def listing(self) -> Listing:
+        """Where partitions and files are looked up."""
+        if self._parent is not None:
+            return self._parent.listing
+        return self.metadata or StorageListing(self.storage)
+
+    # What is visible
+
+    @cached_property
+    def latest_write(self) -> str | None:
+        """Requested time of the newest visible write; None without any."""
+        return max((i.time for i in self.timeline.writes if self.as_of is None or i.time <= self.as_of), default=None)
+
+    @property
+    def is_latest(self) -> bool:
+        """False when there are completed writes that this snapshot does not show."""
+        return self.as_of is None or all(i.time <= self.as_of for i in self.timeline.writes)
+
+    @property
+    def logs_name_base(self) -> bool:
+        """True for tables whose log files bear the instant of their base file."""
+        return self.properties.version <= LEGACY_VERSION
+
+    @cached_property
+    def visibility(self) -> Visibility:
+        """Which files and log blocks count. One request for each completed replacecommit on the active timeline."""
+        from hudimeta.table.slices import Visibility
+
+        return Visibility(
+            completed=self.timeline.completion_times,
+            first_active=self.timeline.first_active_write,
+            as_of=self.as_of,
+            replaced=self.timeline.replaced_file_groups(self.as_of),
+            logs_name_base=self.logs_name_base,
+            history=self.timeline.archived_completions,
+        )
+
+    def slices(self, partitions: Sequence[str] | None = None, query_type: QueryType = QueryType.SNAPSHOT) -> pa.Table:
+        """The visible file slices.
+
+        Args:
+            partitions: Partition paths; None for all.
+            query_type: READ_OPTIMIZED gives every file group's newest base file and no log files.
+
+        Returns:
+            Columns of `table.slices.slices_schema()`, one row a file group.
+        """
+        from hudimeta.table.slices import build_slices
+
+        files = self.listing.files(partitions)
+        if query_type is QueryType.READ_OPTIMIZED:
+            import pyarrow.compute as pc
+
+            files = files.filter(pc.invert(pc.starts_with(files.column("name"), ".")))
+        return build_slices(files, self.visibility)
+
+    @cached_property
+    def schema(self) -> TableSchema:
+        """The table's columns: those of the newest write. As of an earlier moment those among them that were there then.
+
+        Types are those of today either way, since old files are read as today's. One request, two for earlier moments.
+        """
+        from hudimeta.read.table_schema import as_it_was, resolve_schema
+
+        if self._parent is None:
+            return resolve_schema(self)
+        return self._parent.schema if self.is_latest else as_it_was(self._parent.schema, self)
+
+    @cached_property
+    def history(self) -> SchemaHistory | None:
+        """How columns were called before the table was altered; None for tables that never were, or with the option off.
+
+        One LIST and one GET for altered tables, nothing for others.
+        """
+        if self._parent is not None:
+            return self._parent.history
+        if not self.schema.is_altered or not self.options.get(SCHEMA_ON_READ):
+            return None
+        from hudimeta.schema import SchemaHistory
+
+        undone = {i.time for i in self.timeline.pending_writes}
+        files = [f.name for f in self.storage.list(SCHEMA_FOLDER)]
+        complete = [n for n in files if n.endswith(SCHEMA_SUFFIX) and n.partition("_")[0].partition(".")[0] not in undone]
+        return SchemaHistory.decode(self.storage.read(join(SCHEMA_FOLDER, max(complete)))) if complete else None

@@ -1,0 +1,91 @@
+"""Shares of a read: file slices packed to about one size, each a plain value that another process can read.
+
+task = scan.task
+for split in scan.plan().splits(target_bytes=128 << 20):
+for batch in read_split(task, split):       # here, or in any process that can reach the table
+...
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hudimeta.read.file_slice import FileSlice
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hudimeta.read.read_task import ReadTask
+    from hudimeta.read.slice_reader import ReadCounts
+    from hudimeta.storage.protocol import Storage
+
+__all__ = ["Split", "pack_slices", "read_split"]
+
+FILE_COST = 4 << 20
+"""Bytes that opening a file counts for, so that thousands of tiny files do not become one split."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Slices that one process reads one after the other."""
+
+    slices: tuple[FileSlice, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(s.size for s in self.slices)
+
+
+def pack_slices(slices: Iterable[FileSlice], target_bytes: int, at_most: int | None = None) -> list[Split]:
+    """Pack slices into splits, largest first into the emptiest split.
+
+    Args:
+        slices: In any order. target_bytes: About the size of a split; a larger slice makes a split of its own.
+        at_most: Most splits; None for as many as the target gives.
+
+    Returns:
+        Splits, each with at least one slice, the slices of a split in the order given.
+    """
+    import heapq
+
+    numbered = list(enumerate(slices))
+    if not numbered:
+        return []
+    weights = [s.size + FILE_COST * (1 + len(s.log_files)) for _, s in numbered]
+    count = min(len(numbered), max(1, math.ceil(sum(weights) / max(target_bytes, 1))))
+    count = min(count, at_most) if at_most is not None and at_most > 0 else count
+    heap: list[tuple[int, int]] = [(0, number) for number in range(count)]
+    packed: list[list[int]] = [[] for _ in range(count)]
+    for at in sorted(range(len(numbered)), key=lambda i: (-weights[i], i)):
+        load, number = heapq.heappop(heap)
+        packed[number].append(at)
+        heapq.heappush(heap, (load + weights[at], number))
+    return [Split(tuple(numbered[at][1] for at in sorted(members))) for members in packed if members]
+
+
+def read_split(
+    task: ReadTask, split: Split, storage: Storage | None = None, counts: ReadCounts | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a split.
+
+    Args:
+        task: What to read. split: Of the same scan.
+        storage: Rooted at the table; None opens the task's location.
+        counts: Where to count what was read; None for nowhere.
+
+    Yields:
+        Batches of `task.output_schema`, none of them empty, of at most `task.batch_rows` rows.
+    """
+    from hudimeta.read.slice_reader import SliceReader
+    from hudimeta.storage import open_storage
+
+    reader = SliceReader(task, storage or open_storage(task.location, task.storage_options))
+    if counts is not None:
+        reader.counts = counts
+    for file_slice in split.slices:
+        for table in reader.tables(file_slice):
+            yield from (batch for batch in table.to_batches(max_chunksize=task.batch_rows) if batch.num_rows)
