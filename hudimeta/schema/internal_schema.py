@@ -15,17 +15,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.errors import SchemaError
+from hudimeta.errors import CorruptFileError, SchemaError
 from hudimeta.schema.conform import assemble, list_runs
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["Column", "InternalSchema", "SchemaHistory", "decode_schema", "encode_history", "encode_schema"]
+__all__ = [
+    "SCHEMA_FOLDER",
+    "Column",
+    "InternalSchema",
+    "SchemaHistory",
+    "decode_schema",
+    "encode_history",
+    "encode_schema",
+    "newest_schema_file",
+]
+
+SCHEMA_FOLDER = ".hoodie/.schema"
+"""Where schema commits lie; requested and inflight files beside them are empty."""
+
+_COMPLETED = re.compile(r"\d{14,17}(_\d{14,17})?\.schemacommit")
 
 MAX_DEPTH = 64
 DAMAGED = "The schema history is damaged: restore the file, or read with the table's present schema only."
@@ -170,13 +184,23 @@ class SchemaHistory:
     versions: tuple[InternalSchema, ...]
 
     @classmethod
-    def decode(cls, text: str | bytes) -> SchemaHistory:
-        """Read a schema commit. Raises SchemaError when it is not one."""
-        parsed = _parse(text)
-        entries = parsed.get("schemas") if isinstance(parsed, dict) else None
-        if not isinstance(entries, list) or not entries:
-            raise SchemaError("the schema history holds no schemas", DAMAGED)
-        return cls(tuple(sorted((_schema(e) for e in entries), key=lambda s: s.version)))
+    def decode(cls, text: str | bytes, path: str = "") -> SchemaHistory:
+        """Read a schema commit.
+
+        Args:
+            text: Its content. path: For errors.
+
+        Raises:
+            CorruptFileError: It is not one.
+        """
+        try:
+            parsed = _parse(text)
+            entries = parsed.get("schemas") if isinstance(parsed, dict) else None
+            if not isinstance(entries, list) or not entries:
+                raise SchemaError("the schema history holds no schemas", DAMAGED)
+            return cls(tuple(sorted((_schema(e) for e in entries), key=lambda s: s.version)))
+        except SchemaError as error:
+            raise CorruptFileError(path, 0, "a schema history", error.message, DAMAGED) from error
 
     @property
     def latest(self) -> InternalSchema:
@@ -187,6 +211,29 @@ class SchemaHistory:
         """The version that was valid at an instant: the newest that is not later; the oldest for instants before all."""
         moment = int(instant[:17].ljust(17, "0"))
         return next((v for v in reversed(self.versions) if v.version <= moment), self.versions[0])
+
+    def stored_names(self, instant: str, names: Iterable[str]) -> list[str]:
+        """What columns of the newest version are called in files of an instant; those that they do not have are left out.
+
+        Names that no version knows (meta columns of some tables) stay as they are.
+        """
+        own = self.at(instant).sources(self.latest)
+        found = (own.get(name, name) for name in names)
+        return [name for name in found if name is not None]
+
+    def with_newest_names(self, rows: pa.Table, instant: str) -> pa.Table:
+        """Rows of a file or block written at `instant` under the names of the newest version (see `read_as`)."""
+        return self.at(instant).read_as(rows, self.latest)
+
+
+def newest_schema_file(names: Iterable[str]) -> str | None:
+    """The newest schema commit of a listing of `SCHEMA_FOLDER`; None when none is completed.
+
+    Args:
+        names: File names; leave out those of instants that are not completed on the table's timeline.
+    """
+    done = [name for name in names if _COMPLETED.fullmatch(name)]
+    return max(done, default=None)
 
 
 def decode_schema(text: str) -> InternalSchema:

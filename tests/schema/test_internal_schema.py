@@ -8,14 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudimeta.errors import SchemaError
+from hudimeta.errors import CorruptFileError, SchemaError
 from hudimeta.schema import SchemaHistory, conform
-from hudimeta.schema.internal_schema import decode_schema, encode_history, encode_schema
+from hudimeta.schema.internal_schema import SCHEMA_FOLDER, decode_schema, encode_history, encode_schema, newest_schema_file
 
 
 def newest_history(base):
-    files = sorted(f for f in (base / ".hoodie" / ".schema").glob("*_*.schemacommit") if f.stat().st_size)
-    return files[-1].read_text()
+    folder = base / SCHEMA_FOLDER
+    name = newest_schema_file(f.name for f in folder.iterdir())
+    return (folder / name).read_text()
 
 
 @pytest.mark.parametrize("name", ["alter_rename_mor", "alter_drop_cow9"])
@@ -138,5 +139,22 @@ def test_older_spelling_of_keys():
     "text", ["", "[]", "{}", '{"schemas":[]}', '{"schemas":[{"version_id":0}]}', '{"schemas":[{"version_id":0,"fields":[{}]}]}']
 )
 def test_damage_is_named(text):
-    with pytest.raises(SchemaError, match="schema history"):
-        SchemaHistory.decode(text)
+    with pytest.raises(CorruptFileError, match=r"f\.schemacommit is damaged .* schema history"):
+        SchemaHistory.decode(text, "f.schemacommit")
+    with pytest.raises(SchemaError):
+        decode_schema(text)
+
+
+def test_pending_schema_commits_are_passed_over():
+    names = ["20240101000000000_20240101000000500.schemacommit", "20250101000000000.schemacommit.inflight", "x"]
+    assert newest_schema_file(names) == names[0]
+    assert newest_schema_file(names[1:]) is None
+
+
+def test_names_in_older_files(rich_table):
+    history = SchemaHistory.decode(newest_history(rich_table("alter_rename_mor")))
+    wanted = ["_hoodie_record_key", "remark", "region_code", "qty"]
+    assert history.stored_names("20261121033648883", wanted) == ["_hoodie_record_key", "note", "qty"]
+    assert history.stored_names("20261121033656786", wanted) == wanted
+    rows = pa.table({"note": ["n"], "qty": [1]})
+    assert history.with_newest_names(rows, "20261121033648883").to_pylist() == [{"remark": "n", "qty": 1}]
