@@ -187,13 +187,29 @@ def typed(table: pa.Table, wanted: pa.DataType) -> pa.Table:
     Returns:
         file_name string, min and max of `wanted` (None: unknown), value_count, null_count, total_size,
         total_uncompressed_size int64, is_tight_bound bool. A file whose null_count equals its value_count holds only nulls.
+        A bound of a floating column proves that no value beyond it is there, NaN included, which is the greatest of all.
     """
     ordinals = np.asarray(column_of(table, "value_type").fill_null(0)).astype(np.int64)
     infos = column_of(table, "value_type_info")
     low = typed_bounds(bounds_of(table, "min"), wanted, ordinals, infos)
     high = typed_bounds(bounds_of(table, "max"), wanted, ordinals, infos)
+    if pa.types.is_floating(wanted):
+        low, high = _without_lost_bounds(low, high, column_of(table, "is_tight_bound"))
     kept = ["file_name", *_COUNTS.values(), "is_tight_bound"]
     return table.select(kept).add_column(1, "min", low).add_column(2, "max", high)
+
+
+def _without_lost_bounds(low: pa.Array, high: pa.Array, tight: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Unknown where Java wrote 0 for both bounds: so it does for a file whose footer has none because it holds NaN.
+
+    Records of ours are tight and say what they mean.
+    """
+    import pyarrow.compute as pc
+
+    zero = pc.and_(pc.equal(low, pa.scalar(0, low.type)), pc.equal(high, pa.scalar(0, high.type)))
+    lost = pc.and_(pc.fill_null(zero, False), pc.invert(pc.fill_null(tight, False)))
+    nothing = pa.scalar(None, low.type)
+    return pc.if_else(lost, nothing, low), pc.if_else(lost, nothing, high)
 
 
 def merge_rows(older: dict[str, Any], newer: dict[str, Any]) -> dict[str, Any]:

@@ -128,7 +128,8 @@ class MetadataTable:
     ) -> dict[str, pa.Table]:
         """As `column_stats`, of whole partitions: the first column is partition_path.
 
-        Values may be wider than the rows of today, never narrower. A partition without a row may hold anything.
+        Values may be wider than the rows of today, never narrower. A partition without a row may hold anything. Bounds of
+        floating columns are always unknown: Java leaves NaN out of them, which is the greatest value.
 
         Raises:
             IndexNotReady: The table has no such index.
@@ -139,7 +140,13 @@ class MetadataTable:
         prefixes = _prefixes(columns, partitions)
         rows = self._indexes.prefixed(partition_stats.PARTITION, prefixes)
         tables = _by_column(rows, columns)
-        return {name: t.set_column(0, "partition_path", _paths_of(t.column("file_name"))) for name, t in tables.items()}
+        for name, kind in columns.items():
+            table = tables[name].set_column(0, "partition_path", _paths_of(tables[name].column("file_name")))
+            if pa.types.is_floating(kind):
+                unknown = pa.nulls(len(table), kind)
+                table = table.set_column(1, "min", unknown).set_column(2, "max", unknown)
+            tables[name] = table
+        return tables
 
     def expression_stats(self, name: str, wanted: pa.DataType, partitions: Sequence[str] | None = None) -> pa.Table:
         """Statistics of an expression index of kind column_stats, per file; see `column_stats`.

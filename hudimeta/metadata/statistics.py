@@ -43,7 +43,8 @@ def file_statistics(
                 "null_count": bounds["null_count"][at].as_py(),
                 "total_size": compressed,
                 "total_uncompressed_size": uncompressed,
-                "is_tight_bound": False,
+                # Exact, NaN included: records of Java are never tight, and their bounds of columns with NaN mean nothing.
+                "is_tight_bound": True,
             }
         )
     return _keyed(found, partition_path)
@@ -79,7 +80,7 @@ def widened_partition_statistics(
     known: Mapping[str, pa.Table],
     columns: Mapping[str, pa.DataType],
     version: str,
-) -> pa.Table:
+) -> tuple[pa.Table, pa.Array]:
     """Statistics of the partitions that new files went to: what was known of them, widened by the new files.
 
     The records are marked as replacing the older ones. They may be wider than the rows of today, never narrower.
@@ -90,9 +91,10 @@ def widened_partition_statistics(
         columns: Arrow type of each indexed column. version: "V1" or "V2".
 
     Returns:
-        Rows of `partition_stats.SCHEMA`.
+        Rows of `partition_stats.SCHEMA`, and the keys (string) of records that must go because nothing bounds them any more:
+        Java takes a missing bound for "no such value", so a record without bounds would lose rows there.
     """
-    parts = []
+    parts, gone = [partition_stats.SCHEMA.empty_table()], [pa.array([], pa.string())]
     for name, kind in columns.items():
         fresh = [p for p in (_typed_of(partition, statistics, name, kind) for partition, statistics in files) if p is not None]
         if not fresh:
@@ -101,8 +103,10 @@ def widened_partition_statistics(
         if name in known:
             touched = pc.is_in(known[name]["partition_path"], together["partition_path"].combine_chunks().unique())
             together = pa.concat_tables([together, known[name].filter(touched).select(together.column_names)])
-        parts.append(_united(together, name, kind, version))
-    return pa.concat_tables(parts) if parts else partition_stats.SCHEMA.empty_table()
+        rows, lost = _united(together, name, kind, version)
+        parts.append(rows.filter(pc.invert(lost)))
+        gone.append(_one(rows["key"].filter(lost)))
+    return pa.concat_tables(parts), pa.concat_arrays(gone)
 
 
 def _typed_of(partition: str, statistics: pa.Table, name: str, kind: pa.DataType) -> pa.Table | None:
@@ -113,11 +117,16 @@ def _typed_of(partition: str, statistics: pa.Table, name: str, kind: pa.DataType
     return typed.set_column(0, "partition_path", pa.array([partition] * len(typed), pa.string()))
 
 
+_WIDEST = {"min": float("-inf"), "max": float("nan")}
 _COUNTS = ("value_count", "null_count", "total_size", "total_uncompressed_size")
 
 
-def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str) -> pa.Table:
-    """One row of `partition_stats.SCHEMA` a partition, from typed statistics of its files and of the partition so far."""
+def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str) -> tuple[pa.Table, pa.Array]:
+    """One row of `partition_stats.SCHEMA` a partition, from typed statistics of its files and of the partition so far.
+
+    The second result says which rows have values that nothing bounds. Floating columns always have bounds: all numbers lie
+    between minus infinity and NaN.
+    """
     # A side that is unknown although there were values (NaN among them, say) bounds nothing: then the union's is unknown too.
     with_values = pc.fill_null(pc.greater(typed["value_count"], typed["null_count"]), True)
     rows = typed.select(["partition_path", *_COUNTS, "min", "max"])
@@ -129,8 +138,12 @@ def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str) -> pa.T
     )
     bounds = {}
     for side in ("min", "max"):
-        known = pc.if_else(groups[f"no_{side}_any"], pa.scalar(None, kind), groups[f"{side}_{side}"].cast(kind))
+        widest = pa.scalar(_WIDEST[side] if pa.types.is_floating(kind) else None, kind)
+        known = pc.if_else(groups[f"no_{side}_any"], widest, groups[f"{side}_{side}"].cast(kind))
         bounds[side] = wrap_bounds(_one(known), version)
+    lost = pc.or_(groups["no_min_any"], groups["no_max_any"])
+    if pa.types.is_floating(kind):
+        lost = pa.chunked_array([pa.repeat(False, len(groups))])
     ordinal, info = value_type_of(kind)
     count = len(groups)
     paths, names = _one(groups["partition_path"]), pa.array([name] * count, pa.string())
@@ -149,7 +162,7 @@ def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str) -> pa.T
         "value_type": pa.array([int(ordinal) if version == "V2" else None] * count, pa.int32()),
         "value_type_info": pa.array([info if version == "V2" else None] * count, pa.string()),
     }
-    return pa.table([columns[f.name] for f in partition_stats.SCHEMA], schema=partition_stats.SCHEMA)
+    return pa.table([columns[f.name] for f in partition_stats.SCHEMA], schema=partition_stats.SCHEMA), lost
 
 
 def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:

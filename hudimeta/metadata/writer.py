@@ -9,7 +9,7 @@ and is ignored by readers until the next writer removes it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timezone
 from typing import Any
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
 from hudimeta.formats.hfile import KeyValues, write_hfile
-from hudimeta.formats.log.framing import BlockType, HeaderKey, encode_block
+from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_delete_content
 from hudimeta.formats.properties import encode_properties, table_checksum
 from hudimeta.metadata import column_stats, files, partition_stats
 from hudimeta.metadata.keys import ALL_PARTITIONS, shard
@@ -64,11 +64,13 @@ class MetadataDelta:
         files: Rows of `files.SCHEMA`: new and deleted files by partition, and the touched partitions.
         column_stats: Rows of `column_stats.SCHEMA`, one a file and column; empty when not kept.
         partition_stats: Rows of the same shape, one a partition and column; empty when not kept.
+        lost_partition_stats: Keys of partition statistics to remove, string.
     """
 
     files: pa.Table
     column_stats: pa.Table
     partition_stats: pa.Table
+    lost_partition_stats: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,15 +241,28 @@ class MetadataWriter:
         Args:
             instant: Of the data commit. delta: What changes. groups: How many file groups each partition has.
         """
-        written = []
+        blocks: dict[tuple[str, int], list[tuple[bytes, int]]] = {}
         for partition, records in self.encode(delta).items():
             for group, part in self._by_shard(records, groups[partition]):
-                file_id = file_group_id(partition, group)
-                name = f".{file_id}_{instant}.log.1_{WRITE_TOKEN}"
-                data = self._log_block(instant, part)
-                self._storage.put(join(partition, name), data)
-                written.append(WrittenLog(partition, file_id, name, len(data), len(part.keys)))
-        return written
+                blocks.setdefault((partition, group), []).append((self._log_block(instant, part), len(part.keys)))
+        if len(lost := delta.lost_partition_stats):
+            # Partition statistics have one file group.
+            blocks.setdefault((partition_stats.PARTITION, 0), []).append((self._delete_block(instant, lost), len(lost)))
+        return [self._put_log(instant, partition, group, parts) for (partition, group), parts in blocks.items()]
+
+    def _put_log(self, instant: str, partition: str, group: int, blocks: Sequence[tuple[bytes, int]]) -> WrittenLog:
+        file_id = file_group_id(partition, group)
+        name = f".{file_id}_{instant}.log.1_{WRITE_TOKEN}"
+        data = b"".join(block for block, _ in blocks)
+        self._storage.put(join(partition, name), data)
+        return WrittenLog(partition, file_id, name, len(data), sum(records for _, records in blocks))
+
+    def _delete_block(self, instant: str, keys: pa.Array) -> bytes:
+        paths = pa.array([partition_stats.PARTITION] * len(keys), pa.string())
+        header = {HeaderKey.SCHEMA: self._schema_text, HeaderKey.INSTANT_TIME: instant}
+        return encode_block(
+            BlockType.DELETE, header, encode_delete_content(keys, paths, [pa.array([0] * len(keys), pa.int32())])
+        )
 
     def _log_block(self, instant: str, records: KeyValues) -> bytes:
         content = write_hfile(records.keys, records.values, schema_text=self._schema_text)

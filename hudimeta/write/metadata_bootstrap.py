@@ -77,7 +77,7 @@ def bootstrap_metadata(
             full = with_meta_columns(schema)
             types = {c: kind for c in columns if (kind := column_type(full, c)) is not None}
             groups[partition_stats.PARTITION] = 1
-            widened = widened_partition_statistics(statistics, {}, types, regime)
+            widened, _ = widened_partition_statistics(statistics, {}, types, regime)
             content[partition_stats.PARTITION] = partition_stats.encode_values(widened, writer.layout)
         definition = statistics_definition(columns, properties.version)
         storage.put(DEFAULT_PATH, encode_definitions({definition.name: definition}))

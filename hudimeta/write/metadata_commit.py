@@ -73,23 +73,24 @@ class MetadataCommit:
         return {LOGS_KEY: _names(logs), GROUPS_KEY: json.dumps(groups, sort_keys=True)}
 
     def _delta(self, table: MetadataTable, written: Sequence[WrittenFile], schema: pa.Schema) -> MetadataDelta:
-        return MetadataDelta(
-            file_rows(written),
-            pa.concat_tables([column_stats.SCHEMA.empty_table(), *(f.statistics for f in written)])
-            if column_stats.PARTITION in table.ready
-            else column_stats.SCHEMA.empty_table(),
-            self._partition_statistics(table, written, schema),
-        )
+        rows = [column_stats.SCHEMA.empty_table()]
+        if column_stats.PARTITION in table.ready:
+            rows += [f.statistics for f in written]
+        return MetadataDelta(file_rows(written), pa.concat_tables(rows), *self._partition_statistics(table, written, schema))
 
-    def _partition_statistics(self, table: MetadataTable, written: Sequence[WrittenFile], schema: pa.Schema) -> pa.Table:
+    def _partition_statistics(
+        self, table: MetadataTable, written: Sequence[WrittenFile], schema: pa.Schema
+    ) -> tuple[pa.Table, pa.Array]:
+        """Records of the partitions that files went to, and keys of those that must go."""
+        nothing = (partition_stats.SCHEMA.empty_table(), pa.array([], pa.string()))
         if partition_stats.PARTITION not in table.ready:
-            return partition_stats.SCHEMA.empty_table()
+            return nothing
         definition = table.index_definitions[column_stats.PARTITION]
         full = with_meta_columns(schema)
         types = {c: kind for c in definition.source_fields if (kind := column_type(full, c)) is not None}
         touched = sorted({f.partition_path for f in written if len(f.statistics)})
         if not touched:
-            return partition_stats.SCHEMA.empty_table()
+            return nothing
         known: Mapping[str, pa.Table] = table.partition_stats(types, touched)
         regime = "V2" if definition.is_v2 else "V1"
         return widened_partition_statistics([(f.partition_path, f.statistics) for f in written], known, types, regime)
