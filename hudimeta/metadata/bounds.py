@@ -241,7 +241,9 @@ def _from_numbers(bodies: pa.Array, kind: BoundKind, ordinal: int, wanted: pa.Da
     plain = kind in (BoundKind.INT, BoundKind.LONG)
     if plain and pa.types.is_floating(wanted):
         return numbers.cast(wanted, safe=False)
-    if plain and (pa.types.is_integer(wanted) or pa.types.is_decimal(wanted)):
+    if plain and pa.types.is_decimal(wanted):
+        return numbers.cast(pa.decimal256(76, wanted.scale)).cast(wanted)
+    if plain and pa.types.is_integer(wanted):
         return numbers.cast(wanted)
     return None
 

@@ -27,9 +27,7 @@ class IndexReader:
             for expression indexes.
     """
 
-    def __init__(
-        self, finder: GroupFinder, sources: SliceFiles, definition: Callable[[str], IndexDefinition | None]
-    ) -> None:
+    def __init__(self, finder: GroupFinder, sources: SliceFiles, definition: Callable[[str], IndexDefinition | None]) -> None:
         self._finder, self._sources, self._definition = finder, sources, definition
 
     def scan(self, partition: str, groups: Sequence[FileGroup] | None = None) -> pa.Table:
@@ -99,9 +97,7 @@ class IndexReader:
                 else:
                     logs.append(self._sources.decode(entry, codec.decode, select))
                     turns.append(np.full(len(logs[-1]), turn, np.int64))
-        rows = LogRows(
-            pa.concat_tables(logs), np.concatenate(turns), pa.concat_arrays(deleted), np.concatenate(deleted_turns)
-        )
+        rows = LogRows(pa.concat_tables(logs), np.concatenate(turns), pa.concat_arrays(deleted), np.concatenate(deleted_turns))
         return merge(pa.concat_tables(bases), rows, codec.key, codec.unite)
 
     def _counts_in(self, group: FileGroup) -> Callable[[str], bool]:

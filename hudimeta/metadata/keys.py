@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
+from hudimeta.errors import CorruptFileError
 from hudimeta.metadata.datum import binary_parts, join_binary
 
 __all__ = [
@@ -117,23 +118,29 @@ def secondary_keys(values: pa.Array, record_keys: pa.Array) -> pa.Array:
     return join_binary(secondary_prefixes(values), _escape(record_keys))
 
 
-def split_secondary_keys(keys: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Secondary value (None for null) and record key of each key; two string arrays. The inverse of `secondary_keys`."""
+def split_secondary_keys(keys: pa.Array, path: str = "") -> tuple[pa.Array, pa.Array]:
+    """Secondary value (None for null) and record key of each key; two string arrays. The inverse of `secondary_keys`.
+
+    Raises:
+        CorruptFileError: A key without "$", in a file at `path`.
+    """
     import pyarrow.compute as pc
 
     keys = _one(keys)
     plain = pc.invert(pc.or_(_contains(keys, b"\\"), _contains(keys, b"\x00")))
-    if pc.all(plain).as_py() is not False:
+    if pc.all(plain).as_py() is not False and pc.all(_contains(keys, b"$")).as_py() is not False:
         parts = pc.split_pattern(keys.cast(pa.string()), "$", max_splits=1)
         return pc.list_element(parts, 0), pc.list_element(parts, 1)
-    pairs = [_split_secondary(key) for key in keys.cast(pa.binary()).to_pylist()]
+    pairs = [_split_secondary(key, path) for key in keys.cast(pa.binary()).to_pylist()]
     return pa.array([v for v, _ in pairs], pa.string()), pa.array([k for _, k in pairs], pa.string())
 
 
-def _split_secondary(key: bytes) -> tuple[str | None, str]:
+def _split_secondary(key: bytes, path: str) -> tuple[str | None, str]:
     at = 0
     while at < len(key) and key[at] != 0x24:
         at += 2 if key[at] == 0x5C else 1
+    if at >= len(key):
+        raise CorruptFileError(path, 0, "a secondary key with a separator", key[:80])
     value, rest = key[:at], key[at + 1 :]
     return None if value == NULL_VALUE else _unescape(value), _unescape(rest)
 

@@ -33,7 +33,7 @@ def decode_values(cells: Cells, schema_text: str, path: str = "") -> pa.Table:
     layout = layout_of(schema_text, path)
     flags = [pa.array(f) for _, f in decode_payloads(cells.values, layout, "SecondaryIndexMetadata", DatumCursor.boolean, path)]
     keys = cells.keys.cast(pa.string())
-    secondary, record_key = split_secondary_keys(cells.keys)
+    secondary, record_key = split_secondary_keys(cells.keys, path)
     return pa.table([keys, secondary, record_key, pa.chunked_array(flags, pa.bool_())], schema=SCHEMA)
 
 

@@ -1,0 +1,226 @@
+"""How many requests the metadata table costs, where it looks, and when it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudimeta.errors import IndexNotReady, MetadataOutOfSync
+from hudimeta.formats.avro.commit_metadata import decode_commit_metadata, encode_commit_metadata
+from hudimeta.metadata import files
+from hudimeta.metadata.file_listing import FileListing
+from hudimeta.metadata.groups import LOGS_KEY
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.storage import CountingStorage
+from hudimeta.types import Action
+from tests.conftest import Unpack
+from tests.metadata.opened import open_metadata
+
+
+def asked(storage: CountingStorage) -> Counter[str]:
+    return Counter(storage.log.counts())
+
+
+def uncompacted(metadata: MetadataTable) -> int:
+    """Delta commits that completed after the last compaction of the metadata table."""
+    since = max((i.time for i in metadata.timeline.writes if i.action is Action.COMMIT), default="")
+    deltas = [i for i in metadata.timeline.writes if i.action is Action.DELTA_COMMIT and i.time > "0001"]
+    return sum((i.completion or i.time) >= since for i in deltas)
+
+
+@pytest.mark.parametrize("name", ["archived_lsm", "archived_kept", "big_mor", "mdt_all_v9", "compacted_mor"])
+def test_listing_a_table_takes_two_listings_and_a_few_reads(name: str, rich_table: Unpack) -> None:
+    """Properties, both timelines, the last compaction, its base file, and one read for each instant after it."""
+    metadata, storage = open_metadata(rich_table(name))
+    assert asked(storage) == {"GET": 1, "LIST": 2}
+    assert len(metadata.files()) > 0
+    assert asked(storage) == {"LIST": 2, "GET": 3 + uncompacted(metadata)}
+    before = len(storage.log)
+    assert len(metadata.partitions()) > 0
+    assert len(metadata.files(metadata.partitions().to_pylist())) == len(metadata.files())
+    assert len(storage.log) == before, "everything that was read is kept"
+
+
+def test_a_read_plan_of_an_archived_table_stays_in_its_budget(rich_table: Unpack) -> None:
+    metadata, storage = open_metadata(rich_table("big_mor"))
+    metadata.files()
+    metadata.column_stats({"_hoodie_record_key": pa.string()})
+    logs = sum(request.path.rpartition("/")[2].startswith(".") for request in storage.log.since(0))
+    counts = asked(storage)
+    assert counts["LIST"] == 2
+    # Apache Hudi's own commits do not name the metadata logs, so those of the metadata table are asked.
+    assert counts["GET"] <= 6 + 2 * uncompacted(metadata) + logs
+
+
+def test_statistics_of_a_column_cover_every_file(rich_table: Unpack) -> None:
+    metadata, _ = open_metadata(rich_table("mdt_all_v9"))
+    found = metadata.column_stats({"note": pa.string(), "no_such_column": pa.int64()})
+    assert set(found["note"].column("file_name").to_pylist()) == set(metadata.files().column("name").to_pylist())
+    assert (len(found["no_such_column"]), found["no_such_column"].schema.field("min").type) == (0, pa.int64())
+    assert metadata.partition_stats({"note": pa.string()})["note"].column("partition_path").to_pylist() != []
+
+
+def test_a_key_look_up_lists_the_partition_once(rich_table: Unpack) -> None:
+    metadata, storage = open_metadata(rich_table("mdt_all_v9"))
+    known = metadata.records("record_index").column("record_key").to_pylist()
+    lists = asked(storage)["LIST"]
+    assert lists == 3
+    before = len(storage.log)
+    assert metadata.record_index(known[:3]).num_rows == 3
+    assert metadata.record_index([]).num_rows == 0
+    assert len(storage.log) == before
+
+
+def add_log_names(path: Path, change: Any) -> int:
+    """Name the metadata logs in the data table's commits, as hudimeta's own writer does; returns how many were changed."""
+    changed = 0
+    timeline = path / ".hoodie" / "timeline"
+    for commit in [*timeline.glob("*.commit"), *timeline.glob("*.deltacommit"), *timeline.glob("*.replacecommit")]:
+        instant = commit.name.partition("_")[0]
+        (inner,) = (path / ".hoodie" / "metadata" / ".hoodie" / "timeline").glob(f"{instant}_*.deltacommit")
+        stats = decode_commit_metadata(inner.read_bytes())["partitionToWriteStats"]
+        names = {partition: [s["path"].rpartition("/")[2] for s in found] for partition, found in stats.items()}
+        metadata = decode_commit_metadata(commit.read_bytes())
+        metadata["extraMetadata"] = metadata["extraMetadata"] | {LOGS_KEY: change(json.dumps(names))}
+        replace = commit.suffix == ".replacecommit"
+        if not replace:
+            metadata.pop("partitionToReplaceFileIds")
+        commit.write_bytes(encode_commit_metadata(metadata, replace=replace))
+        changed += 1
+    return changed
+
+
+def test_commits_that_name_their_metadata_logs_save_a_read_each(rich_table: Unpack) -> None:
+    path = rich_table("mdt_all_v9", fresh=True)
+    plain, _ = open_metadata(path)
+    expected = plain.column_stats({"note": pa.string()})["note"]
+    assert add_log_names(path, lambda text: text) > 3
+    metadata, storage = open_metadata(path)
+    assert metadata.column_stats({"note": pa.string()})["note"].sort_by("file_name").equals(expected.sort_by("file_name"))
+    inner = [r.path for r in storage.log.since(0) if r.purpose == "metadata timeline" and r.kind.value == "GET"]
+    assert [p.rpartition(".")[2] for p in inner] == ["commit"], "the last compaction and nothing else"
+
+
+def test_log_names_that_cannot_be_read_are_not_believed(rich_table: Unpack) -> None:
+    path = rich_table("mdt_all_v9", fresh=True)
+    expected = open_metadata(path)[0].column_stats({"note": pa.string()})["note"]
+    add_log_names(path, lambda text: text[:-1])
+    found = open_metadata(path)[0].column_stats({"note": pa.string()})["note"]
+    assert found.sort_by("file_name").equals(expected.sort_by("file_name"))
+
+
+@pytest.mark.parametrize("name", ["mdt_all_v9", "cleaned_commits", "partition_ops_cow", "clustered_sorted", "cdc_mor_full8"])
+def test_files_told_by_data_commits_are_those_of_the_metadata_logs(
+    name: str, rich_table: Unpack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shortcut changes the requests, never the answer."""
+    short, _ = open_metadata(rich_table(name))
+    told = short.files().sort_by([("partition_path", "ascending"), ("name", "ascending")])
+    monkeypatch.setattr("hudimeta.metadata.file_deltas.derive", lambda instant, metadata: None)
+    long, storage = open_metadata(rich_table(name))
+    assert long.files().sort_by([("partition_path", "ascending"), ("name", "ascending")]).equals(told)
+    assert long.partitions().equals(short.partitions())
+    assert any("/files/.files-0000-0_" in request.path for request in storage.log.since(0))
+
+
+def test_a_pending_data_instant_hides_its_metadata(rich_table: Unpack) -> None:
+    path = rich_table("mdt_all_v9", fresh=True)
+    before = set(open_metadata(path)[0].files().column("name").to_pylist())
+    timeline = path / ".hoodie" / "timeline"
+    last = max(timeline.glob("*.deltacommit"), key=lambda p: p.name)
+    instant = last.name.partition("_")[0]
+    last.unlink()
+    metadata, _ = open_metadata(path)
+    hidden = before - set(metadata.files().column("name").to_pylist())
+    assert hidden
+    assert all(instant in name for name in hidden)
+    stats = metadata.column_stats({"note": pa.string()})["note"].column("file_name").to_pylist()
+    assert not any(instant in name for name in stats)
+
+
+def test_an_instant_that_the_metadata_table_lacks_shows_no_files(rich_table: Unpack) -> None:
+    """A data commit without its metadata is Hudi's worst case: its files must not appear from anywhere else."""
+    path = rich_table("mdt_all_v9", fresh=True)
+    timeline = path / ".hoodie" / "metadata" / ".hoodie" / "timeline"
+    last = max(timeline.glob("*.deltacommit"), key=lambda p: p.name)
+    instant = last.name.partition("_")[0]
+    last.unlink()
+    assert not any(instant in name for name in open_metadata(path)[0].files().column("name").to_pylist())
+
+
+def test_a_table_without_metadata_table_says_so(conformance_table: Unpack) -> None:
+    with pytest.raises(IndexNotReady, match="files"):
+        open_metadata(conformance_table("cow__v8_nonpartitioned"))
+
+
+def test_an_index_that_is_not_there_says_so(rich_table: Unpack) -> None:
+    metadata, _ = open_metadata(rich_table("compacted_mor"))
+    for call in (
+        lambda: metadata.column_stats({"a": pa.string()}),
+        lambda: metadata.partition_stats({"a": pa.string()}),
+        lambda: metadata.record_index(["a"]),
+        lambda: metadata.bloom_filters([("a", "b")]),
+        lambda: metadata.secondary_index("secondary_index_x", ["a"]),
+        lambda: metadata.expression_stats("expr_index_x", pa.string()),
+        lambda: metadata.records("column_stats"),
+    ):
+        with pytest.raises(IndexNotReady):
+            call()
+
+
+def test_a_metadata_table_that_vanished_says_so(rich_table: Unpack) -> None:
+    path = rich_table("compacted_mor", fresh=True)
+    shutil.rmtree(path / ".hoodie" / "metadata")
+    with pytest.raises(MetadataOutOfSync):
+        open_metadata(path)
+
+
+def test_a_partition_that_vanished_says_so(rich_table: Unpack) -> None:
+    path = rich_table("mdt_all_v9", fresh=True)
+    shutil.rmtree(path / ".hoodie" / "metadata" / "record_index")
+    with pytest.raises(MetadataOutOfSync, match="record_index"):
+        open_metadata(path)[0].record_index(["a"])
+
+
+def test_no_base_file_at_all_is_read_from_logs_alone(rich_table: Unpack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first compaction of a table whose creator wrote no base file there are only logs."""
+    metadata, _ = open_metadata(rich_table("typed_keys"))
+    expected = metadata.files().sort_by("name")
+    monkeypatch.setattr(FileListing, "_base", None)
+    found = open_metadata(rich_table("typed_keys"))[0].files().sort_by("name")
+    assert found.equals(expected)
+    assert files.PARTITION in metadata.ready
+
+
+def test_bloom_filters_are_found_by_file(rich_table: Unpack) -> None:
+    for name in ("zstd_no_dict", "mdt_all_v8"):
+        metadata, _ = open_metadata(rich_table(name))
+        listed = [(r["partition_path"], r["name"]) for r in metadata.files().to_pylist() if r["name"].endswith(".parquet")]
+        found = metadata.bloom_filters([*listed, ("nowhere", "no.parquet")]).to_pylist()
+        assert sorted((r["partition_path"], r["file_name"]) for r in found) == sorted(listed)
+        assert {r["type_code"] for r in found} <= {"SIMPLE", "DYNAMIC_V0"}
+
+
+def test_expression_index_bounds_the_expression(rich_table: Unpack) -> None:
+    metadata, _ = open_metadata(rich_table("expr_index_v9"))
+    found = metadata.expression_stats("expr_index_ex_day", pa.string())
+    base_files = {n for n in metadata.files().column("name").to_pylist() if n.endswith(".parquet")}
+    assert set(found.column("file_name").to_pylist()) <= base_files
+    row = next(r for r in found.to_pylist() if r["file_name"].startswith("34e9778b-83d8-4001-9101-4abbce44f8bf"))
+    assert (row["min"], row["max"]) == ("1970-01-01 02:17", "1970-01-01 02:17")
+
+
+def test_record_index_kept_by_partition(rich_table: Unpack) -> None:
+    metadata, _ = open_metadata(rich_table("part_rli"))
+    everything = metadata.records("record_index")
+    keys = everything.column("record_key").combine_chunks().unique()
+    found = metadata.record_index(keys)
+    order = [("record_key", "ascending"), ("partition_path", "ascending")]
+    columns = ["record_key", "partition_path", "instant_ms"]
+    assert found.select(columns).sort_by(order).equals(everything.select(columns).sort_by(order))
