@@ -80,9 +80,9 @@ def file_bounds(stats: pa.Table, names: pa.Array, name_column: str = "file_name"
     import pyarrow.compute as pc
 
     coded = stats.column(name_column).combine_chunks().dictionary_encode()
-    columns = (stats.column(c).combine_chunks() for c in ("min", "max", "null_count", "value_count"))
+    low, high, nulls, values = (stats.column(c).combine_chunks() for c in ("min", "max", "null_count", "value_count"))
     # Bounds of the metadata table say what they mean of NaN (see `column_stats.typed`), other than those of footers.
-    bounds = ColumnBounds(*columns, nan_aware=np.ones(stats.num_rows, np.bool_))
+    bounds = ColumnBounds(low, high, nulls, values, np.ones(stats.num_rows, np.bool_))
     if len(coded.dictionary) < len(coded):
         bounds = bounds.union(np.asarray(coded.indices).astype(np.int64), len(coded.dictionary))
         at = pc.index_in(names, value_set=coded.dictionary)
