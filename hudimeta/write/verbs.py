@@ -1,0 +1,76 @@
+"""What the faces call: one function a verb, from plain arguments to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hudimeta.config import OPTIONS, Options
+from hudimeta.config import options as keys
+from hudimeta.errors import ConfigError
+from hudimeta.storage import Storage
+from hudimeta.types import Operation
+from hudimeta.write.creation import create_table
+from hudimeta.write.report import CommitReport
+from hudimeta.write.rows_in import as_table
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_writer import write_rows
+
+__all__ = ["create", "recover", "write"]
+
+_INDEX_OPTIONS = {
+    "column_stats": keys.COLUMN_STATS.key,
+    "partition_stats": keys.PARTITION_STATS.key,
+    "record_index": keys.RECORD_INDEX.key,
+    "bloom_filters": keys.BLOOM_FILTERS.key,
+}
+
+
+def create(
+    storage: Storage,
+    schema: pa.Schema,
+    *,
+    name: str,
+    key: str | Sequence[str] | None,
+    partition_by: str | Sequence[str],
+    ordering: str | Sequence[str],
+    type: str,
+    indexes: Sequence[str] | None,
+    options: Mapping[str, Any],
+) -> None:
+    """Create an empty table; see `hudimeta.Table.create`."""
+    stated: dict[str, Any] = {
+        keys.TABLE_NAME.key: name,
+        keys.TABLE_TYPE.key: type,
+        keys.RECORD_KEY.key: _names(key or ()),
+        keys.PARTITION_PATH.key: _names(partition_by),
+        keys.ORDERING.key: _names(ordering),
+    }
+    given = OPTIONS.read({k: v for k, v in stated.items() if v} | _index_options(indexes) | dict(options))
+    create_table(storage, schema, given)
+
+
+def _names(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else ",".join(value)
+
+
+def _index_options(indexes: Sequence[str] | None) -> dict[str, str]:
+    if indexes is None:
+        return {}
+    unknown = [name for name in indexes if name not in _INDEX_OPTIONS and name != "files"]
+    if unknown:
+        raise ConfigError("indexes", unknown[0], ", ".join(["files", *_INDEX_OPTIONS]))
+    return {option: "true" if name in indexes else "false" for name, option in _INDEX_OPTIONS.items()}
+
+
+def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
+    """Write rows; see the verbs of `hudimeta.Table`."""
+    rows = as_table(data)
+    return write_rows(WriteSession(storage, options), operation, rows)
+
+
+def recover(storage: Storage, options: Options) -> tuple[str, ...]:
+    """Roll back what dead writers left; returns their instants."""
+    return WriteSession(storage, options).coordinator.recover()
