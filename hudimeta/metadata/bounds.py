@@ -14,7 +14,6 @@ timestamps: LONG in the column's own unit). V2 writes decimals as BYTES of the u
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,15 +23,14 @@ import pyarrow as pa
 
 from hudimeta.metadata.datum import DatumCursor, Spans, binary_parts, chunks, encode_longs, join_binary
 from hudimeta.metadata.record import BoundKind, RecordLayout
+from hudimeta.metadata.value_types import TIMESTAMP_UNITS, ValueType, is_raw, is_text
 
 __all__ = [
     "Bounds",
-    "ValueType",
     "encode_bounds",
     "order_value",
     "read_bounds",
     "typed_bounds",
-    "value_type_of",
     "wrap_bounds",
 ]
 
@@ -48,42 +46,6 @@ _NUMBERS = (
 _FIXED = {BoundKind.BOOLEAN: 1, BoundKind.FLOAT: 4, BoundKind.DOUBLE: 8}
 _V1_DECIMAL_SCALE = 15
 _V1_DECIMAL_PRECISION = 30
-
-
-class ValueType(enum.IntEnum):
-    """The type of a column beside its V2 bounds (`valueType.typeOrdinal`)."""
-
-    V1 = 0
-    NULL = 1
-    BOOLEAN = 2
-    INT = 3
-    LONG = 4
-    FLOAT = 5
-    DOUBLE = 6
-    STRING = 7
-    BYTES = 8
-    FIXED = 9
-    DECIMAL = 10
-    UUID = 11
-    DATE = 12
-    TIME_MILLIS = 13
-    TIME_MICROS = 14
-    TIMESTAMP_MILLIS = 15
-    TIMESTAMP_MICROS = 16
-    TIMESTAMP_NANOS = 17
-    LOCAL_TIMESTAMP_MILLIS = 18
-    LOCAL_TIMESTAMP_MICROS = 19
-    LOCAL_TIMESTAMP_NANOS = 20
-
-
-_UNITS = {
-    ValueType.TIMESTAMP_MILLIS: "ms",
-    ValueType.TIMESTAMP_MICROS: "us",
-    ValueType.TIMESTAMP_NANOS: "ns",
-    ValueType.LOCAL_TIMESTAMP_MILLIS: "ms",
-    ValueType.LOCAL_TIMESTAMP_MICROS: "us",
-    ValueType.LOCAL_TIMESTAMP_NANOS: "ns",
-}
 
 
 @dataclass(frozen=True)
@@ -207,20 +169,12 @@ def _typed(bodies: pa.Array, group: int, wanted: pa.DataType, infos: pa.Array | 
         if kind is BoundKind.BOOLEAN and pa.types.is_boolean(wanted):
             data, borders = binary_parts(bodies)
             return pa.array(data[borders[:-1]] != 0, pa.bool_())
-        text, raw = _is_text(wanted), _is_raw(wanted)
+        text, raw = is_text(wanted), is_raw(wanted)
         if (kind is BoundKind.STRING and (text or raw)) or (kind is BoundKind.BYTES and raw):
             return bodies.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None  # a value that the column's type of today cannot hold bounds nothing
     return None
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
-
-
-def _is_raw(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
 
 
 def _from_numbers(bodies: pa.Array, kind: BoundKind, ordinal: int, wanted: pa.DataType) -> pa.Array | None:
@@ -232,7 +186,7 @@ def _from_numbers(bodies: pa.Array, kind: BoundKind, ordinal: int, wanted: pa.Da
     if pa.types.is_timestamp(wanted):
         if kind not in (BoundKind.LONG, BoundKind.TIMESTAMP_MICROS):
             return None
-        unit = "us" if kind is BoundKind.TIMESTAMP_MICROS else _UNITS.get(ValueType(ordinal), wanted.unit)
+        unit = "us" if kind is BoundKind.TIMESTAMP_MICROS else TIMESTAMP_UNITS.get(ValueType(ordinal), wanted.unit)
         return numbers.cast(pa.timestamp(unit, wanted.tz)).cast(wanted)
     if pa.types.is_time(wanted):
         if kind is BoundKind.INT:
@@ -305,30 +259,6 @@ def order_value(kind: int, body: bytes) -> Any:
     raise ValueError(f"bounds of kind {BoundKind(kind).name} have no order")
 
 
-def value_type_of(kind: pa.DataType) -> tuple[ValueType, str | None]:
-    """Ordinal and additional information that V2 writes beside bounds of an Arrow type."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_decimal(kind):
-        return ValueType.DECIMAL, f"{kind.precision},{kind.scale}"
-    if pa.types.is_timestamp(kind):
-        stem = "LOCAL_TIMESTAMP" if kind.tz is None else "TIMESTAMP"
-        return ValueType[f"{stem}_{ {'ms': 'MILLIS', 'us': 'MICROS', 'ns': 'NANOS'}.get(kind.unit, 'MILLIS') }"], None
-    tests = (
-        (pa.types.is_boolean, ValueType.BOOLEAN),
-        (pa.types.is_int64, ValueType.LONG),
-        (pa.types.is_integer, ValueType.INT),
-        (pa.types.is_float64, ValueType.DOUBLE),
-        (pa.types.is_floating, ValueType.FLOAT),
-        (pa.types.is_fixed_size_binary, ValueType.FIXED),
-        (pa.types.is_date, ValueType.DATE),
-        (pa.types.is_time32, ValueType.TIME_MILLIS),
-        (pa.types.is_time64, ValueType.TIME_MICROS),
-        (_is_raw, ValueType.BYTES),
-        (_is_text, ValueType.STRING),
-    )
-    return next((ordinal for test, ordinal in tests if test(kind)), ValueType.NULL), None
-
-
 def wrap_bounds(values: pa.Array, version: str = "V1") -> Bounds:
     """Typed values as bounds, the inverse of `typed_bounds`; None becomes the kind NULL.
 
@@ -349,9 +279,9 @@ def wrap_bounds(values: pa.Array, version: str = "V1") -> Bounds:
         single = not pa.types.is_float64(kind)
         wrapper = BoundKind.FLOAT if single else BoundKind.DOUBLE
         bodies = _fixed_bodies(column.cast(pa.float32() if single else kind), "<f4" if single else "<f8")
-    elif _is_text(kind):
+    elif is_text(kind):
         wrapper, bodies = BoundKind.STRING, column.cast(pa.binary())
-    elif _is_raw(kind):
+    elif is_raw(kind):
         wrapper, bodies = BoundKind.BYTES, column.cast(pa.binary())
     else:
         wrapper = _number_kind(kind, version)

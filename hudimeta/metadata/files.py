@@ -89,8 +89,8 @@ def _chain(cursor: DatumCursor, counts: Ints) -> tuple[npt.NDArray[np.int64], In
     candidate[cursor.pos[busy] - first] = True
     starts = np.flatnonzero(candidate) + first
     follow = _next_entries(cursor, starts)
-    following: list[int] = np.searchsorted(starts, follow).tolist()
-    if int(counts.sum()) > len(starts):
+    following: list[int] = [*np.searchsorted(starts, follow).tolist(), len(starts)]
+    if (counts > len(starts)).any() or int(counts.sum()) > len(starts):
         raise cursor.fail(int(busy[0]), "a map whose entries fit its record")
     chained: list[int] = []
     begin: list[int] = np.searchsorted(starts, cursor.pos[busy]).tolist()

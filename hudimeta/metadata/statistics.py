@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.metadata import column_stats, partition_stats
-from hudimeta.metadata.bounds import value_type_of, wrap_bounds
+from hudimeta.metadata.bounds import wrap_bounds
 from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.record import RecordType
+from hudimeta.metadata.value_types import value_type_of
 
 __all__ = ["file_statistics", "widened_partition_statistics"]
 

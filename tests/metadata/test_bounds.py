@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudimeta.metadata.bounds import Bounds, ValueType, order_value, typed_bounds, value_type_of, wrap_bounds
+from hudimeta.metadata.bounds import Bounds, order_value, typed_bounds, wrap_bounds
 from hudimeta.metadata.record import BoundKind
+from hudimeta.metadata.value_types import ValueType, value_type_of
 
 UTC = dt.timezone.utc
 SAMPLES: dict[pa.DataType, list[Any]] = {

@@ -44,7 +44,7 @@ def state(table: pa.Table) -> dict[str, int | None]:
         ([1, 2, 3, None], "gone"),
     ],
 )
-def test_folding_one_name(written: list[int | None], left: int | None | str) -> None:
+def test_folding_one_name(written: list[int | None], left: int | str | None) -> None:
     found = state(files.fold(entries(*(("a", size) for size in written), ("b", 9))))
     assert found == {"b": 9} | ({} if left == "gone" else {"a": left})
 
