@@ -16,10 +16,23 @@ if TYPE_CHECKING:
     from hudimeta.read.report import ScanReport
     from hudimeta.read.scan import Scan, ScanPlan
     from hudimeta.read.split import Split, read_split
+    from hudimeta.write.report import CommitReport
 
-__all__ = ["HudiError", "HudiWarning", "Scan", "ScanPlan", "ScanReport", "Split", "Table", "errors", "read_split"]
+__all__ = [
+    "CommitReport",
+    "HudiError",
+    "HudiWarning",
+    "Scan",
+    "ScanPlan",
+    "ScanReport",
+    "Split",
+    "Table",
+    "errors",
+    "read_split",
+]
 
 _HOMES = {
+    "CommitReport": "hudimeta.write.report",
     "HudiError": "hudimeta.errors",
     "HudiWarning": "hudimeta.config",
     "Scan": "hudimeta.read.scan",

@@ -10,8 +10,8 @@ from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, COLUMNS, FILTER, QUERY_TYPE
 from hudimeta.errors import IndexNotReady
 from hudimeta.read.snapshot import Snapshot
-from hudimeta.storage import CountingStorage, open_storage
-from hudimeta.types import QueryType
+from hudimeta.storage import CountingStorage, absolute_location, open_storage
+from hudimeta.types import Operation, QueryType
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hudimeta.read.scan import Scan
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline.active import Timeline
+    from hudimeta.write.report import CommitReport
 
 __all__ = ["Table"]
 
@@ -131,20 +132,119 @@ class Table:
         mark = 0 if self._unread else len(self._snapshot.storage.log)
         kind = QueryType(query_type) if query_type is not None else QueryType(options.get(QUERY_TYPE))
         wanted = columns if columns is not None else options.get(COLUMNS) or None
-        scan = Scan(
-            self.snapshot(as_of), where if where is not None else options.get(FILTER), wanted, kind, timezone, mark
-        )
+        scan = Scan(self.snapshot(as_of), where if where is not None else options.get(FILTER), wanted, kind, timezone, mark)
         self._unread = False
         return scan
 
     def file_slices(self, as_of: str | None = None) -> pa.Table:
-        """The visible file slices.
+        """The visible file slices, one row a file group; log files that hold nothing visible are left out.
 
         Returns:
             partition_path, file_id, base_instant, base_file string (null without a base file), base_size int64, log_files
             list of string, log_sizes list of int64.
         """
-        return self.snapshot(as_of).slices()
+        return self.snapshot(as_of).file_slices()
+
+    # Writing
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        schema: pa.Schema,
+        key: str | Sequence[str] | None = None,
+        partition_by: str | Sequence[str] = (),
+        ordering: str | Sequence[str] = (),
+        type: str = "COPY_ON_WRITE",
+        indexes: Sequence[str] | None = None,
+        options: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+    ) -> Table:
+        """Create an empty table.
+
+        Args:
+            path: Its folder, which may exist but must not hold a table.
+            schema: Arrow schema of its rows.
+            key: Columns that identify a row; None generates keys.
+            partition_by: Columns whose values name the partitions. ordering: Columns that decide which version of a row wins.
+            type: `COPY_ON_WRITE` or `MERGE_ON_READ`.
+            indexes: Which of `column_stats`, `partition_stats` … to keep; None for the defaults.
+            options: Further options, `hoodie.*` and `hudimeta.*`; later verbs of the table use them too.
+            name: Of the table; the last part of the path when None.
+
+        Raises:
+            ConfigError, SchemaError: Bad input; nothing was written. TableError: There is a table already.
+        """
+        from hudimeta.write import verbs
+
+        given = dict(options or {})
+        where = absolute_location(path)
+        verbs.create(
+            open_storage(where, given),
+            schema,
+            name=name or given.pop("hoodie.table.name", None) or where.rstrip("/").rpartition("/")[2],
+            key=key,
+            partition_by=partition_by,
+            ordering=ordering,
+            type=type,
+            indexes=indexes,
+            options=given,
+        )
+        return cls(where, given)
+
+    def insert(self, data: Any) -> CommitReport:
+        """Add rows without looking for their keys: small files are filled first. See `upsert` for what `data` may be."""
+        return self._write(Operation.INSERT, data)
+
+    def bulk_insert(self, data: Any) -> CommitReport:
+        """Add rows in new file groups only, the quickest way to load. See `upsert` for what `data` may be."""
+        return self._write(Operation.BULK_INSERT, data)
+
+    def upsert(self, data: Any) -> CommitReport:
+        """Update the rows whose key is in the table, in their own partition, and insert the others.
+
+        Args:
+            data: pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, a dict of columns, a list of dicts.
+
+        Returns:
+            What was done, at what cost.
+
+        Raises:
+            SchemaError: Rows that do not fit; nothing was written. CommitConflict: Other writers were first, repeatedly.
+            UnsupportedFeature: The table uses something that hudimeta cannot write.
+        """
+        return self._write(Operation.UPSERT, data)
+
+    def delete(self, keys_or_where: Any) -> CommitReport:
+        """Delete rows.
+
+        Args:
+            keys_or_where: Rows with at least the key and partition columns (see `upsert`), or a predicate as `scan` takes it
+                (SQL text, or tuples such as `[("id", "=", 7)]`).
+        """
+        if isinstance(keys_or_where, str) or _is_tuples(keys_or_where):
+            return self._write(Operation.DELETE, self.scan(where=keys_or_where).to_table())
+        return self._write(Operation.DELETE, keys_or_where)
+
+    def insert_overwrite(self, data: Any) -> CommitReport:
+        """Replace the partitions that the rows belong to. See `upsert` for what `data` may be."""
+        return self._write(Operation.INSERT_OVERWRITE, data)
+
+    def insert_overwrite_table(self, data: Any) -> CommitReport:
+        """Replace all rows of the table. See `upsert` for what `data` may be."""
+        return self._write(Operation.INSERT_OVERWRITE_TABLE, data)
+
+    def recover(self) -> tuple[str, ...]:
+        """Roll back what writers that died left behind, as the next write would; returns their instants."""
+        from hudimeta.write import verbs
+
+        return verbs.recover(self._snapshot.storage, self._options)
+
+    def _write(self, operation: Operation, data: Any) -> CommitReport:
+        from hudimeta.write import verbs
+
+        return verbs.write(self._snapshot.storage, self._options, operation, data)
 
     def _now(self) -> Snapshot:
         """The snapshot of now: the timeline is listed again, and what was read is kept while nothing has changed."""
@@ -154,3 +254,5 @@ class Table:
         return self._snapshot
 
 
+def _is_tuples(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(v, tuple) for v in value)
