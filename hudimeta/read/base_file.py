@@ -15,6 +15,8 @@ import pyarrow as pa
 from hudimeta.errors import CorruptFileError, StorageError, UnsupportedFeature
 
 if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
     from hudimeta.storage.protocol import Storage
 
 __all__ = ["BaseFile", "open_base_file", "schema_of_base_file"]
@@ -27,9 +29,9 @@ class BaseFile:
         path: Relative to the storage. schema, names: Its columns. num_rows: Its rows.
     """
 
-    def __init__(self, path: str, parquet: object) -> None:
+    def __init__(self, path: str, parquet: pq.ParquetFile) -> None:
         self.path = path
-        self._parquet: pa.parquet.ParquetFile = parquet
+        self._parquet = parquet
         self.schema: pa.Schema = self._parquet.schema_arrow.remove_metadata()
         self.names: tuple[str, ...] = tuple(self.schema.names)
         self.num_rows: int = self._parquet.metadata.num_rows

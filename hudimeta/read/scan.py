@@ -247,7 +247,7 @@ def _total(column: pa.ChunkedArray, lengths: bool = False) -> int:
 def _cheapest(schema: pa.Schema) -> str:
     """A column of fixed width where there is one: it is read for the number of its rows only."""
     fixed = [f.name for f in schema if not pa.types.is_nested(f.type) and _is_fixed(f.type)]
-    return fixed[0] if fixed else schema.names[0]
+    return str(fixed[0] if fixed else schema.names[0])
 
 
 def _is_fixed(kind: pa.DataType) -> bool:

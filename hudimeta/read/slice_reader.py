@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from hudimeta.formats.log import BlockType
 from hudimeta.formats.log.data_blocks import decode_data_block
 from hudimeta.formats.log.delete_block import decode_delete_block
 from hudimeta.read.base_file import BaseFile, open_base_file
+from hudimeta.read.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT, BootstrapSource
 from hudimeta.read.file_slice import FileSlice
 from hudimeta.read.fold import fold_log_records
 from hudimeta.read.log_parts import LogPart, data_part, delete_part, read_log_parts
@@ -55,7 +57,6 @@ class SliceReader:
     def __init__(self, task: ReadTask, storage: Storage) -> None:
         self.task, self.counts = task, ReadCounts()
         self._storage = storage
-        self._key_generator: KeyGenerator | None = None
 
     def tables(self, file_slice: FileSlice) -> Iterator[pa.Table]:
         """The slice's rows with `task.output_schema`, in pieces that fit memory; empty pieces are left out.
@@ -112,6 +113,10 @@ class SliceReader:
         path = file_slice.base_path
         if path is None:
             return
+        if file_slice.base_instant == METADATA_ONLY_INSTANT and self.task.properties.get(BASE_PATH_KEY):
+            for piece in self._bootstrap_source.pieces(file_slice, wanted.names):
+                yield conform(piece, wanted) if len(wanted) else piece
+            return
         with open_base_file(self._storage, path) as file:
             yield from self._conformed(file, wanted, file_slice.base_instant)
 
@@ -126,6 +131,10 @@ class SliceReader:
             # Arrow forgets how many rows a table without columns has, so a column of nothing keeps the count.
             rows = piece if piece.num_columns else pa.table({"": pa.nulls(piece.num_rows)})
             yield conform(rows, wanted) if len(wanted) else rows
+
+    @cached_property
+    def _bootstrap_source(self) -> BootstrapSource:
+        return BootstrapSource(self._storage, self.task.properties, self.task.storage_options)
 
     # Logs
 
@@ -188,17 +197,13 @@ class SliceReader:
             rows = rows.set_column(rows.schema.get_field_index(KEY_COLUMN), KEY_COLUMN, hidden)
         return conform(rows, self.task.needed)
 
-    @property
+    @cached_property
     def _generator(self) -> KeyGenerator:
-        if self._key_generator is None:
-            from hudimeta.keys import KeyGenerator
+        from hudimeta.keys import KeyGenerator
 
-            # How a single COMPLEX key is spelled matters to deletes only, which name keys as they were written.
-            generator = KeyGenerator.from_properties(self.task.properties)
-            if generator.needs_row_to_learn:
-                generator = replace(generator, complex_single_field_prefix=True)
-            self._key_generator = generator
-        return self._key_generator
+        # How a single COMPLEX key is spelled matters to deletes only, which name keys as they were written.
+        generator = KeyGenerator.from_properties(self.task.properties)
+        return replace(generator, complex_single_field_prefix=True) if generator.needs_row_to_learn else generator
 
 
 def _former_names(names: Iterable[str], then: InternalSchema, now: InternalSchema) -> list[str]:

@@ -193,6 +193,15 @@ class Snapshot:
             files = files.filter(pc.invert(pc.starts_with(files.column("name"), ".")))
         return build_slices(files, self.visibility)
 
+    def file_slices(self) -> pa.Table:
+        """`slices` for people: without log files that hold nothing visible (in version 6 only their blocks tell)."""
+        slices = self.slices()
+        if not self.logs_name_base:
+            return slices
+        from hudimeta.read.legacy_logs import without_invisible_logs
+
+        return without_invisible_logs(slices, self.timeline, self.as_of)
+
     @cached_property
     def schema(self) -> TableSchema:
         """The table's columns: those of the newest write. As of an earlier moment those among them that were there then.
