@@ -115,7 +115,8 @@ def plan_tagged(
     by_group = {(r.partition_path, r.base.file_id): r for r in plan.rewrites}
     order = np.argsort(tagging.file, kind="stable")
     numbers, starts = np.unique(tagging.file[order], return_index=True)
-    for number, rows in zip(numbers, np.split(tagging.row[order], starts[1:]), strict=True):
+    shares = np.split(tagging.row[order], starts[1:]) if len(numbers) else []  # split never gives no share at all
+    for number, rows in zip(numbers, shares, strict=True):
         file = tagging.files[int(number)]
         known = by_group.get((file.partition_path, file.file_id))
         if known is None:
