@@ -1,0 +1,20 @@
+"""Hudi tables in plain PySpark: `spark.read.format("hudimeta")`, with no registration and no JAR.
+
+Spark imports every top-level module whose name begins with `pyspark_` when it meets a format that it does not know, and takes
+the module's `DefaultSource`. So this module imports little: whoever asks for *another* unknown format waits for it as well.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+try:
+    from pyspark_hudimeta.source import DefaultSource
+except Exception:
+    # Spark swallows an exception raised here, and the user reads "data source not found": leave a trace of the reason.
+    print("hudimeta cannot be used as a Spark data source, because importing it failed:", file=sys.stderr)
+    traceback.print_exc()
+    raise
+
+__all__ = ["DefaultSource"]

@@ -1,0 +1,72 @@
+"""Reading: the driver plans a scan and packs its file slices into tasks, the tasks yield Arrow batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from hudimeta.config.options import SPLIT_BYTES
+from hudimeta.read.split import Split, read_split
+from hudimeta.schema import conform
+from pyspark_hudimeta.arrow_types import arrow_schema, fitted, spark_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from hudimeta.read.scan import Scan, ScanPlan
+
+__all__ = ["HudiReader", "split_bytes"]
+
+MOST_TASKS = 10_000
+SMALLEST_TASK = 8 << 20
+"""Bytes: a Python task costs 50 to 150 ms whatever it does, so small tables are not cut finer than this."""
+TASKS_PER_CORE = 2
+
+
+class HudiReader(DataSourceReader):  # type: ignore[misc]  # Spark's own classes are not typed here
+    """A planned read. A copy of it travels to every task, so that it leaves the plan behind.
+
+    Args:
+        scan: What to read, its columns in the order of `schema`. schema: What Spark was told.
+
+    Raises:
+        SchemaMismatch: A column whose declared type the table's does not promote to.
+    """
+
+    def __init__(self, scan: Scan, schema: StructType) -> None:
+        self._scan: Scan | None = scan
+        self._task = scan.task
+        self._schema = arrow_schema(schema)
+        # Only a schema of the user's own can differ here: better refused now than by a task.
+        actual = arrow_schema(spark_schema(scan.schema)).empty_table().rename_columns(self._schema.names)
+        conform(actual, self._schema)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_scan": None}
+
+    def partitions(self) -> list[InputPartition]:
+        """The tasks, each with its file slices."""
+        if self._scan is None:
+            raise RuntimeError("a reader is planned where it was made")
+        plan = self._scan.plan()
+        return [InputPartition(split) for split in plan.splits(split_bytes(plan), MOST_TASKS)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task, in batches with exactly the declared schema."""
+        split = partition.value if isinstance(partition.value, Split) else Split(())  # Spark makes a task of no partitions
+        for batch in read_split(self._task, split):
+            yield fitted(batch, self._schema)
+
+
+def split_bytes(plan: ScanPlan) -> int:
+    """The size of a task's share: as the option says, and smaller where cores would be left idle."""
+    if plan.split_bytes != SPLIT_BYTES.default:
+        return plan.split_bytes
+    cores = os.cpu_count() or 1
+    return max(SMALLEST_TASK, min(plan.split_bytes, plan.report.bytes_kept // (cores * TASKS_PER_CORE)))
+
+

@@ -1,0 +1,121 @@
+"""How a table of Spark's catalog finds its folder again, and when a write may believe it.
+
+After `CREATE TABLE … USING hudimeta`, Spark hands neither path nor options to a data source, only the schema that the source
+declared then, with the metadata of its fields. So `schema()` puts the location and the options into the metadata of one
+column, and the reader takes them from there.
+
+A *writer* is given the schema of the query, and Spark leaves the query's own columns alone where their names and types equal
+the table's: after `INSERT INTO b SELECT * FROM a` the metadata is that of `a`. The marker makes this visible. The carrying
+column is a string that is also declared as `varchar(n)`, with an n that depends on the location. A query's column then never
+has the table's type, Spark casts it, and the writer sees the table's own metadata *without* the varchar key. Metadata *with*
+that key was copied from a source, and says nothing about the target.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql.types import StringType, StructField, StructType
+
+from hudimeta.errors import ConfigError, TableError
+from hudimeta.types import META_COLUMNS
+
+__all__ = ["Carrier", "Registration", "carriers", "is_registering", "kept_options", "registered_schema"]
+
+CARRIER_KEY = "hudimeta"
+"""Key of the field metadata that holds a registration."""
+
+MARKER_KEY = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark keeps that a string column was declared as char or varchar."""
+
+_NARROWEST, _SPREAD = 2_000_000_000, 100_000_000
+"""Lengths of the marker: so long that no string is refused."""
+
+_OWN = ("hoodie.", "hudimeta.", "as.of.instant")
+_SECRET = re.compile(r"secret|password|token|credential|sas|[_.]key\b|account_key", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What a table of the catalog stands for.
+
+    Attributes:
+        location: The table's folder. options: Given when it was registered.
+        insertable: False when no column could carry the marker, so that no write can be sure of its target.
+    """
+
+    location: str
+    options: Mapping[str, str]
+    insertable: bool
+
+    def encode(self) -> str:
+        """As JSON text."""
+        return json.dumps({"path": self.location, "options": dict(self.options), "insert": self.insertable}, sort_keys=True)
+
+    @classmethod
+    def decode(cls, text: str) -> Registration:
+        """From JSON text. Raises TableError for anything else."""
+        try:
+            stored = json.loads(text)
+            return cls(str(stored["path"]), {str(k): str(v) for k, v in stored["options"].items()}, bool(stored["insert"]))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise TableError(
+                f"the catalog's entry holds {text[:80]!r} where hudimeta keeps a table's location",
+                "Drop the table from the catalog (its files stay) and create it again with LOCATION.",
+            ) from error
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A registration as found in a schema. `marked` is True where the varchar key stands beside it."""
+
+    registration: Registration
+    marked: bool
+
+
+def is_registering(options: Mapping[str, str]) -> bool:
+    """True when `schema()` is called for CREATE TABLE: Spark then adds the table's properties to the options."""
+    return "provider" in options
+
+
+def kept_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Options of CREATE TABLE that its reads and inserts shall have.
+
+    Raises:
+        ConfigError: One that looks like a secret: it would travel with the column into other tables.
+    """
+    kept = {key: value for key, value in options.items() if key.startswith(_OWN)}
+    for key in kept:
+        if key.startswith("hudimeta.storage.") and _SECRET.search(key):
+            raise ConfigError(
+                key,
+                "***",
+                "an option of a read, write or temporary view",
+                "A catalog would keep it in clear text: give credentials through the environment of Spark's processes.",
+            )
+    return kept
+
+
+def registered_schema(schema: StructType, location: str, options: Mapping[str, str]) -> StructType:
+    """A schema that carries where the table is, on its first string column if there is one."""
+    data = [number for number, column in enumerate(schema) if column.name not in META_COLUMNS]
+    texts = [number for number in data if isinstance(schema[number].dataType, StringType)]
+    at = (texts or data or [0])[0]
+    carried = {CARRIER_KEY: Registration(location, options, bool(texts)).encode()}
+    if texts:
+        carried[MARKER_KEY] = f"varchar({_NARROWEST + zlib.crc32(location.encode()) % _SPREAD})"
+    column = schema[at]
+    bearer = StructField(column.name, column.dataType, column.nullable, {**(column.metadata or {}), **carried})
+    return StructType([bearer if number == at else other for number, other in enumerate(schema)])
+
+
+def carriers(schema: StructType) -> Iterator[Carrier]:
+    """Every registration in a schema."""
+    for column in schema:
+        metadata = column.metadata or {}
+        if CARRIER_KEY in metadata:
+            yield Carrier(Registration.decode(metadata[CARRIER_KEY]), MARKER_KEY in metadata)
