@@ -239,11 +239,13 @@ class Table:
         """Roll back what writers that died left behind, as the next write would; returns their instants."""
         from hudimeta.write import verbs
 
+        self._unread = False
         return verbs.recover(self._snapshot.storage, self._options)
 
     def _write(self, operation: Operation, data: Any) -> CommitReport:
         from hudimeta.write import verbs
 
+        self._unread = False  # what opening saw is the past from here on
         return verbs.write(self._snapshot.storage, self._options, operation, data)
 
     def _now(self) -> Snapshot:
