@@ -1,0 +1,33 @@
+"""The guides tell the truth: the list of packages is complete, the option page is up to date, named files exist."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def _packages() -> set[str]:
+    found = {f"hudimeta.{p.parent.name}" for p in (ROOT / "hudimeta").glob("*/__init__.py")}
+    found |= {f"hudimeta.{p.stem}" for p in (ROOT / "hudimeta").glob("*.py") if p.stem != "__init__"}
+    return found | {p.parent.name for p in (ROOT / "datasource").glob("*/__init__.py")}
+
+
+def test_the_architecture_page_lists_every_package_and_no_other() -> None:
+    listed = set(re.findall(r"^\|[^|]*\| `([a-z_.]+)` \|", ARCHITECTURE, re.MULTILINE))
+    assert listed == _packages()
+
+
+def test_modules_named_by_the_architecture_page_exist() -> None:
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", ARCHITECTURE))
+    assert named
+    missing = [name for name in named if not ((ROOT / name).exists() or (ROOT / "hudimeta" / name).exists())]
+    assert not missing
+
+
+def test_the_option_page_is_what_the_registry_says() -> None:
+    made = runpy.run_path(str(ROOT / "tools" / "option_docs.py"))["text"]()
+    assert (ROOT / "docs" / "options.md").read_text(encoding="utf-8") == made, "run: python tools/option_docs.py"

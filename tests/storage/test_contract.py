@@ -1,0 +1,200 @@
+"""What every store must do, run against each of them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound
+from hudimeta.storage import CountingStorage, LocalStorage, RequestKind, Storage, absolute_location, open_storage, purpose_of
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage, SlowStorage
+from hudimeta.storage.fsspec_store import FsspecStorage
+
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(params=["local", "object store", "counting", "faulty", "slow"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
+    """One empty store of each kind."""
+    local = LocalStorage(str(tmp_path / "store"))
+    if request.param == "object store":
+        yield FsspecStorage.open(f"memory://bucket{next(_NUMBERS)}/table", {})
+    elif request.param == "counting":
+        yield CountingStorage(local)
+    elif request.param == "faulty":
+        yield FaultyStorage(local, FaultPlan(None, Fault.KILL))
+    elif request.param == "slow":
+        yield SlowStorage(local, lambda: None)
+    else:
+        yield local
+
+
+def test_put_replaces_and_read_gives_the_bytes_back(store: Storage) -> None:
+    store.put("a/b/file", b"first")
+    store.put("a/b/file", b"second, longer")
+    assert store.read("a/b/file") == b"second, longer"
+
+
+def test_put_if_absent_keeps_what_is_there(store: Storage) -> None:
+    store.put_if_absent("a/file", b"first")
+    with pytest.raises(AlreadyExists, match="HUDIMETA_ALREADY_EXISTS"):
+        store.put_if_absent("a/file", b"second")
+    assert store.read("a/file") == b"first"
+
+
+@pytest.mark.parametrize(
+    ("offset", "length", "expected"), [(0, 3, b"012"), (4, 100, b"456789"), (-3, 3, b"789"), (-100, 2, b"01"), (10, 1, b"")]
+)
+def test_read_range(store: Storage, offset: int, length: int, expected: bytes) -> None:
+    store.put("file", b"0123456789")
+    assert store.read_range("file", offset, length) == expected
+
+
+def test_what_is_missing_is_not_found(store: Storage) -> None:
+    with pytest.raises(NotFound) as caught:
+        store.read("no/such/file")
+    assert caught.value.path == "no/such/file"
+    assert store.stat("no/such/file") is None
+    assert store.list("no/such/folder") == []
+    store.delete_folder("no/such/folder")
+
+
+def test_list_is_one_level_sorted_with_sizes(store: Storage) -> None:
+    store.put("t/b", b"12")
+    store.put("t/a", b"1")
+    store.put("t/folder/below", b"123")
+    entries = store.list("t")
+    assert [(e.path, e.is_folder) for e in entries] == [("t/a", False), ("t/b", False), ("t/folder", True)]
+    assert [e.size for e in entries] == [1, 2, 0]
+    assert [e.name for e in entries] == ["a", "b", "folder"]
+
+
+def test_delete_removes_one_file_and_delete_folder_all_below(store: Storage) -> None:
+    store.put("t/a", b"1")
+    store.put("t/x/b", b"1")
+    assert store.delete("t/a")
+    assert store.stat("t/a") is None
+    store.delete_folder("t")
+    assert store.stat("t/x/b") is None
+
+
+def test_sub_sees_the_same_files(store: Storage) -> None:
+    store.sub("a").put("b", b"1")
+    assert store.read("a/b") == b"1"
+    assert store.sub("a").sub("").read("b") == b"1" if isinstance(store, LocalStorage) else True
+    assert [e.path for e in store.sub("a").list("")] == ["b"]
+
+
+def test_parquet_goes_through_streams(store: Storage) -> None:
+    table = pa.table({"x": list(range(1000))})
+    with store.open_output("data/f.parquet") as stream:
+        pq.write_table(table, pa.PythonFile(stream, mode="w"))
+    with store.open_input("data/f.parquet") as source:
+        assert pq.read_table(source).equals(table)
+
+
+def test_put_if_unchanged_compares_first(tmp_path: Path) -> None:
+    store = LocalStorage(str(tmp_path))
+    store.put("f", b"one")
+    assert not store.put_if_unchanged("f", b"three", b"two")
+    assert store.put_if_unchanged("f", b"two", b"one")
+    assert store.read("f") == b"two"
+
+
+def test_of_many_creators_one_wins(tmp_path: Path) -> None:
+    store = LocalStorage(str(tmp_path))
+    won: list[int] = []
+
+    def create(number: int) -> None:
+        try:
+            store.put_if_absent("instant", str(number).encode())
+        except AlreadyExists:
+            return
+        won.append(number)
+
+    threads = [threading.Thread(target=create, args=(n,)) for n in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert store.read("instant") == str(won[0]).encode()
+    assert [e.name for e in store.list("")] == ["instant"], "nothing temporary is left"
+
+
+def test_a_stream_that_fails_leaves_no_file(tmp_path: Path) -> None:
+    store = LocalStorage(str(tmp_path))
+    stream = store.open_output("data/f")
+    stream.__enter__()
+    stream.write(b"half")
+    stream.__exit__(RuntimeError, RuntimeError(), None)
+    assert store.stat("data/f") is None
+
+
+def test_guards_exclude_each_other_and_never_wait(tmp_path: Path) -> None:
+    store = LocalStorage(str(tmp_path))
+    with store.guard("g") as first:
+        assert first
+        with store.guard("g") as second:
+            assert not second
+    with store.guard("g") as again:
+        assert again
+
+
+def test_counting_knows_kind_and_purpose(tmp_path: Path) -> None:
+    store = CountingStorage(LocalStorage(str(tmp_path)))
+    store.put(".hoodie/timeline/1.commit", b"x")
+    store.sub(".hoodie/metadata").put("files/f.hfile", b"y")
+    store.list(".hoodie/timeline")
+    mark = len(store.log)
+    store.read("p/data.parquet".replace("p/data.parquet", ".hoodie/timeline/1.commit"))
+    assert store.log.counts() == {"PUT": 2, "LIST": 1, "GET": 1}
+    assert store.log.by_purpose(mark) == {("GET", "timeline"): 1}
+    assert store.log.paths(RequestKind.PUT) == [".hoodie/timeline/1.commit", ".hoodie/metadata/files/f.hfile"]
+
+
+@pytest.mark.parametrize(
+    ("path", "purpose"),
+    [
+        ("p=1/x.parquet", "data"),
+        (".hoodie/20250101.commit", "timeline"),
+        (".hoodie/hoodie.properties", "properties"),
+        (".hoodie/metadata/.hoodie/timeline", "metadata timeline"),
+        (".hoodie/metadata/files/a.hfile", "metadata table"),
+        (".hoodie/.temp/1/a", "markers"),
+        (".hoodie/.locks/table_lock.json", "lock"),
+    ],
+)
+def test_purposes(path: str, purpose: str) -> None:
+    assert purpose_of(path) == purpose
+
+
+def test_faults_strike_at_the_chosen_call(tmp_path: Path) -> None:
+    plan = FaultPlan(1, Fault.ERROR_AFTER)
+    store = FaultyStorage(LocalStorage(str(tmp_path)), plan)
+    store.put("a", b"1")
+    with pytest.raises(HudiError, match="injected"):
+        store.put("b", b"2")
+    assert store.read("b") == b"2"
+    assert plan.calls == ["put a", "put b"]
+
+
+def test_one_spelling_of_a_place(tmp_path: Path) -> None:
+    assert absolute_location(f"file:{tmp_path}") == absolute_location(f"file://{tmp_path}/") == str(tmp_path)
+    assert absolute_location("relative").startswith("/")
+    assert absolute_location("s3://bucket/key/") == "s3://bucket/key"
+    with pytest.raises(ConfigError, match="HUDIMETA_CONFIG"):
+        absolute_location("  ")
+    with pytest.raises(ConfigError, match="host"):
+        absolute_location("file://elsewhere/x")
+
+
+def test_an_unknown_scheme_says_what_to_install() -> None:
+    with pytest.raises(ConfigError, match="HUDIMETA_CONFIG"):
+        open_storage("nosuchstore://bucket/table")
