@@ -9,7 +9,7 @@ from benchmarks import ours, rivals, synthetic
 from benchmarks.case import APACHE, OURS, Case, Settings, at_most
 from benchmarks.job import Job
 
-PROGRAM = "import sys, hudimeta; print(len(hudimeta.Table(sys.argv[1]).partitions()))"
+PROGRAM = "import sys, hudimeta; print(len(hudimeta.Table(sys.argv[1]).metadata.partitions()))"
 
 
 def prepare(settings: Settings) -> None:
