@@ -1,7 +1,7 @@
 """From a predicate to the file slices that must be read: partitions by their paths, then statistics, cheapest first.
 
     1. partition paths     values that the path states exactly; needs the list of partitions only
-    2. partition_stats     bounds of whole partitions, for the newest moment only: older ones are not kept
+    2. partition_stats     bounds of whole partitions; where there are many, for the newest moment only (older ones are not kept)
     3. column_stats        bounds of every base and log file of the partitions that are left
 
 Only partitions that survive 1 and 2 are asked for their files. Statistics that are missing exclude nothing; the report says so.
@@ -31,6 +31,9 @@ __all__ = ["PlannedSlices", "plan_slices"]
 _PARTITION_COLUMN = "_hoodie_partition_path"
 _COLUMN_STATS = "column_stats"
 _PARTITION_STATS = "partition_stats"
+_FEW_PARTITIONS = 64
+"""Up to so many partitions, statistics of files alone decide: they are tighter, and the others would cost requests of their own
+(a base file and every log that is not yet compacted) only to save looking up a few entries in what is read anyway."""
 
 
 @dataclass
@@ -112,7 +115,8 @@ def _by_paths(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: pa.S
     values = path_values(paths, layout, snapshot.schema.arrow, snapshot.properties)
     uncertain = [name for name in layout.fields if name not in values.column_names]
     if snapshot.properties.populate_meta:
-        values = values.append_column(_PARTITION_COLUMN, paths)
+        # A table without columns has no rows either, so that nothing can be appended to it.
+        values = values.append_column(_PARTITION_COLUMN, paths) if values.num_columns else pa.table({_PARTITION_COLUMN: paths})
     looked_at = {c.name for c in bound.columns}
     unclear = [name for name in uncertain if name in looked_at]
     plan.notes += [f"partition column {name}: its values cannot be read back from partition paths" for name in unclear]
@@ -152,6 +156,8 @@ def _by_partition_stats(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, p
     from hudimeta.read.pruning import file_bounds
 
     if len(paths) < 2 or not _may_use(snapshot, _PARTITION_STATS) or snapshot.metadata is None:
+        return paths
+    if len(paths) <= _FEW_PARTITIONS and _may_use(snapshot, _COLUMN_STATS):
         return paths
     columns = _statistic_columns(snapshot, bound)
     if not snapshot.is_latest or not columns or snapshot.history is not None:
