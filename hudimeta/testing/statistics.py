@@ -1,0 +1,142 @@
+"""Do statistics, key ranges and bloom filters hold for every value of every live base file? By looking at every value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hudimeta.errors import ValidationFailed
+from hudimeta.formats.parquet import read_footer
+from hudimeta.metadata import column_stats, partition_stats
+from hudimeta.metadata.indexed_columns import column_type
+from hudimeta.schema import avro_to_arrow, conform, with_meta_columns
+from hudimeta.storage import join
+from hudimeta.testing.inspection import Inspection
+
+if TYPE_CHECKING:
+    from hudimeta.metadata.metadata_table import MetadataTable
+
+__all__ = ["footers_tell_the_truth", "statistics_enclose_every_value"]
+
+_KEY = "_hoodie_record_key"
+
+
+def footers_tell_the_truth(table: Inspection) -> None:
+    """The bloom filter in each live base file's footer knows every key, and the smallest and greatest key are right."""
+    import pyarrow.parquet as pq
+
+    wrong = []
+    for path in _base_files(table):
+        with table.storage.open_input(path) as source:
+            footer = read_footer(source, path)
+            keys = pq.ParquetFile(source).read([_KEY])[_KEY].combine_chunks()
+        if footer.bloom is not None and len(keys) and not footer.bloom.might_contain_many(keys).all():
+            wrong.append(f"{path}: the bloom filter misses a key")
+        texts = sorted(keys.drop_null().to_pylist(), key=str.encode)
+        stated = (footer.min_key, footer.max_key)
+        if stated != (None, None) and stated != ((texts[0], texts[-1]) if texts else (None, None)):
+            wrong.append(f"{path}: key range {stated}, found {texts[:1]} to {texts[-1:]}")
+    _refuse("footers", wrong)
+
+
+def statistics_enclose_every_value(table: Inspection) -> None:
+    """Column and partition statistics bound every value, NaN and nulls included, of every live base file."""
+    metadata = table.metadata
+    if metadata is None or column_stats.PARTITION not in metadata.ready:
+        return
+    definition = metadata.index_definitions.get(column_stats.PARTITION)
+    found = table.timeline.latest_schema()
+    if definition is None or found is None:
+        return
+    schema = with_meta_columns(avro_to_arrow(found[1]))
+    types = {c: kind for c in definition.source_fields if (kind := column_type(schema, c)) is not None}
+    rows = {path: _rows(table, path, schema) for path in _base_files(table)}
+    wrong = _file_statistics(metadata, types, rows)
+    if partition_stats.PARTITION in metadata.ready:
+        wrong += _partition_statistics(metadata, types, rows)
+    _refuse("statistics", wrong)
+
+
+def _file_statistics(metadata: MetadataTable, types: dict[str, pa.DataType], rows: dict[str, pa.Table]) -> list[str]:
+    by_name = {path.rpartition("/")[2]: part for path, part in rows.items()}
+    wrong = []
+    for column, stats in metadata.column_stats(types).items():
+        stated = {row["file_name"]: row for row in stats.to_pylist()}
+        for name, part in by_name.items():
+            if name in stated:
+                wrong += [f"{name}, {column}: {why}" for why in _breaches(_values(part, column), stated[name], exact=True)]
+            elif len(part):
+                wrong.append(f"{name}, {column}: no statistics")
+    return wrong
+
+
+def _partition_statistics(metadata: MetadataTable, types: dict[str, pa.DataType], rows: dict[str, pa.Table]) -> list[str]:
+    partitions: dict[str, list[pa.Table]] = {}
+    for path, part in rows.items():
+        partitions.setdefault(path.rpartition("/")[0], []).append(part)
+    wrong = []
+    for column, stats in metadata.partition_stats(types).items():
+        stated = {row["partition_path"]: row for row in stats.to_pylist()}
+        for partition, parts in partitions.items():
+            values = pa.chunked_array([c for part in parts for c in _values(part, column).chunks], types[column])
+            if partition in stated:
+                wrong += [f"{partition!r}, {column}: {why}" for why in _breaches(values, stated[partition], exact=False)]
+            elif len(values):
+                wrong.append(f"{partition!r}, {column}: no statistics")
+    return wrong
+
+
+def _breaches(values: pa.ChunkedArray, stated: dict[str, Any], *, exact: bool) -> list[str]:
+    """In what ways statistics are not true of values. NaN is the greatest value of all."""
+    import pyarrow.compute as pc
+
+    low, high = stated["min"], stated["max"]
+    present = values.drop_null()
+    nans = 0
+    if pa.types.is_floating(values.type):
+        is_nan = pc.is_nan(present)
+        nans = pc.sum(is_nan).as_py() or 0
+        present = present.filter(pc.invert(is_nan))
+    wrong = []
+    if low is not None and pc.any(pc.less(present, pa.scalar(low, values.type))).as_py():
+        wrong.append(f"a value below the minimum {low!r}")
+    if high is not None and pc.any(pc.greater(present, pa.scalar(high, values.type))).as_py():
+        wrong.append(f"a value above the maximum {high!r}")
+    if high is not None and nans and high == high:
+        wrong.append(f"NaN above the maximum {high!r}")
+    nulls, rows = stated["null_count"], stated["value_count"]
+    if exact and (nulls, rows) != (values.null_count, len(values)):
+        wrong.append(f"{nulls} nulls of {rows} values stated, {values.null_count} of {len(values)} found")
+    if values.null_count and nulls == 0:
+        wrong.append("nulls, where none are stated")
+    if len(values) > values.null_count and nulls == rows:
+        wrong.append("values, where only nulls are stated")
+    return wrong
+
+
+def _values(rows: pa.Table, column: str) -> pa.ChunkedArray:
+    import pyarrow.compute as pc
+
+    top, *rest = column.split(".")
+    return pc.struct_field(rows[top], rest) if rest else rows[top]
+
+
+def _rows(table: Inspection, path: str, schema: pa.Schema) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    with table.storage.open_input(path) as source:
+        return conform(pq.ParquetFile(source).read(), schema)
+
+
+def _base_files(table: Inspection) -> list[str]:
+    slices = table.slices
+    pairs = zip(slices["partition_path"].to_pylist(), slices["base_file"].to_pylist(), strict=True)
+    return [join(partition, name) for partition, name in pairs if name is not None and name.endswith(".parquet")]
+
+
+def _refuse(what: str, wrong: Iterable[str]) -> None:
+    found = list(wrong)
+    if found:
+        raise ValidationFailed(f"{what}: {'; '.join(found[:8])}" + (f" and {len(found) - 8} more" if len(found) > 8 else ""))
