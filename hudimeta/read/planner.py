@@ -1,7 +1,7 @@
 """From a predicate to the file slices that must be read: partitions by their paths, then statistics, cheapest first.
 
     1. partition paths     values that the path states exactly; needs the list of partitions only
-    2. partition_stats     bounds of whole partitions; where there are many, for the newest moment only (older ones are not kept)
+    2. partition_stats     bounds of whole partitions where there are many; of the newest moment only, older ones are not kept
     3. column_stats        bounds of every base and log file of the partitions that are left
 
 Only partitions that survive 1 and 2 are asked for their files. Statistics that are missing exclude nothing; the report says so.
