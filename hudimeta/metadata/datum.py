@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.plain_arrays import integers
 
 __all__ = ["DatumCursor", "Ints", "Spans", "chunks", "encode_longs", "encode_texts", "join_binary"]
 
@@ -62,10 +63,8 @@ class Spans:
         borders = np.empty(2 * rows, np.int64 if large else np.int32)
         borders[0::2], borders[1::2] = self.start, self.end
         both = pa.Array.from_buffers(kind, max(2 * rows - 1, 0), [None, pa.py_buffer(borders), self.buffer])
-        even: Any = np.arange(0, 2 * rows, 2)
-        if self.present is not None:
-            even = pa.array(even, mask=~self.present)
-        return both.take(even)
+        even = np.arange(0, 2 * rows, 2)
+        return both.take(integers(even) if self.present is None else pa.array(even, mask=~self.present))
 
 
 class DatumCursor:

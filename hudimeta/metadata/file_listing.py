@@ -11,6 +11,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from hudimeta.errors import MetadataOutOfSync
+from hudimeta.formats.plain_arrays import no_rows, texts
 from hudimeta.metadata import file_deltas, files
 from hudimeta.metadata.groups import BaseFile, FileGroup, GroupFinder
 from hudimeta.metadata.keys import ALL_PARTITIONS
@@ -60,7 +61,7 @@ class FileListing:
                 rows = [_without(table, keys) for table in rows]
             else:
                 rows.append(entry.rows if entry.rows is not None else self._sources.decode(entry, files.decode_values))
-        return files.fold(pa.concat_tables(rows)) if rows else files.SCHEMA.empty_table(), frozenset(removed)
+        return files.fold(pa.concat_tables(rows)) if rows else no_rows(files.SCHEMA), frozenset(removed)
 
     def _log_entries(self) -> list[LogEntry]:
         finder, base = self._finder, self._base
@@ -110,12 +111,12 @@ class FileListing:
         if missing:
             import pyarrow.compute as pc
 
-            base = files.SCHEMA.empty_table()
+            base = no_rows(files.SCHEMA)
             if self._base is not None:
                 base = self._sources.lookup(self._base, [k.encode() for k in missing], files.decode_values)
             found = self._merged(base)
             for key in missing:
-                self._looked_up[key] = found.filter(pc.equal(found.column("key"), key))
+                self._looked_up[key] = found.filter(pc.equal(found.column("key"), texts([key])[0]))
         return pa.concat_tables([self._looked_up[k] for k in dict.fromkeys(keys)])
 
     def _merged(self, base: pa.Table) -> pa.Table:

@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import booleans, integers, no_rows, numbers
 from hudimeta.metadata.datum import DatumCursor, Ints, Spans, binary_parts, encode_longs, encode_texts, join_binary
 from hudimeta.metadata.keys import ALL_PARTITIONS
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
@@ -46,11 +47,11 @@ def decode_values(cells: Cells, schema_text: str, path: str = "") -> pa.Table:
     rows, tables = 0, []
     keys = cells.keys.cast(pa.string())
     for types, entries in decode_payloads(cells.values, layout, "filesystemMetadata", _read_map, path):
-        record = entries.column(0).to_numpy() + rows
-        key = keys.take(pa.array(record))
+        record = numbers(entries.column(0).chunk(0)) + rows
+        key = keys.take(integers(record))
         tables.append(pa.Table.from_arrays([key, *entries.columns[1:]], schema=SCHEMA))
         rows += len(types)
-    return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+    return pa.concat_tables(tables) if tables else no_rows(SCHEMA)
 
 
 def _read_map(cursor: DatumCursor) -> pa.Table:
@@ -74,7 +75,8 @@ def _read_map(cursor: DatumCursor) -> pa.Table:
         columns = [column[order] for column in columns]
     record, first, last, size, deleted = columns
     text = Spans(cursor.buffer, first, last).column(pa.string())
-    return pa.table({"record": record, "name": text, "size": size, "is_deleted": deleted})
+    columns_of = {"record": integers(record), "name": text, "size": integers(size), "is_deleted": booleans(deleted)}
+    return pa.table(columns_of)
 
 
 def _chain(cursor: DatumCursor, counts: Ints) -> tuple[npt.NDArray[np.int64], Ints]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudimeta.errors import IndexNotReady, MetadataOutOfSync
+from hudimeta.formats.plain_arrays import texts
 from hudimeta.metadata import files
 from hudimeta.metadata.file_listing import FileListing
 from hudimeta.metadata.groups import FileGroup, GroupFinder
@@ -83,7 +84,7 @@ class MetadataTable:
         """Partition paths of the table, sorted; [""] for a table without partitions that has files."""
         if self._partitions is None:
             keys = self._listing.partitions()
-            self._partitions = pa.array([from_key_partition(k) for k in keys.to_pylist()], pa.string())
+            self._partitions = texts([from_key_partition(k) for k in keys.to_pylist()])
         return self._partitions
 
     def files(self, partitions: Sequence[str] | None = None) -> pa.Table:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.plain_arrays import integers
 
 __all__ = ["KeyValues", "RawCells", "find_cells"]
 
@@ -128,7 +129,7 @@ class RawCells:
         pieces = pa.Array.from_buffers(
             kind, 4 * count - 1, [None, pa.py_buffer(borders), pa.py_buffer(np.ascontiguousarray(self.buffer))]
         )
-        return pieces.take(pa.array(np.arange(first, 4 * count - 1, 4, dtype=np.int64)))
+        return pieces.take(integers(np.arange(first, 4 * count - 1, 4, dtype=np.int64)))
 
 
 def find_cells(blocks: Sequence[bytes], offsets: Sequence[int], path: str) -> RawCells:

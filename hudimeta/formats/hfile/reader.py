@@ -18,6 +18,7 @@ from hudimeta.formats.hfile.parallel import run_blocks
 from hudimeta.formats.hfile.range_reader import RangeReader, as_range_reader
 from hudimeta.formats.hfile.spans import SpanReader
 from hudimeta.formats.hfile.trailer import TRAILER_SIZE, Trailer, decode_file_info, decode_trailer
+from hudimeta.formats.plain_arrays import binaries, places
 
 if TYPE_CHECKING:
     from hudimeta.formats.bloom import BloomFilter
@@ -187,11 +188,10 @@ class HFileReader:
         cells = self._open_blocks(self._choose(lambda index: index.blocks_of_keys(wanted)))
         if not len(cells):
             return cells
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         stored = cells.keys()
-        return _where(cells, pc.is_in(stored, value_set=pa.array(wanted, stored.type)))
+        return _where(cells, pc.is_in(stored, value_set=binaries(wanted).cast(stored.type)))
 
     def prefix(self, prefixes: Sequence[bytes]) -> KeyValues:
         """The records whose keys start with any of `prefixes`, in file order, each once."""
@@ -342,4 +342,4 @@ def _byte_strings(keys: Sequence[bytes] | Any) -> list[bytes]:
 
 
 def _where(cells: RawCells, mask: Any) -> RawCells:
-    return cells.take(np.flatnonzero(mask.to_numpy(zero_copy_only=False)))
+    return cells.take(places(mask))
