@@ -30,7 +30,9 @@ def budget(path: Path, partitions: tuple[str, ...]) -> int:
     replaced = sum(i.action is Action.REPLACE_COMMIT for i in table.timeline.completed)
     # A log compaction rewrites logs into one that no commit of the data table stands behind: finding it costs a read more.
     own = {i.time for i in table.timeline.completed}
-    compacted_logs = sum(i.time not in own for i in metadata.timeline.writes if i.action is Action.DELTA_COMMIT and i.time > "1")
+    compacted_logs = sum(
+        i.time not in own for i in metadata.timeline.writes if i.action is Action.DELTA_COMMIT and i.time > "1"
+    )
     return 6 + logs + replaced + compacted_logs
 
 
