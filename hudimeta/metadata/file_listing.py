@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from hudimeta.errors import MetadataOutOfSync
@@ -109,19 +110,28 @@ class FileListing:
     def _lookup(self, keys: Sequence[str]) -> pa.Table:
         missing = sorted({k for k in keys if k not in self._looked_up}, key=str.encode)
         if missing:
-            import pyarrow.compute as pc
-
             base = no_rows(files.SCHEMA)
             if self._base is not None:
                 base = self._sources.lookup(self._base, [k.encode() for k in missing], files.decode_values)
-            found = self._merged(base)
-            for key in missing:
-                self._looked_up[key] = found.filter(pc.equal(found.column("key"), texts([key])[0]))
+            self._looked_up.update(_by_key(self._merged(base), missing))
         return pa.concat_tables([self._looked_up[k] for k in dict.fromkeys(keys)])
 
     def _merged(self, base: pa.Table) -> pa.Table:
         logs, removed = self._changes
         return files.live(files.apply_to_base(_without(base, removed), logs))
+
+
+def _by_key(table: pa.Table, keys: Sequence[str]) -> dict[str, pa.Table]:
+    """The rows of each of some keys; one pass however many there are."""
+    import pyarrow.compute as pc
+
+    if len(keys) == 1:
+        return {keys[0]: table.filter(pc.equal(table.column("key"), texts(keys)[0]))}
+    number = pc.index_in(table.column("key"), value_set=texts(keys)).fill_null(-1)
+    table = table.take(pc.sort_indices(number))
+    sizes = np.bincount(np.asarray(number) + 1, minlength=len(keys) + 1)
+    ends = np.cumsum(sizes)
+    return {key: table.slice(int(end - size), int(size)) for key, size, end in zip(keys, sizes[1:], ends[1:], strict=True)}
 
 
 def _without(table: pa.Table, keys: Sequence[str] | frozenset[str]) -> pa.Table:

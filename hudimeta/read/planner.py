@@ -83,7 +83,8 @@ def _count(plan: PlannedSlices, snapshot: Snapshot, partitions: Sequence[str] | 
     plan.files_total = len(slices) - slices.column("base_file").null_count + logs
     if partitions is None:
         # Without a predicate the list of partitions was not asked for: those with files are what there is.
-        plan.partitions = plan.partitions_kept = len(slices.column("partition_path").unique())
+        plan.partitions = plan.partitions or len(slices.column("partition_path").unique())
+        plan.partitions_kept = plan.partitions
     else:
         plan.partitions_kept = len(partitions)
 
@@ -93,16 +94,17 @@ def _count(plan: PlannedSlices, snapshot: Snapshot, partitions: Sequence[str] | 
 
 def _partitions(snapshot: Snapshot, bound: Bound, plan: PlannedSlices) -> list[str] | None:
     """The partitions to look up; None for all, when none can be excluded."""
-    layout_fields = snapshot.properties.partition_fields
     paths = snapshot.listing.partitions()
     if isinstance(paths, pa.ChunkedArray):
         paths = paths.combine_chunks()
     plan.partitions = len(paths)
-    if not layout_fields:
-        return None if not len(paths) else paths.to_pylist()
+    if not snapshot.properties.partition_fields:
+        return None
     kept = _by_paths(snapshot, bound, plan, paths)
     kept = _by_time_keys(snapshot, bound, plan, kept)
     kept = _by_partition_stats(snapshot, bound, plan, kept)
+    if len(kept) == len(paths):
+        return None
     result: list[str] = kept.to_pylist()
     return result
 
@@ -194,8 +196,7 @@ def _skip_by_column_stats(
     if snapshot.metadata is None or not _may_use(snapshot, _COLUMN_STATS):
         plan.notes.append(f"column_stats not used: {_why_not(snapshot)}")
         return
-    some = partitions if partitions is not None and len(partitions) < plan.partitions else None
-    stats = snapshot.metadata.column_stats(columns, some)
+    stats = snapshot.metadata.column_stats(columns, partitions)
     files = SliceFiles.of(plan.slices)
     bounds = {}
     for name, table in stats.items():
