@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hudimeta.read.predicate import Bound
     from hudimeta.read.snapshot import Snapshot
 
-__all__ = ["PlannedSlices", "plan_slices"]
+__all__ = ["PlannedSlices", "plan_slices", "planned_range"]
 
 _PARTITION_COLUMN = "_hoodie_partition_path"
 _COLUMN_STATS = "column_stats"
@@ -72,6 +72,16 @@ def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType =
         _skip_by_column_stats(snapshot, bound, plan, partitions)
     plan.seconds = time.perf_counter() - begin
     return plan
+
+
+def planned_range(slices: pa.Table) -> PlannedSlices:
+    """The plan of an incremental read whose slices are known: all of them."""
+    import pyarrow.compute as pc
+
+    logs = pc.sum(pc.list_value_length(slices.column("log_files"))).as_py() or 0
+    partitions = len(slices.column("partition_path").unique())
+    files = len(slices) - slices.column("base_file").null_count + logs
+    return PlannedSlices(slices, partitions, partitions, len(slices), files)
 
 
 def _count(plan: PlannedSlices, snapshot: Snapshot, partitions: Sequence[str] | None) -> None:
@@ -155,7 +165,7 @@ def _by_time_keys(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: 
 
 def _by_partition_stats(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: pa.StringArray) -> pa.StringArray:
     from hudimeta.read.predicate import FileStats, may_match, to_sql
-    from hudimeta.read.pruning import file_bounds
+    from hudimeta.read.pruning import FileBounds
 
     if len(paths) < 2 or not _may_use(snapshot, _PARTITION_STATS) or snapshot.metadata is None:
         return paths
@@ -168,7 +178,8 @@ def _by_partition_stats(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, p
         stats = snapshot.metadata.partition_stats(columns)
     except IndexNotReady:
         return paths
-    bounds = {name: file_bounds(table, paths, "partition_path") for name, table in stats.items() if table.num_rows}
+    ordered = FileBounds(paths, "partition_path")
+    bounds = {name: ordered.of(table) for name, table in stats.items() if table.num_rows}
     if not bounds:
         return paths
     verdict = may_match(bound, FileStats(len(paths), bounds))
@@ -185,7 +196,7 @@ def _by_partition_stats(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, p
 def _skip_by_column_stats(
     snapshot: Snapshot, bound: Bound, plan: PlannedSlices, partitions: Sequence[str] | None
 ) -> None:
-    from hudimeta.read.pruning import SliceFiles, by_statistics, file_bounds
+    from hudimeta.read.pruning import FileBounds, SliceFiles, by_statistics
 
     columns = _statistic_columns(snapshot, bound)
     if not columns:
@@ -198,12 +209,12 @@ def _skip_by_column_stats(
         return
     stats = snapshot.metadata.column_stats(columns, partitions)
     files = SliceFiles.of(plan.slices)
-    bounds = {}
+    ordered, bounds = FileBounds(files.names), {}
     for name, table in stats.items():
         if not table.num_rows:
             plan.notes.append(f"column_stats: column {name} is not indexed")
             continue
-        bounds[name] = file_bounds(table, files.names)
+        bounds[name] = ordered.of(table)
         unknown = bounds[name].value_count
         missing = unknown.null_count if unknown is not None else len(files.names)
         if missing:

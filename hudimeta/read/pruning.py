@@ -18,7 +18,7 @@ import pyarrow as pa
 from hudimeta.read.predicate import Bound, ColumnBounds, Expr, FileStats, evaluate, may_match, to_sql
 from hudimeta.read.predicate.tree import Column, walk
 
-__all__ = ["SliceFiles", "Verdicts", "by_path_values", "by_statistics", "file_bounds"]
+__all__ = ["FileBounds", "SliceFiles", "Verdicts", "by_path_values", "by_statistics"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -66,31 +66,40 @@ def by_path_values(bound: Bound, values: pa.Table) -> Verdicts:
     return verdicts
 
 
-def file_bounds(stats: pa.Table, names: pa.Array, name_column: str = "file_name") -> ColumnBounds:
-    """Statistics of one column in the order of some files (or partitions).
+class FileBounds:
+    """Brings statistics into the order of some files (or partitions).
 
     Args:
-        stats: As `MetadataTable.column_stats` gives them. names: The files wanted.
-        name_column: The column of `stats` that names the file.
-
-    Returns:
-        One element per name, unknown where there are no statistics. Where two partitions hold files of one name (bucketed
-        tables do), their statistics are united.
+        names: The files wanted. name_column: The column of statistics that names the file.
     """
-    import pyarrow.compute as pc
 
-    coded = stats.column(name_column).combine_chunks().dictionary_encode()
-    low, high, nulls, values = (stats.column(c).combine_chunks() for c in ("min", "max", "null_count", "value_count"))
-    # Bounds of the metadata table say what they mean of NaN (see `column_stats.typed`), other than those of footers.
-    bounds = ColumnBounds(low, high, nulls, values, np.ones(stats.num_rows, np.bool_))
-    if len(coded.dictionary) < len(coded):
-        bounds = bounds.union(np.asarray(coded.indices).astype(np.int64), len(coded.dictionary))
-        at = pc.index_in(names, value_set=coded.dictionary)
-    else:
-        at = pc.index_in(names, value_set=coded.cast(names.type))
-    taken = [values.take(at) if values is not None else None for values in (bounds.null_count, bounds.value_count)]
-    aware = _taken_flags(bounds.nan_aware, at)
-    return ColumnBounds(bounds.min.take(at), bounds.max.take(at), taken[0], taken[1], aware)
+    def __init__(self, names: pa.StringArray, name_column: str = "file_name") -> None:
+        self._names, self._name_column = names, name_column
+        self._last: tuple[pa.ChunkedArray, pa.Array, pa.DictionaryArray] | None = None
+
+    def of(self, stats: pa.Table) -> ColumnBounds:
+        """Bounds of one column, as `MetadataTable.column_stats` gives them, one element per file.
+
+        Files without statistics are unknown. Where two partitions hold files of one name (bucketed tables do), their statistics
+        are united.
+        """
+        at, coded = self._places(stats.column(self._name_column))
+        low, high, nulls, rows = (stats.column(c).combine_chunks() for c in ("min", "max", "null_count", "value_count"))
+        bounds = ColumnBounds(low, high, nulls, rows)
+        if len(coded.dictionary) < len(coded):
+            bounds = bounds.union(np.asarray(coded.indices).astype(np.int64), len(coded.dictionary))
+        counts = [values.take(at) if values is not None else None for values in (bounds.null_count, bounds.value_count)]
+        aware = _taken_flags(bounds.nan_aware, at)
+        return ColumnBounds(bounds.min.take(at), bounds.max.take(at), counts[0], counts[1], aware)
+
+    def _places(self, given: pa.ChunkedArray) -> tuple[pa.Array, pa.DictionaryArray]:
+        """Per file wanted its place among the files given, null where absent; most columns are known for the same files."""
+        import pyarrow.compute as pc
+
+        if self._last is None or not self._last[0].equals(given):
+            coded = given.combine_chunks().dictionary_encode()
+            self._last = given, pc.index_in(self._names, value_set=coded.dictionary), coded
+        return self._last[1], self._last[2]
 
 
 def _taken_flags(flags: bool | npt.NDArray[Any], at: pa.Array) -> bool | npt.NDArray[Any]:
