@@ -209,7 +209,11 @@ def _from_floats(bodies: pa.Array, kind: BoundKind, wanted: pa.DataType) -> pa.A
     single = kind is BoundKind.FLOAT
     dtype: Any = "<f4" if single else "<f8"
     values = np.frombuffer(data[borders[0] : borders[-1]].tobytes(), dtype)
-    return pa.array(values, mask=np.isnan(values)).cast(wanted)
+    known = pa.array(values, mask=np.isnan(values))
+    if single and pa.types.is_float64(wanted):
+        # A column that was widened shows the double that the float's text stands for, so its bounds must as well.
+        return known.cast(pa.string()).cast(wanted)
+    return known.cast(wanted)
 
 
 def _from_bytes_decimals(bodies: pa.Array, infos: pa.Array | None, wanted: pa.DataType) -> pa.Array | None:
