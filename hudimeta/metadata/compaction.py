@@ -5,12 +5,16 @@ that it does not, because readers put a log on top of a base file by exactly tha
 their delta commits under the table lock, and a compaction runs under it as well, so a fresh instant is right. It must not run
 while a delta commit is completed whose data commit is not: such a log would be merged although readers must not see it.
 
-The plan is stored first; a compaction that died is run again from its plan, and gives the same files under the same names.
+The plan is stored first; a compaction that died is run again and gives the same files under the same names. Where its plan does
+not fit any more, because logs were written after it, it is cancelled: a later instant will take them all.
+
+A write compacts after it was published, never before: Apache Hudi refuses to take a write back whose instant lies before the
+last compaction of the metadata table, and so none may be pending that could still die.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,14 +29,17 @@ from hudimeta.metadata.groups import FileGroup
 from hudimeta.metadata.keys import ALL_PARTITIONS
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.record import RecordLayout, schema_text
-from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import WRITE_TOKEN, MetadataWriter
 from hudimeta.storage import Storage, join
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Instant, Operation, State
 
-__all__ = ["CompactionPlan", "compact", "is_due", "pending_compaction", "plan"]
+__all__ = ["CompactionPlan", "compact", "fresh_deltas", "is_due", "pending_compaction", "plan", "resume"]
+
+OVERDUE = 5
+"""After so many times the wanted number of delta commits a compaction no longer waits for pending writes to end."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +48,9 @@ class CompactionPlan:
 
     groups: Sequence[tuple[str, FileGroup]]
 
-    def encode(self) -> bytes:
-        """As the Avro container in the requested file."""
-        operations = [
+    def operations(self) -> list[dict[str, Any]]:
+        """One entry a file group, with Hudi's field names."""
+        return [
             {
                 "baseInstantTime": group.base.instant if group.base else group.logs[0].instant,
                 "deltaFilePaths": [log.path.rpartition("/")[2] for log in group.logs],
@@ -55,8 +62,11 @@ class CompactionPlan:
             }
             for partition, group in self.groups
         ]
+
+    def encode(self) -> bytes:
+        """As the Avro container in the requested file."""
         record = {
-            "operations": operations,
+            "operations": self.operations(),
             "extraMetadata": {},
             "version": 2,
             "strategy": None,
@@ -66,14 +76,22 @@ class CompactionPlan:
         return encode_container(COMPACTION_PLAN, [record])
 
 
-def is_due(table: MetadataTable, after: int) -> bool:
-    """True when at least `after` delta commits were completed since the last compaction, and none of them is in doubt."""
+def fresh_deltas(table: MetadataTable) -> list[Instant]:
+    """Delta commits that were completed since the last compaction."""
     timeline = table.timeline
-    compactions = [i for i in timeline.writes if i.action is Action.COMMIT]
-    since = max((i.time for i in compactions), default="")
-    fresh = [i for i in timeline.writes if i.action is Action.DELTA_COMMIT and (i.completion or i.time) > since]
-    pending = {i.time for i in table.data_timeline.pending}
-    return len(fresh) >= max(1, after) and not any(i.time in pending for i in fresh)
+    since = max((i.time for i in timeline.writes if i.action is Action.COMMIT), default="")
+    return [i for i in timeline.writes if i.action is Action.DELTA_COMMIT and (i.completion or i.time) > since]
+
+
+def is_due(table: MetadataTable, after: int) -> bool:
+    """True when at least `after` delta commits were completed since the last compaction, none of them is in doubt, and no
+    write is pending (or too many were at every try).
+    """
+    fresh = fresh_deltas(table)
+    pending = {i.time for i in table.data_timeline.pending_writes}
+    if any(i.time in pending for i in fresh):
+        return False
+    return len(fresh) >= max(1, after) * (OVERDUE if pending else 1)
 
 
 def pending_compaction(table: MetadataTable) -> Instant | None:
@@ -88,27 +106,55 @@ def plan(table: MetadataTable) -> CompactionPlan:
     )
 
 
-def compact(storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator) -> str:
+def compact(storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator) -> None:
     """Compact the metadata table. The caller holds the table lock.
 
     Args:
         storage: Rooted at the data table. table: The metadata table, opened under the lock. writer: Knows the layout.
         times: Makes instants.
-
-    Returns:
-        The compaction's instant.
     """
-    inner = storage.sub(METADATA_ROOT)
-    timeline = TimelineWriter(inner, table.timeline.folder)
-    begun = pending_compaction(table)
+    timeline = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
     the_plan = plan(table)
-    if begun is None:
-        instant = times.next(table.timeline.last_time, table.data_timeline.last_time)
-        timeline.create_requested(instant, Action.COMPACTION, the_plan.encode())
-    else:
-        instant = begun.time
-    if begun is None or begun.state is State.REQUESTED:
-        timeline.create_inflight(instant, Action.COMPACTION)
+    instant = times.next(table.timeline.last_time, table.data_timeline.last_time)
+    timeline.create_requested(instant, Action.COMPACTION, the_plan.encode())
+    timeline.create_inflight(instant, Action.COMPACTION)
+    _execute(storage, table, writer, times, instant, the_plan)
+
+
+def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator, begun: Instant) -> bool:
+    """Finish a compaction that died, or cancel it when its plan is not that of today; True when it was finished.
+
+    Args:
+        storage, table, writer, times: See `compact`. begun: From `pending_compaction`.
+    """
+    timeline = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
+    the_plan = plan(table)
+    if _logs_by_group(table.timeline.plan(begun).get("operations") or ()) != _logs_by_group(the_plan.operations()):
+        remove_files(storage, begun.time)
+        timeline.delete_pending(begun.time, Action.COMPACTION, State.INFLIGHT)
+        timeline.delete_pending(begun.time, Action.COMPACTION, State.REQUESTED)
+        return False
+    if begun.state is State.REQUESTED:
+        timeline.create_inflight(begun.time, Action.COMPACTION)
+    _execute(storage, table, writer, times, begun.time, the_plan)
+    return True
+
+
+def _logs_by_group(operations: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[str | None, frozenset[str]]]:
+    return {
+        (o["partitionPath"], o["fileId"]): (o["dataFilePath"], frozenset(o["deltaFilePaths"] or ())) for o in operations
+    }
+
+
+def _execute(
+    storage: Storage,
+    table: MetadataTable,
+    writer: MetadataWriter,
+    times: InstantGenerator,
+    instant: str,
+    the_plan: CompactionPlan,
+) -> None:
+    inner = storage.sub(METADATA_ROOT)
     stats: dict[str, list[dict[str, Any]]] = {}
     for partition, group in the_plan.groups:
         stats.setdefault(partition, []).append(_write_base(inner, table, writer, instant, partition, group))
@@ -119,8 +165,8 @@ def compact(storage: Storage, table: MetadataTable, writer: MetadataWriter, time
         "extraMetadata": {"schema": schema_text(writer.version, meta_fields=False)},
     }
     completion = times.next(instant, table.timeline.last_time)
+    timeline = TimelineWriter(inner, table.timeline.folder)
     timeline.complete(instant, Action.COMPACTION, completion, encode_commit_metadata(metadata))
-    return instant
 
 
 def _write_base(

@@ -16,7 +16,7 @@ from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_r
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, State
 
-__all__ = ["METADATA_ROOT", "roll_back_metadata"]
+__all__ = ["METADATA_ROOT", "remove_files", "roll_back_metadata"]
 
 METADATA_ROOT = ".hoodie/metadata"
 
@@ -62,6 +62,14 @@ def roll_back_metadata(storage: Storage, instant: str, rollback_time: str, times
     writer.complete(rollback_time, Action.ROLLBACK, completion, outcome)
     inner.delete_folder(f".hoodie/.temp/{instant}")
     return sum(len(names) for names in files.values())
+
+
+def remove_files(storage: Storage, instant: str) -> None:
+    """Delete the base and log files of the metadata table that bear an instant. The storage is rooted at the data table."""
+    inner = storage.sub(METADATA_ROOT)
+    for partition, names in _files_of(inner, instant).items():
+        for name in names:
+            inner.delete(join(partition, name))
 
 
 def _files_of(inner: Storage, instant: str) -> dict[str, list[str]]:

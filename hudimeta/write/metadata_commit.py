@@ -1,4 +1,4 @@
-"""What a commit does to the metadata table, under the table lock: compaction when it is due, then the delta commit."""
+"""What a commit does to the metadata table, under the table lock: the delta commit before, compaction after it is published."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ class MetadataCommit:
         self._compact_after = compact_after
         self._writer = MetadataWriter(storage, properties.version, times)
         self.compacted = False
+        self._may_be_due = False
 
     def commit(
         self,
@@ -61,16 +62,32 @@ class MetadataCommit:
             table = known
         else:
             table = MetadataTable.open(self._storage, self._properties, timeline)
-        if compaction.pending_compaction(table) or compaction.is_due(table, self._compact_after):
-            compaction.compact(self._storage, table, self._writer, self._times)
-            self.compacted = True
+        begun = compaction.pending_compaction(table)
+        if begun is not None:
+            self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun)
             table = MetadataTable.open(self._storage, self._properties, timeline)
+        # The delta commit that is about to be written counts, and its write is pending until it is published.
+        self._may_be_due = len(compaction.fresh_deltas(table)) + 1 >= self._compact_after
         delta = self._delta(table, written, schema)
         groups = self._groups(table, delta)
         self._writer.begin(instant)
         logs = self._writer.write_logs(instant, delta, groups)
         self._writer.complete(instant, logs)
         return {LOGS_KEY: _names(logs), GROUPS_KEY: json.dumps(groups, sort_keys=True)}
+
+    def compact_when_due(self) -> None:
+        """Compact the metadata table when it is time; the write has been published, its lock is still held.
+
+        Raises:
+            HudiError: It failed; the next commit finishes it.
+        """
+        if not self._may_be_due:
+            return
+        timeline = self._properties.load_timeline(self._storage)
+        table = MetadataTable.open(self._storage, self._properties, timeline)
+        if compaction.is_due(table, self._compact_after):
+            compaction.compact(self._storage, table, self._writer, self._times)
+            self.compacted = True
 
     def _delta(self, table: MetadataTable, written: Sequence[WrittenFile], schema: pa.Schema) -> MetadataDelta:
         rows = [column_stats.SCHEMA.empty_table()]
