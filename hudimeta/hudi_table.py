@@ -126,13 +126,17 @@ class Table:
         Raises:
             ConfigError: A predicate, column or moment that does not fit. UnsupportedFeature: A read that hudimeta does not do.
         """
+        from hudimeta.read.incremental import range_of
         from hudimeta.read.scan import Scan
 
         options = self._options
         mark = 0 if self._unread else len(self._snapshot.storage.log)
         kind = QueryType(query_type) if query_type is not None else QueryType(options.get(QUERY_TYPE))
         wanted = columns if columns is not None else options.get(COLUMNS) or None
-        scan = Scan(self.snapshot(as_of), where if where is not None else options.get(FILTER), wanted, kind, timezone, mark)
+        predicate = where if where is not None else options.get(FILTER)
+        snapshot = self.snapshot(as_of)
+        changes = range_of(snapshot, begin, end) if kind is QueryType.INCREMENTAL else None
+        scan = Scan(snapshot, predicate, wanted, kind, timezone, mark, changes)
         self._unread = False
         return scan
 

@@ -25,6 +25,29 @@ FILTER = OPTIONS.text(
     "hudimeta.filter", None, "A SQL predicate in Spark's dialect: skips files and drops rows, as where would."
 )
 COLUMNS = OPTIONS.listing("hudimeta.columns", "Columns to read, in this order; all when not set.")
+INCREMENTAL_BEGIN = OPTIONS.text(
+    "hoodie.datasource.read.begin.instanttime",
+    None,
+    "Beginning of an incremental range, excluded: a completion time, or earliest.",
+    aliases=("hoodie.datasource.read.start.timestamp",),
+)
+INCREMENTAL_END = OPTIONS.text(
+    "hoodie.datasource.read.end.instanttime",
+    None,
+    "End of an incremental range, included; now when not set.",
+    aliases=("hoodie.datasource.read.end.timestamp",),
+)
+INCREMENTAL_FORMAT = OPTIONS.choice(
+    "hoodie.datasource.query.incremental.format",
+    "latest_state",
+    ["latest_state", "cdc"],
+    "Rows that changed, or the changes themselves with their images.",
+)
+INCREMENTAL_FALLBACK = OPTIONS.flag(
+    "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
+    False,
+    "An incremental range whose files are cleaned reads what today's table still has of it, instead of failing.",
+)
 META_COLUMNS_SHOWN = OPTIONS.flag(
     "hudimeta.meta.columns", False, "A registered table shows the _hoodie_* columns (then INSERT needs a column list)."
 )

@@ -13,7 +13,8 @@ import pyarrow as pa
 from hudimeta.config.options import SPLIT_BYTES
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.read.file_slice import slices_of
-from hudimeta.read.planner import PlannedSlices, plan_slices
+from hudimeta.read.incremental import IncrementalRange, moment_of, range_slices, with_commits
+from hudimeta.read.planner import PlannedSlices, plan_slices, planned_range
 from hudimeta.read.read_task import ReadTask, VisibleInstants
 from hudimeta.read.report import ScanReport
 from hudimeta.read.slice_reader import ReadCounts
@@ -70,9 +71,10 @@ class Scan:
         snapshot: The table at its moment.
         where: Predicate in any notation of `hudimeta.read.predicate.parse`; None for every row.
         columns: What to return, in this order; None for all. Names are matched exactly, else without case.
-        query_type: SNAPSHOT or READ_OPTIMIZED.
+        query_type: SNAPSHOT, READ_OPTIMIZED or INCREMENTAL.
         timezone: Zone in which the predicate's texts without a zone are read.
         mark: Where the snapshot's request log stood when the scan was asked for.
+        changes: The commits of an incremental read.
 
     Raises:
         ConfigError: A predicate or a column that does not fit the table. UnsupportedFeature: Another query type.
@@ -86,16 +88,21 @@ class Scan:
         query_type: QueryType = QueryType.SNAPSHOT,
         timezone: str = "UTC",
         mark: int | None = None,
+        changes: IncrementalRange | None = None,
     ) -> None:
-        if query_type not in (QueryType.SNAPSHOT, QueryType.READ_OPTIMIZED):
-            raise UnsupportedFeature(f"hoodie.datasource.query.type={query_type.value}", "Read a snapshot.")
+        if query_type is QueryType.CDC:
+            raise UnsupportedFeature(f"hoodie.datasource.query.type={query_type.value}", "Read incrementally.")
+        self._range_slices = range_slices(snapshot, changes) if changes is not None else None
+        self._changes = changes
+        snapshot = moment_of(snapshot, changes) if changes is not None else snapshot
         self._snapshot, self._query_type = snapshot, query_type
         self._mark = len(snapshot.storage.log) if mark is None else mark
         full = snapshot.schema.arrow
         self._columns = tuple(full.names) if columns is None else tuple(_found(name, full) for name in columns)
         if not self._columns:
             raise ConfigError("hudimeta.columns", columns, "at least one column", "Leave it out for all columns.")
-        self._bound = _bound(where, full, timezone) if where is not None else None
+        asked = changes if snapshot.properties.populate_meta else None
+        self._bound = _bound(where, full, timezone, asked) if where is not None or asked is not None else None
         self._counts = ReadCounts()
         self._read_seconds = 0.0
 
@@ -112,6 +119,8 @@ class Scan:
 
     @cached_property
     def _planned(self) -> PlannedSlices:
+        if self._range_slices is not None:
+            return planned_range(self._range_slices)
         return plan_slices(self._snapshot, self._bound, self._query_type)
 
     def plan(self) -> ScanPlan:
@@ -123,7 +132,9 @@ class Scan:
     def task(self) -> ReadTask:
         """What every split is read with; can be pickled."""
         snapshot = self._snapshot
-        timeline = snapshot.timeline
+        instants = VisibleInstants(frozenset(snapshot.timeline.completion_times), snapshot.timeline.first_active_write)
+        if self._range_slices is not None and self._changes is not None:
+            instants = VisibleInstants(frozenset(self._changes.times), None)
         store = {k: v for k, v in snapshot.options.given.items() if k.startswith("hudimeta.storage.")}
         return ReadTask(
             location=snapshot.storage.root,
@@ -132,7 +143,7 @@ class Scan:
             stored=snapshot.schema.stored,
             columns=self._columns,
             predicate=self._bound,
-            instants=VisibleInstants(frozenset(timeline.completion_times), timeline.first_active_write),
+            instants=instants,
             as_of=snapshot.as_of,
             read_optimized=self._query_type is QueryType.READ_OPTIMIZED,
             history=snapshot.history,
@@ -176,6 +187,7 @@ class Scan:
         columns = self._bound.columns if self._bound is not None else ()
         name = columns[0].path[0] if columns else _cheapest(self._snapshot.schema.arrow)
         narrow = Scan(self._snapshot, None, [name], self._query_type)
+        narrow._range_slices, narrow._changes = self._range_slices, self._changes
         narrow._bound = self._bound
         narrow.__dict__["_planned"] = self._planned
         narrow._counts = self._counts
@@ -271,9 +283,11 @@ def _found(name: str, schema: pa.Schema) -> str:
     raise ConfigError("hudimeta.columns", name, f"columns of the table: {', '.join(schema.names)}", hint)
 
 
-def _bound(where: Where, schema: pa.Schema, timezone: str) -> Bound:
-    from hudimeta.read.predicate import bind, parse
+def _bound(where: Where | None, schema: pa.Schema, timezone: str, changes: IncrementalRange | None) -> Bound:
+    from hudimeta.read.predicate import Expr, bind, parse
 
-    return bind(parse(where), schema, timezone=timezone)
-
-
+    tree: Expr | None = None if where is None else parse(where)
+    if tree is None or changes is not None:
+        assert changes is not None
+        tree = with_commits(tree, changes)
+    return bind(tree, schema, timezone=timezone)

@@ -93,8 +93,11 @@ class Snapshot:
             timeline = properties.load_timeline(self.storage)
         return Snapshot(self.storage, properties, timeline, self.options, seconds=time.perf_counter() - begin)
 
-    def at(self, as_of: str) -> Snapshot:
+    def at(self, as_of: str, *, check: bool = True) -> Snapshot:
         """This snapshot as of an earlier moment; shares everything that was read.
+
+        Args:
+            as_of: In any spelling that `as.of.instant` takes. check: Refuse moments whose files are cleaned.
 
         Raises:
             ConfigError: No such moment. TableError: The cleaner has removed files that the moment needs.
@@ -102,16 +105,20 @@ class Snapshot:
         given = as_of.strip()
         known = any(instant.time == given for instant in self.timeline.instants)
         moment = given if known else normalise_instant(given, self.properties.zone)
-        self._refuse_cleaned(moment)
+        if check:
+            self._refuse_cleaned(moment)
         snapshot = Snapshot(self.storage, self.properties, self.timeline, self.options, moment)
         snapshot._parent = self
         return snapshot
 
-    def _refuse_cleaned(self, moment: str) -> None:
+    @cached_property
+    def earliest_kept(self) -> str:
+        """The earliest requested time whose files cleaning has kept; "" when nothing was cleaned. One request at most."""
         cleans = [i for i in self.timeline.completed if i.action is Action.CLEAN]
-        if not cleans:
-            return
-        kept = self.timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or ""
+        return (self.timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or "") if cleans else ""
+
+    def _refuse_cleaned(self, moment: str) -> None:
+        kept = self.earliest_kept
         if moment < kept:
             raise TableError(
                 f"the table cannot be read as of {moment}: cleaning removed files that only instants before {kept} needed",

@@ -25,7 +25,9 @@ def read(path: str, kind: str, options: dict[str, Any]) -> pa.Table:
         kind: snapshot, read_optimized, as_of, incremental, cdc, filter or file_slices.
         options: `instant`, `start` and `end`, or `where`, as the kind needs; `record` is what is known of the table.
     """
-    table = hudimeta.Table(path, options=dict((options.get("record") or {}).get("read_options") or {}))
+    given = dict((options.get("record") or {}).get("read_options") or {})
+    # Recorded ranges reach into archived timelines, of which Apache Hudi answers what the table still has.
+    table = hudimeta.Table(path, options={"hoodie.datasource.read.incr.fallback.fulltablescan.enable": "true", **given})
     if kind == "file_slices":
         slices = table.file_slices(as_of=options.get("instant"))
         return slices.rename_columns([SLICE_COLUMNS.get(name, name) for name in slices.column_names])

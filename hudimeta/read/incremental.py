@@ -1,0 +1,187 @@
+"""Incremental reads: the rows that the commits of a range left.
+
+A range is a pair of completion times (of requested times in tables of version 6), the beginning excluded and the end included.
+What comes back is the state at the end of the range of rows whose newest commit lies in it; deletes are not reported. A
+copy-on-write table is read as of the newest commit of the range. Of a merge-on-read table only the files that the commits of
+the range wrote are merged with each other, so a late row that loses against an older base row still comes back: that is
+what Apache Hudi answers.
+
+Commits that were archived may be in the range. Where the files that they left are cleaned, the rows cannot be told any more:
+then the read is refused, unless `hoodie.datasource.read.incr.fallback.fulltablescan.enable` asks for the rows of today's table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudimeta.config.options import INCREMENTAL_BEGIN, INCREMENTAL_END, INCREMENTAL_FALLBACK
+from hudimeta.errors import ConfigError, TableError
+from hudimeta.read.predicate.tree import And, Column, Expr, In, literal
+from hudimeta.table.slices import build_slices, slices_schema
+from hudimeta.timeline.clock import normalise_instant
+from hudimeta.types import META_COLUMNS, Instant, TableType
+
+if TYPE_CHECKING:
+    from hudimeta.read.snapshot import Snapshot
+
+__all__ = ["EARLIEST", "IncrementalRange", "moment_of", "range_of", "range_slices", "with_commits"]
+
+EARLIEST = "earliest"
+_BEFORE_ALL = "000"
+COMMIT_TIME = META_COLUMNS[0]
+
+
+@dataclass(frozen=True)
+class IncrementalRange:
+    """The commits of a range.
+
+    Attributes:
+        begin, end: Bounds, the first excluded, the second included; `end` None for everything up to now.
+        instants: Completed writes of the range, by requested time.
+        archived: How many of them are archived.
+        whole_table: The rows are looked for in today's table, because files of the range are cleaned.
+    """
+
+    begin: str
+    end: str | None
+    instants: tuple[Instant, ...]
+    archived: int = 0
+    whole_table: bool = False
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """Requested times of the commits."""
+        return tuple(instant.time for instant in self.instants)
+
+    @property
+    def newest(self) -> str | None:
+        """Requested time of the newest commit; None for an empty range."""
+        return max(self.times, default=None)
+
+
+def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = None) -> IncrementalRange:
+    """Find the commits of a range.
+
+    Args:
+        snapshot: The table of now. begin: Excluded; "earliest" and "000" are before everything; None takes the option
+            `hoodie.datasource.read.begin.instanttime`. end: Included; None takes the option, and without one means now.
+
+    Raises:
+        ConfigError: No beginning, or a bound that is no time. TableError: Files of the range are cleaned.
+    """
+    options = snapshot.options
+    begin = begin if begin is not None else options.get(INCREMENTAL_BEGIN)
+    end = end if end is not None else options.get(INCREMENTAL_END)
+    if begin is None:
+        raise ConfigError(
+            INCREMENTAL_BEGIN.key,
+            None,
+            "a completion time, or earliest",
+            "Say where the range begins; earliest is the first commit.",
+        )
+    low, high = (
+        _bound(begin, snapshot, INCREMENTAL_BEGIN.key),
+        None if end is None else _bound(end, snapshot, INCREMENTAL_END.key),
+    )
+    active = snapshot.timeline.writes_between(low, high)
+    oldest = min((_completion(i) for i in snapshot.timeline.writes), default=None)
+    archived: tuple[Instant, ...] = ()
+    if oldest is None or low < oldest:
+        known = {i.time for i in snapshot.timeline.writes}
+        archived = tuple(
+            i
+            for i in snapshot.timeline.history.instants()
+            if i.action.writes_data
+            and i.time not in known
+            and _completion(i) > low
+            and (high is None or _completion(i) <= high)
+        )
+    instants = tuple(sorted((*archived, *active), key=lambda i: i.time))
+    return _judged(snapshot, IncrementalRange(low, high, instants, len(archived)))
+
+
+def _bound(text: str, snapshot: Snapshot, key: str) -> str:
+    given = text.strip()
+    if given.lower() == EARLIEST:
+        return _BEFORE_ALL
+    if given.isascii() and given.isdigit():
+        return given
+    return normalise_instant(given, snapshot.properties.zone, key)
+
+
+def _completion(instant: Instant) -> str:
+    return instant.completion or instant.time
+
+
+def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
+    """Refuse a range that lies wholly in the archive, or move it to today's table where that is asked for.
+
+    The files that such a range left may be cleaned at any moment, which nobody could tell from the rows that come back.
+    """
+    oldest = min((i.time for i in snapshot.timeline.writes), default="")
+    newest = found.newest
+    if newest is None or (newest >= oldest and newest >= snapshot.earliest_kept):
+        # Write stats of archived commits are not read: what they left is in the table's slices.
+        of_stats = snapshot.properties.type is TableType.MERGE_ON_READ and found.archived > 0
+        return replace(found, whole_table=of_stats)
+    if not snapshot.options.get(INCREMENTAL_FALLBACK):
+        kept = max(oldest, snapshot.earliest_kept)
+        safe = min((_completion(i) for i in snapshot.timeline.writes if i.time >= kept), default=kept)
+        raise TableError(
+            f"the range {found.begin} to {found.end} lies in the archived timeline, whose files cleaning may have removed",
+            f"The first instant that can end a range is {safe}; or set {INCREMENTAL_FALLBACK.key}=true to get the rows of the "
+            "range that the table still has.",
+        )
+    return replace(found, whole_table=True)
+
+
+def with_commits(where: Expr | None, found: IncrementalRange) -> Expr:
+    """A predicate that also asks for rows of the range's commits.
+
+    The columns of a table without meta columns do not tell: see `range_slices`.
+    """
+    times = tuple(literal(time) for time in found.times or ("",))
+    in_range = In(Column((COMMIT_TIME,)), times)
+    return in_range if where is None else And((in_range, where))
+
+
+def range_slices(snapshot: Snapshot, found: IncrementalRange) -> pa.Table | None:
+    """The slices that the commits of a range make, for a merge-on-read table; None where ordinary slices serve.
+
+    Rows of a table without meta columns do not say which commit wrote them: there the files of the range are the answer.
+    """
+    by_files = snapshot.properties.type is TableType.MERGE_ON_READ or not snapshot.properties.populate_meta
+    if not by_files or found.whole_table:
+        return None
+    if not found.instants:
+        return slices_schema().empty_table()
+    return build_slices(_written_files(snapshot, found.instants), moment_of(snapshot, found).visibility)
+
+
+def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:
+    """The table as of the end of a range; today's for a range that is looked for there."""
+    if found.whole_table or found.newest is None:
+        return snapshot
+    return snapshot.at(found.newest, check=False)
+
+
+def _written_files(snapshot: Snapshot, instants: Sequence[Instant]) -> pa.Table:
+    """Files that the write stats of some commits name: partition_path, name, size."""
+    snapshot.timeline.prefetch(instants)
+    rows: dict[tuple[str, str], int] = {}
+    for instant in instants:
+        for partition, stats in snapshot.timeline.metadata(instant)["partitionToWriteStats"].items():
+            for stat in stats:
+                for path in (stat["path"], *(stat["logFiles"] or ())):
+                    name = (path or "").rpartition("/")[2]
+                    if name:
+                        rows[partition, name] = max(rows.get((partition, name), 0), stat["fileSizeInBytes"] or 0)
+    partitions, names = [p for p, _ in rows], [n for _, n in rows]
+    return pa.table(
+        [pa.array(partitions, pa.string()), pa.array(names, pa.string()), pa.array(list(rows.values()), pa.int64())],
+        names=["partition_path", "name", "size"],
+    )
