@@ -225,10 +225,10 @@ def _base64(digests: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     missing = -size % 3
     padded = np.zeros((rows, size + missing), np.uint8)
     padded[:, :size] = digests
-    three = padded.reshape(rows, -1, 3).astype(np.uint32)
+    three = padded.reshape(rows, (size + missing) // 3, 3).astype(np.uint32)
     word = (three[:, :, 0] << 16) | (three[:, :, 1] << 8) | three[:, :, 2]
     sextets = np.stack([word >> 18, word >> 12, word >> 6, word], axis=2) & 63
-    text: npt.NDArray[np.uint8] = _BASE64[sextets].reshape(rows, -1)
+    text: npt.NDArray[np.uint8] = _BASE64[sextets].reshape(rows, (size + missing) // 3 * 4)
     if missing:
         text[:, -missing:] = ord("=")
     return text

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.formats.parquet.bounds import typed_scalar
 from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.metadata.bounds import wrap_bounds
 from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
@@ -35,7 +36,7 @@ def file_statistics(
         name, rows = bounds["column"][at].as_py(), bounds["value_count"][at].as_py()
         if not rows:
             continue
-        low, high = bounds["min"][at].value, bounds["max"][at].value
+        low, high = typed_scalar(bounds["min"][at]), typed_scalar(bounds["max"][at])
         compressed, uncompressed = chunk_bytes.get(name, (0, 0))
         found.append(
             _row(name, file_name, pa.array([low], low.type), pa.array([high], high.type), version)

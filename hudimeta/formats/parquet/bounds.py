@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["BoundsOfColumns", "column_bounds", "extremes", "leaf_names", "union_of"]
+__all__ = ["BoundsOfColumns", "column_bounds", "extremes", "leaf_names", "typed_scalar", "union_of"]
 
 
 def leaf_names(schema: pa.Schema) -> list[str]:
@@ -39,7 +39,7 @@ def column_bounds(rows: pa.Table, columns: Sequence[str] | None = None) -> pa.Ta
 
     Returns:
         One row a column, in the order of `columns`: column string; min and max, dense unions whose scalars have the column's
-        type (`table["min"][i].value` is the typed scalar), null without any value; null_count int64; value_count int64, the
+        type (see `typed_scalar`), null without any value; null_count int64; value_count int64, the
         number of rows, nulls included. A field of a null struct is null.
     """
     found = BoundsOfColumns(columns)
@@ -127,7 +127,7 @@ def _wider(one: _Bounds, other: _Bounds) -> _Bounds:
 
 
 def union_of(scalars: Sequence[pa.Scalar]) -> pa.Array:
-    """Scalars of several types as one dense union array, a child per type; the inverse is `array[i].value`."""
+    """Scalars of several types as one dense union array, a child per type; the inverse is `typed_scalar`."""
     kinds: dict[pa.DataType, int] = {}
     children: list[list[pa.Scalar]] = []
     codes, offsets = [], []
@@ -143,3 +143,8 @@ def union_of(scalars: Sequence[pa.Scalar]) -> pa.Array:
     if not arrays:
         arrays, names = [pa.nulls(0)], ["null"]
     return pa.UnionArray.from_dense(pa.array(codes, pa.int8()), pa.array(offsets, pa.int32()), arrays, names)
+
+
+def typed_scalar(scalar: pa.UnionScalar) -> pa.Scalar:
+    """The scalar inside an element of `union_of`, null ones with the type of their column (`.value` of Arrow forgets it)."""
+    return scalar.value if scalar.is_valid else pa.scalar(None, scalar.type.field(scalar.type_code).type)
