@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from hudimeta.errors import NotFound
+from hudimeta.errors import StorageError
 from hudimeta.storage import Storage, join
 
 __all__ = ["HEARTBEAT_FOLDER", "Heartbeat", "is_alive"]
@@ -57,7 +57,9 @@ class Heartbeat:
 
         def run() -> None:
             while not over.wait(interval_s):
-                self.beat()
+                # A beat that failed is made up for by the next one.
+                with contextlib.suppress(StorageError):
+                    self.beat()
 
         thread = threading.Thread(target=run, name=f"hudimeta-heartbeat-{self.instant}", daemon=True)
         thread.start()
@@ -68,22 +70,21 @@ class Heartbeat:
             thread.join()
 
 
-def is_alive(storage: Storage, instant: str, requested_path: str, now_ms: Callable[[], int] = _system_ms) -> bool:
+def is_alive(storage: Storage, instant: str, requested_path: str | None, now_ms: Callable[[], int] = _system_ms) -> bool:
     """True when somebody still works on a pending instant.
 
     Args:
-        storage: Rooted at the table. instant: Its requested time. requested_path: Path of its requested file.
+        storage: Rooted at the table. instant: Its requested time.
+        requested_path: Path of its requested file; None asks the heartbeat alone. To be called where nobody can begin or roll
+            back the instant meanwhile (`TableLock.alone_here`): asking for the guard of a file makes the file.
         now_ms: The clock, epoch milliseconds.
     """
     found = storage.stat(join(HEARTBEAT_FOLDER, instant))
     if found is not None and now_ms() - found.modified_ms <= INTERVAL_S * TOLERATED_MISSES * 1000:
         return True
-    try:
-        if storage.stat(requested_path) is None:
-            return False
-        guard = storage.guard(requested_path)
-    except NotFound:
+    if requested_path is None or storage.stat(requested_path) is None:
         return False
+    guard = storage.guard(requested_path)
     if guard is None:
         return False
     with guard as free:

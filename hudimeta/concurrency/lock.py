@@ -20,7 +20,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from hudimeta.errors import AlreadyExists, CorruptFileError, LockLost, LockTimeout, NotFound, UnsupportedFeature
+from hudimeta.errors import (
+    AlreadyExists,
+    CorruptFileError,
+    LockLost,
+    LockTimeout,
+    NotFound,
+    StorageError,
+    UnsupportedFeature,
+)
 from hudimeta.storage import Storage
 
 __all__ = ["LOCK_PATH", "LockTiming", "StorageLock", "TableLock", "table_lock"]
@@ -73,7 +81,8 @@ class Lease:
 
     def encode(self) -> bytes:
         """As bytes of JSON."""
-        return json.dumps({"expired": self.expired, "validUntil": self.valid_until, "owner": self.owner}).encode()
+        fields = {"expired": self.expired, "validUntil": self.valid_until, "owner": self.owner}
+        return json.dumps(fields, separators=(",", ":")).encode()
 
     @staticmethod
     def decode(data: bytes) -> Lease:
@@ -156,20 +165,33 @@ class StorageLock:
     def _take(self, deadline: float) -> None:
         while True:
             wanted = self._lease().encode()
-            try:
-                found = self._storage.read(LOCK_PATH)
-            except NotFound:
-                try:
-                    self._storage.put_if_absent(LOCK_PATH, wanted)
-                except AlreadyExists:
-                    continue
+            found = self._read()
+            lease = None if found is None else Lease.decode(found)
+            if (lease is None or self._is_free(lease)) and self._write(wanted, found):
                 self._mine, self._lost_to = wanted, None
                 return
-            lease = Lease.decode(found)
-            if self._is_free(lease) and self._storage.put_if_unchanged(LOCK_PATH, wanted, found):
-                self._mine, self._lost_to = wanted, None
-                return
-            self._wait(deadline, lease.owner)
+            self._wait(deadline, "somebody who was quicker" if lease is None else lease.owner)
+
+    def _read(self) -> bytes | None:
+        try:
+            return self._storage.read(LOCK_PATH)
+        except NotFound:
+            return None
+
+    def _write(self, wanted: bytes, found: bytes | None) -> bool:
+        """Put a lease in the place of what was found; False when somebody else was first."""
+        try:
+            if found is not None:
+                return self._storage.put_if_unchanged(LOCK_PATH, wanted, found)
+            self._storage.put_if_absent(LOCK_PATH, wanted)
+            return True
+        except (AlreadyExists, NotFound):
+            return False
+        except StorageError:
+            # The request may have been carried out although its answer was lost.
+            if self._read() != wanted:
+                raise
+            return True
 
     def _is_free(self, lease: Lease) -> bool:
         if lease.expired or lease.valid_until + self._timing.drift_s * 1000 < self._timing.now_ms():
@@ -188,13 +210,17 @@ class StorageLock:
             if self._mine is None or self._lost_to is not None:
                 return
             wanted = self._lease().encode()
-            if self._storage.put_if_unchanged(LOCK_PATH, wanted, self._mine):
-                self._mine = wanted
-            else:
-                self._lost_to = Lease.decode(self._storage.read(LOCK_PATH)).owner
+            # A renewal that fails is tried again at the next turn; `check` sees when the lease ran out meanwhile.
+            with contextlib.suppress(StorageError):
+                if self._write(wanted, self._mine):
+                    self._mine = wanted
+                else:
+                    found = self._read()
+                    self._lost_to = "nobody: the file is gone" if found is None else Lease.decode(found).owner
 
     def _release(self) -> None:
-        with self._guard_lease:
+        """Mark the lease expired. What was done under the lock is done: an error here only leaves the lease to run out."""
+        with self._guard_lease, contextlib.suppress(StorageError):
             mine, self._mine = self._mine, None
             if mine is not None and self._lost_to is None:
                 lease = Lease.decode(mine)

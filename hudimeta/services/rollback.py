@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hudimeta.concurrency.liveness import Heartbeat
 from hudimeta.errors import CommitError, HudiError
 from hudimeta.formats.avro.container import decode_container
 from hudimeta.metadata.rollback import roll_back_metadata
@@ -137,10 +138,12 @@ def execute(
         roll_back_metadata(storage, the_plan.instant, time, times)
     writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     writer.delete_pending(the_plan.instant, the_plan.action, State.REQUESTED)
+    # Before the end, because afterwards nobody looks for them; a rollback that is run again goes by its plan.
+    Heartbeat(storage, the_plan.instant).stop()
+    remove_markers(storage, the_plan.instant)
     completion = times.next(time, timeline.last_time)
     outcome = encode_rollback_metadata(storage.root, time, the_plan.instant, the_plan.action, deleted)
     writer.complete(time, Action.ROLLBACK, completion, outcome)
-    remove_markers(storage, the_plan.instant)
     return RollbackOutcome(time, the_plan, sum(len(names) for names in deleted.values()))
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from hudimeta.errors import CommitConflict
 from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.content import latest_schema, schema_of
 from hudimeta.types import Action, FileGroupId, Instant
 
-__all__ = ["check_conflicts", "touched_file_groups", "writes_since"]
+__all__ = ["check_conflicts", "check_schema", "touched_file_groups", "writes_since"]
 
 
 def writes_since(timeline: Timeline, seen: frozenset[str]) -> list[Instant]:
@@ -17,14 +18,14 @@ def writes_since(timeline: Timeline, seen: frozenset[str]) -> list[Instant]:
 
 
 def touched_file_groups(timeline: Timeline, instant: Instant) -> tuple[set[FileGroupId], set[str]]:
-    """The file groups that a completed write changed or replaced, and the partitions in which it began new ones."""
+    """The file groups that a completed write changed or replaced, and the partitions to which it added rows."""
     metadata = timeline.metadata(instant)
     groups: set[FileGroupId] = set()
     grown: set[str] = set()
     for partition, stats in metadata["partitionToWriteStats"].items():
         for stat in stats:
             groups.add(FileGroupId(partition, stat["fileId"]))
-            if stat["prevCommit"] in (None, "null"):
+            if stat["prevCommit"] in (None, "null") or stat["numInserts"]:
                 grown.add(partition)
     for partition, file_ids in metadata["partitionToReplaceFileIds"].items():
         groups.update(FileGroupId(partition, file_id) for file_id in file_ids)
@@ -62,6 +63,25 @@ def check_conflicts(
         both += sorted((partition, "new rows") for partition in unique & grown)
         if both:
             raise CommitConflict(operation, both, instant.time)
+
+
+def check_schema(timeline: Timeline, seen: frozenset[str], operation: str, avro_schema: str) -> None:
+    """Refuse to publish over another writer's new columns: the newest commit's schema is the table's.
+
+    Args:
+        timeline, seen, operation: See `check_conflicts`. avro_schema: Schema that this write is going to publish.
+
+    Raises:
+        CommitConflict: Another writer changed the schema meanwhile, to one that is not this write's.
+    """
+    theirs = [(i, text) for i in writes_since(timeline, seen) if (text := schema_of(timeline.metadata(i)))]
+    foreign = [(i, text) for i, text in theirs if text != avro_schema]
+    if not foreign:
+        return
+    known = latest_schema((i for i in reversed(timeline.writes) if i.time in seen), timeline)
+    for instant, text in foreign:
+        if known is None or text != known[1]:
+            raise CommitConflict(operation, [("", "the table's schema")], instant.time)
 
 
 def _clustered(timeline: Timeline, pending: Instant) -> set[FileGroupId]:

@@ -9,35 +9,39 @@ the metadata table at the same instant, and then creates the completed file, the
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.concurrency.liveness import Heartbeat, is_alive
+from hudimeta.concurrency.liveness import Heartbeat
 from hudimeta.concurrency.lock import TableLock
-from hudimeta.errors import CommitOutcomeUnknown, StorageError
+from hudimeta.config import HudiWarning
+from hudimeta.errors import CommitError, CommitOutcomeUnknown, HudiError, InstantExists, StorageError
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
 from hudimeta.metadata.metadata_table import MetadataTable
-from hudimeta.services import rollback
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.naming import pending_name
 from hudimeta.timeline.transitions import TimelineWriter
-from hudimeta.types import Action, FileGroupId, Instant, Operation, State
-from hudimeta.write.conflicts import check_conflicts
+from hudimeta.types import Action, FileGroupId, Operation, State
+from hudimeta.write.conflicts import check_conflicts, check_schema
 from hudimeta.write.markers import remove_markers
 from hudimeta.write.metadata_commit import MetadataCommit
+from hudimeta.write.recovery import Recovery
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["Coordinator", "OpenWrite", "Publication"]
 
 _OVERWRITES = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE, Operation.DELETE_PARTITION)
+_ACTIONS_OF_WRITERS = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.ROLLBACK)
+_MOST_COLLISIONS = 100
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,7 @@ class Coordinator:
         self._storage, self._properties, self._lock, self._times = storage, properties, lock, times
         self._metadata = metadata
         self._writer = TimelineWriter(storage, properties.timeline_folder)
+        self._recovery = Recovery(storage, properties, lock, times)
         self._held = contextlib.ExitStack()
 
     @property
@@ -112,52 +117,9 @@ class Coordinator:
 
     # Begin
 
-    def recover(self, timeline: Timeline | None = None) -> tuple[str, ...]:
-        """Roll back what dead writers left; returns their instants. Doing it twice is doing it once.
-
-        Args:
-            timeline: The table's timeline where it was listed just now; None lists it.
-        """
-        if not self._dead(timeline or self._properties.load_timeline(self._storage)):
-            return ()
-        with self._lock.held():
-            timeline = self._properties.load_timeline(self._storage)
-            undone = []
-            for instant in self._dead(timeline):
-                undone.append(self._undo(timeline, instant, None))
-                timeline = self._properties.load_timeline(self._storage)
-            return tuple(undone)
-
-    def _dead(self, timeline: Timeline) -> list[Instant]:
-        """Pending rollbacks, and pending writes that nobody works on; plans of services wait for their executor."""
-        dead = []
-        for instant in timeline.pending:
-            action = instant.pending_action or instant.action
-            if action is Action.ROLLBACK:
-                dead.append(instant)
-            elif action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT):
-                requested = join(timeline.folder, pending_name(instant.time, action, State.REQUESTED))
-                if not is_alive(self._storage, instant.time, requested):
-                    dead.append(instant)
-        # A rollback that died is finished first: what it undoes must not be undone twice.
-        return sorted(dead, key=lambda i: i.action is not Action.ROLLBACK)
-
-    def _undo(self, timeline: Timeline, instant: Instant, partitions: Sequence[str] | None) -> str:
-        has_metadata = self._properties.has_metadata_table
-        if instant.action is Action.ROLLBACK:
-            the_plan, time = rollback.pending_plan(timeline, instant), instant.time
-        else:
-            the_plan = rollback.plan(self._storage, instant, self._partitions() if partitions is None else partitions)
-            time = None
-        rollback.execute(self._storage, timeline, self._times, the_plan, time=time, has_metadata=has_metadata)
-        Heartbeat(self._storage, the_plan.instant).stop()
-        return the_plan.instant
-
-    def _partitions(self) -> list[str]:
-        """Every partition folder of the table, found on storage: a dead write may have made one that no index knows."""
-        from hudimeta.table.discovery import partitions_on_storage
-
-        return partitions_on_storage(self._storage)
+    def recover(self) -> tuple[str, ...]:
+        """Roll back what dead writers left; returns their instants. Doing it twice is doing it once."""
+        return self._recovery.everywhere()
 
     def begin(
         self, operation: Operation, timeline: Timeline | None = None, *, heartbeat: bool = False
@@ -173,24 +135,60 @@ class Coordinator:
             The write, and the timeline on which it began: what is completed there is what the write knows.
         """
         timeline = timeline or self._properties.load_timeline(self._storage)
-        undone = self.recover(timeline)
+        undone = self._recovery.before_a_write(timeline)
         if undone:
             timeline = self._properties.load_timeline(self._storage)
         action = Action.REPLACE_COMMIT if operation in _OVERWRITES else Action.COMMIT
         with self._lock.alone_here():
+            instant = self._announce(timeline, action, heartbeat)
+        write = OpenWrite(instant, action, operation, frozenset(timeline.completion_times), undone)
+        try:
+            self._writer.create_inflight(instant, action)
+        except HudiError:
+            self._give_up(write)
+            raise
+        return write, timeline
+
+    def _announce(self, timeline: Timeline, action: Action, heartbeat: bool) -> str:
+        """Create a fresh instant's requested file, and show that its writer lives."""
+        content = encode_container(REQUESTED_REPLACE_METADATA, [_NO_PLAN]) if action is Action.REPLACE_COMMIT else b""
+        for _ in range(_MOST_COLLISIONS):
             instant = self._times.next(timeline.last_time)
             requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
-            guard = None if heartbeat else self._storage.guard(requested)
-            if heartbeat:
-                Heartbeat(self._storage, instant).beat()
+            guard = self._storage.guard(requested)
+            beat = Heartbeat(self._storage, instant)
+            if guard is None and heartbeat:
+                beat.beat()
             elif guard is None:
-                self._held.enter_context(Heartbeat(self._storage, instant).beating())
-            content = encode_container(REQUESTED_REPLACE_METADATA, [_NO_PLAN]) if action is Action.REPLACE_COMMIT else b""
-            self._writer.create_requested(instant, action, content)
-            if guard is not None:
+                self._held.enter_context(beat.beating())
+            try:
+                self._writer.create_requested(instant, action, content)
+                shared = self._is_shared(timeline.folder, instant, action)
+            except InstantExists:
+                shared = True
+            except HudiError:
+                self._held.close()
+                raise
+            if shared:
+                self._held.close()
+                continue
+            if guard is not None and heartbeat:
+                beat.beat()
+            elif guard is not None:
                 self._held.enter_context(guard)
-        self._writer.create_inflight(instant, action)
-        return OpenWrite(instant, action, operation, frozenset(timeline.completion_times), undone), timeline
+            return instant
+        raise CommitError(f"{_MOST_COLLISIONS} instants in a row were taken by other writers", "Run the write again.")
+
+    def _is_shared(self, folder: str, instant: str, action: Action) -> bool:
+        """True when another writer chose the same instant for another action, whose files would be mixed up with ours.
+
+        Then our request is taken back.
+        """
+        others = [pending_name(instant, a, State.REQUESTED) for a in _ACTIONS_OF_WRITERS if a is not action]
+        if all(self._storage.stat(join(folder, name)) is None for name in others):
+            return False
+        self._writer.delete_pending(instant, action, State.REQUESTED)
+        return True
 
     # Publish
 
@@ -209,9 +207,11 @@ class Coordinator:
 
     def _publish_locked(self, write: OpenWrite, publication: Publication) -> str:
         timeline = self._properties.load_timeline(self._storage)
+        self._check_still_ours(timeline, write)
         changed = [FileGroupId(f.partition_path, f.file_id) for f in publication.files if not f.is_new_group]
         changed += [FileGroupId(p, file_id) for p, ids in publication.replaced.items() for file_id in ids]
         check_conflicts(timeline, write.seen, write.operation.value, changed, publication.keyed_partitions)
+        check_schema(timeline, write.seen, write.operation.value, publication.avro_schema)
         extra = {"schema": publication.avro_schema, **publication.extra}
         if self._metadata is not None:
             extra |= self._metadata.commit(timeline, write.instant, publication.files, publication.schema, publication.known)
@@ -222,7 +222,25 @@ class Coordinator:
             self._writer.complete(write.instant, write.action, completion, content)
         except StorageError as error:
             self._judge_outcome(write, error)
+        self._compact_metadata()
         return completion
+
+    def _check_still_ours(self, timeline: Timeline, write: OpenWrite) -> None:
+        """Before anything of it reaches the metadata table: a write that was taken for dead and rolled back is over."""
+        found = timeline.get(write.instant, write.action)
+        if found is None or found.state is not State.INFLIGHT:
+            raise CommitError(
+                f"instant {write.instant} is not in flight any more: another writer rolled it back",
+                "Nothing was published; run the write again.",
+            )
+
+    def _compact_metadata(self) -> None:
+        """The write is published: whatever happens here may delay a compaction, but not turn success into an error."""
+        if self._metadata is not None:
+            try:
+                self._metadata.compact_when_due()
+            except HudiError as error:
+                warnings.warn(f"the next write compacts the metadata table again: {error}", HudiWarning, stacklevel=2)
 
     def _judge_outcome(self, write: OpenWrite, error: StorageError) -> None:
         """Return when the instant is completed after all, else raise what happened."""
@@ -235,10 +253,11 @@ class Coordinator:
 
     def _finish(self, write: OpenWrite) -> None:
         """Tidy up; nothing here may turn a published write into an error."""
+        with contextlib.suppress(HudiError):
+            self._held.close()
         with contextlib.suppress(StorageError):
-            remove_markers(self._storage, write.instant)
             Heartbeat(self._storage, write.instant).stop()
-        self._held.close()
+            remove_markers(self._storage, write.instant)
 
     # Abort
 
@@ -248,9 +267,18 @@ class Coordinator:
         with self._lock.held():
             timeline = self._properties.load_timeline(self._storage)
             found = timeline.get(write.instant, write.action)
-            if found is None or found.is_completed:
-                return
-            self._undo(timeline, found, ())
+            if found is None:
+                # Another writer rolled it back; what was written after that is removed here.
+                self._recovery.remove_late_files(timeline, write.instant)
+            elif not found.is_completed:
+                self._recovery.undo(timeline, found, ())
+
+    def _give_up(self, write: OpenWrite) -> None:
+        """Abort after an error, which matters more than one of the abort: then the next writer does it."""
+        try:
+            self.abort(write)
+        except HudiError as error:
+            warnings.warn(f"instant {write.instant} is left to the next writer: {error}", HudiWarning, stacklevel=2)
 
     @contextlib.contextmanager
     def writing(self, operation: Operation, timeline: Timeline) -> Iterator[tuple[OpenWrite, Timeline]]:
@@ -262,7 +290,7 @@ class Coordinator:
             self._held.close()
             raise
         except BaseException:
-            self.abort(write)
+            self._give_up(write)
             raise
 
 

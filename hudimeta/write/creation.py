@@ -25,12 +25,12 @@ from hudimeta.storage import Storage
 from hudimeta.table.create import create_table_layout, new_table_properties
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
 from hudimeta.table.properties import TableProperties
+from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
+from hudimeta.timeline.active import DEFAULT_FOLDER
 from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import MergeMode, TableType
 
 __all__ = ["contradictions", "create_table", "planned_properties"]
-
-_PROPERTIES = ".hoodie/hoodie.properties"
 
 
 def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: Clock | None = None) -> TableProperties:
@@ -51,10 +51,10 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
     properties, columns = planned_properties(data, options)
     clock = clock or SystemClock()
     with table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS)).held():
-        if storage.stat(_PROPERTIES) is not None:
-            raise TableError(f"there is a table at {storage.root} already", "Open it with hudimeta.Table(path).")
+        _check_nothing_is_here(storage)
+        storage.delete_folder(METADATA_ROOT)
+        storage.delete(DEFAULT_PATH)
         if properties.has_metadata_table:
-            storage.delete_folder(METADATA_ROOT)
             groups = {name: _groups(name, options) for name in _creation_order(properties)}
             times = InstantGenerator(clock, properties.zone)
             MetadataWriter(storage, properties.version, times).create(properties.name, groups, properties.database)
@@ -62,6 +62,16 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
                 definition = statistics_definition(columns, properties.version)
                 storage.put(DEFAULT_PATH, encode_definitions({definition.name: definition}))
         return create_table_layout(storage, properties, clock)
+
+
+def _check_nothing_is_here(storage: Storage) -> None:
+    if any(storage.stat(path) is not None for path in (PROPERTIES_PATH, BACKUP_PATH)):
+        raise TableError(f"there is a table at {storage.root} already", "Open it with hudimeta.Table(path).")
+    if any(not entry.is_folder for entry in storage.list(DEFAULT_FOLDER)):
+        raise TableError(
+            f"there is a timeline without {PROPERTIES_PATH} at {storage.root}",
+            "Restore that file from a copy, or remove the folder .hoodie if the table is not needed any more.",
+        )
 
 
 def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProperties, list[str]]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from hudimeta.errors import CorruptFileError
 from hudimeta.storage import Storage, join
 
-__all__ = ["Marker", "MarkerKind", "marker_folder", "read_markers", "remove_markers", "write_marker"]
+__all__ = ["MARKERS", "Marker", "MarkerKind", "marker_folder", "read_markers", "remove_markers", "write_marker"]
 
+MARKERS = ".hoodie/.temp"
 _INFIX = ".marker."
 _TYPE_FILE = "MARKERS.type"
 _LIST_PREFIX = "MARKERS"
@@ -42,7 +43,7 @@ class Marker:
 
 def marker_folder(instant: str) -> str:
     """Folder of an instant's markers."""
-    return f".hoodie/.temp/{instant}"
+    return f"{MARKERS}/{instant}"
 
 
 def write_marker(storage: Storage, instant: str, marker: Marker) -> None:

@@ -79,7 +79,9 @@ def _attempt(session: WriteSession, operation: Operation, rows: pa.Table, attemp
         view = session.table_at(session.properties.load_timeline(session.storage))
     with session.coordinator.writing(operation, view.timeline) as (write, begun):
         if begun is not view.timeline:
+            # Dead writes were rolled back; whoever else committed meanwhile may have changed the schema.
             view = session.table_at(begun)
+            prepared = prepare(view, session, operation, rows)
         outcome = write_batch(session, view, write, prepared, timings)
         report = publish(session, view, write, prepared.schema, outcome, timings)
     return replace(report, attempts=attempt, requests=session.requests_since(mark))

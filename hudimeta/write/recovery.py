@@ -1,0 +1,127 @@
+"""Recovery: what dead writers left is taken back, and what finished ones left besides their files is removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hudimeta.concurrency.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
+from hudimeta.concurrency.lock import TableLock
+from hudimeta.errors import CommitError
+from hudimeta.services import rollback
+from hudimeta.storage import Storage, join
+from hudimeta.table.properties import TableProperties
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.timeline.naming import pending_name
+from hudimeta.types import Action, Instant, State
+from hudimeta.write.markers import MARKERS, marker_folder, read_markers, remove_markers
+
+__all__ = ["Recovery"]
+
+_MOST_ROLLBACKS = 3
+
+
+class Recovery:
+    """Takes back what dead writers of one table left.
+
+    Args:
+        storage: Rooted at the table. properties: Of the table. lock: The table's lock. times: Makes instants.
+    """
+
+    def __init__(self, storage: Storage, properties: TableProperties, lock: TableLock, times: InstantGenerator) -> None:
+        self._storage, self._properties, self._lock, self._times = storage, properties, lock, times
+
+    def everywhere(self) -> tuple[str, ...]:
+        """Roll every dead write back and remove every leftover; returns the instants. Doing it twice is doing it once."""
+        with self._lock.held():
+            timeline = self._load()
+            undone: list[str] = []
+            while dead := self._dead(timeline):
+                undone.append(self.undo(timeline, dead[0], None))
+                if undone.count(undone[-1]) > _MOST_ROLLBACKS:
+                    raise CommitError(f"instant {undone[-1]} is pending again after every rollback", "Stop the other writer.")
+                timeline = self._load()
+            self._sweep(timeline)
+            return tuple(undone)
+
+    def before_a_write(self, timeline: Timeline) -> tuple[str, ...]:
+        """The same where the timeline shows a dead write; else only the last writer's leftovers are looked for.
+
+        Args:
+            timeline: The table's, listed just now.
+        """
+        # Whoever asks whether a writer lives must not meet one that is being rolled back, or is just beginning.
+        with self._lock.alone_here():
+            dead = self._dead(timeline)
+        if dead:
+            return self.everywhere()
+        if timeline.writes:
+            last = max(timeline.writes, key=lambda i: i.completion or i.time).time
+            left = (marker_folder(last), Heartbeat(self._storage, last).path)
+            if any(self._storage.stat(path) is not None for path in left) and not self._beats(last):
+                self._remove_traces(last)
+        return ()
+
+    def _load(self) -> Timeline:
+        return self._properties.load_timeline(self._storage)
+
+    def _dead(self, timeline: Timeline) -> list[Instant]:
+        """Pending rollbacks, and pending writes that nobody works on; plans of services wait for their executor."""
+        dead = []
+        for instant in timeline.pending:
+            action = instant.pending_action or instant.action
+            if action is Action.ROLLBACK:
+                dead.append(instant)
+            elif action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT):
+                requested = join(timeline.folder, pending_name(instant.time, action, State.REQUESTED))
+                if not is_alive(self._storage, instant.time, requested):
+                    dead.append(instant)
+        # A rollback that died is finished first: what it undoes must not be undone twice.
+        return sorted(dead, key=lambda i: i.action is not Action.ROLLBACK)
+
+    def undo(self, timeline: Timeline, instant: Instant, partitions: Sequence[str] | None) -> str:
+        """Roll one pending write back, or finish a rollback; the caller holds the lock. Returns the write's instant.
+
+        Args:
+            timeline: As listed under the lock. instant: The pending write or rollback.
+            partitions: Where to look for files of a write without markers; None for everywhere.
+        """
+        if instant.action is Action.ROLLBACK:
+            the_plan, time = rollback.pending_plan(timeline, instant), instant.time
+        else:
+            the_plan = rollback.plan(self._storage, instant, self._partitions() if partitions is None else partitions)
+            time = None
+        has_metadata = self._properties.has_metadata_table
+        rollback.execute(self._storage, timeline, self._times, the_plan, time=time, has_metadata=has_metadata)
+        return the_plan.instant
+
+    def _partitions(self) -> list[str]:
+        """Every partition folder of the table, found on storage: a dead write may have made one that no index knows."""
+        from hudimeta.table.discovery import partitions_on_storage
+
+        return partitions_on_storage(self._storage)
+
+    # What is left besides data files
+
+    def remove_late_files(self, timeline: Timeline, instant: str) -> None:
+        """Remove what tasks wrote for a write after it had been rolled back; of a write in the history nothing."""
+        if instant not in timeline.archived_completions([instant]):
+            for marker in read_markers(self._storage, instant) or ():
+                self._storage.delete(marker.path)
+            self._remove_traces(instant)
+
+    def _sweep(self, timeline: Timeline) -> None:
+        names = {entry.name for folder in (MARKERS, HEARTBEAT_FOLDER) for entry in self._storage.list(folder)}
+        for name in sorted(n for n in names if n.isdigit()):
+            found = timeline.get(name)
+            if found is None and not self._beats(name):
+                self.remove_late_files(timeline, name)
+            elif found is not None and found.is_completed and not self._beats(name):
+                self._remove_traces(name)
+
+    def _beats(self, instant: str) -> bool:
+        return is_alive(self._storage, instant, None)
+
+    def _remove_traces(self, instant: str) -> None:
+        Heartbeat(self._storage, instant).stop()
+        remove_markers(self._storage, instant)
