@@ -158,6 +158,44 @@ def _leading_number(
     import numpy as np
 
     value = np.zeros(len(start), dtype=np.int64)
+    count = np.full(len(start), _INSTANT_DIGITS, dtype=np.int64)
+    usual = (start + _INSTANT_DIGITS < stop) & (start + 16 <= len(data))
+    at = start if usual.all() else np.where(usual, start, 0)
+    if usual.any():
+        words = np.ndarray((len(data) - 7,), "<u8", data, 0, (1,))
+        (high, high_ok), (low, low_ok) = _eight_digits(words[at]), _eight_digits(words[at + 8])
+        last, behind = data[at + 16] - np.uint8(0x30), data[at + 17] - np.uint8(0x30)
+        usual &= high_ok & low_ok & (last <= 9) & (behind > 9)
+        value = (high * 10**8 + low) * 10 + last
+    odd = np.flatnonzero(~usual)
+    if len(odd):
+        value[odd], count[odd] = _any_leading_number(data, start[odd], stop[odd])
+    return value, count
+
+
+def _eight_digits(words: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Eight characters at once, the first in the lowest byte: their number, and whether all are digits.
+
+    Neighbours are joined three times: digits to pairs, pairs to fours, fours to the whole.
+    """
+    import numpy as np
+
+    high = np.uint64(0xF0F0F0F0F0F0F0F0)
+    zeros = np.uint64(0x3030303030303030)
+    digits = ((words & high) == zeros) & (((words + np.uint64(0x0606060606060606)) & high) == zeros)
+    value = ((words & np.uint64(0x0F0F0F0F0F0F0F0F)) * np.uint64(10 << 8 | 1)) >> np.uint64(8)
+    value = ((value & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(100 << 16 | 1)) >> np.uint64(16)
+    value = ((value & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(10000 << 32 | 1)) >> np.uint64(32)
+    return value.astype(np.int64), digits
+
+
+def _any_leading_number(
+    data: np.ndarray[Any, Any], start: np.ndarray[Any, Any], stop: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """As `_leading_number`, for any number of digits."""
+    import numpy as np
+
+    value = np.zeros(len(start), dtype=np.int64)
     count = np.zeros(len(start), dtype=np.int64)
     going = np.ones(len(start), dtype=bool)
     last = max(len(data) - 1, 0)

@@ -8,7 +8,8 @@ All of it is array work: a table of two million files is a matter of seconds and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from hudimeta.table.file_names import ParsedNames
 
 __all__ = ["CompletionTimes", "Visibility", "build_slices", "slices_schema"]
+
+_SEGMENT_ROWS = 1 << 17
 
 CompletionTimes = Callable[[Iterable[str]], Mapping[str, str]]
 """Completion times of archived instants: asked only when a slice depends on one, because the answer costs requests."""
@@ -83,28 +86,53 @@ def build_slices(files: pa.Table, visibility: Visibility) -> pa.Table:
     Returns:
         A table of `slices_schema()`, one row a file group, in the order of the listing.
     """
-    import numpy as np
     import pyarrow as pa
+
+    parts = [_build(names, partitions, sizes, visibility) for names, partitions, sizes in _segments(files)]
+    return pa.concat_tables(parts) if parts else slices_schema().empty_table()
+
+
+def _segments(files: pa.Table) -> Iterator[tuple[pa.StringArray, pa.DictionaryArray, np.ndarray[Any, Any]]]:
+    """Names, partitions and sizes of some files at a time, each partition whole: what is at work stays small, and near.
+
+    All at once where the rows of a partition do not lie together.
+    """
+    import numpy as np
+
+    partitions = _plain_text(files["partition_path"]).dictionary_encode()
+    steps = np.diff(partitions.indices.to_numpy())
+    cuts = [0]
+    if len(steps) >= _SEGMENT_ROWS and (steps >= 0).all():
+        borders = np.flatnonzero(steps) + 1
+        for wanted in range(_SEGMENT_ROWS, len(files), _SEGMENT_ROWS):
+            at = int(np.searchsorted(borders, wanted))
+            if at < len(borders) and borders[at] > cuts[-1]:
+                cuts.append(int(borders[at]))
+    for start, end in itertools.pairwise([*cuts, len(files)]):
+        part = files.slice(start, end - start)
+        yield _plain_text(part["name"]), partitions.slice(start, end - start), part["size"].to_numpy()
+
+
+def _build(
+    names: pa.StringArray, partitions: pa.DictionaryArray, sizes: np.ndarray[Any, Any], visibility: Visibility
+) -> pa.Table:
+    import numpy as np
 
     from hudimeta.table.file_names import parse_names
 
-    names = _plain_text(files["name"])
     parsed = parse_names(names)
     keep = parsed.valid & ~parsed.is_cdc
     keep &= _committed(parsed, visibility)
     rows = np.flatnonzero(keep)
     if not len(rows):
         return slices_schema().empty_table()
-    partitions = _plain_text(files["partition_path"]).dictionary_encode()
     group = _group_numbers(partitions, parsed.file_ids, rows)
     slice_at = _slice_instants(names, parsed, rows, group, visibility)
     chosen = _newest(rows, group, slice_at, parsed, visibility)
     chosen = chosen[~_replaced(partitions, parsed.file_ids, rows[chosen], visibility.replaced)]
-    return (
-        _assemble(names, partitions, files["size"].to_numpy(), parsed, rows, group, slice_at, chosen).cast(slices_schema())
-        if len(chosen)
-        else pa.Table.from_batches([], schema=slices_schema())
-    )
+    if not len(chosen):
+        return slices_schema().empty_table()
+    return _assemble(names, partitions, sizes, parsed, rows, group, slice_at, chosen).cast(slices_schema())
 
 
 def _plain_text(column: pa.ChunkedArray | pa.Array) -> pa.StringArray:
@@ -295,9 +323,11 @@ def _masked(values: pa.Array, mask: pa.BooleanArray) -> pa.Array:
 
 
 def _instant_texts(instants: np.ndarray[Any, Any], digits: np.ndarray[Any, Any]) -> pa.StringArray:
+    import numpy as np
     import pyarrow as pa
 
-    texts = instant_text(instants)
+    distinct, place = np.unique(instants, return_inverse=True)
+    texts = instant_text(distinct).take(pa.array(place))
     if (digits == 17).all():
         return texts
     return pa.array([t[: int(n)] for t, n in zip(texts.to_pylist(), digits, strict=True)], pa.string())
