@@ -85,7 +85,8 @@ class FileBounds:
         """
         at, coded = self._places(stats.column(self._name_column))
         low, high, nulls, rows = (stats.column(c).combine_chunks() for c in ("min", "max", "null_count", "value_count"))
-        bounds = ColumnBounds(low, high, nulls, rows)
+        # Bounds of the metadata table say what they mean of NaN (see `column_stats.typed`), other than those of footers.
+        bounds = ColumnBounds(low, high, nulls, rows, np.ones(stats.num_rows, np.bool_))
         if len(coded.dictionary) < len(coded):
             bounds = bounds.union(np.asarray(coded.indices).astype(np.int64), len(coded.dictionary))
         counts = [values.take(at) if values is not None else None for values in (bounds.null_count, bounds.value_count)]
