@@ -23,11 +23,13 @@ def integers(values: npt.NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(_TYPES[values.dtype], len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
 
 
-def numbers(values: pa.Int64Array) -> npt.NDArray[np.int64]:
-    """An int64 array without nulls as a NumPy array over the same memory; the inverse of `integers`."""
+def numbers(values: pa.Array) -> npt.NDArray[np.int64]:
+    """An int32 or int64 array without nulls as NumPy's int64; the inverse of `integers`."""
+    kind = np.int64 if values.type == pa.int64() else np.int32
     if not len(values):
         return np.empty(0, np.int64)
-    return np.frombuffer(values.buffers()[1], np.int64, len(values), values.offset * 8)
+    stored = np.frombuffer(values.buffers()[1], kind, len(values), values.offset * np.dtype(kind).itemsize)
+    return stored.astype(np.int64, copy=False)
 
 
 def booleans(values: npt.NDArray[np.bool_]) -> pa.BooleanArray:

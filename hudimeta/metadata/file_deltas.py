@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import booleans, integers, texts
 from hudimeta.metadata.files import SCHEMA
 from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
 from hudimeta.types import Action, Instant
@@ -67,5 +69,5 @@ def _of_clean(metadata: Mapping[str, Any]) -> pa.Table | None:
 
 
 def _rows(keys: list[str], names: list[str], sizes: list[int], deleted: bool) -> pa.Table:
-    columns = [pa.array(keys, pa.string()), pa.array(names, pa.string()), pa.array(sizes, pa.int64())]
-    return pa.table([*columns, pa.array([deleted] * len(keys), pa.bool_())], schema=SCHEMA)
+    columns = [texts(keys), texts(names), integers(np.array(sizes, np.int64)), booleans(np.full(len(keys), deleted))]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)

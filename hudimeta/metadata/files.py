@@ -24,13 +24,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
-from hudimeta.formats.plain_arrays import booleans, integers, no_rows, numbers
+from hudimeta.formats.plain_arrays import booleans, integers, no_rows, numbers, places
 from hudimeta.metadata.datum import DatumCursor, Ints, Spans, binary_parts, encode_longs, encode_texts, join_binary
 from hudimeta.metadata.keys import ALL_PARTITIONS
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
 
-__all__ = ["PARTITION", "SCHEMA", "apply_to_base", "as_live_entries", "decode_values", "encode_values", "fold", "live"]
+__all__ = ["PARTITION", "SCHEMA", "apply_to_base", "as_live_entries", "decode_values", "encode_values", "fold", "live", "without_partition_list"]
 
 PARTITION = "files"
 _THINNING = 3
@@ -245,21 +245,30 @@ def fold(entries: pa.Table) -> pa.Table:
     Returns:
         Rows of `SCHEMA`, one for each (key, name) at most.
     """
-    import pyarrow.compute as pc
-
-    groups = entries.group_by(["key", "name"], use_threads=False).aggregate(
-        [("size", "max"), ("is_deleted", "first"), ("is_deleted", "last"), ("is_deleted", "count")]
-    )
-    if len(groups) == len(entries):
+    if not len(entries):
         return entries
-    again = pc.greater(groups.column("is_deleted_count"), 2)
-    if pc.any(again).as_py():
+    names = _codes(entries.column("name"))
+    pairs = _codes(entries.column("key")) * (int(names.max()) + 1) + names
+    distinct, first, which, counts = np.unique(pairs, return_index=True, return_inverse=True, return_counts=True)
+    if len(distinct) == len(entries):
+        return entries
+    if int(counts.max()) > 2:
         return _fold_one_by_one(entries)
-    first, last = groups.column("is_deleted_first"), groups.column("is_deleted_last")
-    gone = pc.and_(last, pc.invert(first))
-    size = pc.if_else(last, pa.scalar(0, pa.int64()), groups.column("size_max"))
-    merged = pa.table([groups.column("key"), groups.column("name"), size, last], schema=SCHEMA)
-    return merged.filter(pc.invert(gone))
+    last = np.empty(len(distinct), np.int64)
+    last[which] = np.arange(len(entries))
+    sizes = numbers(column_of(entries, "size"))
+    deleted = np.zeros(len(entries), np.bool_)
+    deleted[places(column_of(entries, "is_deleted"))] = True
+    kept = np.flatnonzero(~deleted[last] | deleted[first])
+    first, last = first[kept].astype(np.int64), last[kept]
+    size = np.where(deleted[last], 0, np.maximum(sizes[first], sizes[last]))
+    named = entries.select(["key", "name"]).take(integers(first))
+    return pa.Table.from_arrays([*named.columns, integers(size), booleans(deleted[last])], schema=SCHEMA)
+
+
+def _codes(texts: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """A number for each text, the same for the same text."""
+    return numbers(texts.combine_chunks().dictionary_encode().indices)
 
 
 def _fold_one_by_one(entries: pa.Table) -> pa.Table:
@@ -295,7 +304,23 @@ def live(table: pa.Table) -> pa.Table:
     """The rows that are not deletions, without the column `is_deleted`."""
     import pyarrow.compute as pc
 
-    return table.filter(pc.invert(table.column("is_deleted"))).drop_columns(["is_deleted"])
+    deleted = table.column("is_deleted")
+    if pc.any(deleted).as_py():
+        table = table.filter(pc.invert(deleted))
+    return table.drop_columns(["is_deleted"])
+
+
+def without_partition_list(table: pa.Table) -> pa.Table:
+    """The rows that stand for files, of a table as `live` gives it; what it leaves out is a few rows in one place, mostly."""
+    import pyarrow.compute as pc
+
+    listed = np.flatnonzero(pc.equal(table.column("key"), ALL_PARTITIONS))
+    if not len(listed):
+        return table
+    first, behind = int(listed[0]), int(listed[-1]) + 1
+    if behind - first == len(listed):
+        return pa.concat_tables([table.slice(0, first), table.slice(behind)])
+    return table.filter(pc.not_equal(table.column("key"), ALL_PARTITIONS))
 
 
 def as_live_entries(table: pa.Table) -> pa.Table:
