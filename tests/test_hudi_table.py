@@ -1,0 +1,231 @@
+"""`hudimeta.Table` as a user meets it: opening, scanning, time travel, options, errors, and what it costs to start."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.errors import ConfigError, IndexNotReady, TableError, TableNotFound, UnsupportedTableVersion
+from hudimeta.read.split import read_split
+from tests.conftest import Unpack
+
+ROWS = pa.table(
+    {
+        "id": pa.array(["a", "b", "c", "d"]),
+        "month": pa.array(["01", "01", "02", "03"]),
+        "fare": pa.array([10.0, 70.0, 80.0, None]),
+        "ts": pa.array([1, 2, 3, 4]),
+    }
+)
+
+
+@pytest.fixture
+def trips(tmp_path: Path) -> hudimeta.Table:
+    table = hudimeta.Table.create(tmp_path / "trips", ROWS.schema, key="id", partition_by="month", ordering="ts")
+    table.insert(ROWS)
+    return table
+
+
+def ids(rows: pa.Table) -> list[str]:
+    return sorted(rows.column("id").to_pylist())
+
+
+# Opening
+
+
+def test_a_path_without_a_table_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TableNotFound) as caught:
+        hudimeta.Table(tmp_path / "nothing")
+    assert caught.value.path == str(tmp_path / "nothing")
+    assert str(caught.value).startswith("HUDIMETA_TABLE_NOT_FOUND: ")
+
+
+def test_a_metadata_table_is_not_opened_as_a_table(trips: hudimeta.Table) -> None:
+    with pytest.raises(TableNotFound, match="metadata table of another table"):
+        hudimeta.Table(Path(trips.path) / ".hoodie" / "metadata")
+
+
+def test_a_version_that_cannot_be_read_is_refused(trips: hudimeta.Table) -> None:
+    properties = Path(trips.path) / ".hoodie" / "hoodie.properties"
+    properties.write_text(properties.read_text().replace("hoodie.table.version=8", "hoodie.table.version=7"))
+    with pytest.raises(UnsupportedTableVersion) as caught:
+        hudimeta.Table(trips.path)
+    assert (caught.value.found, caught.value.can) == (7, (6, 8, 9))
+
+
+@pytest.mark.parametrize(
+    ("options", "suggestion"),
+    [
+        ({"hudimeta.filters": "x > 1"}, "hudimeta.filter"),
+        ({"hoodie.datasource.query.typ": "snapshot"}, "hoodie.datasource.query.type"),
+        ({"hoodie.datasource.query.type": "snapshots"}, "read_optimized"),
+    ],
+)
+def test_a_mistyped_option_is_refused_with_the_right_one(
+    trips: hudimeta.Table, options: dict[str, str], suggestion: str
+) -> None:
+    with pytest.raises(ConfigError, match=suggestion):
+        hudimeta.Table(trips.path, options)
+
+
+def test_it_says_what_it_is(trips: hudimeta.Table) -> None:
+    assert repr(trips) == f"Table({trips.path!r}: trips, copy on write, version 8)"
+    assert trips.version == 8
+    assert trips.schema.names[5:] == ROWS.column_names
+    assert trips.properties["hoodie.table.name"] == "trips"
+    assert "1 completed" in repr(trips.timeline)
+
+
+def test_without_a_metadata_table_the_reason_is_told(rich_table: Unpack) -> None:
+    with pytest.raises(IndexNotReady, match="the table has no metadata table"):
+        _ = hudimeta.Table(rich_table("auto_keys")).metadata
+    with pytest.raises(IndexNotReady, match="switched off"):
+        _ = hudimeta.Table(rich_table("deletes_cow"), {"hoodie.metadata.enable": False}).metadata
+
+
+# Scanning
+
+
+def test_filters_in_every_notation_and_projection(trips: hudimeta.Table) -> None:
+    wanted = ["b", "c"]
+    assert ids(trips.scan(where="fare > 60").to_table()) == wanted
+    assert ids(trips.scan(where=[("fare", ">", 60)]).to_table()) == wanted
+    assert ids(trips.scan(where=[">", {"col": "fare"}, {"lit": 60}]).to_table()) == wanted
+    narrow = trips.scan(where="fare > 60", columns=["ts", "ID"]).to_table()
+    assert narrow.column_names == ["ts", "id"]
+    assert sorted(narrow.column("ts").to_pylist()) == [2, 3], "the column of the predicate need not be returned"
+
+
+def test_arguments_go_before_options(trips: hudimeta.Table) -> None:
+    table = hudimeta.Table(trips.path, {"hudimeta.filter": "month = '01'", "hudimeta.columns": "id, month"})
+    assert table.scan().to_table().to_pydict() == {"id": ["a", "b"], "month": ["01", "01"]}
+    assert table.scan(where="month = '03'", columns=["id"]).to_table().to_pydict() == {"id": ["d"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"columns": ["idd"]}, "Did you mean id?"),
+        ({"columns": []}, "at least one column"),
+        ({"where": "fares > 60"}, "fare"),
+        ({"where": "fare >"}, "hudimeta.filter"),
+        ({"as_of": "yesterday"}, "yyyy-MM-dd"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_reading(
+    trips: hudimeta.Table, arguments: dict[str, object], text: str
+) -> None:
+    with pytest.raises(ConfigError, match=text.replace("?", r"\?")):
+        trips.scan(**arguments)  # type: ignore[arg-type]
+
+
+def test_every_way_out_gives_the_same_rows(trips: hudimeta.Table) -> None:
+    scan = trips.scan()
+    whole = scan.to_table()
+    assert whole.schema == trips.schema
+    assert pa.Table.from_batches(scan.to_batches(), scan.schema).equals(whole)
+    assert scan.to_reader().read_all().equals(whole)
+    assert pa.table(scan).equals(whole), "through the PyCapsule protocol"
+    assert scan.count() == 4
+    assert trips.scan(where="fare is null").count() == 1
+    assert trips.scan(where="1 = 0").count() == 0
+
+
+def test_a_table_sees_what_others_commit(trips: hudimeta.Table) -> None:
+    reader = hudimeta.Table(trips.path)
+    assert reader.scan().count() == 4
+    before = reader.scan()
+    hudimeta.Table(trips.path).upsert(ROWS.slice(0, 1).set_column(2, "fare", pa.array([99.0])))
+    assert ids(reader.scan(where="fare = 99").to_table()) == ["a"]
+    assert before.to_table().num_rows == 4
+    assert 99.0 not in before.to_table().column("fare").to_pylist(), "a scan shows the moment at which it was made"
+
+
+def test_an_unchanged_table_is_not_read_again(trips: hudimeta.Table) -> None:
+    reader = hudimeta.Table(trips.path)
+    reader.scan().plan()
+    again = reader.scan().plan().report
+    assert dict(again.requests) == {("LIST", "timeline"): 1}
+
+
+# Time travel
+
+
+def test_time_travel_takes_instants_and_dates(trips: hudimeta.Table) -> None:
+    first = trips.timeline.completed[0].time
+    trips.upsert(pa.table({**ROWS.slice(0, 1).to_pydict(), "id": ["e"]}, schema=ROWS.schema))
+    assert trips.scan().count() == 5
+    assert trips.scan(as_of=first).count() == 4
+    assert trips.scan(as_of="2000-01-01").count() == 0
+    assert trips.scan(as_of="2999-01-01 00:00:00").count() == 5
+    assert hudimeta.Table(trips.path, {"as.of.instant": first}).scan().count() == 4
+    assert trips.file_slices(as_of=first).num_rows == 3
+
+
+def test_a_moment_that_was_cleaned_away_is_refused_with_the_earliest_that_is_not(rich_table: Unpack) -> None:
+    table = hudimeta.Table(rich_table("archived_lsm"))
+    with pytest.raises(TableError, match="cleaning removed files") as caught:
+        table.scan(as_of="2026-11-21 03:56:20")
+    earliest = caught.value.hint.rstrip(".").split()[-1]
+    assert table.scan(as_of=earliest).count() > 0
+
+
+def test_columns_that_came_later_are_not_shown_in_the_past(rich_table: Unpack) -> None:
+    table = hudimeta.Table(rich_table("evolve_write_mor"))
+    first = table.timeline.writes[0].time
+    then = table.scan(as_of=first).schema
+    assert "extra" in table.schema.names
+    assert "extra" not in then.names
+    assert then.field("s").type.get_field_index("c") < 0 <= table.schema.field("s").type.get_field_index("c")
+
+
+# Plans and reports
+
+
+def test_a_plan_prints_its_files_before_anything_is_read(trips: hudimeta.Table) -> None:
+    scan = trips.scan(where="month = '01'")
+    plan = scan.plan()
+    assert [path.split("/")[0] for path in plan.files] == ["01"]
+    assert plan.files[0] in str(plan)
+    assert ("GET", "data") not in scan.report.requests
+    scan.to_table()
+    assert scan.report.requests[("GET", "data")] == 1
+
+
+def test_splits_travel_to_other_processes(rich_table: Unpack) -> None:
+    scan = hudimeta.Table(rich_table("big_mor")).scan(where="amount > 10", columns=["id", "amount"])
+    splits = scan.plan().splits(target_bytes=1 << 22, at_most=5)
+    assert len(splits) == 5
+    task, sent = pickle.loads(pickle.dumps((scan.task, splits)))
+    assert len(pickle.dumps(scan.task)) < 100_000
+    rows = [batch for split in sent for batch in read_split(task, split)]
+    assert all(batch.schema == scan.schema for batch in rows)
+    there = pa.Table.from_batches(rows, scan.schema).sort_by("id")
+    assert there.equals(scan.to_table().sort_by("id"))
+    assert there.num_rows > 0
+
+
+# Starting
+
+
+def test_listing_partitions_loads_nothing_heavy(trips: hudimeta.Table) -> None:
+    program = (
+        "import sys, hudimeta\n"
+        "t = hudimeta.Table(sys.argv[1])\n"
+        "assert len(t.metadata.partitions()) == 3\n"
+        "print(*sorted({'pandas', 'sqlglot', 'pyarrow.parquet', 'pyarrow.dataset', 'fsspec', 'pyspark'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, trips.path], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_importing_the_package_costs_no_arrow() -> None:
+    program = "import sys, hudimeta; hudimeta.__version__ if hasattr(hudimeta, '__version__') else 0; print('pyarrow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
