@@ -180,6 +180,9 @@ COMPRESSION = OPTIONS.choice(
     ["zstd", "gzip", "snappy", "uncompressed", "lz4", "brotli"],
     "Compression of base files; Hudi's own default is gzip, which costs many times the CPU.",
 )
+LOG_BLOCK_FORMAT = OPTIONS.choice(
+    "hoodie.logfile.data.block.format", "parquet", ["parquet", "avro"], "Form of the rows in log files of merge-on-read tables."
+)
 BLOOM_FPP = OPTIONS.text("hoodie.index.bloom.fpp", "0.000000001", "False positive rate of the bloom filter in base files.")
 METADATA_COMPACT_AFTER = OPTIONS.number(
     "hoodie.metadata.compact.max.delta.commits", 10, "Compact the metadata table after so many of its delta commits."

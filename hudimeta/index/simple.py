@@ -19,11 +19,12 @@ __all__ = ["KeyFile", "KeyReader", "RunAll", "Tagging", "files_in_range", "tag"]
 
 @dataclass(frozen=True, slots=True)
 class KeyFile:
-    """One base file that may hold keys.
+    """One file slice that may hold keys.
 
     Attributes:
-        partition_path, file_id, name: Of the file. size: Bytes.
-        min_key, max_key: Smallest and largest record key, None when unknown.
+        partition_path, file_id: Of the file group. name: Of the base file, "" for a slice of log files only. size: Its bytes.
+        min_key, max_key: Smallest and largest record key of all its files, None when unknown.
+        logs: Names of its log files.
     """
 
     partition_path: str
@@ -32,10 +33,11 @@ class KeyFile:
     size: int
     min_key: str | None = None
     max_key: str | None = None
+    logs: tuple[str, ...] = ()
 
 
 KeyReader = Callable[[KeyFile, pa.StringArray], "pa.StringArray | None"]
-"""Reads the key column of a base file; None when the file's bloom filter excludes all keys of the second argument."""
+"""Reads the keys of a file slice; None when the file's bloom filter excludes all keys of the second argument."""
 
 
 RunAll = Callable[[Callable[[Any], Any], Sequence[Any]], "list[Any]"]

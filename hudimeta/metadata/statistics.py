@@ -19,7 +19,13 @@ __all__ = ["file_statistics", "widened_partition_statistics"]
 
 
 def file_statistics(
-    bounds: pa.Table, partition_path: str, file_name: str, version: str, chunk_bytes: Mapping[str, tuple[int, int]]
+    bounds: pa.Table,
+    partition_path: str,
+    file_name: str,
+    version: str,
+    chunk_bytes: Mapping[str, tuple[int, int]],
+    *,
+    keep_empty: bool = False,
 ) -> pa.Table:
     """Statistics of one base file.
 
@@ -27,14 +33,15 @@ def file_statistics(
         bounds: Of its indexed columns, as `formats.parquet.column_bounds` gives them.
         partition_path, file_name: Of the file. version: "V1" or "V2", the regime of the bounds.
         chunk_bytes: Compressed and uncompressed bytes of each column in the file; (0, 0) where not known.
+        keep_empty: Records also for a file without rows, as log files of deletes have them.
 
     Returns:
-        Rows of `column_stats.SCHEMA`, one a column that the file has; none for a file without rows.
+        Rows of `column_stats.SCHEMA`, one a column that the file has.
     """
     found: list[dict[str, Any]] = []
     for at in range(len(bounds)):
         name, rows = bounds["column"][at].as_py(), bounds["value_count"][at].as_py()
-        if not rows:
+        if not rows and not keep_empty:
             continue
         low, high = typed_scalar(bounds["min"][at]), typed_scalar(bounds["max"][at])
         compressed, uncompressed = chunk_bytes.get(name, (0, 0))

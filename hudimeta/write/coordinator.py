@@ -19,18 +19,19 @@ import pyarrow as pa
 from hudimeta.concurrency.liveness import Heartbeat
 from hudimeta.concurrency.lock import TableLock
 from hudimeta.config import HudiWarning
-from hudimeta.errors import CommitError, CommitOutcomeUnknown, HudiError, InstantExists, StorageError
+from hudimeta.errors import CommitConflict, CommitError, CommitOutcomeUnknown, HudiError, InstantExists, StorageError
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
+from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.naming import pending_name
 from hudimeta.timeline.transitions import TimelineWriter
-from hudimeta.types import Action, FileGroupId, Operation, State
+from hudimeta.types import Action, FileGroupId, Operation, State, TableType
 from hudimeta.write.conflicts import check_conflicts, check_schema
 from hudimeta.write.markers import remove_markers
 from hudimeta.write.metadata_commit import MetadataCommit
@@ -49,7 +50,7 @@ class OpenWrite:
     """A write that has begun: plain data, so that it can travel to Spark's tasks and back.
 
     Attributes:
-        instant: Requested time. action: COMMIT or REPLACE_COMMIT. operation: What is done.
+        instant: Requested time. action: COMMIT, DELTA_COMMIT or REPLACE_COMMIT. operation: What is done.
         seen: Requested times of the writes that were completed when it began.
         rolled_back: Dead writes that were rolled back first.
     """
@@ -138,7 +139,8 @@ class Coordinator:
         undone = self._recovery.before_a_write(timeline)
         if undone:
             timeline = self._properties.load_timeline(self._storage)
-        action = Action.REPLACE_COMMIT if operation in _OVERWRITES else Action.COMMIT
+        plain = Action.DELTA_COMMIT if self._properties.type is TableType.MERGE_ON_READ else Action.COMMIT
+        action = Action.REPLACE_COMMIT if operation in _OVERWRITES else plain
         with self._lock.alone_here():
             instant = self._announce(timeline, action, heartbeat)
         write = OpenWrite(instant, action, operation, frozenset(timeline.completion_times), undone)
@@ -208,6 +210,7 @@ class Coordinator:
     def _publish_locked(self, write: OpenWrite, publication: Publication) -> str:
         timeline = self._properties.load_timeline(self._storage)
         self._check_still_ours(timeline, write)
+        self._check_metadata_is_known(write)
         changed = [FileGroupId(f.partition_path, f.file_id) for f in publication.files if not f.is_new_group]
         changed += [FileGroupId(p, file_id) for p, ids in publication.replaced.items() for file_id in ids]
         check_conflicts(timeline, write.seen, write.operation.value, changed, publication.keyed_partitions)
@@ -233,6 +236,11 @@ class Coordinator:
                 f"instant {write.instant} is not in flight any more: another writer rolled it back",
                 "Nothing was published; run the write again.",
             )
+
+    def _check_metadata_is_known(self, write: OpenWrite) -> None:
+        """A metadata table that another writer built meanwhile would never hear of this write."""
+        if self._metadata is None and load_properties(self._storage).has_metadata_table:
+            raise CommitConflict(write.operation.value, [("", "the metadata table")], "that built it")
 
     def _compact_metadata(self) -> None:
         """The write is published: whatever happens here may delay a compaction, but not turn success into an error."""

@@ -1,4 +1,4 @@
-"""What each operation does to a copy-on-write table: rows in, base files out.
+"""What each operation does to a table: rows in, files out.
 
     bulk_insert           new file groups only
     insert                small files first, then new file groups; keys are not looked up
@@ -7,13 +7,16 @@
     insert_overwrite      new file groups; all older ones of the partitions written to leave the table
     insert_overwrite_table   the same, for every partition
 
+Of a merge-on-read table rows for known keys go to a log file of their file group, and deletes too; its base file is rewritten
+only where new rows are added to a small one.
+
 A plan says which file groups are rewritten with which rows, and which are begun; its pieces are independent of each other and
 run on an engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +32,7 @@ from hudimeta.read.ordering import field_type
 from hudimeta.table.file_names import BaseFileName, parse_base_file
 from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.batch import KeyedBatch
+from hudimeta.write.log_files import Deletes, LogFileWriter
 from hudimeta.write.placement import FileSizing, SmallFile, place
 from hudimeta.write.written_file import WrittenFile
 
@@ -86,7 +90,8 @@ def plan_inserts(
     plan = WritePlan()
     wanted = np.arange(len(batch), dtype=np.int64) if rows is None else rows
     for partition, own in _by_partition(batch.partitions, wanted).items():
-        files = {f.file_id: f for f in small.get(partition, ())}
+        # A slice with log files is left alone: its base file will be rewritten by a compaction anyway.
+        files = {f.file_id: f for f in small.get(partition, ()) if not f.logs}
         for placement in place(own, [SmallFile(f.file_id, f.size) for f in files.values()], sizing):
             if placement.file_id is None:
                 plan.new_groups.append(NewGroup(partition, placement.rows))
@@ -151,6 +156,8 @@ def execute_plan(
     instant: str,
     engine: Engine,
     *,
+    logs: LogFileWriter | None = None,
+    ordering_of: OrderingReader | None = None,
     deletes_only: bool = False,
     first_task: int = 0,
     attempt: int = 0,
@@ -161,6 +168,8 @@ def execute_plan(
         plan: What to write. batch: The rows that it points into. writer: Writes files.
         read_base: Reads all rows of a base file in the writer's schema: (partition path, file name) -> table.
         rules: Which version of a row wins. instant: Of the write. engine: Where it runs.
+        logs: Writes log files; None for a copy-on-write table.
+        ordering_of: Reads the ordering values that some keys have in a file slice; needed with `logs`.
         deletes_only: The batch names keys to delete, whatever their ordering value.
         first_task, attempt: Of the calling task, for write tokens.
     """
@@ -171,6 +180,9 @@ def execute_plan(
             part = batch.take(piece.rows)
             keys = _keys_of(part, instant, work.number)
             return writer.write_new(piece.partition_path, part.rows, keys, task=work.number, attempt=attempt)
+        if logs is not None and ordering_of is not None and not len(piece.inserted):
+            part = batch.take(piece.changed)
+            return append_to_log(logs, ordering_of, piece.base, part, instant, work.number, attempt, deletes_only)
         base = read_base(piece.partition_path, piece.base.name)
         name = parse_base_file(piece.base.name)
         if name is None:
@@ -184,6 +196,37 @@ def execute_plan(
     return engine.map(run, [_Work(first_task + i, piece) for i, piece in enumerate(pieces)])
 
 
+OrderingReader = Callable[[KeyFile, pa.StringArray], "tuple[pa.Array, ...]"]
+"""Reads the ordering values of keys in a file slice, one array a field in the order of the keys; () without event time."""
+
+
+def append_to_log(
+    logs: LogFileWriter,
+    ordering_of: OrderingReader,
+    base: KeyFile,
+    part: KeyedBatch,
+    instant: str,
+    task: int,
+    attempt: int,
+    deletes_only: bool,
+) -> WrittenFile:
+    """Write what a batch has for one file group to a log file of it."""
+    if deletes_only and part.keys is not None:
+        nothing = _with_meta(part.take(_nothing()), instant, task, base.file_id, 0)
+        deletes = Deletes(part.keys, ordering_of(base, part.keys))
+        return logs.append(base.partition_path, base.file_id, nothing, deletes, updated=0, task=task, attempt=attempt)
+    rows = _with_meta(part, instant, task, base.file_id, 0)
+    return logs.append(
+        base.partition_path,
+        base.file_id,
+        rows,
+        Deletes(pa.array([], pa.string())),
+        updated=rows.num_rows,
+        task=task,
+        attempt=attempt,
+    )
+
+
 def _keys_of(part: KeyedBatch, instant: str, task: int, first: int = 0) -> pa.StringArray:
     if part.keys is not None:
         return part.keys
@@ -192,7 +235,7 @@ def _keys_of(part: KeyedBatch, instant: str, task: int, first: int = 0) -> pa.St
     return generated_keys(len(part), instant, task, first)
 
 
-def _with_meta(part: KeyedBatch, instant: str, task: int, name: BaseFileName, first: int) -> pa.Table:
+def _with_meta(part: KeyedBatch, instant: str, task: int, name: BaseFileName | str, first: int) -> pa.Table:
     return add_meta_columns(
         part.rows,
         instant=instant,

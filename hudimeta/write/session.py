@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import pyarrow as pa
 
@@ -15,13 +15,14 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import ConfigError, UnsupportedFeature
-from hudimeta.formats.parquet import read_key_column
 from hudimeta.index.simple import KeyFile, Tagging, tag
 from hudimeta.keys import KeyGenerator
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.writer import MAINTAINED
+from hudimeta.read.file_slice import slices_of
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
+from hudimeta.read.read_task import VisibleInstants
 from hudimeta.schema import (
     SchemaChange,
     avro_to_arrow,
@@ -42,9 +43,11 @@ from hudimeta.types import TableType
 from hudimeta.write.base_files import BaseFileWriter, FileFormat
 from hudimeta.write.coordinator import Coordinator
 from hudimeta.write.creation import contradictions
+from hudimeta.write.log_files import LogFileWriter
 from hudimeta.write.metadata_bootstrap import bootstrap_metadata
 from hudimeta.write.metadata_commit import MetadataCommit
 from hudimeta.write.placement import FileSizing, row_bytes_of
+from hudimeta.write.slice_keys import read_ordering, read_slice_keys
 
 __all__ = ["Timings", "WriteSession"]
 
@@ -95,6 +98,12 @@ class WriteSession:
         if self.properties.has_metadata_table:
             metadata = MetadataCommit(self.storage, self.properties, self.times, self.options.get(keys.METADATA_COMPACT_AFTER))
         return Coordinator(self.storage, self.properties, self.lock, self.times, metadata)
+
+    def reload(self) -> None:
+        """Look at the table's properties again, for another try after somebody else changed the table."""
+        self.properties = load_properties(self.storage)
+        check_supported(self.properties, self.options)
+        self.__dict__.pop("coordinator", None)
 
     def ensure_metadata(self) -> bool:
         """Build the metadata table if the table lacks one, as Hudi's writers do at their first write; True when that was done.
@@ -195,15 +204,14 @@ class TableView:
             known = None if partitions is None else sorted(set(partitions) & set(metadata.partitions().to_pylist()))
             listing = metadata.files(known)
         slices = build_slices(listing, self._visibility())
-        if slices["log_files"].combine_chunks().flatten():
-            raise UnsupportedFeature("writing to file groups that have log files", "Compact the table with Apache Hudi first.")
         ranges = self._key_ranges(partitions)
         found: dict[str, list[KeyFile]] = {}
-        columns = ("partition_path", "file_id", "base_file", "base_size")
-        for partition, file_id, name, size in zip(*(slices[c].to_pylist() for c in columns), strict=True):
-            if partitions is None or partition in partitions:
-                low, high = ranges.get(name, (None, None))
-                found.setdefault(partition, []).append(KeyFile(partition, file_id, name, size, low, high))
+        for one in slices_of(slices):
+            if partitions is None or one.partition_path in partitions:
+                low, high = _united(ranges, [*([one.base_file] if one.base_file else []), *one.log_files])
+                name = one.base_file or ""
+                file = KeyFile(one.partition_path, one.file_id, name, one.base_size, low, high, one.log_files)
+                found.setdefault(one.partition_path, []).append(file)
         return found
 
     def _visibility(self) -> Visibility:
@@ -240,11 +248,7 @@ class TableView:
     def tag(self, batch_keys: pa.StringArray, partitions: pa.StringArray) -> tuple[Tagging, dict[str, list[KeyFile]]]:
         """Find a batch's keys in the table, each in its own partition."""
         files = self.files(partitions.unique().to_pylist())
-        storage = self._session.storage
-
-        def read(file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
-            return read_key_column(storage.open_input(join(file.partition_path, file.name)), KEY_COLUMN, wanted)
-
+        read = partial(read_slice_keys, self._session.storage)
         return tag(batch_keys, partitions, files, read, self._session.engine.map), files
 
     def read_base(self, schema: pa.Schema) -> Callable[[str, str], pa.Table]:
@@ -258,6 +262,21 @@ class TableView:
                 return conform(pq.ParquetFile(source).read(), schema)
 
         return read
+
+    def log_writer(self, instant: str, schema: pa.Schema) -> LogFileWriter | None:
+        """The writer of log files for a write at `instant`; None for a copy-on-write table."""
+        session = self._session
+        if session.properties.type is not TableType.MERGE_ON_READ:
+            return None
+        form = session.options.get(keys.LOG_BLOCK_FORMAT) or "parquet"
+        return LogFileWriter(session.storage, instant, self.file_format(schema), form)
+
+    def ordering_reader(self) -> Callable[[KeyFile, pa.StringArray], tuple[pa.Array, ...]]:
+        """A reader of the ordering values that keys have in a file slice."""
+        session = self._session
+        fields = session.rules.ordering_fields if session.rules.by_event_time else ()
+        instants = VisibleInstants(frozenset(self.timeline.completion_times), self.timeline.first_active_write)
+        return partial(read_ordering, session.storage, session.properties, self.schema, instants, fields)
 
     def writer_schema(self, schema: pa.Schema) -> pa.Schema:
         """Columns of base files: `schema` with the meta columns in front."""
@@ -285,13 +304,22 @@ class TableView:
         )
 
 
+def _united(ranges: Mapping[str, tuple[str | None, str | None]], names: Sequence[str]) -> tuple[str | None, str | None]:
+    """Key range of several files, unknown when that of one is; files of deletes hold no row and do not count."""
+    found = [ranges.get(name, (None, None)) for name in names]
+    if any(low is None or high is None for low, high in found):
+        return None, None
+    return min((low for low, _ in found if low is not None), default=None), max(
+        (high for _, high in found if high is not None), default=None
+    )
+
+
 def check_supported(properties: TableProperties, options: Options) -> None:
     """Refuse tables that we would damage, by the name of what they use. See `WriteSession`."""
     properties.check_writable()
     unmaintained = [name for name in properties.metadata_partitions if name not in MAINTAINED]
     unmaintained += [name for name in properties.metadata_partitions_inflight if name]
     refusals = (
-        (properties.type is TableType.MERGE_ON_READ, "writing to a MERGE_ON_READ table"),
         (bool(unmaintained), f"keeping the metadata partitions {', '.join(unmaintained)} up to date"),
         (properties.cdc_enabled, "logging changes for CDC"),
         (properties.drop_partition_columns, "leaving partition columns out of the files"),

@@ -64,6 +64,7 @@ def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> C
         except CommitConflict:
             if attempt == ATTEMPTS:
                 raise
+            session.reload()
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -135,6 +136,8 @@ def write_batch(
             session.rules,
             write.instant,
             session.engine,
+            logs=view.log_writer(write.instant, prepared.schema),
+            ordering_of=view.ordering_reader(),
             deletes_only=operation is Operation.DELETE,
             first_task=first_task,
         )

@@ -16,12 +16,13 @@ __all__ = ["WrittenFile"]
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """One new base file.
+    """One new base or log file.
 
     Attributes:
         partition_path: "" for a table without partitions. file_id, name: Of the file. size: Bytes.
         rows: In the file. inserted, updated, deleted: Rows of the batch that went into it.
-        previous_name, previous_instant: The base file that this one supersedes, None for a new file group.
+        previous_name, previous_instant: The base file that this one supersedes, None for a new file group and for logs.
+        log_instant: Of a log file the instant that wrote it; None for a base file.
         statistics: Rows of `hudimeta.metadata.column_stats.SCHEMA`, one a column; no rows for a file without rows, and
             for tables that keep no statistics.
     """
@@ -37,6 +38,7 @@ class WrittenFile:
     statistics: pa.Table
     previous_name: str | None = None
     previous_instant: str | None = None
+    log_instant: str | None = None
 
     @property
     def path(self) -> str:
@@ -46,7 +48,7 @@ class WrittenFile:
     @property
     def is_new_group(self) -> bool:
         """True when the file begins a file group."""
-        return self.previous_name is None
+        return self.previous_name is None and self.log_instant is None
 
     def stat(self) -> dict[str, Any]:
         """As commit metadata has it."""
@@ -62,4 +64,6 @@ class WrittenFile:
         }
         if self.previous_name is not None:
             facts |= {"prevCommit": self.previous_instant, "prevBaseFile": self.previous_name}
+        if self.log_instant is not None:
+            facts |= {"prevCommit": self.log_instant, "logVersion": 1}
         return write_stat(**facts)

@@ -1,0 +1,78 @@
+"""What a write must know of the rows of one file slice: their keys, and the ordering values of some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.formats.log import decode_data_block, read_blocks
+from hudimeta.formats.parquet import read_key_column
+from hudimeta.index.simple import KeyFile
+from hudimeta.read.file_slice import FileSlice
+from hudimeta.read.merge_rules import KEY_COLUMN
+from hudimeta.read.read_task import ReadTask, VisibleInstants
+from hudimeta.read.slice_reader import SliceReader
+from hudimeta.schema import with_meta_columns
+from hudimeta.storage import Storage, join
+from hudimeta.table.properties import TableProperties
+
+__all__ = ["read_ordering", "read_slice_keys"]
+
+
+def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
+    """Keys of the base file and of all rows in log files; deleted ones may be among them, which does no harm.
+
+    Args:
+        storage: Rooted at the table. file: The slice. wanted: Keys that are looked for.
+
+    Returns:
+        None when the footer of the base file excludes all wanted keys and there are no log files.
+    """
+    found = None
+    if file.name:
+        with storage.open_input(join(file.partition_path, file.name)) as source:
+            found = read_key_column(source, KEY_COLUMN, wanted, file.name)
+    if not file.logs:
+        return found
+    parts = [found] if found is not None else []
+    for name in file.logs:
+        path = join(file.partition_path, name)
+        blocks = [block for block in read_blocks(storage.read(path), path).blocks if block.type.holds_records]
+        parts += [decode_data_block(b, [KEY_COLUMN])[KEY_COLUMN].combine_chunks().cast(pa.string()) for b in blocks]
+    return pa.concat_arrays([pa.array([], pa.string()), *parts])
+
+
+def read_ordering(
+    storage: Storage,
+    properties: TableProperties,
+    schema: pa.Schema,
+    instants: VisibleInstants,
+    fields: Sequence[str],
+    file: KeyFile,
+    wanted: pa.StringArray,
+) -> tuple[pa.Array, ...]:
+    """Ordering values of keys in one file slice.
+
+    Args:
+        storage: Rooted at the table. properties: Of the table. schema: Its data columns. instants: Whose log blocks count.
+        fields: Ordering fields; () gives (). file: The slice. wanted: The keys.
+
+    Returns:
+        One array a field, in the order of `wanted`; null for a key that the slice does not have any more.
+    """
+    if not fields:
+        return ()
+    columns = tuple(dict.fromkeys([KEY_COLUMN, *(field.split(".")[0] for field in fields)]))
+    task = ReadTask(storage.root, dict(properties), with_meta_columns(schema), schema, columns, None, instants)
+    one = FileSlice(file.partition_path, file.file_id, "", file.name or None, file.size, file.logs, (0,) * len(file.logs))
+    pieces = [task.output_schema.empty_table(), *SliceReader(task, storage).tables(one)]
+    rows = pa.concat_tables(pieces)
+    at = pc.index_in(wanted, value_set=rows[KEY_COLUMN].combine_chunks())
+    values = []
+    for field in fields:
+        head, *rest = field.split(".")
+        column = pc.struct_field(rows[head], rest) if rest else rows[head]
+        values.append(column.combine_chunks().take(at))
+    return tuple(values)
