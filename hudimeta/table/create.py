@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hudimeta.errors import AlreadyExists, ConfigError, TableError
+from hudimeta.errors import AlreadyExists, ConfigError, StorageError, TableError
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.table.key_generator import KeyGeneratorType
 from hudimeta.table.merge_rules import STRATEGY_IDS, payload_class_of
@@ -131,6 +131,10 @@ def create_table_layout(storage: Storage, properties: Mapping[str, str], clock: 
             f"there is a table at {storage.root!r} already",
             "Open it with hudimeta.Table(path), choose another path, or remove the folder first.",
         ) from None
+    except StorageError:
+        # The request may have been carried out although its answer was lost.
+        if storage.stat(PROPERTIES_PATH) is None or storage.read(PROPERTIES_PATH) != data:
+            raise
     return checked.with_changes({CHECKSUM_KEY: str(checked.right_checksum)})
 
 

@@ -1,0 +1,162 @@
+"""Ends a writer with SIGKILL before each request that changes storage, and looks at what it left.
+
+One process imports everything and makes the tables once; for each point it copies the table and forks a child that dies there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hudimeta.errors import CommitOutcomeUnknown, HudiError
+from hudimeta.hudi_table import Table
+from hudimeta.storage import Storage, open_storage
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.testing.builders import ModelledTable, simple_rows
+from hudimeta.testing.invariants import ALWAYS, check_all, recovering_twice_is_recovering_once
+from hudimeta.testing.model import ModelTable
+from hudimeta.types import Operation
+
+Act = Callable[[Path, Storage], None]
+
+MOST_CALLS = 200
+"""No write of the small tables here needs so many requests: a bound for loops that would not end."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A table, something that is done to it, and what it holds before and after.
+
+    Attributes:
+        table: The table before; None where there is none yet. act: What is done, through the storage that it is given.
+        before, after: Models. afterwards: What time does to the table before somebody looks.
+    """
+
+    table: Path | None
+    act: Act
+    before: ModelTable
+    after: ModelTable
+    afterwards: Callable[[Path], None] = lambda path: None
+
+    def fresh(self, where: Path) -> Path:
+        """A copy of the table to spoil."""
+        if self.table is not None:
+            shutil.copytree(self.table, where, symlinks=True)
+        else:
+            where.mkdir()
+        return where
+
+
+def calls_of(scene: Scene, where: Path) -> list[str]:
+    """The requests of the undisturbed act that change storage."""
+    plan = FaultPlan(None, Fault.KILL)
+    copy = scene.fresh(where)
+    scene.act(copy, FaultyStorage(open_storage(copy), plan))
+    shutil.rmtree(copy)
+    assert 0 < len(plan.calls) < MOST_CALLS
+    return plan.calls
+
+
+def points(total: int) -> Iterator[int]:
+    """The points to die at: every third without CRASH_FULL=1, which a full run sets; the last ones always."""
+    step = 1 if os.environ.get("CRASH_FULL") else 3
+    return (n for n in range(total) if n % step == total % step or n >= total - 6)
+
+
+def killed_at(scene: Scene, at: int, copy: Path) -> bool:
+    """Run the act in a child that is killed at a point; False when it ended before it got there."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            scene.act(copy, FaultyStorage(open_storage(copy), FaultPlan(at, Fault.KILL)))
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return True
+    assert os.WEXITSTATUS(status) == 0, "the writer failed instead of being killed"
+    return False
+
+
+def is_after(scene: Scene, table: ModelledTable) -> bool:
+    """The table reads as before or as after; which of the two."""
+    found = Table(table.path).scan().to_table()
+    try:
+        scene.before.check(found)
+    except HudiError:
+        scene.after.check(found)
+        return True
+    return False
+
+
+def check_goes_on(scene: Scene, copy: Path, where: str) -> None:
+    """What must be true after a crash: before or after, sound for readers, and the next write puts everything right."""
+    scene.afterwards(copy)
+    table = ModelledTable(str(copy), exists=True)
+    try:
+        check_all(table.storage, ALWAYS)
+        after = is_after(scene, table)
+        table.model = (scene.after if after else scene.before).copy()
+        table.write(Operation.UPSERT, simple_rows([0, 5, 901], 900))
+        table.check()
+        check_all(table.storage)
+    except (HudiError, AssertionError) as error:
+        raise AssertionError(f"after {where}: {error}") from error
+
+
+def survive_kills(scene: Scene, home: Path) -> None:
+    """Kill the act at every point, one after the other."""
+    calls = calls_of(scene, home / "calls")
+    for at in points(len(calls)):
+        copy = scene.fresh(home / str(at))
+        if killed_at(scene, at, copy):
+            check_goes_on(scene, copy, f"a kill before call {at}, {calls[at]}")
+        shutil.rmtree(copy)
+
+
+def survive_recoveries(scene: Scene, home: Path) -> None:
+    """Kill the act at every point; then recovery alone, without a write, brings the table to before or after, once for all."""
+    calls = calls_of(scene, home / "calls")
+    for at in points(len(calls)):
+        copy = scene.fresh(home / str(at))
+        if killed_at(scene, at, copy):
+            table = ModelledTable(str(copy), exists=True)
+            was_after = is_after(scene, table)
+            recovering_twice_is_recovering_once(table.storage, Table(str(copy)).recover)
+            assert is_after(scene, table) == was_after, f"recovery after a kill before {calls[at]} changed what readers see"
+            check_all(table.storage)
+        shutil.rmtree(copy)
+
+
+def survive_errors(scene: Scene, fault: Fault, home: Path) -> None:
+    """Fail one request of the act at every point: it succeeds, or raises a HudiError and changed nothing."""
+    calls = calls_of(scene, home / "calls")
+    for at in points(len(calls)):
+        copy = scene.fresh(home / f"{fault.name}{at}")
+        where = f"{fault.value} of call {at}, {calls[at]}"
+        raised: HudiError | None = None
+        try:
+            scene.act(copy, FaultyStorage(open_storage(copy), FaultPlan(at, fault)))
+        except CommitOutcomeUnknown as error:
+            pytest.fail(f"{where}: {error}, though storage answers")
+        except HudiError as error:
+            raised = error
+        assert is_after(scene, ModelledTable(str(copy), exists=True)) == (raised is None), f"{where}: raised {raised!r}"
+        check_goes_on(scene, copy, where)
+        shutil.rmtree(copy)
