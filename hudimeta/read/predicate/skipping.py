@@ -173,6 +173,9 @@ class _Skipping:
             return self.in_set(expr)
         if isinstance(expr, Match):
             return self.match(expr)
+        if isinstance(expr, Call) and expr.name == "isnan":
+            child = self.value(expr.args[0])
+            return _Outcome(child.nan, child.value | child.null, self.all(False))
         return self.truth(self.value(expr))
 
     def truth(self, range_: _Range) -> _Outcome:
