@@ -97,6 +97,25 @@ def test_the_layout_is_the_one_that_java_reads():
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
 
 
+def test_a_column_with_nan_has_no_statistics_in_the_footer():
+    """Pyarrow would leave NaN out of them, and Spark would pass over rows that `x > 5` matches."""
+    rows = pa.table({"x": [1.5, math.nan, None], "y": [1.0, 2.0, None], "st": [{"z": math.nan}, {"z": 1.0}, None]})
+    sink, _ = written(with_meta(rows))
+    assert statistics_of(sink, 0) == {"x": None, "y": (1.0, 2.0), "st.z": None}
+    sink = io.BytesIO()
+    file = BaseFileWriter(sink, with_meta(rows).schema, settings=ParquetSettings(row_group_bytes=1))
+    file.write(with_meta(rows.slice(2)))
+    file.write(with_meta(rows))
+    file.close()
+    assert statistics_of(sink, 1)["x"] is None
+
+
+def statistics_of(sink: io.BytesIO, group: int) -> dict[str, object]:
+    found = pq.read_metadata(io.BytesIO(sink.getvalue())).row_group(group)
+    columns = [found.column(i) for i in range(5, found.num_columns)]
+    return {c.path_in_schema: c.statistics and (c.statistics.min, c.statistics.max) for c in columns}
+
+
 def test_an_empty_file_has_an_empty_filter_and_no_key_range():
     sink, summary = written(with_meta(EVERYTHING).slice(0, 0))
     footer = read_footer(sink.getvalue())

@@ -3,11 +3,14 @@
 The five meta columns come first. Decimals are fixed-length bytes, timestamps keep the unit of their column (microseconds in new
 tables), lists have three levels, Arrow's own schema is left out, pages carry checksums. The footer's bloom filter and smallest
 and greatest key are known only after the last row, so they are made at the end.
+
+A floating column that holds NaN has no statistics in the footer, as in files of Java: pyarrow would leave NaN out of them, and
+Spark, for which NaN is above every number, would pass over the row group with `x > 5`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -120,27 +123,28 @@ class BaseFileWriter:
         self._schema = schema.remove_metadata()
         self._avro_schema = avro_schema
         self._sink = _CountingSink(stream)
-        self._file = self._open()
+        self._file: Any = None
         self._pending: list[pa.Table] = []
         self._pending_bytes = 0
         self._bounds = BoundsOfColumns(bounds_of)
         self._keys: list[pa.ChunkedArray] = []
         self._rows = 0
 
-    def _open(self) -> Any:
+    def _open(self, without_statistics: Collection[str]) -> Any:
         import pyarrow.parquet as pq
 
         settings = self._settings
         codec = settings.compression.lower()
         if codec not in CODECS:
             raise ConfigError("hoodie.parquet.compression.codec", settings.compression, ", ".join(CODECS))
-        columns = [n for n in _leaf_paths(self._schema) if n not in UNIQUE_COLUMNS] if settings.dictionary else False
+        leaves = _leaf_paths(self._schema)
         return pq.ParquetWriter(
             pa.PythonFile(self._sink, mode="w"),
             self._schema,
             compression="none" if codec == "uncompressed" else codec,
             compression_level=settings.level,
-            use_dictionary=columns,
+            use_dictionary=[n for n in leaves if n not in UNIQUE_COLUMNS] if settings.dictionary else False,
+            write_statistics=[n for n in leaves if n not in without_statistics],
             data_page_size=settings.page_bytes,
             write_page_checksum=True,
             store_schema=False,
@@ -168,16 +172,20 @@ class BaseFileWriter:
         if self._pending_bytes >= self._settings.row_group_bytes:
             self._flush()
 
-    def _flush(self) -> None:
-        rows = pa.concat_tables(self._pending)
+    def _flush(self, last: bool = False) -> None:
+        rows = pa.concat_tables(self._pending) if self._pending else self._schema.empty_table()
+        if self._file is None:
+            # Which columns have statistics is settled here for all row groups: rows that are yet to come may hold NaN.
+            self._file = self._open([name for name, column in _floating_leaves(rows) if not last or _has_nan(column)])
+        if not rows.num_rows:
+            return
         groups = max(1, round(self._pending_bytes / self._settings.row_group_bytes))
         self._file.write_table(rows, row_group_size=max(1, -(-rows.num_rows // groups)))
         self._pending, self._pending_bytes = [], 0
 
     def close(self) -> BaseFileSummary:
         """Write what is left and the footer. The stream stays open."""
-        if self._pending:
-            self._flush()
+        self._flush(last=True)
         entries, low, high = self._footer_entries()
         self._file.add_key_value_metadata(entries)
         self._file.close()
@@ -240,6 +248,25 @@ def _bloom_entries(keys: pa.ChunkedArray, settings: BloomSettings) -> dict[str, 
     else:
         bloom = BloomFilter.create_dynamic(keys, settings.false_positives, settings.entries, settings.max_entries)
     return {BLOOM_KEY: bloom.to_base64(), BLOOM_TYPE_KEY: bloom.type_code}
+
+
+def _floating_leaves(rows: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    """Floating columns, and floating fields in structs: those that predicates are pushed down to."""
+    import pyarrow.compute as pc
+
+    columns = [(name, rows[name]) for name in rows.column_names]
+    while columns:
+        name, column = columns.pop()
+        if pa.types.is_struct(column.type):
+            columns += [(f"{name}.{f.name}", pc.struct_field(column, i)) for i, f in enumerate(column.type)]
+        elif pa.types.is_floating(column.type):
+            yield name, column
+
+
+def _has_nan(column: pa.ChunkedArray) -> bool:
+    import pyarrow.compute as pc
+
+    return bool(pc.any(pc.is_nan(column)).as_py())
 
 
 def _leaf_paths(schema: pa.Schema) -> list[str]:
