@@ -19,8 +19,8 @@ import pyarrow as pa
 from hudimeta.errors import ConfigError
 from hudimeta.read.predicate.arithmetic import arithmetic_types
 from hudimeta.read.predicate.casts import can_cast, cast_array
-from hudimeta.read.predicate.evaluate import fold
-from hudimeta.read.predicate.functions import FUNCTION_NAMES, FUNCTIONS, Signature, WrongArguments
+from hudimeta.read.predicate.evaluate import fold, match
+from hudimeta.read.predicate.functions import FUNCTION_NAMES, FUNCTIONS, Context, Signature, WrongArguments
 from hudimeta.read.predicate.local_time import check_zone
 from hudimeta.read.predicate.render import to_sql
 from hudimeta.read.predicate.sql import FILTER_OPTION
@@ -331,10 +331,11 @@ class _Binder:
 
     def _match(self, expr: Match) -> Expr:
         child = self.bind(expr.child)
-        target = STRING
         if not can_cast(child.type or STRING, STRING):
             raise self.refuse(expr, f"matches a {type_name(child.type)}", "a string to match")
-        return dataclasses.replace(expr, child=self.cast(child, target), type=_BOOLEAN)
+        bound = dataclasses.replace(expr, child=self.cast(child, STRING), type=_BOOLEAN)
+        match(bound, pa.array([], STRING))  # a malformed pattern is refused before any file is read
+        return bound
 
     # values
 
@@ -404,7 +405,20 @@ class _Binder:
                 raise self.refuse(expr, f"needs a constant as argument {position + 1}")
         signature = self.signature(expr, args)
         args = [self.cast(arg, t) for arg, t in zip(args, signature.arguments, strict=True)]
-        return Call(expr.name, tuple(args), type=signature.result)
+        call = Call(expr.name, tuple(args), type=signature.result)
+        if function.constants:
+            self.try_out(call)
+        return call
+
+    def try_out(self, call: Call) -> None:
+        """Run a call over no rows, so that a malformed pattern is refused before any file is read."""
+        function = FUNCTIONS[call.name]
+        assert call.type is not None
+        empty = [
+            arg.scalar.as_py() if i in function.constants and isinstance(arg, Literal) else pa.array([], arg.type)
+            for i, arg in enumerate(call.args)
+        ]
+        function.run(Context(self.zone, 0, call.type), empty)
 
     def signature(self, expr: Call, args: list[Expr]) -> Signature:
         types = [arg.type if arg.type is not None else pa.null() for arg in args]

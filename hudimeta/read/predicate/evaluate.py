@@ -31,7 +31,7 @@ from hudimeta.read.predicate.tree import (
 if TYPE_CHECKING:
     from hudimeta.read.predicate.bind import Bound
 
-__all__ = ["evaluate", "evaluate_batch", "fold", "like_to_regex", "split_like"]
+__all__ = ["evaluate", "evaluate_batch", "fold", "like_to_regex", "match", "split_like"]
 
 _SMALL_CHUNK = 1 << 14
 _LARGEST_BATCH = 1 << 20

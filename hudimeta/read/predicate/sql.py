@@ -315,7 +315,7 @@ class _Translation:
 
     def _typed_number(self, node: exp.Expression, sign: str) -> Literal | None:
         """The constant that `10L`, `3D` or `CAST(1 AS INT)` mean; None when the cast is of something else."""
-        if type(node.this).__name__ != "Literal" or node.this.is_string:
+        if type(node.this).__name__ != "Literal" or node.this.is_string or node.args.get("safe"):
             return None
         target, text = self.data_type(node), sign + str(node.this.this)
         try:
