@@ -239,6 +239,18 @@ class Table:
         """Replace all rows of the table. See `upsert` for what `data` may be."""
         return self._write(Operation.INSERT_OVERWRITE_TABLE, data)
 
+    def compact(self) -> list[CommitReport]:
+        """Merge the log files of a merge-on-read table into new base files; rows do not change.
+
+        Compactions that were planned before are run first.
+
+        Returns:
+            A report for each compaction; none when no file group has log files.
+        """
+        from hudimeta.write import verbs
+
+        return verbs.compact(self._snapshot.storage, self._options)
+
     def recover(self) -> tuple[str, ...]:
         """Roll back what writers that died left behind, as the next write would; returns their instants."""
         from hudimeta.write import verbs

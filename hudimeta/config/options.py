@@ -187,6 +187,10 @@ BLOOM_FPP = OPTIONS.text("hoodie.index.bloom.fpp", "0.000000001", "False positiv
 METADATA_COMPACT_AFTER = OPTIONS.number(
     "hoodie.metadata.compact.max.delta.commits", 10, "Compact the metadata table after so many of its delta commits."
 )
+COMPACT_INLINE = OPTIONS.flag("hoodie.compact.inline", False, "Compact a merge-on-read table after writes, when it is due.")
+COMPACT_AFTER = OPTIONS.number(
+    "hoodie.compact.inline.max.delta.commits", 5, "Delta commits after which an inline compaction is due."
+)
 INDEX_TYPE = OPTIONS.choice(
     "hoodie.index.type",
     None,

@@ -24,7 +24,7 @@ class KeyFile:
     Attributes:
         partition_path, file_id: Of the file group. name: Of the base file, "" for a slice of log files only. size: Its bytes.
         min_key, max_key: Smallest and largest record key of all its files, None when unknown.
-        logs: Names of its log files.
+        logs: Names of its log files. busy: A planned compaction is going to rewrite it.
     """
 
     partition_path: str
@@ -34,6 +34,7 @@ class KeyFile:
     min_key: str | None = None
     max_key: str | None = None
     logs: tuple[str, ...] = ()
+    busy: bool = False
 
 
 KeyReader = Callable[[KeyFile, pa.StringArray], "pa.StringArray | None"]

@@ -120,6 +120,19 @@ class BaseFileWriter:
             previous=previous,
         )
 
+    def write_compacted(
+        self, partition_path: str, file_id: str, previous: BaseFileName | None, rows: pa.Table, *, task: int, attempt: int = 0
+    ) -> WrittenFile:
+        """Write the rows of a file slice as its next base file.
+
+        Args:
+            partition_path, file_id: The file group. previous: Its base file so far, None for a slice of log files only.
+            rows: All rows, meta columns included, which they keep but for the file name. task, attempt: See `write_new`.
+        """
+        name = str(BaseFileName(file_id, f"{task}-0-{attempt}", self._instant))
+        kind = MarkerKind.CREATE if previous is None else MarkerKind.MERGE
+        return self._write(partition_path, file_id, name, with_file_name(rows, name), kind, previous=previous)
+
     def _write(
         self,
         partition_path: str,

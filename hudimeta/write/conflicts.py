@@ -9,7 +9,7 @@ from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.content import latest_schema, schema_of
 from hudimeta.types import Action, FileGroupId, Instant
 
-__all__ = ["check_conflicts", "check_schema", "touched_file_groups", "writes_since"]
+__all__ = ["groups_under_compaction", "check_conflicts", "check_schema", "touched_file_groups", "writes_since"]
 
 
 def writes_since(timeline: Timeline, seen: frozenset[str]) -> list[Instant]:
@@ -82,6 +82,16 @@ def check_schema(timeline: Timeline, seen: frozenset[str], operation: str, avro_
     for instant, text in foreign:
         if known is None or text != known[1]:
             raise CommitConflict(operation, [("", "the table's schema")], instant.time)
+
+
+def groups_under_compaction(timeline: Timeline) -> set[FileGroupId]:
+    """File groups that planned compactions are going to rewrite: their base files must not be rewritten by anybody else."""
+    plans = [timeline.plan(i) for i in timeline.pending if (i.pending_action or i.action) is Action.COMPACTION]
+    return {
+        FileGroupId(operation["partitionPath"] or "", operation["fileId"])
+        for plan in plans
+        for operation in plan.get("operations") or ()
+    }
 
 
 def _clustered(timeline: Timeline, pending: Instant) -> set[FileGroupId]:

@@ -53,6 +53,7 @@ class OpenWrite:
         instant: Requested time. action: COMMIT, DELTA_COMMIT or REPLACE_COMMIT. operation: What is done.
         seen: Requested times of the writes that were completed when it began.
         rolled_back: Dead writes that were rolled back first.
+        by_many: True when it passes through many processes.
     """
 
     instant: str
@@ -60,6 +61,7 @@ class OpenWrite:
     operation: Operation
     seen: frozenset[str]
     rolled_back: tuple[str, ...] = ()
+    by_many: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ class Coordinator:
         action = Action.REPLACE_COMMIT if operation in _OVERWRITES else plain
         with self._lock.alone_here():
             instant = self._announce(timeline, action, heartbeat)
-        write = OpenWrite(instant, action, operation, frozenset(timeline.completion_times), undone)
+        write = OpenWrite(instant, action, operation, frozenset(timeline.completion_times), undone, heartbeat)
         try:
             self._writer.create_inflight(instant, action)
         except HudiError:
@@ -213,8 +215,10 @@ class Coordinator:
         self._check_metadata_is_known(write)
         changed = [FileGroupId(f.partition_path, f.file_id) for f in publication.files if not f.is_new_group]
         changed += [FileGroupId(p, file_id) for p, ids in publication.replaced.items() for file_id in ids]
-        check_conflicts(timeline, write.seen, write.operation.value, changed, publication.keyed_partitions)
-        check_schema(timeline, write.seen, write.operation.value, publication.avro_schema)
+        if write.action is not Action.COMPACTION:
+            # What others add to a file group meanwhile lies on top of a compaction's base file.
+            check_conflicts(timeline, write.seen, write.operation.value, changed, publication.keyed_partitions)
+            check_schema(timeline, write.seen, write.operation.value, publication.avro_schema)
         extra = {"schema": publication.avro_schema, **publication.extra}
         if self._metadata is not None:
             extra |= self._metadata.commit(timeline, write.instant, publication.files, publication.schema, publication.known)
@@ -265,7 +269,7 @@ class Coordinator:
             self._held.close()
         with contextlib.suppress(StorageError):
             Heartbeat(self._storage, write.instant).stop()
-            remove_markers(self._storage, write.instant)
+            remove_markers(self._storage, write.instant, staged=write.by_many)
 
     # Abort
 
@@ -315,6 +319,7 @@ def _commit_record(write: OpenWrite, publication: Publication, extra: Mapping[st
         stats.setdefault(file.partition_path, []).append(file.stat())
     record: dict[str, Any] = {
         "partitionToWriteStats": stats,
+        "compacted": write.operation is Operation.COMPACT,
         "operationType": write.operation.value,
         "extraMetadata": dict(extra),
     }

@@ -13,9 +13,20 @@ from dataclasses import dataclass
 from hudimeta.errors import CorruptFileError
 from hudimeta.storage import Storage, join
 
-__all__ = ["MARKERS", "Marker", "MarkerKind", "marker_folder", "read_markers", "remove_markers", "write_marker"]
+__all__ = [
+    "MARKERS",
+    "STAGING",
+    "Marker",
+    "MarkerKind",
+    "marker_folder",
+    "read_markers",
+    "remove_markers",
+    "staging_folder",
+    "write_marker",
+]
 
 MARKERS = ".hoodie/.temp"
+STAGING = ".hoodie/.staged"
 _INFIX = ".marker."
 _TYPE_FILE = "MARKERS.type"
 _LIST_PREFIX = "MARKERS"
@@ -44,6 +55,14 @@ class Marker:
 def marker_folder(instant: str) -> str:
     """Folder of an instant's markers."""
     return f"{MARKERS}/{instant}"
+
+
+def staging_folder(instant: str) -> str:
+    """Folder of rows that wait for the commit of an instant.
+
+    It does not lie among the markers: Apache Hudi refuses to roll a write back when it finds anything else there.
+    """
+    return f"{STAGING}/{instant}"
 
 
 def write_marker(storage: Storage, instant: str, marker: Marker) -> None:
@@ -81,6 +100,8 @@ def _parse(text: str) -> Marker:
     return Marker(path, MarkerKind[kind])
 
 
-def remove_markers(storage: Storage, instant: str) -> None:
-    """Remove an instant's markers."""
+def remove_markers(storage: Storage, instant: str, *, staged: bool = True) -> None:
+    """Remove an instant's markers, and before them the rows that it may have staged: whose markers are gone has left nothing."""
+    if staged:
+        storage.delete_folder(staging_folder(instant))
     storage.delete_folder(marker_folder(instant))

@@ -91,7 +91,7 @@ def plan_inserts(
     wanted = np.arange(len(batch), dtype=np.int64) if rows is None else rows
     for partition, own in _by_partition(batch.partitions, wanted).items():
         # A slice with log files is left alone: its base file will be rewritten by a compaction anyway.
-        files = {f.file_id: f for f in small.get(partition, ()) if not f.logs}
+        files = {f.file_id: f for f in small.get(partition, ()) if not f.logs and not f.busy}
         for placement in place(own, [SmallFile(f.file_id, f.size) for f in files.values()], sizing):
             if placement.file_id is None:
                 plan.new_groups.append(NewGroup(partition, placement.rows))

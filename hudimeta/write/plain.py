@@ -2,33 +2,35 @@
 
 Spark gives this door no shuffle, so a key may come up in any task. Rows that go into file groups of their own are written by
 the tasks: those of a bulk insert and of an overwrite, and an insert's where a task has enough of them for a whole file. All
-others are *staged* (an Arrow file beside the write's markers) and the commit treats them as one batch: one row a key, looked
+others are *staged* (an Arrow file each) and the commit treats them as one batch: one row a key, looked
 up, merged into their file groups or placed into small files. What a failed or repeated task left is deleted before publishing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import pickle
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from hudimeta.concurrency.liveness import Heartbeat
-from hudimeta.config import OPTIONS, Options
+from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
-from hudimeta.errors import HudiError, TableNotFound
+from hudimeta.errors import CommitConflict, HudiError, StorageError, TableError, TableNotFound
 from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.types import Operation
 from hudimeta.write.batch import keyed_batch
 from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.creation import create_table
-from hudimeta.write.markers import marker_folder, read_markers
+from hudimeta.write.markers import read_markers, staging_folder
 from hudimeta.write.operations import execute_plan, plan_inserts
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, Timings, WriteSession
-from hudimeta.write.table_writer import Outcome, prepare, publish, replaced_by, write_batch
+from hudimeta.write.table_writer import ATTEMPTS, Outcome, prepare, publish, replaced_by, write_batch
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["PlainWrite", "TaskResult", "operation_of"]
@@ -36,7 +38,6 @@ __all__ = ["PlainWrite", "TaskResult", "operation_of"]
 _OWN_GROUPS = (Operation.BULK_INSERT, Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
 FLUSH_BYTES = 512 << 20
 """Arrow bytes that a task gathers before it writes files: bounds its memory."""
-_STAGED = "staged"
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,7 @@ class PlainWrite:
         parsed = OPTIONS.read(given)
         storage = CountingStorage(open_storage(location, given))
         operation = operation_of(parsed, overwrite)
-        try:
-            session = WriteSession(storage, parsed)
-        except TableNotFound:
-            if operation is Operation.DELETE:
-                raise
-            create_table(storage, schema, parsed)
-            session = WriteSession(storage, parsed)
+        session = _open_or_create(storage, parsed, schema, operation)
         view = session.table_at(session.properties.load_timeline(storage))
         checked = prepare(view, session, operation, schema.empty_table())
         session.ensure_metadata()
@@ -155,7 +150,7 @@ class PlainWrite:
         return OPTIONS.read(self.given).get(keys.MAX_FILE_SIZE)
 
     def _stage(self, storage: Storage, rows: pa.Table, task: int, attempt: int) -> str:
-        path = join(marker_folder(self.open_write.instant), _STAGED, f"{task}-{attempt}.arrow")
+        path = join(staging_folder(self.open_write.instant), f"{task}-{attempt}.arrow")
         storage.put(path, encode_table(rows))
         return path
 
@@ -175,19 +170,42 @@ class PlainWrite:
         results: list[TaskResult] = [pickle.loads(message) for message in messages if message]
         session = WriteSession(storage, OPTIONS.read(self.given))
         timings = Timings()
-        with Heartbeat(storage, self.open_write.instant).beating():
-            view = session.table_at(session.properties.load_timeline(storage))
-            # Staged rows are looked up and merged now, so the write knows everything that is completed now.
-            write = replace(self.open_write, seen=frozenset(view.timeline.completion_times))
-            files = [file for result in results for file in result.files]
-            outcome = self._settle(session, view, storage, results, timings)
-            outcome = replace(outcome, files=[*files, *outcome.files])
-            self._delete_strays(storage, outcome.files)
-            report = publish(session, view, write, self.schema, outcome, timings)
-        return replace(report, rolled_back=self.open_write.rolled_back, requests=session.requests_since(mark))
+        heartbeat = Heartbeat(storage, self.open_write.instant)
+        with heartbeat.beating():
+            for attempt in range(1, ATTEMPTS + 1):
+                try:
+                    report = self._publish(session, storage, results, timings, attempt)
+                    break
+                except CommitConflict:
+                    if attempt == ATTEMPTS:
+                        raise
+                    session.reload()
+        with contextlib.suppress(StorageError):
+            # Once more: the beat may have gone on for a moment after the write was published.
+            heartbeat.stop()
+        return replace(report, attempts=attempt, rolled_back=self.open_write.rolled_back, requests=session.requests_since(mark))
+
+    def _publish(
+        self, session: WriteSession, storage: Storage, results: Sequence[TaskResult], timings: Timings, attempt: int
+    ) -> CommitReport:
+        view = session.table_at(session.properties.load_timeline(storage))
+        # Staged rows are looked up and merged now, so the write knows everything that is completed now.
+        write = replace(self.open_write, seen=frozenset(view.timeline.completion_times))
+        files = [file for result in results for file in result.files]
+        outcome = self._settle(session, view, storage, results, timings, attempt)
+        outcome = replace(outcome, files=[*files, *outcome.files])
+        self._delete_strays(storage, outcome.files)
+        # Other writers may have added columns since the write began.
+        return publish(session, view, write, view.evolve(self.schema).schema, outcome, timings)
 
     def _settle(
-        self, session: WriteSession, view: TableView, storage: Storage, results: Sequence[TaskResult], timings: Timings
+        self,
+        session: WriteSession,
+        view: TableView,
+        storage: Storage,
+        results: Sequence[TaskResult],
+        timings: Timings,
+        attempt: int,
     ) -> Outcome:
         operation = self.open_write.operation
         replaced: Mapping[str, Sequence[str]] = {}
@@ -199,8 +217,8 @@ class PlainWrite:
             return Outcome((), replaced, frozenset())
         rows = pa.concat_tables([decode_table(storage.read(path)) for path in staged])
         prepared = prepare(view, session, operation, rows)
-        # Behind the numbers of all tasks.
-        first = (max(len(results), 1) + 1) << 20
+        # Behind the numbers of all tasks, and of earlier attempts.
+        first = (max(len(results), 1) + attempt) << 20
         return write_batch(session, view, self.open_write, prepared, timings, first_task=first)
 
     def _delete_strays(self, storage: Storage, files: Sequence[WrittenFile]) -> None:
@@ -216,11 +234,23 @@ class PlainWrite:
         try:
             WriteSession(storage, OPTIONS.read(self.given)).coordinator.abort(self.open_write)
         except HudiError as error:
-            import warnings
-
-            from hudimeta.config import HudiWarning
-
             warnings.warn(f"instant {self.open_write.instant} is left to the next writer: {error}", HudiWarning, stacklevel=2)
+
+
+def _open_or_create(storage: Storage, options: Options, schema: pa.Schema, operation: Operation) -> WriteSession:
+    try:
+        return WriteSession(storage, options)
+    except TableNotFound:
+        if operation is Operation.DELETE:
+            raise
+    try:
+        create_table(storage, schema, options)
+    except TableError:
+        # Another writer may have created it meanwhile; if not, that error is the one to show.
+        with contextlib.suppress(TableNotFound):
+            return WriteSession(storage, options)
+        raise
+    return WriteSession(storage, options)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

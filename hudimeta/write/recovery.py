@@ -14,7 +14,7 @@ from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
-from hudimeta.write.markers import MARKERS, marker_folder, read_markers, remove_markers
+from hudimeta.write.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
 
 __all__ = ["Recovery"]
 
@@ -111,7 +111,7 @@ class Recovery:
             self._remove_traces(instant)
 
     def _sweep(self, timeline: Timeline) -> None:
-        names = {entry.name for folder in (MARKERS, HEARTBEAT_FOLDER) for entry in self._storage.list(folder)}
+        names = {entry.name for folder in (MARKERS, STAGING, HEARTBEAT_FOLDER) for entry in self._storage.list(folder)}
         for name in sorted(n for n in names if n.isdigit()):
             found = timeline.get(name)
             if found is None and not self._beats(name):

@@ -39,8 +39,9 @@ from hudimeta.table.properties import load as load_properties
 from hudimeta.table.slices import Visibility, build_slices
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
-from hudimeta.types import TableType
+from hudimeta.types import FileGroupId, TableType
 from hudimeta.write.base_files import BaseFileWriter, FileFormat
+from hudimeta.write.conflicts import groups_under_compaction
 from hudimeta.write.coordinator import Coordinator
 from hudimeta.write.creation import contradictions
 from hudimeta.write.log_files import LogFileWriter
@@ -196,6 +197,21 @@ class TableView:
         Args:
             partitions: Only these; None for all.
         """
+        slices = self.slices(partitions)
+        ranges = self._key_ranges(partitions)
+        busy = groups_under_compaction(self.timeline)
+        found: dict[str, list[KeyFile]] = {}
+        for one in slices_of(slices):
+            if partitions is None or one.partition_path in partitions:
+                low, high = _united(ranges, [*([one.base_file] if one.base_file else []), *one.log_files])
+                name = one.base_file or ""
+                is_busy = FileGroupId(one.partition_path, one.file_id) in busy
+                file = KeyFile(one.partition_path, one.file_id, name, one.base_size, low, high, one.log_files, is_busy)
+                found.setdefault(one.partition_path, []).append(file)
+        return found
+
+    def slices(self, partitions: Sequence[str] | None = None) -> pa.Table:
+        """The latest file slices: columns of `table.slices.slices_schema()`; of some partitions or (None) of all."""
         metadata = self.metadata
         if metadata is None:
             listing = list_table(self._session.storage)
@@ -203,16 +219,7 @@ class TableView:
         else:
             known = None if partitions is None else sorted(set(partitions) & set(metadata.partitions().to_pylist()))
             listing = metadata.files(known)
-        slices = build_slices(listing, self._visibility())
-        ranges = self._key_ranges(partitions)
-        found: dict[str, list[KeyFile]] = {}
-        for one in slices_of(slices):
-            if partitions is None or one.partition_path in partitions:
-                low, high = _united(ranges, [*([one.base_file] if one.base_file else []), *one.log_files])
-                name = one.base_file or ""
-                file = KeyFile(one.partition_path, one.file_id, name, one.base_size, low, high, one.log_files)
-                found.setdefault(one.partition_path, []).append(file)
-        return found
+        return build_slices(listing, self._visibility())
 
     def _visibility(self) -> Visibility:
         timeline = self.timeline

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config import options as keys
-from hudimeta.errors import ConfigError
+from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.storage import Storage
-from hudimeta.types import Operation
+from hudimeta.types import Operation, TableType
 from hudimeta.write.creation import create_table
 from hudimeta.write.report import CommitReport
 from hudimeta.write.rows_in import as_table
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
-__all__ = ["create", "recover", "write"]
+__all__ = ["compact", "create", "recover", "write"]
 
 _INDEX_OPTIONS = {
     "column_stats": keys.COLUMN_STATS.key,
@@ -68,7 +69,25 @@ def _index_options(indexes: Sequence[str] | None) -> dict[str, str]:
 def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
     """Write rows; see the verbs of `hudimeta.Table`."""
     rows = as_table(data)
-    return write_rows(WriteSession(storage, options), operation, rows)
+    session = WriteSession(storage, options)
+    report = write_rows(session, operation, rows)
+    if session.properties.type is TableType.MERGE_ON_READ:
+        from hudimeta.services import compaction
+
+        if compaction.is_due(session, session.properties.load_timeline(storage)):
+            done = compaction.compact(WriteSession(storage, options))
+            report = replace(report, notes=(*report.notes, *(f"compacted at {r.instant}" for r in done)))
+    return report
+
+
+def compact(storage: Storage, options: Options) -> list[CommitReport]:
+    """Compact a merge-on-read table; see `hudimeta.Table.compact`."""
+    from hudimeta.services import compaction
+
+    session = WriteSession(storage, options)
+    if session.properties.type is not TableType.MERGE_ON_READ:
+        raise UnsupportedFeature("compacting a copy-on-write table", "It has no log files; only merge-on-read tables need it.")
+    return compaction.compact(session)
 
 
 def recover(storage: Storage, options: Options) -> tuple[str, ...]:

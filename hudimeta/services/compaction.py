@@ -1,0 +1,202 @@
+"""Compaction of merge-on-read tables: log files are merged into new base files, and nothing else changes.
+
+A plan names the file slices; it is stored on the timeline before anything is written, at an instant behind the completion of
+every log file that it names. A run that died is run again from its plan, after what it left was deleted. Rows keep their
+commit time and sequence number. Writers may go on meanwhile: their log files complete after the plan's instant and lie on
+the new base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hudimeta.config import options as keys
+from hudimeta.errors import CommitError
+from hudimeta.formats.avro.container import encode_container
+from hudimeta.formats.avro.schemas import COMPACTION_PLAN
+from hudimeta.read.file_slice import FileSlice, slices_of
+from hudimeta.read.read_task import ReadTask, VisibleInstants
+from hudimeta.read.slice_reader import SliceReader
+from hudimeta.schema import table_avro_schema
+from hudimeta.storage import join
+from hudimeta.table.file_names import parse_base_file
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, FileGroupId, Instant, Operation, State
+from hudimeta.write.conflicts import groups_under_compaction
+from hudimeta.write.coordinator import OpenWrite, Publication
+from hudimeta.write.markers import read_markers
+from hudimeta.write.report import CommitReport
+from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.written_file import WrittenFile
+
+__all__ = ["CompactionPlan", "compact", "execute", "pending", "plan", "schedule"]
+
+_MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class CompactionPlan:
+    """File slices to compact, those with the most log bytes first; prints as a list."""
+
+    slices: tuple[FileSlice, ...]
+
+    def __str__(self) -> str:
+        lines = [f"compact {len(self.slices)} file slices"]
+        lines += [
+            f"  {join(s.partition_path, s.file_id)}: {len(s.log_files)} logs, {sum(s.log_sizes):,} bytes" for s in self.slices
+        ]
+        return "\n".join(lines)
+
+    def encode(self) -> bytes:
+        """As the Avro container in the requested file."""
+        record = {
+            "operations": [_operation(s) for s in self.slices],
+            "extraMetadata": {},
+            "version": 2,
+            "strategy": None,
+            "preserveHoodieMetadata": False,
+            "missingSchedulePartitions": [],
+        }
+        return encode_container(COMPACTION_PLAN, [record])
+
+    @staticmethod
+    def of(record: dict[str, Any]) -> CompactionPlan:
+        """From the record in a requested file."""
+        return CompactionPlan(
+            tuple(
+                FileSlice(
+                    operation["partitionPath"] or "",
+                    operation["fileId"],
+                    operation["baseInstantTime"],
+                    operation["dataFilePath"],
+                    0,
+                    tuple(path.rpartition("/")[2] for path in operation["deltaFilePaths"] or ()),
+                    (0,) * len(operation["deltaFilePaths"] or ()),
+                )
+                for operation in record.get("operations") or ()
+            )
+        )
+
+
+def _operation(file_slice: FileSlice) -> dict[str, Any]:
+    logs = float(sum(file_slice.log_sizes))
+    return {
+        "baseInstantTime": file_slice.base_instant,
+        "deltaFilePaths": list(file_slice.log_files),
+        "dataFilePath": file_slice.base_file,
+        "fileId": file_slice.file_id,
+        "partitionPath": file_slice.partition_path,
+        "metrics": {
+            "TOTAL_LOG_FILES": float(len(file_slice.log_files)),
+            "TOTAL_LOG_FILES_SIZE": logs,
+            "TOTAL_IO_READ_MB": (file_slice.base_size + logs) // _MEBIBYTE,
+            "TOTAL_IO_WRITE_MB": float(file_slice.base_size // _MEBIBYTE),
+            "TOTAL_IO_MB": (2 * file_slice.base_size + logs) // _MEBIBYTE,
+        },
+        "bootstrapFilePath": None,
+    }
+
+
+def pending(timeline: Timeline) -> list[Instant]:
+    """Compactions that were planned and not completed, oldest first."""
+    return [i for i in timeline.pending if (i.pending_action or i.action) is Action.COMPACTION]
+
+
+def plan(view: TableView) -> CompactionPlan:
+    """All file slices with log files, except those of pending compactions."""
+    taken = groups_under_compaction(view.timeline)
+    slices = [s for s in slices_of(view.slices()) if s.log_files and FileGroupId(s.partition_path, s.file_id) not in taken]
+    return CompactionPlan(tuple(sorted(slices, key=lambda s: -sum(s.log_sizes))))
+
+
+def schedule(session: WriteSession) -> str | None:
+    """Put a compaction on the timeline; returns its instant, None when no slice has log files."""
+    with session.lock.held():
+        view = session.table_at(session.properties.load_timeline(session.storage))
+        the_plan = plan(view)
+        if not the_plan.slices:
+            return None
+        instant = session.times.next(view.timeline.last_time)
+        TimelineWriter(session.storage, view.timeline.folder).create_requested(instant, Action.COMPACTION, the_plan.encode())
+        return instant
+
+
+def execute(session: WriteSession, instant: str) -> CommitReport:
+    """Run a compaction that is on the timeline.
+
+    Raises:
+        CommitError: No such pending compaction.
+    """
+    timings = Timings()
+    mark = session.request_mark()
+    timeline = session.properties.load_timeline(session.storage)
+    found = timeline.get(instant, Action.COMPACTION)
+    if found is None or found.is_completed:
+        raise CommitError(f"there is no pending compaction at {instant}", "See t.timeline for what is pending.")
+    view = session.table_at(timeline)
+    _remove_leftovers(session, instant)
+    if found.state is State.REQUESTED:
+        TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.COMPACTION)
+    slices = CompactionPlan.of(timeline.plan(found)).slices
+    with timings.phase("merge"):
+        files = _merge_all(session, view, instant, slices)
+    write = OpenWrite(instant, Action.COMPACTION, Operation.COMPACT, frozenset(timeline.completion_times))
+    schema = view.schema
+    publication = Publication(files, schema, table_avro_schema(schema, session.properties.name), known=view.metadata)
+    with timings.phase("publish"):
+        completion = session.coordinator.publish(write, publication)
+    return CommitReport(
+        instant,
+        completion,
+        Operation.COMPACT.value,
+        files_written=len(files),
+        bytes_written=sum(f.size for f in files),
+        compacted_metadata=session.coordinator.compacted_metadata,
+        seconds=timings.seconds,
+        requests=session.requests_since(mark),
+        notes=(f"{sum(len(s.log_files) for s in slices):,} log files merged",),
+    )
+
+
+def compact(session: WriteSession) -> list[CommitReport]:
+    """Run what is pending, then plan and run a compaction of all that has log files since."""
+    reports = [execute(session, i.time) for i in pending(session.properties.load_timeline(session.storage))]
+    instant = schedule(session)
+    return [*reports, execute(session, instant)] if instant is not None else reports
+
+
+def is_due(session: WriteSession, timeline: Timeline) -> bool:
+    """True when inline compaction is on and enough delta commits were completed since the last compaction."""
+    if not session.options.get(keys.COMPACT_INLINE):
+        return False
+    compactions = [i for i in timeline.writes if i.action is Action.COMMIT]
+    since = max((i.time for i in compactions), default="")
+    fresh = [i for i in timeline.writes if i.action is Action.DELTA_COMMIT and (i.completion or i.time) > since]
+    return len(fresh) >= session.options.get(keys.COMPACT_AFTER)
+
+
+def _remove_leftovers(session: WriteSession, instant: str) -> None:
+    """Delete the base files of a run that died, which their markers name."""
+    for marker in read_markers(session.storage, instant) or ():
+        session.storage.delete(marker.path)
+
+
+def _merge_all(session: WriteSession, view: TableView, instant: str, slices: Sequence[FileSlice]) -> list[WrittenFile]:
+    schema = view.writer_schema(view.schema)
+    writer = view.writer(instant, view.schema)
+    instants = VisibleInstants(frozenset(view.timeline.completion_times), view.timeline.first_active_write)
+    task = ReadTask(session.storage.root, dict(session.properties), schema, view.schema, tuple(schema.names), None, instants)
+
+    def merge(work: tuple[int, FileSlice]) -> WrittenFile:
+        number, file_slice = work
+        pieces = list(SliceReader(task, session.storage).tables(file_slice))
+        rows = pa.concat_tables([task.output_schema.empty_table(), *pieces])
+        previous = parse_base_file(file_slice.base_file) if file_slice.base_file else None
+        return writer.write_compacted(file_slice.partition_path, file_slice.file_id, previous, rows, task=number)
+
+    return session.engine.map(merge, list(enumerate(slices)))
