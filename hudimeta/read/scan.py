@@ -101,6 +101,8 @@ class Scan:
         self._columns = tuple(full.names) if columns is None else tuple(_found(name, full) for name in columns)
         if not self._columns:
             raise ConfigError("hudimeta.columns", columns, "at least one column", "Leave it out for all columns.")
+        if len(set(self._columns)) < len(self._columns):
+            raise ConfigError("hudimeta.columns", columns, "each column once")
         asked = changes if snapshot.properties.populate_meta else None
         self._bound = _bound(where, full, timezone, asked) if where is not None or asked is not None else None
         self._counts = ReadCounts()
