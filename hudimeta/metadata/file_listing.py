@@ -96,15 +96,11 @@ class FileListing:
 
     def all(self) -> pa.Table:
         """Live files of all partitions: key, name, size."""
-        import pyarrow.compute as pc
-
-        base = self._sources.scan(self._base, files.decode_values) if self._base else files.SCHEMA.empty_table()
-        merged = self._merged(base)
-        return merged.filter(pc.not_equal(merged.column("key"), ALL_PARTITIONS))
+        return files.without_partition_list(self.records())
 
     def records(self) -> pa.Table:
         """All live entries, the list of partitions included."""
-        base = self._sources.scan(self._base, files.decode_values) if self._base else files.SCHEMA.empty_table()
+        base = self._sources.scan(self._base, files.decode_values) if self._base else no_rows(files.SCHEMA)
         return self._merged(base)
 
     def _lookup(self, keys: Sequence[str]) -> pa.Table:

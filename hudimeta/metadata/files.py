@@ -30,7 +30,17 @@ from hudimeta.metadata.keys import ALL_PARTITIONS
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
 
-__all__ = ["PARTITION", "SCHEMA", "apply_to_base", "as_live_entries", "decode_values", "encode_values", "fold", "live", "without_partition_list"]
+__all__ = [
+    "PARTITION",
+    "SCHEMA",
+    "apply_to_base",
+    "as_live_entries",
+    "decode_values",
+    "encode_values",
+    "fold",
+    "live",
+    "without_partition_list",
+]
 
 PARTITION = "files"
 _THINNING = 3

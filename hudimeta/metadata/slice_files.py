@@ -22,6 +22,7 @@ Select: TypeAlias = Callable[[HFileReader], KeyValues]
 """Which records of a file are wanted."""
 
 PARALLEL_READS = 8
+SCAN_BYTES = 16 << 20
 
 
 class SliceFiles:
@@ -71,8 +72,11 @@ class SliceFiles:
                 list(pool.map(self.base, missing))
 
     def scan(self, file: BaseFile, decode: Decode) -> pa.Table:
-        """All records of a base file."""
-        return self.select(file, HFileReader.scan, decode)
+        """All records of a base file; of a large one some at a time, so that their bytes are never in memory all at once."""
+        reader = self.base(file)
+        schema = schema_of(reader, file.path)
+        tables = [decode(cells, schema, file.path) for cells in reader.scan_batches(SCAN_BYTES)]
+        return pa.concat_tables(tables) if tables else decode(KeyValues.empty(), schema, file.path)
 
     def lookup(self, file: BaseFile, keys: list[bytes], decode: Decode) -> pa.Table:
         """The records of some keys (sorted, unique) of a base file."""
