@@ -312,12 +312,19 @@ def _prefixes(columns: Mapping[str, pa.DataType], partitions: Sequence[str] | No
 
 
 def _by_column(rows: pa.Table, columns: Mapping[str, pa.DataType]) -> dict[str, pa.Table]:
-    import pyarrow.compute as pc
+    """The rows of each column. Keys begin with the column, so that its rows lie together: one stretch a file group."""
+    import numpy as np
 
     from hudimeta.metadata.column_stats import typed
 
-    names = rows.column("column_name")
-    return {name: typed(rows.filter(pc.equal(names, name)), kind) for name, kind in columns.items()}
+    coded = rows.column("column_name").combine_chunks().dictionary_encode()
+    numbers, names = np.asarray(coded.indices), coded.dictionary.to_pylist()
+    first = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist()] if len(numbers) else []
+    stretches: dict[str, list[pa.Table]] = {}
+    for start, end in zip(first, [*first[1:], len(numbers)], strict=False):
+        stretches.setdefault(names[numbers[start]], []).append(rows.slice(start, end - start))
+    none = rows.slice(0, 0)
+    return {name: typed(pa.concat_tables(stretches.get(name, [none])), kind) for name, kind in columns.items()}
 
 
 def _no_files() -> pa.Table:
