@@ -42,22 +42,25 @@ class BaseFile:
         return int(self._parquet.num_row_groups)
 
     def pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Its rows in file order, one table per row group.
+        """Its rows in file order, one `piece` per row group."""
+        return (self.piece(number, columns) for number in range(self.row_groups))
+
+    def piece(self, number: int, columns: Sequence[str]) -> pa.Table:
+        """The rows of one row group.
 
         Args:
-            columns: Top-level columns; those that the file lacks are passed over. Without any, tables have rows but no column.
+            number: From 0.
+            columns: Top-level columns; those that the file lacks are passed over. Without any, rows have no column.
 
         Raises:
             CorruptFileError: Bytes that cannot be what they claim.
         """
         wanted = [name for name in self.names if name in set(columns)]
-        for number in range(self.row_groups):
-            if not wanted:
-                yield _without_columns(self._parquet.metadata.row_group(number).num_rows)
-                continue
-            with _damage_named(self.path):
-                piece = self._parquet.read_row_group(number, columns=wanted)
-            yield piece.select(wanted).replace_schema_metadata(None)
+        if not wanted:
+            return _without_columns(self._parquet.metadata.row_group(number).num_rows)
+        with _damage_named(self.path):
+            piece = self._parquet.read_row_group(number, columns=wanted)
+        return piece.select(wanted).replace_schema_metadata(None)
 
 
 def _without_columns(rows: int) -> pa.Table:

@@ -28,6 +28,7 @@ from hudimeta.table.file_names import parse_log_file
 
 if TYPE_CHECKING:
     from hudimeta.keys import KeyGenerator
+    from hudimeta.read.predicate import Bound
     from hudimeta.schema.internal_schema import InternalSchema
     from hudimeta.storage.protocol import Storage
 
@@ -80,36 +81,44 @@ class SliceReader:
     def _finish(self, piece: pa.Table, constants: pa.Table) -> pa.Table:
         """Add the values that the path states, drop rows, and choose columns."""
         task = self.task
-        for name in constants.column_names:
-            if name in task.needed.names:
-                values = pa.repeat(constants.column(name)[0], piece.num_rows)
-                at = piece.schema.get_field_index(name)
-                piece = piece.append_column(name, values) if at < 0 else piece.set_column(at, name, values)
+        piece = self._with_constants(piece, constants)
         if task.predicate is not None:
             from hudimeta.read.predicate import evaluate
 
             piece = piece.filter(evaluate(task.predicate, piece))
         return piece.select(task.columns).cast(task.output_schema)
 
+    def _with_constants(self, piece: pa.Table, constants: pa.Table) -> pa.Table:
+        """Rows with the needed columns that the path states; they go before what the files say."""
+        for name in constants.column_names:
+            if name in self.task.needed.names:
+                values = pa.repeat(constants.column(name)[0], piece.num_rows)
+                at = piece.schema.get_field_index(name)
+                piece = piece.append_column(name, values) if at < 0 else piece.set_column(at, name, values)
+        return piece
+
     # Base and log
 
     def _stored_rows(self, file_slice: FileSlice, constants: pa.Table) -> Iterator[pa.Table]:
         """Rows as the files have them, with at least the needed columns that the path does not state."""
         task = self.task
-        plain = pa.schema([f for f in task.needed if f.name not in constants.column_names])
-        if task.read_optimized or not file_slice.log_files:
-            yield from self._base_rows(file_slice, plain)
-            return
-        blocks = self._blocks(file_slice)
-        if not blocks.blocks:
-            yield from self._base_rows(file_slice, plain)
+        blocks = None if task.read_optimized or not file_slice.log_files else self._blocks(file_slice)
+        if blocks is None or not blocks.blocks:
+            plain = pa.schema([f for f in task.needed if f.name not in constants.column_names])
+            yield from self._base_rows(file_slice, plain, constants)
             return
         merger = SliceMerger(fold_log_records(self._log_parts(blocks), task.merged, task.rules), task.rules)
         for piece in self._base_rows(file_slice, task.merged):
             yield self._without_keys(merger.merge(self._with_keys(piece)))
         yield self._without_keys(merger.remaining())
 
-    def _base_rows(self, file_slice: FileSlice, wanted: pa.Schema) -> Iterator[pa.Table]:
+    def _base_rows(self, file_slice: FileSlice, wanted: pa.Schema, constants: pa.Table | None = None) -> Iterator[pa.Table]:
+        """Rows of the base file.
+
+        Args:
+            file_slice: The slice. wanted: What comes out.
+            constants: When the rows are not merged: what the path states, so that row groups without a match may be left out.
+        """
         path = file_slice.base_path
         if path is None:
             return
@@ -118,19 +127,45 @@ class SliceReader:
                 yield conform(piece, wanted) if len(wanted) else piece
             return
         with open_base_file(self._storage, path) as file:
-            yield from self._conformed(file, wanted, file_slice.base_instant)
+            for number in range(file.row_groups):
+                if constants is None or self.task.predicate is None:
+                    yield self._piece(file, number, wanted, file_slice.base_instant)
+                else:
+                    yield from self._matching_piece(file, number, wanted, file_slice.base_instant, self.task.predicate, constants)
 
-    def _conformed(self, file: BaseFile, wanted: pa.Schema, instant: str) -> Iterator[pa.Table]:
+    def _matching_piece(
+        self, file: BaseFile, number: int, wanted: pa.Schema, instant: str, predicate: Bound, constants: pa.Table
+    ) -> Iterator[pa.Table]:
+        """A row group, if any row of it matches: the columns of the predicate are read first, the others only then."""
+        from hudimeta.read.predicate import evaluate
+
+        looked_at = {column.path[0] for column in predicate.columns}
+        first = pa.schema([f for f in wanted if f.name in looked_at])
+        head = self._piece(file, number, first, instant)
+        if len(first) == len(wanted):
+            yield head
+            return
+        matches = evaluate(predicate, self._with_constants(head, constants))
+        if not _any(matches):
+            self.counts.rows_read += head.num_rows
+            return
+        rest = self._piece(file, number, pa.schema([f for f in wanted if f.name not in looked_at]), instant)
+        columns = {**_columns(head), **_columns(rest)}
+        yield pa.table([columns[f.name] for f in wanted], schema=wanted)
+
+    def _piece(self, file: BaseFile, number: int, wanted: pa.Schema, instant: str) -> pa.Table:
+        """A row group with the columns of today, under today's names and types."""
         history = self.task.history
         then = None if history is None else history.at(instant)
         names = wanted.names if then is None or history is None else _former_names(wanted.names, then, history.latest)
-        for piece in file.pieces(names):
-            if then is not None and history is not None and piece.num_columns:
-                yield conform(then.read_as(piece, history.latest), wanted, altered=True)
-                continue
-            # Arrow forgets how many rows a table without columns has, so a column of nothing keeps the count.
-            rows = piece if piece.num_columns else pa.table({"": pa.nulls(piece.num_rows)})
-            yield conform(rows, wanted) if len(wanted) else rows
+        piece = file.piece(number, names)
+        # Arrow forgets how many rows a table without columns has, so a column of nothing keeps the count.
+        rows = piece if piece.num_columns else pa.table({"": pa.nulls(piece.num_rows)})
+        if not len(wanted):
+            return rows
+        if then is not None and history is not None and piece.num_columns:
+            return conform(then.read_as(piece, history.latest), wanted, altered=True)
+        return conform(rows, wanted)
 
     @cached_property
     def _bootstrap_source(self) -> BootstrapSource:
@@ -210,3 +245,13 @@ def _former_names(names: Iterable[str], then: InternalSchema, now: InternalSchem
     """What columns of today were called in an older file; columns that no version knows keep their names."""
     sources = then.sources(now)
     return [former for name in names if (former := sources.get(name, name)) is not None]
+
+
+def _any(matches: pa.ChunkedArray) -> bool:
+    import pyarrow.compute as pc
+
+    return pc.any(matches).as_py() is True
+
+
+def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    return dict(zip(rows.column_names, rows.columns, strict=True))
