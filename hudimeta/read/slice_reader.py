@@ -127,11 +127,12 @@ class SliceReader:
                 yield conform(piece, wanted) if len(wanted) else piece
             return
         with open_base_file(self._storage, path) as file:
+            instant, predicate = file_slice.base_instant, self.task.predicate
             for number in range(file.row_groups):
-                if constants is None or self.task.predicate is None:
-                    yield self._piece(file, number, wanted, file_slice.base_instant)
+                if constants is None or predicate is None:
+                    yield self._piece(file, number, wanted, instant)
                 else:
-                    yield from self._matching_piece(file, number, wanted, file_slice.base_instant, self.task.predicate, constants)
+                    yield from self._matching_piece(file, number, wanted, instant, predicate, constants)
 
     def _matching_piece(
         self, file: BaseFile, number: int, wanted: pa.Schema, instant: str, predicate: Bound, constants: pa.Table
