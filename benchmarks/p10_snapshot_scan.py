@@ -5,6 +5,7 @@ Rivals read the same files: Spark's own Parquet scan of them, and Apache Hudi's 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ def table(settings: Settings) -> Path:
     path = settings.data / f"{lineitem.rows_file(settings).stem}-table"
     if not path.is_dir():
         unfinished = path.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
         ours.bulk_insert(unfinished, lineitem.rows(settings), ["column_stats"])
         unfinished.rename(path)
     return path
