@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS
-from hudimeta.config.options import AS_OF, COLUMNS, FILTER, QUERY_TYPE
+from hudimeta.config.options import AS_OF, COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE
 from hudimeta.errors import IndexNotReady
 from hudimeta.read.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, absolute_location, open_storage
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hudimeta.metadata.metadata_table import MetadataTable
     from hudimeta.read.predicate import Where
     from hudimeta.read.scan import Scan
+    from hudimeta.services.clean import CleanReport
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline.active import Timeline
     from hudimeta.write.report import CommitReport
@@ -131,12 +132,18 @@ class Table:
 
         options = self._options
         mark = 0 if self._unread else len(self._snapshot.storage.log)
-        kind = QueryType(query_type) if query_type is not None else QueryType(options.get(QUERY_TYPE))
+        asked = query_type.value if isinstance(query_type, QueryType) else query_type
+        kind = QueryType((options if asked is None else options.having({QUERY_TYPE.key: asked})).get(QUERY_TYPE))
         wanted = columns if columns is not None else options.get(COLUMNS) or None
         predicate = where if where is not None else options.get(FILTER)
         snapshot = self.snapshot(as_of)
-        changes = range_of(snapshot, begin, end) if kind is QueryType.INCREMENTAL else None
-        scan = Scan(snapshot, predicate, wanted, kind, timezone, mark, changes)
+        changes = range_of(snapshot, begin, end) if kind in (QueryType.INCREMENTAL, QueryType.CDC) else None
+        if changes is not None and (kind is QueryType.CDC or options.get(INCREMENTAL_FORMAT) == QueryType.CDC.value):
+            from hudimeta.read.cdc_scan import ChangeScan
+
+            scan: Scan = ChangeScan(snapshot, changes, predicate, wanted, timezone, mark)
+        else:
+            scan = Scan(snapshot, predicate, wanted, kind, timezone, mark, changes)
         self._unread = False
         return scan
 
@@ -250,6 +257,12 @@ class Table:
         from hudimeta.write import verbs
 
         return verbs.compact(self._snapshot.storage, self._options)
+
+    def clean(self) -> CleanReport:
+        """Delete the files that no retained moment needs: see the options `hoodie.clean.*`."""
+        from hudimeta.write import verbs
+
+        return verbs.clean(self._snapshot.storage, self._options)
 
     def recover(self) -> tuple[str, ...]:
         """Roll back what writers that died left behind, as the next write would; returns their instants."""

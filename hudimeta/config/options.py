@@ -101,6 +101,12 @@ MERGE_MODE = OPTIONS.choice(
     "Which version wins; by default event time when there are ordering columns, else commit time.",
     aliases=("hoodie.write.record.merge.mode",),
 )
+PAYLOAD_CLASS = OPTIONS.text(
+    "hoodie.datasource.write.payload.class",
+    None,
+    "The merge mode by Java class name: DefaultHoodieRecordPayload or OverwriteWithLatestAvroPayload.",
+    aliases=("hoodie.compaction.payload.class",),
+)
 KEY_GENERATOR = OPTIONS.text(
     "hoodie.datasource.write.keygenerator.type",
     None,
@@ -183,13 +189,32 @@ COMPRESSION = OPTIONS.choice(
 LOG_BLOCK_FORMAT = OPTIONS.choice(
     "hoodie.logfile.data.block.format", "parquet", ["parquet", "avro"], "Form of the rows in log files of merge-on-read tables."
 )
-BLOOM_FPP = OPTIONS.text("hoodie.index.bloom.fpp", "0.000000001", "False positive rate of the bloom filter in base files.")
+BLOOM_FPP = OPTIONS.share("hoodie.index.bloom.fpp", 1e-9, "False positive rate of the bloom filter in base files.")
 METADATA_COMPACT_AFTER = OPTIONS.number(
     "hoodie.metadata.compact.max.delta.commits", 10, "Compact the metadata table after so many of its delta commits."
 )
 COMPACT_INLINE = OPTIONS.flag("hoodie.compact.inline", False, "Compact a merge-on-read table after writes, when it is due.")
 COMPACT_AFTER = OPTIONS.number(
     "hoodie.compact.inline.max.delta.commits", 5, "Delta commits after which an inline compaction is due."
+)
+CLEAN_POLICY = OPTIONS.choice(
+    "hoodie.clean.policy",
+    "KEEP_LATEST_COMMITS",
+    ["KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"],
+    "What cleaning keeps.",
+    aliases=("hoodie.cleaner.policy",),
+)
+CLEAN_COMMITS = OPTIONS.number(
+    "hoodie.clean.commits.retained", 10, "Commits whose moments stay readable.", aliases=("hoodie.cleaner.commits.retained",)
+)
+CLEAN_HOURS = OPTIONS.number(
+    "hoodie.clean.hours.retained", 24, "Hours whose commits stay readable.", aliases=("hoodie.cleaner.hours.retained",)
+)
+CLEAN_VERSIONS = OPTIONS.number(
+    "hoodie.clean.fileversions.retained",
+    3,
+    "Slices of each file group that stay.",
+    aliases=("hoodie.cleaner.fileversions.retained",),
 )
 INDEX_TYPE = OPTIONS.choice(
     "hoodie.index.type",

@@ -64,13 +64,15 @@ class MetadataDelta:
         files: Rows of `files.SCHEMA`: new and deleted files by partition, and the touched partitions.
         column_stats: Rows of `column_stats.SCHEMA`, one a file and column; empty when not kept.
         partition_stats: Rows of the same shape, one a partition and column; empty when not kept.
-        lost_partition_stats: Keys of partition statistics to remove, string.
+        removed: Keys to remove, string, by metadata partition; of any but `files`.
+        lists_partitions: False leaves the list of partitions as it is, even where `files` names none.
     """
 
     files: pa.Table
     column_stats: pa.Table
     partition_stats: pa.Table
-    lost_partition_stats: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
+    removed: Mapping[str, pa.Array] = field(default_factory=dict)
+    lists_partitions: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +221,8 @@ class MetadataWriter:
 
     def encode(self, delta: MetadataDelta) -> dict[str, KeyValues]:
         """The delta's records by partition; partitions without any are left out."""
-        encoded = {
-            files.PARTITION: files.encode_values(
-                delta.files, self._layout, () if _names_partitions(delta.files) else (ALL_PARTITIONS,)
-            )
-        }
+        empty = (ALL_PARTITIONS,) if delta.lists_partitions and not _names_partitions(delta.files) else ()
+        encoded = {files.PARTITION: files.encode_values(delta.files, self._layout, empty)}
         if len(delta.column_stats):
             encoded[column_stats.PARTITION] = column_stats.encode_values(delta.column_stats, self._layout)
         if len(delta.partition_stats):
@@ -245,9 +244,10 @@ class MetadataWriter:
         for partition, records in self.encode(delta).items():
             for group, part in self._by_shard(records, groups[partition]):
                 blocks.setdefault((partition, group), []).append((self._log_block(instant, part), len(part.keys)))
-        if len(lost := delta.lost_partition_stats):
-            # Partition statistics have one file group.
-            blocks.setdefault((partition_stats.PARTITION, 0), []).append((self._delete_block(instant, lost), len(lost)))
+        for partition, lost in delta.removed.items():
+            for group, part in self._keys_by_shard(lost, groups[partition]):
+                block = self._delete_block(instant, partition, part)
+                blocks.setdefault((partition, group), []).append((block, len(part)))
         return [self._put_log(instant, partition, group, parts) for (partition, group), parts in blocks.items()]
 
     def _put_log(self, instant: str, partition: str, group: int, blocks: Sequence[tuple[bytes, int]]) -> WrittenLog:
@@ -257,8 +257,12 @@ class MetadataWriter:
         self._storage.put(join(partition, name), data)
         return WrittenLog(partition, file_id, name, len(data), sum(records for _, records in blocks))
 
-    def _delete_block(self, instant: str, keys: pa.Array) -> bytes:
-        paths = pa.array([partition_stats.PARTITION] * len(keys), pa.string())
+    def _keys_by_shard(self, removed: pa.Array, count: int) -> list[tuple[int, pa.Array]]:
+        groups = shard(removed, count) if count > 1 else np.zeros(len(removed), np.int32)
+        return [(int(group), removed.filter(pa.array(groups == group))) for group in np.unique(groups)]
+
+    def _delete_block(self, instant: str, partition: str, keys: pa.Array) -> bytes:
+        paths = pa.repeat(pa.scalar(partition, pa.string()), len(keys))
         header = {HeaderKey.SCHEMA: self._schema_text, HeaderKey.INSTANT_TIME: instant}
         return encode_block(
             BlockType.DELETE, header, encode_delete_content(keys, paths, [pa.array([0] * len(keys), pa.int32())])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hudimeta.table.file_names import ParsedNames
 
-__all__ = ["CompletionTimes", "Visibility", "build_slices", "slices_schema"]
+__all__ = ["CompletionTimes", "Visibility", "build_slices", "place_files", "slices_schema"]
 
 _SEGMENT_ROWS = 1 << 17
 
@@ -90,6 +90,41 @@ def build_slices(files: pa.Table, visibility: Visibility) -> pa.Table:
 
     parts = [_build(names, partitions, sizes, visibility) for names, partitions, sizes in _segments(files)]
     return pa.concat_tables(parts) if parts else slices_schema().empty_table()
+
+
+def place_files(files: pa.Table, visibility: Visibility) -> pa.Table:
+    """Every committed file with the slice that it belongs to, superseded slices and CDC files included.
+
+    Args:
+        files, visibility: See `build_slices`; `as_of` is not looked at.
+
+    Returns:
+        partition_path, name, file_id string; slice int64, the slice's instant as a number (a CDC file's own instant);
+        replaced bool, True for file groups that a replacecommit took out.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    from hudimeta.table.file_names import parse_names
+
+    names, partitions = _plain_text(files["name"]), _plain_text(files["partition_path"]).dictionary_encode()
+    parsed = parse_names(names)
+    rows = np.flatnonzero(parsed.valid & (_committed(parsed, visibility) | parsed.is_cdc))
+    at = parsed.instants[rows].copy()
+    plain = np.flatnonzero(~parsed.is_cdc[rows])
+    if len(plain):
+        group = _group_numbers(partitions, parsed.file_ids, rows[plain])
+        at[plain] = _slice_instants(names, parsed, rows[plain], group, visibility)
+    take = pa.array(rows)
+    return pa.table(
+        {
+            "partition_path": partitions.take(take).cast(pa.string()),
+            "name": names.take(take),
+            "file_id": parsed.file_ids.take(take).cast(pa.string()),
+            "slice": at,
+            "replaced": _replaced(partitions, parsed.file_ids, rows, visibility.replaced),
+        }
+    )
 
 
 def _segments(files: pa.Table) -> Iterator[tuple[pa.StringArray, pa.DictionaryArray, np.ndarray[Any, Any]]]:

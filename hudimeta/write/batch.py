@@ -69,8 +69,10 @@ def keyed_batch(rows: pa.Table, schema: pa.Schema, generator: KeyGenerator, rule
         schema: The table's data columns after this write. generator: Makes keys. rules: Mark deletes.
 
     Raises:
-        SchemaMismatch: Types or nulls that do not fit, a null key or ordering value.
+        SchemaMismatch: Types or nulls that do not fit, a null key or ordering value, no column for one of these or for the
+            partition.
     """
+    _check_present(rows, generator, rules)
     fitted = conform(rows, schema)
     keys = None if generator.generates_keys else _one(generator.record_keys(fitted))
     for field in rules.ordering_fields if rules.by_event_time else ():
@@ -83,6 +85,21 @@ def keyed_batch(rows: pa.Table, schema: pa.Schema, generator: KeyGenerator, rule
                 "Fill the nulls, or create the table without ordering columns.",
             )
     return KeyedBatch(fitted, keys, _one(generator.partition_paths(fitted)), deleted_rows(fitted, rules))
+
+
+def _check_present(rows: pa.Table, generator: KeyGenerator, rules: MergeRules) -> None:
+    """Rows may leave out columns, which are null then, but none that says what a row is and where it goes."""
+    given = {name.lower() for name in rows.column_names}
+    needed = (
+        (generator.record_fields, "a column, because it is part of the record key"),
+        ([field.name for field in generator.partitions], "a column, because the partition is made of it"),
+        (rules.ordering_fields if rules.by_event_time else (), "a column, because it decides which row is newer"),
+    )
+    for names, why in needed:
+        for name in names:
+            if name.partition(".")[0].lower() not in given:
+                hint = f"Add the column to the rows, which have {', '.join(rows.column_names)}."
+                raise SchemaMismatch(name, "missing", why, hint)
 
 
 def deleted_rows(rows: pa.Table, rules: MergeRules) -> np.ndarray[Any, Any]:

@@ -9,7 +9,14 @@ from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.content import latest_schema, schema_of
 from hudimeta.types import Action, FileGroupId, Instant
 
-__all__ = ["groups_under_compaction", "check_conflicts", "check_schema", "touched_file_groups", "writes_since"]
+__all__ = [
+    "groups_under_clustering",
+    "groups_under_compaction",
+    "check_conflicts",
+    "check_schema",
+    "touched_file_groups",
+    "writes_since",
+]
 
 
 def writes_since(timeline: Timeline, seen: frozenset[str]) -> list[Instant]:
@@ -92,6 +99,12 @@ def groups_under_compaction(timeline: Timeline) -> set[FileGroupId]:
         for plan in plans
         for operation in plan.get("operations") or ()
     }
+
+
+def groups_under_clustering(timeline: Timeline) -> set[FileGroupId]:
+    """File groups that planned clusterings are going to replace."""
+    pending = [i for i in timeline.pending if i.action is Action.CLUSTERING]
+    return {group for instant in pending for group in _clustered(timeline, instant)}
 
 
 def _clustered(timeline: Timeline, pending: Instant) -> set[FileGroupId]:

@@ -232,6 +232,16 @@ class Coordinator:
         self._compact_metadata()
         return completion
 
+    def record_clean(
+        self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]
+    ) -> None:
+        """Take files that a clean deleted out of the metadata table. The caller holds the table lock and completes the clean.
+
+        See `MetadataCommit.clean`; repeating it changes nothing.
+        """
+        if self._metadata is not None:
+            self._metadata.clean(timeline, instant, removed, emptied)
+
     def _check_still_ours(self, timeline: Timeline, write: OpenWrite) -> None:
         """Before anything of it reaches the metadata table: a write that was taken for dead and rolled back is over."""
         found = timeline.get(write.instant, write.action)

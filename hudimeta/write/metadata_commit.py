@@ -10,8 +10,9 @@ import pyarrow as pa
 from hudimeta.metadata import column_stats, compaction, files, partition_stats
 from hudimeta.metadata.groups import LOGS_KEY
 from hudimeta.metadata.indexed_columns import column_type
-from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
+from hudimeta.metadata.keys import ALL_PARTITIONS, column_stats_keys, to_key_partition
 from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.rollback import roll_back_metadata
 from hudimeta.metadata.statistics import widened_partition_statistics
 from hudimeta.metadata.writer import GROUPS_KEY, MetadataDelta, MetadataWriter, WrittenLog
 from hudimeta.schema import with_meta_columns
@@ -19,6 +20,7 @@ from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.types import Action
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["MetadataCommit"]
@@ -58,6 +60,21 @@ class MetadataCommit:
         Returns:
             Entries for the data commit's extraMetadata, which spare readers requests.
         """
+        table = self._current(timeline, known)
+        return self._write(instant, table, self._delta(table, written, schema))
+
+    def clean(self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]) -> None:
+        """Take files that a clean deleted out of the metadata table, at the clean's instant.
+
+        Args:
+            timeline: Of the data table, as listed under the lock. instant: Of the clean.
+            removed: Names of the deleted files, by partition path. emptied: Partitions that have no file any more.
+        """
+        table = self._current(timeline, None)
+        self._write(instant, table, self._removal(table, removed, emptied))
+
+    def _current(self, timeline: Timeline, known: MetadataTable | None) -> MetadataTable:
+        """The metadata table of now, after a compaction that died was finished."""
         if known is not None and known.data_timeline.completed == timeline.completed:
             table = known
         else:
@@ -66,9 +83,14 @@ class MetadataCommit:
         if begun is not None:
             self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun)
             table = MetadataTable.open(self._storage, self._properties, timeline)
+        return table
+
+    def _write(self, instant: str, table: MetadataTable, delta: MetadataDelta) -> dict[str, str]:
+        if table.timeline.get(instant, Action.DELTA_COMMIT) is not None:
+            # An earlier run of the same service died behind this step: what it wrote is taken back and written again.
+            roll_back_metadata(self._storage, instant, self._times.next(table.timeline.last_time), self._times)
         # The delta commit that is about to be written counts, and its write is pending until it is published.
         self._may_be_due = len(compaction.fresh_deltas(table)) + 1 >= self._compact_after
-        delta = self._delta(table, written, schema)
         groups = self._groups(table, delta)
         self._writer.begin(instant)
         logs = self._writer.write_logs(instant, delta, groups)
@@ -93,7 +115,25 @@ class MetadataCommit:
         rows = [column_stats.SCHEMA.empty_table()]
         if column_stats.PARTITION in table.ready:
             rows += [f.statistics for f in written]
-        return MetadataDelta(file_rows(written), pa.concat_tables(rows), *self._partition_statistics(table, written, schema))
+        of_partitions, lost = self._partition_statistics(table, written, schema)
+        removed = {partition_stats.PARTITION: lost} if len(lost) else {}
+        return MetadataDelta(file_rows(written), pa.concat_tables(rows), of_partitions, removed)
+
+    def _removal(self, table: MetadataTable, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]) -> MetadataDelta:
+        files_of = [(to_key_partition(p), name) for p, names in removed.items() for name in names]
+        files_of += [(ALL_PARTITIONS, to_key_partition(p)) for p in emptied]
+        rows = pa.table(
+            [[k for k, _ in files_of], [n for _, n in files_of], [0] * len(files_of), [True] * len(files_of)],
+            schema=files.SCHEMA,
+        )
+        keys: dict[str, pa.Array] = {}
+        if column_stats.PARTITION in table.ready and column_stats.PARTITION in table.index_definitions:
+            columns = table.index_definitions[column_stats.PARTITION].source_fields
+            stated = [(c, p, n) for p, names in removed.items() for n in names for c in columns]
+            parts = [pa.array(list(part), pa.string()) for part in zip(*stated, strict=True)]
+            keys = {column_stats.PARTITION: column_stats_keys(*parts).cast(pa.string())} if parts else {}
+        nothing = column_stats.SCHEMA.empty_table()
+        return MetadataDelta(rows, nothing, nothing, keys, lists_partitions=False)
 
     def _partition_statistics(
         self, table: MetadataTable, written: Sequence[WrittenFile], schema: pa.Schema

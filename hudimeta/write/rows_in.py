@@ -31,10 +31,16 @@ def as_table(data: Any) -> pa.Table:
         return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return pa.table(data)
-    if isinstance(data, dict):
-        return pa.table(data)
-    if isinstance(data, list) and all(isinstance(row, dict) for row in data):
-        return pa.Table.from_pylist(data)
+    try:
+        if isinstance(data, dict):
+            return pa.table(data)
+        if isinstance(data, list) and all(isinstance(row, dict) for row in data):
+            return pa.Table.from_pylist(data)
+    except (pa.ArrowException, TypeError) as error:
+        hint = "Give every column one type and the same number of values, or make an Arrow table with a schema."
+        raise SchemaMismatch(
+            "*", f"not one column of one type and length ({error})", "columns that fit together", hint
+        ) from error
     raise SchemaMismatch(
         "*",
         type(data).__name__,

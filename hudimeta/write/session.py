@@ -212,16 +212,19 @@ class TableView:
 
     def slices(self, partitions: Sequence[str] | None = None) -> pa.Table:
         """The latest file slices: columns of `table.slices.slices_schema()`; of some partitions or (None) of all."""
+        return build_slices(self.listing(partitions), self.visibility())
+
+    def listing(self, partitions: Sequence[str] | None = None) -> pa.Table:
+        """All files, superseded ones included: partition_path, name, size; of some partitions or (None) of all."""
         metadata = self.metadata
         if metadata is None:
-            listing = list_table(self._session.storage)
             self._session.notes.append("the table has no metadata table: its folders were listed")
-        else:
-            known = None if partitions is None else sorted(set(partitions) & set(metadata.partitions().to_pylist()))
-            listing = metadata.files(known)
-        return build_slices(listing, self._visibility())
+            return list_table(self._session.storage)
+        known = None if partitions is None else sorted(set(partitions) & set(metadata.partitions().to_pylist()))
+        return metadata.files(known)
 
-    def _visibility(self) -> Visibility:
+    def visibility(self) -> Visibility:
+        """Which files count."""
         timeline = self.timeline
         return Visibility(
             timeline.completion_times,
@@ -305,7 +308,7 @@ class TableView:
         return FileFormat(
             table_avro_schema(schema, session.properties.name, meta_columns=True),
             session.options.get(keys.COMPRESSION) or "zstd",
-            float(session.options.get(keys.BLOOM_FPP) or 1e-9),
+            session.options.get(keys.BLOOM_FPP),
             columns,
             regime,
         )
@@ -341,4 +344,5 @@ def check_supported(properties: TableProperties, options: Options) -> None:
     if index not in _BUILT_IN_INDEXES:
         raise UnsupportedFeature(f"looking keys up with {index}", "Use hoodie.index.type=SIMPLE, or leave the option out.")
     for key, (have, given) in contradictions(properties, options).items():
-        raise ConfigError(key, given, f"what the table has: {have!r}", "A table's keys and partitioning cannot be changed.")
+        hint = f"Leave out {key}: what a table was created with cannot be changed by a write."
+        raise ConfigError(key, given, f"what the table has: {have!r}", hint)

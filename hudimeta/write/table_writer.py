@@ -117,15 +117,18 @@ def write_batch(
         with timings.phase("look-up"):
             tagging, files = view.tag(batch.keys, batch.partitions)
         index = str(tagging)
-        plan = plan_tagged(batch, tagging, files, sizing, insert_rest=operation is Operation.UPSERT)
+        small = older_than(write.instant, files)
+        plan = plan_tagged(batch, tagging, small, sizing, insert_rest=operation is Operation.UPSERT)
         unmatched = _unmatched_deletes(batch, tagging.row)
     elif operation in (Operation.INSERT, Operation.UPSERT):
         partitions = batch.partitions.unique().to_pylist()
-        plan = plan_inserts(batch, view.files(partitions) if sizing.small_limit else {}, sizing)
+        small = older_than(write.instant, view.files(partitions)) if sizing.small_limit else {}
+        plan = plan_inserts(batch, small, sizing)
     else:
         plan = plan_inserts(batch, {}, sizing)
         if operation in _OVERWRITES:
             replaced = replaced_by(view, operation, batch.partitions.unique().to_pylist())
+    check_ages(plan, write)
     with timings.phase("write"):
         read = view.read_base(view.writer_schema(prepared.schema))
         files_written = execute_plan(
@@ -141,8 +144,7 @@ def write_batch(
             deletes_only=operation is Operation.DELETE,
             first_task=first_task,
         )
-    keyed = _partitions_with_inserts(plan) if operation is Operation.UPSERT else frozenset[str]()
-    return Outcome(files_written, replaced, keyed, index, unmatched)
+    return Outcome(files_written, replaced, _sole_partitions(plan, operation), index, unmatched)
 
 
 def replaced_by(view: TableView, operation: Operation, partitions: Sequence[str]) -> dict[str, list[str]]:
@@ -158,7 +160,29 @@ def _unmatched_deletes(batch: KeyedBatch, tagged: object) -> int:
     return int(pc.sum(wanted).as_py() or 0) - int(pc.sum(found).as_py() or 0)
 
 
-def _partitions_with_inserts(plan: WritePlan) -> frozenset[str]:
+def older_than(instant: str, files: Mapping[str, Sequence[KeyFile]]) -> dict[str, list[KeyFile]]:
+    """Files of slices that began before an instant: a file of that instant would not be seen above a younger one."""
+    return {partition: [f for f in found if f.newest_instant < instant] for partition, found in files.items()}
+
+
+def check_ages(plan: WritePlan, write: OpenWrite) -> None:
+    """Refuse to change file groups that another write with a later instant changed already: readers would not see it.
+
+    Raises:
+        CommitConflict: With the other write; a write with a new instant can do it.
+    """
+    for rewrite in plan.rewrites:
+        if rewrite.base.newest_instant >= write.instant:
+            group = (rewrite.partition_path, rewrite.base.file_id)
+            raise CommitConflict(write.operation.value, [group], rewrite.base.newest_instant)
+
+
+def _sole_partitions(plan: WritePlan, operation: Operation) -> frozenset[str]:
+    """Partitions to which nobody else may have added rows meanwhile: see `check_conflicts`."""
+    if operation in _OVERWRITES:
+        return frozenset(n.partition_path for n in plan.new_groups)
+    if operation is not Operation.UPSERT:
+        return frozenset()
     grown = {n.partition_path for n in plan.new_groups}
     return frozenset(grown | {r.partition_path for r in plan.rewrites if len(r.inserted)})
 

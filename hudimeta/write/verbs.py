@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,7 +19,10 @@ from hudimeta.write.rows_in import as_table
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
-__all__ = ["compact", "create", "recover", "write"]
+if TYPE_CHECKING:
+    from hudimeta.services.clean import CleanReport
+
+__all__ = ["clean", "compact", "create", "recover", "write"]
 
 _INDEX_OPTIONS = {
     "column_stats": keys.COLUMN_STATS.key,
@@ -88,6 +91,13 @@ def compact(storage: Storage, options: Options) -> list[CommitReport]:
     if session.properties.type is not TableType.MERGE_ON_READ:
         raise UnsupportedFeature("compacting a copy-on-write table", "It has no log files; only merge-on-read tables need it.")
     return compaction.compact(session)
+
+
+def clean(storage: Storage, options: Options) -> CleanReport:
+    """Delete files that nothing retained needs; see `hudimeta.Table.clean`."""
+    from hudimeta.services import clean as service
+
+    return service.clean(WriteSession(storage, options))
 
 
 def recover(storage: Storage, options: Options) -> tuple[str, ...]:

@@ -1,0 +1,272 @@
+"""Cleaning: delete what no retained moment of the table needs any more.
+
+    KEEP_LATEST_COMMITS         every moment of the newest N commits stays readable (`hoodie.clean.commits.retained`)
+    KEEP_LATEST_BY_HOURS        the same for the commits of the last hours (`hoodie.clean.hours.retained`)
+    KEEP_LATEST_FILE_VERSIONS   of each file group the newest N slices stay (`hoodie.clean.fileversions.retained`)
+
+The newest slice of a file group always stays, unless the group was replaced before everything that is retained. Savepointed
+moments and pending compactions and clusterings keep what they need. A plan is stored first; files go; the metadata table and
+then the timeline say so. A clean that died is finished by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.config import options as keys
+from hudimeta.formats.avro.container import encode_container
+from hudimeta.formats.avro.schemas import CLEAN_METADATA, CLEANER_PLAN
+from hudimeta.storage import join
+from hudimeta.table.slices import place_files
+from hudimeta.table.text_arrays import instant_number
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import format_instant, parse_instant
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, Instant, State
+from hudimeta.write.conflicts import groups_under_clustering, groups_under_compaction
+from hudimeta.write.session import TableView, WriteSession
+
+__all__ = ["CleanPlan", "CleanReport", "clean", "plan"]
+
+_COMMITS, _HOURS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS"
+_MS_AN_HOUR = 3_600_000
+
+
+@dataclass(frozen=True)
+class CleanPlan:
+    """What a clean deletes; prints as a short list.
+
+    Attributes:
+        policy: One of the three. earliest: Earliest commit whose moment stays readable, None where the policy knows none.
+        files: Names of files to delete, by partition path. emptied: Partitions that have no file any more afterwards.
+        last_commit: Newest completed commit when the plan was made.
+    """
+
+    policy: str
+    earliest: Instant | None
+    files: Mapping[str, tuple[str, ...]]
+    emptied: tuple[str, ...]
+    last_commit: str
+
+    @property
+    def n_files(self) -> int:
+        """How many files go."""
+        return sum(len(names) for names in self.files.values())
+
+    def __str__(self) -> str:
+        kept = f", keeping what commits from {self.earliest.time} on need" if self.earliest else ""
+        return f"clean {self.n_files:,} files in {len(self.files):,} partitions ({self.policy}{kept})"
+
+
+@dataclass(frozen=True)
+class CleanReport:
+    """What a clean did: its instant (None when there was nothing to do), and how many files are gone."""
+
+    instant: str | None
+    deleted: int
+    plan: CleanPlan
+
+    def __str__(self) -> str:
+        return "nothing to clean" if self.instant is None else f"CLEAN at {self.instant}: {self.deleted:,} files deleted"
+
+
+def plan(session: WriteSession, view: TableView) -> CleanPlan:
+    """Find the files that nothing retained needs."""
+    timeline = view.timeline
+    policy = session.options.get(keys.CLEAN_POLICY) or _COMMITS
+    earliest = _earliest(session, timeline) if policy in (_COMMITS, _HOURS) else None
+    last = timeline.writes[-1].time if timeline.writes else ""
+    if policy in (_COMMITS, _HOURS) and earliest is None:
+        return CleanPlan(policy, None, {}, (), last)
+    placed = place_files(view.listing(), view.visibility())
+    gone = _obsolete(session, placed, timeline, earliest)
+    gone &= ~_protected(placed, timeline)
+    files = _by_partition(placed.filter(pa.array(gone)))
+    left = set(placed.filter(pa.array(~gone))["partition_path"].unique().to_pylist())
+    return CleanPlan(policy, earliest, files, tuple(sorted(set(files) - left)), last)
+
+
+def _earliest(session: WriteSession, timeline: Timeline) -> Instant | None:
+    """The earliest commit whose moment stays readable; None when all stay. Never behind a pending write."""
+    writes = list(timeline.writes)
+    if session.options.get(keys.CLEAN_POLICY) == _HOURS:
+        zone = session.properties.zone
+        now = parse_instant(session.times.next(timeline.last_time), zone)
+        limit = format_instant(now - session.options.get(keys.CLEAN_HOURS) * _MS_AN_HOUR, zone)
+        found = next((i for i in writes if i.time >= limit), writes[-1] if writes else None)
+    else:
+        retained = max(1, session.options.get(keys.CLEAN_COMMITS))
+        found = writes[-retained] if len(writes) > retained else None
+    pending = [i.time for i in timeline.pending_writes if i.pending_action is not Action.COMPACTION]
+    if found is not None and pending and min(pending) < found.time:
+        found = next((i for i in reversed(writes) if i.time < min(pending)), None)
+    return found if found is not None and found is not writes[0] else None
+
+
+def _obsolete(session: WriteSession, placed: pa.Table, timeline: Timeline, earliest: Instant | None) -> np.ndarray[Any, Any]:
+    """Which files belong to slices that no retained moment shows."""
+    pairs = pc.binary_join_element_wise(placed["partition_path"], placed["file_id"], "\0")
+    group = pairs.combine_chunks().dictionary_encode().indices.to_numpy()
+    at = placed["slice"].to_numpy()
+    replaced = placed["replaced"].to_numpy(zero_copy_only=False)
+    if earliest is None:
+        old: np.ndarray[Any, Any] = _older_versions(group, at, max(1, session.options.get(keys.CLEAN_VERSIONS))) | replaced
+        return old
+    limit = instant_number(earliest.time)
+    # The slice that the earliest retained moment shows is the newest one at or before it.
+    newest = np.full(int(group.max()) + 1 if len(group) else 0, -1, dtype=np.int64)
+    before = at <= limit
+    np.maximum.at(newest, group[before], at[before])
+    gone: np.ndarray[Any, Any] = (at < newest[group]) | (replaced & _replaced_before(placed, timeline, earliest))
+    return gone
+
+
+def _older_versions(group: np.ndarray[Any, Any], at: np.ndarray[Any, Any], versions: int) -> np.ndarray[Any, Any]:
+    """Which rows belong to a slice that is not among the newest `versions` of its group."""
+    slices = np.unique(np.stack([group, at], axis=1), axis=0)
+    order = np.lexsort((-slices[:, 1], slices[:, 0]))
+    slices = slices[order]
+    starts = np.flatnonzero(np.r_[True, slices[1:, 0] != slices[:-1, 0]]) if len(slices) else np.zeros(0, np.int64)
+    rank = np.arange(len(slices)) - np.repeat(starts, np.diff(np.r_[starts, len(slices)]))
+    oldest_kept = np.zeros(int(group.max()) + 1 if len(group) else 0, dtype=np.int64)
+    last = rank == versions - 1
+    oldest_kept[slices[last, 0]] = slices[last, 1]
+    result: np.ndarray[Any, Any] = at < oldest_kept[group]
+    return result
+
+
+def _replaced_before(placed: pa.Table, timeline: Timeline, earliest: Instant) -> np.ndarray[Any, Any]:
+    """Which rows belong to file groups that were replaced at or before the earliest retained commit."""
+    early = timeline.replaced_file_groups(earliest.time)
+    own = pc.binary_join_element_wise(placed["partition_path"], placed["file_id"], "\0")
+    gone = pc.binary_join_element_wise(early["partition_path"], early["file_id"], "\0")
+    found: np.ndarray[Any, Any] = pc.is_in(own, value_set=gone.combine_chunks()).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _protected(placed: pa.Table, timeline: Timeline) -> np.ndarray[Any, Any]:
+    """Which files savepoints and pending services need."""
+    saved: set[tuple[str, str]] = set()
+    for instant in timeline.completed:
+        if instant.action is Action.SAVEPOINT:
+            for partition, part in timeline.metadata(instant)["partitionMetadata"].items():
+                saved.update((partition, name) for name in part["savepointDataFile"])
+    busy = groups_under_compaction(timeline) | groups_under_clustering(timeline)
+    result = np.zeros(len(placed), dtype=bool)
+    if saved:
+        own = pc.binary_join_element_wise(placed["partition_path"], placed["name"], "\0")
+        result |= pc.is_in(own, value_set=pa.array([f"{p}\0{n}" for p, n in saved])).to_numpy(zero_copy_only=False)
+    if busy:
+        own = pc.binary_join_element_wise(placed["partition_path"], placed["file_id"], "\0")
+        taken = pa.array([f"{g.partition_path}\0{g.file_id}" for g in busy])
+        result |= pc.is_in(own, value_set=taken).to_numpy(zero_copy_only=False)
+    return result
+
+
+def _by_partition(rows: pa.Table) -> dict[str, tuple[str, ...]]:
+    grouped = rows.group_by("partition_path", use_threads=False).aggregate([("name", "list")])
+    return {
+        partition: tuple(sorted(names))
+        for partition, names in zip(grouped["partition_path"].to_pylist(), grouped["name_list"].to_pylist(), strict=True)
+    }
+
+
+def clean(session: WriteSession) -> CleanReport:
+    """Finish a clean that died, then plan and run one."""
+    for instant in session.properties.load_timeline(session.storage).pending:
+        if instant.action is Action.CLEAN:
+            _execute(session, instant.time)
+    with session.lock.held():
+        view = session.table_at(session.properties.load_timeline(session.storage))
+        the_plan = plan(session, view)
+        if not the_plan.n_files:
+            return CleanReport(None, 0, the_plan)
+        time = session.times.next(view.timeline.last_time)
+        content = _encode_plan(session.storage.root, the_plan)
+        TimelineWriter(session.storage, view.timeline.folder).create_requested(time, Action.CLEAN, content)
+    return _execute(session, time)
+
+
+def _execute(session: WriteSession, time: str) -> CleanReport:
+    """Run the clean that is planned at an instant."""
+    timeline = session.properties.load_timeline(session.storage)
+    found = timeline.get(time, Action.CLEAN)
+    assert found is not None
+    the_plan = _decode_plan(timeline, found)
+    writer = TimelineWriter(session.storage, timeline.folder)
+    if found.state is State.REQUESTED:
+        writer.create_inflight(time, Action.CLEAN)
+    paths = [join(partition, name) for partition, names in the_plan.files.items() for name in names]
+    deleted = sum(session.engine.map(session.storage.delete, paths))
+    with session.lock.held():
+        timeline = session.properties.load_timeline(session.storage)
+        session.coordinator.record_clean(timeline, time, the_plan.files, the_plan.emptied)
+        completion = session.times.next(timeline.last_time, time)
+        writer.complete(time, Action.CLEAN, completion, _encode_metadata(time, the_plan, deleted))
+    return CleanReport(time, deleted, the_plan)
+
+
+def _encode_plan(root: str, the_plan: CleanPlan) -> bytes:
+    earliest = the_plan.earliest
+    record = {
+        "earliestInstantToRetain": None
+        if earliest is None
+        else {"timestamp": earliest.time, "action": earliest.action.value, "state": earliest.state.name},
+        "lastCompletedCommitTimestamp": the_plan.last_commit,
+        "policy": the_plan.policy,
+        "filesToBeDeletedPerPartition": {},
+        "version": 2,
+        "filePathsToBeDeletedPerPartition": {
+            partition: [{"filePath": f"{root}/{join(partition, n)}", "isBootstrapBaseFile": False} for n in names]
+            for partition, names in the_plan.files.items()
+        },
+        "partitionsToBeDeleted": list(the_plan.emptied),
+        "extraMetadata": {},
+    }
+    return encode_container(CLEANER_PLAN, [record])
+
+
+def _decode_plan(timeline: Timeline, instant: Instant) -> CleanPlan:
+    record = timeline.plan(instant)
+    earliest = record.get("earliestInstantToRetain")
+    return CleanPlan(
+        record["policy"],
+        Instant(earliest["timestamp"], Action(earliest["action"]), State.COMPLETED) if earliest else None,
+        {
+            partition: tuple(entry["filePath"].rpartition("/")[2] for entry in entries)
+            for partition, entries in (record["filePathsToBeDeletedPerPartition"] or {}).items()
+        },
+        tuple(record["partitionsToBeDeleted"] or ()),
+        record["lastCompletedCommitTimestamp"],
+    )
+
+
+def _encode_metadata(time: str, the_plan: CleanPlan, deleted: int) -> bytes:
+    record = {
+        "startCleanTime": time,
+        "timeTakenInMillis": 0,
+        "totalFilesDeleted": deleted,
+        "earliestCommitToRetain": the_plan.earliest.time if the_plan.earliest else "",
+        "lastCompletedCommitTimestamp": the_plan.last_commit,
+        "partitionMetadata": {
+            partition: {
+                "partitionPath": partition,
+                "policy": the_plan.policy,
+                "deletePathPatterns": list(names),
+                "successDeleteFiles": list(names),
+                "failedDeleteFiles": [],
+                "isPartitionDeleted": partition in the_plan.emptied,
+            }
+            for partition, names in the_plan.files.items()
+        },
+        "version": 2,
+        "bootstrapPartitionMetadata": {},
+        "extraMetadata": {},
+    }
+    return encode_container(CLEAN_METADATA, [record])
