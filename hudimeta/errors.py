@@ -76,7 +76,10 @@ class ConfigError(HudiError):
 
     def __init__(self, key: str, value: object, allowed: str, hint: str = "") -> None:
         self.key, self.value, self.allowed = key, value, allowed
-        super().__init__(f"option {key!r} has the value {value!r}, allowed is {allowed}", hint)
+        super().__init__(
+            f"option {key!r} has the value {value!r}, allowed is {allowed}",
+            hint or "Give an allowed value, or leave the option out.",
+        )
 
 
 class TableError(HudiError):
@@ -293,7 +296,7 @@ class StorageError(HudiError):
 
     def __init__(self, path: str, why: str, hint: str = "") -> None:
         self.path, self.why = path, why
-        super().__init__(f"{path}: {why}", hint)
+        super().__init__(f"{path}: {why}", hint or "Check the store and the path, then try again.")
 
 
 class NotFound(StorageError):

@@ -2,7 +2,8 @@
 
 An option keeps Hudi's name (`hoodie.*`) where Hudi has one; ours alone are `hudimeta.*`. Keys are compared in lower case,
 because Spark lower-cases them. An unknown `hoodie.*` key is reported once and ignored, as Hudi does with options of other
-engines; one that is nearly a known key, and any unknown `hudimeta.*` key, is a typing error and refused.
+engines; one that is nearly a known key, and any unknown `hudimeta.*` key, is a typing error and refused. Keys without either
+prefix are the affair of others (Spark hands over all options of a query), unless they are nearly one of ours.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 _NEAR = 0.93
 """Similarity from which an unknown `hoodie.*` key counts as a mistyped known one: one or two letters in a long key."""
+_SHORTEST = 8
+"""Keys without a prefix are compared from this length on: in a short word one letter makes another word."""
 
 
 class HudiWarning(UserWarning):
@@ -80,6 +83,10 @@ class Registry:
         """Declare a whole-number option, 0 or more."""
         return self.add(Option(key, _parse_number, default, "a whole number, 0 or more", doc, **more))
 
+    def share(self, key: str, default: float, doc: str, **more: Any) -> Option[float]:
+        """Declare a number between 0 and 1, both excluded."""
+        return self.add(Option(key, _parse_share, default, "a number between 0 and 1", doc, **more))
+
     def choice(self, key: str, default: str | None, choices: Iterable[str], doc: str, **more: Any) -> Option[str | None]:
         """Declare an option with a closed set of values, compared without case and returned as declared."""
         names = tuple(choices)
@@ -103,15 +110,15 @@ class Registry:
 
     def nearest(self, key: str, cutoff: float = 0.6) -> str | None:
         """The known key most like this one."""
-        close = difflib.get_close_matches(key.lower(), list(self._by_key), n=1, cutoff=cutoff)
-        return close[0] if close else None
+        return _nearest(key, self._by_key, cutoff)
 
     def check(self, given: Mapping[str, str]) -> None:
         """Judge the keys of options that a user gave.
 
         Raises:
-            ConfigError: An unknown `hudimeta.*` key, or a `hoodie.*` key that is nearly a known one.
+            ConfigError: An unknown `hudimeta.*` key, or another key that is nearly a known one.
         """
+        bare = [k for k in self._by_key if not k.startswith(("hoodie.", "hudimeta.")) and len(k) >= _SHORTEST]
         for key in given:
             if self.find(key) is not None or self.is_ignored(key):
                 continue
@@ -123,10 +130,11 @@ class Registry:
                     "a known option",
                     f"Did you mean {near}?" if near else "See docs/options.md for all options.",
                 )
-            if key.lower().startswith("hoodie."):
-                near = self.nearest(key, _NEAR)
-                if near is not None:
-                    raise ConfigError(key, given[key], "a known option", f"Did you mean {near}?")
+            ours = key.lower().startswith("hoodie.")
+            near = self.nearest(key, _NEAR) if ours else _nearest(key, bare, _NEAR)
+            if near is not None:
+                raise ConfigError(key, given[key], "a known option", f"Did you mean {near}?")
+            if ours:
                 _warn_once(key)
 
     def read(self, given: Mapping[str, str] | None) -> Options:
@@ -190,6 +198,11 @@ class Options:
         return Options(self.registry, {**self.given, **{k.lower(): v for k, v in more.items()}})
 
 
+def _nearest(key: str, known: Iterable[str], cutoff: float) -> str | None:
+    close = difflib.get_close_matches(key.lower(), list(known), n=1, cutoff=cutoff)
+    return close[0] if close else None
+
+
 _warned: set[str] = set()
 
 
@@ -217,6 +230,13 @@ def _parse_flag(text: str) -> bool:
 def _parse_number(text: str) -> int:
     value = int(text.strip())
     if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _parse_share(text: str) -> float:
+    value = float(text.strip())
+    if not 0 < value < 1:
         raise ValueError(text)
     return value
 

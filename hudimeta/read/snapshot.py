@@ -102,7 +102,7 @@ class Snapshot:
         Raises:
             ConfigError: No such moment. TableError: The cleaner has removed files that the moment needs.
         """
-        given = as_of.strip()
+        given = str(as_of).strip()
         known = any(instant.time == given for instant in self.timeline.instants)
         moment = given if known else normalise_instant(given, self.properties.zone)
         if check:

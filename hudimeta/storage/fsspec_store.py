@@ -47,7 +47,8 @@ class FsspecStorage:
                 "path", uri, "a local path, or a URI whose store is installed", f"Install the store for {scheme!r}: {error}"
             ) from error
         except ValueError as error:
-            raise ConfigError("path", uri, "a local path or a URI that fsspec knows", str(error)) from error
+            hint = f"Correct the scheme, or install the package that speaks it ({error})."
+            raise ConfigError("path", uri, "a local path or a URI that fsspec knows", hint) from error
         return cls(file_system, prefix, uri)
 
     @property

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hudimeta.concurrency.lock import table_lock
 from hudimeta.config import Options
 from hudimeta.config import options as keys
-from hudimeta.errors import ConfigError, TableError
+from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 from hudimeta.keys import KeyGenerator
 from hudimeta.metadata import column_stats, files, partition_stats
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
@@ -24,6 +24,7 @@ from hudimeta.schema import normalise_schema, table_avro_schema
 from hudimeta.storage import Storage
 from hudimeta.table.create import create_table_layout, new_table_properties
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
+from hudimeta.table.merge_rules import payload_class_of
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudimeta.timeline.active import DEFAULT_FOLDER
@@ -31,6 +32,8 @@ from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import MergeMode, TableType
 
 __all__ = ["contradictions", "create_table", "planned_properties"]
+
+_BUILT_IN_MODES = (MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING)
 
 
 def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: Clock | None = None) -> TableProperties:
@@ -50,6 +53,7 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
     data = normalise_schema(schema)
     properties, columns = planned_properties(data, options)
     clock = clock or SystemClock()
+    _check_nothing_is_here(storage)  # before the lock, which leaves a file behind
     with table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS)).held():
         _check_nothing_is_here(storage)
         storage.delete_folder(METADATA_ROOT)
@@ -65,6 +69,10 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
 
 
 def _check_nothing_is_here(storage: Storage) -> None:
+    place = storage.stat("")
+    if place is not None and not place.is_folder:
+        hint = "Choose another path: this is a file."
+        raise ConfigError("path", storage.root, "a folder, or a path where nothing is yet", hint)
     if any(storage.stat(path) is not None for path in (PROPERTIES_PATH, BACKUP_PATH)):
         raise TableError(f"there is a table at {storage.root} already", "Open it with hudimeta.Table(path).")
     if any(not entry.is_folder for entry in storage.list(DEFAULT_FOLDER)):
@@ -84,7 +92,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     for option, names in ((keys.RECORD_KEY, record_keys), (keys.PARTITION_PATH, partitions), (keys.ORDERING, ordering)):
         _check_columns(option.key, names, schema)
     version = int(options.get(keys.TABLE_VERSION) or 8)
-    mode = options.get(keys.MERGE_MODE)
+    mode = _merge_mode(options, ordering)
     more, columns = _metadata_properties(schema, options, version, bool(partitions))
     more |= {k: v for k, v in options.given.items() if k.startswith("hoodie.keygen.timebased.")}
     properties = new_table_properties(
@@ -94,7 +102,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
         record_keys=record_keys,
         partition_fields=partitions,
         ordering_fields=ordering,
-        merge_mode=MergeMode(mode) if mode else None,
+        merge_mode=mode,
         keygen=_key_generator(options, len(record_keys), len(partitions)),
         database=options.get(keys.DATABASE_NAME) or "",
         create_schema=table_avro_schema(schema, name, create_schema=True),
@@ -109,7 +117,12 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
 def _check_columns(option: str, names: tuple[str, ...], schema: pa.Schema) -> None:
     for name in names:
         column = name.partition(":")[0]
-        if column_type(schema, column) is None:
+        kind = column_type(schema, column)
+        if names.count(name) > 1:
+            raise ConfigError(option, ",".join(names), "every column once", f"Name {name} once.")
+        if kind is not None and pa.types.is_nested(kind):
+            raise ConfigError(option, name, "columns with a single value a row", f"Use another column: {name} is {kind}.")
+        if kind is None:
             near = difflib.get_close_matches(column, schema.names, n=1)
             raise ConfigError(
                 option,
@@ -117,6 +130,25 @@ def _check_columns(option: str, names: tuple[str, ...], schema: pa.Schema) -> No
                 f"columns of the rows: {', '.join(schema.names[:20])}",
                 f"Did you mean {near[0]}?" if near else "",
             )
+
+
+def _merge_mode(options: Options, ordering: tuple[str, ...]) -> MergeMode | None:
+    """The mode that was asked for, by its name or by a payload class; None when neither was."""
+    text, payload = options.get(keys.MERGE_MODE), options.get(keys.PAYLOAD_CLASS)
+    mode = MergeMode(text) if text else None
+    if payload is not None:
+        simple_name = payload.rpartition(".")[2]
+        of_payload = next((m for m in _BUILT_IN_MODES if payload_class_of(m).rpartition(".")[2] == simple_name), None)
+        if of_payload is None or (mode or of_payload) is not of_payload:
+            raise UnsupportedFeature(
+                f"payload class {payload}" + (f" beside merge mode {mode.value}" if mode else ""),
+                f"Leave it out and set {keys.MERGE_MODE.key} to {' or '.join(m.value for m in _BUILT_IN_MODES)}.",
+            )
+        mode = of_payload
+    if mode is MergeMode.EVENT_TIME_ORDERING and not ordering:
+        hint = f"Name the column that decides which row is newer with {keys.ORDERING.key}."
+        raise ConfigError(keys.MERGE_MODE.key, mode.value, "COMMIT_TIME_ORDERING for a table without ordering columns", hint)
+    return mode
 
 
 def _key_generator(options: Options, n_keys: int, n_partitions: int) -> KeyGeneratorType | None:
@@ -176,7 +208,16 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
         given = tuple(name.partition(":")[0] for name in options.get(option))
         if options.is_set(option) and given != have:
             found[option.key] = (",".join(have), ",".join(given))
-    for text_option, text in ((keys.TABLE_NAME, properties.name), (keys.TABLE_TYPE, properties.type.value)):
+    texts = (
+        (keys.TABLE_NAME, properties.name),
+        (keys.TABLE_TYPE, properties.type.value),
+        (keys.TABLE_VERSION, str(properties.version)),
+        (keys.MERGE_MODE, properties.merge_mode.value),
+    )
+    for text_option, text in texts:
         if options.is_set(text_option) and options.get(text_option) != text:
             found[text_option.key] = (text, str(options.get(text_option)))
+    for flag, value in ((keys.HIVE_STYLE, properties.hive_style), (keys.URL_ENCODE, properties.url_encode)):
+        if options.is_set(flag) and options.get(flag) != value:
+            found[flag.key] = (str(value).lower(), str(options.get(flag)).lower())
     return found
