@@ -10,6 +10,10 @@ A bound keeps its *kind* (which wrapper) and its *body*, the bytes inside the wr
 Two regimes share these kinds. V1 gives every type its own wrapper (decimal: two's complement at scale 15; date: DATE;
 timestamps: LONG in the column's own unit). V2 writes decimals as BYTES of the unscaled number (additional information
 "precision,scale"), dates as INT, and the ordinal of the column's type beside the bounds.
+
+NaN is written as infinity, and infinity is read as unknown. Hudi's Spark reader keeps bounds in a cached table that passes over
+every row with NaN, so a file with such a bound would be skipped whatever the predicate; infinity lets it skip rightly, but
+for `x = double('NaN')`.
 """
 
 from __future__ import annotations
@@ -131,7 +135,8 @@ def typed_bounds(
         ordinals: ValueType of each row, 0 for V1. infos: "precision,scale" of V2 decimals, string.
 
     Returns:
-        Array of `wanted`; None means unknown (also for all-null columns, which the counts tell apart, and for NaN).
+        Array of `wanted`; None means unknown (also for all-null columns, which the counts tell apart, for NaN and for
+        infinity, which stands for it).
     """
     wanted = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
     rows = len(bounds.kinds)
@@ -209,7 +214,7 @@ def _from_floats(bodies: pa.Array, kind: BoundKind, wanted: pa.DataType) -> pa.A
     single = kind is BoundKind.FLOAT
     dtype: Any = "<f4" if single else "<f8"
     values = np.frombuffer(data[borders[0] : borders[-1]].tobytes(), dtype)
-    known = pa.array(values, mask=np.isnan(values))
+    known = pa.array(values, mask=np.isnan(values) | np.isposinf(values))
     if single and pa.types.is_float64(wanted):
         # A column that was widened shows the double that the float's text stands for, so its bounds must as well.
         return known.cast(pa.string()).cast(wanted)
@@ -267,7 +272,7 @@ def wrap_bounds(values: pa.Array, version: str = "V1") -> Bounds:
     """Typed values as bounds, the inverse of `typed_bounds`; None becomes the kind NULL.
 
     Args:
-        values: Minima or maxima of one column. version: Regime of the index, "V1" or "V2".
+        values: Minima or maxima of one column; NaN becomes infinity. version: Regime of the index, "V1" or "V2".
 
     Raises:
         ValueError: A type that statistics do not hold (nested types; in V1 decimals that do not fit 30 digits at scale 15).
@@ -282,7 +287,7 @@ def wrap_bounds(values: pa.Array, version: str = "V1") -> Bounds:
     elif pa.types.is_floating(kind):
         single = not pa.types.is_float64(kind)
         wrapper = BoundKind.FLOAT if single else BoundKind.DOUBLE
-        bodies = _fixed_bodies(column.cast(pa.float32() if single else kind), "<f4" if single else "<f8")
+        bodies = _fixed_bodies(_without_nan(column.cast(pa.float32() if single else kind)), "<f4" if single else "<f8")
     elif is_text(kind):
         wrapper, bodies = BoundKind.STRING, column.cast(pa.binary())
     elif is_raw(kind):
@@ -299,6 +304,12 @@ def wrap_bounds(values: pa.Array, version: str = "V1") -> Bounds:
     if missing.any():
         bodies = pc.if_else(pa.array(missing), pa.scalar(b"", pa.binary()), bodies)
     return Bounds(kinds, bodies)
+
+
+def _without_nan(column: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.is_nan(column), pa.scalar(np.inf, column.type), column)
 
 
 def _number_kind(kind: pa.DataType, version: str) -> BoundKind:

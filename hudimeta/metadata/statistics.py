@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -89,15 +89,22 @@ def widened_partition_statistics(
     known: Mapping[str, pa.Table],
     columns: Mapping[str, pa.DataType],
     version: str,
+    *,
+    existing: Collection[str] = (),
+    tight: bool = True,
 ) -> tuple[pa.Table, pa.Array]:
     """Statistics of the partitions that new files went to: what was known of them, widened by the new files.
 
-    The records are marked as replacing the older ones. They may be wider than the rows of today, never narrower.
+    The records are marked as replacing the older ones. They may be wider than the rows of today, never narrower. A partition
+    that has files of which nothing is known (any more) gets no record.
 
     Args:
         files: Partition path and statistics (`file_statistics`) of each new file.
         known: Statistics so far, by column, as `MetadataTable.partition_stats` gives them; {} for a new table.
         columns: Arrow type of each indexed column. version: "V1" or "V2".
+        existing: Partitions that had files before.
+        tight: False gives records of the new files alone, to be united with the older ones by whoever reads them: right also
+            when an earlier write is completed later, whose records then lie below these.
 
     Returns:
         Rows of `partition_stats.SCHEMA`, and the keys (string) of records that must go because nothing bounds them any more:
@@ -109,10 +116,12 @@ def widened_partition_statistics(
         if not fresh:
             continue
         together = pa.concat_tables(fresh)
-        if name in known:
+        unknown = sorted(set(existing) - set(known[name]["partition_path"].to_pylist() if name in known else ()))
+        together = together.filter(pc.invert(pc.is_in(together["partition_path"], pa.array(unknown, pa.string()))))
+        if name in known and tight:
             touched = pc.is_in(known[name]["partition_path"], together["partition_path"].combine_chunks().unique())
             together = pa.concat_tables([together, known[name].filter(touched).select(together.column_names)])
-        rows, lost = _united(together, name, kind, version)
+        rows, lost = _united(together, name, kind, version, tight)
         parts.append(rows.filter(pc.invert(lost)))
         gone.append(_one(rows["key"].filter(lost)))
     return pa.concat_tables(parts), pa.concat_arrays(gone)
@@ -130,11 +139,11 @@ _WIDEST = {"min": float("-inf"), "max": float("nan")}
 _COUNTS = ("value_count", "null_count", "total_size", "total_uncompressed_size")
 
 
-def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str) -> tuple[pa.Table, pa.Array]:
+def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str, tight: bool) -> tuple[pa.Table, pa.Array]:
     """One row of `partition_stats.SCHEMA` a partition, from typed statistics of its files and of the partition so far.
 
     The second result says which rows have values that nothing bounds. Floating columns always have bounds: all numbers lie
-    between minus infinity and NaN.
+    between minus infinity and NaN, which is stored as infinity.
     """
     # A side that is unknown although there were values (NaN among them, say) bounds nothing: then the union's is unknown too.
     with_values = pc.fill_null(pc.greater(typed["value_count"], typed["null_count"]), True)
@@ -167,7 +176,7 @@ def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str) -> tupl
         "max_value": bounds["max"].bodies,
         **{c: groups[f"{c}_sum"] for c in _COUNTS},
         "is_deleted": pa.repeat(False, count),
-        "is_tight_bound": pa.repeat(True, count),
+        "is_tight_bound": pa.repeat(tight, count),
         "value_type": pa.array([int(ordinal) if version == "V2" else None] * count, pa.int32()),
         "value_type_info": pa.array([info if version == "V2" else None] * count, pa.string()),
     }

@@ -23,7 +23,7 @@ SAMPLES: dict[pa.DataType, list[Any]] = {
     pa.int8(): [-128, 127],
     pa.int32(): [-(1 << 31), 0, (1 << 31) - 1],
     pa.int64(): [-(1 << 63), -1, (1 << 63) - 1],
-    pa.float32(): [-1.5, 0.0, math.inf],
+    pa.float32(): [-1.5, 0.0, 2.0**100],
     pa.float64(): [-math.inf, 1e300, 0.1],
     pa.string(): ["", "é", "\U0001f600"],
     pa.large_string(): ["a", "b"],
@@ -152,6 +152,16 @@ def test_bounds_of_another_type_are_unknown(stored: pa.Array, wanted: pa.DataTyp
 
 def test_nan_bounds_nothing() -> None:
     assert through(pa.array([math.nan, 1.0]), "V2") == [None, 1.0]
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_nan_is_stored_as_infinity_which_bounds_nothing_either(kind: pa.DataType) -> None:
+    """A bound that is NaN makes Hudi's reader skip the file whatever the predicate."""
+    values = pa.array([math.nan, math.inf, None, -math.inf], kind)
+    bounds = wrap_bounds(values)
+    stored = [order_value(int(k), b.as_py()) if k else None for k, b in zip(bounds.kinds, bounds.bodies, strict=True)]
+    assert stored == [math.inf, math.inf, None, -math.inf]
+    assert typed_bounds(bounds, kind).to_pylist() == [None, None, None, -math.inf]
 
 
 def test_types_without_order_are_refused() -> None:
