@@ -95,7 +95,8 @@ class Scan:
         self._range_slices = range_slices(snapshot, changes) if changes is not None else None
         self._changes = changes
         snapshot = moment_of(snapshot, changes) if changes is not None else snapshot
-        self._snapshot, self._query_type = snapshot, query_type
+        self._snapshot = snapshot
+        self._query_type: QueryType = query_type
         self._mark = len(snapshot.storage.log) if mark is None else mark
         full = snapshot.schema.arrow
         self._columns = tuple(full.names) if columns is None else tuple(_found(name, full) for name in columns)
@@ -156,15 +157,17 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, batch by batch; one file slice is in memory at a time."""
-        begin = time.perf_counter()
-        split = Split(tuple(slices_of(self._planned.slices)))
-        batches = read_split(self.task, split, self._snapshot.storage, self._counts)
+        batches = read_split(self.task, self._whole(), self._snapshot.storage, self._counts)
         begin = time.perf_counter()
         for batch in batches:
             self._read_seconds += time.perf_counter() - begin
             yield batch
             begin = time.perf_counter()
         self._read_seconds += time.perf_counter() - begin
+
+    def _whole(self) -> Split:
+        """Everything that is read, as one share."""
+        return Split(tuple(slices_of(self._planned.slices)))
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as an Arrow stream."""

@@ -80,10 +80,9 @@ def read_split(
     Yields:
         Batches of `task.output_schema`, none of them empty, of at most `task.batch_rows` rows.
     """
-    from hudimeta.read.slice_reader import SliceReader
     from hudimeta.storage import open_storage
 
-    reader = SliceReader(task, storage or open_storage(task.location, task.storage_options))
+    reader = task.reader(storage or open_storage(task.location, task.storage_options))
     if counts is not None:
         reader.counts = counts
     for file_slice in split.slices:

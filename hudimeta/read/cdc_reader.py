@@ -1,0 +1,302 @@
+"""The changes of one commit to one file group, as rows of operation, time, image before and image after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from hudimeta.errors import CorruptFileError, NotFound, TableError
+from hudimeta.formats.log import BlockType, LogBlock
+from hudimeta.formats.log.data_blocks import decode_data_block
+from hudimeta.read.cdc_images import record_images, row_images
+from hudimeta.read.cdc_plan import ChangeSource, GroupChange
+from hudimeta.read.file_slice import FileSlice
+from hudimeta.read.fold import fold_log_records
+from hudimeta.read.log_parts import LogPart
+from hudimeta.read.merge import SliceMerger
+from hudimeta.read.merge_rules import KEY_COLUMN
+from hudimeta.read.partition_columns import path_values
+from hudimeta.read.read_task import ReadTask, VisibleInstants
+from hudimeta.read.slice_reader import SliceReader
+from hudimeta.storage.protocol import join
+from hudimeta.types import META_COLUMNS
+
+if TYPE_CHECKING:
+    from hudimeta.read.predicate import Bound
+    from hudimeta.storage.protocol import Storage
+
+__all__ = ["CHANGE_SCHEMA", "ChangeReader", "ChangeTask"]
+
+CHANGE_SCHEMA = pa.schema([(name, pa.string()) for name in ("op", "ts_ms", "before", "after")])
+"""What a CDC query returns: operation (`i`, `u`, `d`), requested time of the commit, images as JSON (null for none)."""
+
+INSERT, UPDATE, DELETE = "i", "u", "d"
+_VERSION_COLUMNS = META_COLUMNS[:2]
+"""Commit time and sequence number: a version of a row that was written anew has others."""
+
+
+class _KeyedRows(NamedTuple):
+    """Rows of the table with their record keys, which the rows themselves need not show."""
+
+    keys: pa.ChunkedArray
+    rows: pa.Table
+
+
+@dataclass(frozen=True)
+class ChangeTask(ReadTask):
+    """How changes are read: as a task of all columns and rows of the table says, and then shown.
+
+    Attributes:
+        shown: Columns of `CHANGE_SCHEMA` that are returned, in this order.
+        condition: Changes for which it is not true are dropped; None keeps all.
+        completions: Requested time -> completion time of the completed writes on the active timeline.
+    """
+
+    shown: tuple[str, ...] = tuple(CHANGE_SCHEMA.names)
+    condition: Bound | None = None
+    completions: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def output_schema(self) -> pa.Schema:
+        """Schema of the changes that come out."""
+        return pa.schema([CHANGE_SCHEMA.field(name) for name in self.shown])
+
+    @cached_property
+    def images(self) -> frozenset[str]:
+        """Columns that must be rendered."""
+        looked_at = {column.path[0] for column in self.condition.columns} if self.condition is not None else set()
+        return frozenset({*self.shown, *looked_at})
+
+    def rows_seen_by(self, instants: VisibleInstants) -> ReadTask:
+        """The task of reading rows, with only the log blocks of some instants."""
+        task = ReadTask(**{f.name: getattr(self, f.name) for f in fields(ReadTask)})
+        return replace(task, instants=instants)
+
+    def reader(self, storage: Storage) -> ChangeReader:
+        """What reads the changes of file groups."""
+        return ChangeReader(self, storage)
+
+
+class ChangeReader(SliceReader):
+    """Reads changes of one table. Not for several threads at once.
+
+    Args:
+        task: A `ChangeTask`. storage: Rooted at the table.
+    """
+
+    def __init__(self, task: ChangeTask, storage: Storage) -> None:
+        super().__init__(task, storage)
+        self._change_task = task
+
+    def tables(self, file_slice: FileSlice) -> Iterator[pa.Table]:
+        """The changes of a `GroupChange` with `task.output_schema`, in pieces that fit memory; empty pieces are left out.
+
+        Raises:
+            TableError: Files of the commit are cleaned. CorruptFileError, UnsupportedFeature: A file cannot be read.
+        """
+        if not isinstance(file_slice, GroupChange):
+            raise TypeError(f"expected a GroupChange, not {type(file_slice).__name__}")
+        try:
+            for changes in self._changes(file_slice):
+                self.counts.rows_read += changes.num_rows
+                kept = self._kept(changes)
+                self.counts.rows += kept.num_rows
+                if kept.num_rows:
+                    yield kept
+        except NotFound as error:
+            raise TableError(
+                f"the changes of commit {file_slice.instant} cannot be told: {error.path} is gone",
+                "Cleaning removes files of older commits: begin the range after this commit.",
+            ) from error
+
+    def _kept(self, changes: pa.Table) -> pa.Table:
+        task = self._change_task
+        if task.condition is not None:
+            from hudimeta.read.predicate import evaluate
+
+            changes = changes.filter(evaluate(task.condition, changes))
+        return changes.select(task.shown)
+
+    def _changes(self, change: GroupChange) -> Iterator[pa.Table]:
+        source = change.source
+        if source is ChangeSource.NEW_ROWS:
+            for rows in self._rows_of(change).tables(change):
+                yield self._listed(change, INSERT, after=rows)
+        elif source is ChangeSource.REMOVED_ROWS and change.before is not None:
+            for rows in self._rows_before(change).tables(change.before):
+                yield self._listed(change, DELETE, before=rows)
+        elif source is ChangeSource.CHANGE_FILE:
+            yield from self._logged(change)
+        elif source is ChangeSource.REWRITTEN:
+            after = self._rows_of(change).keyed(change)
+            yield from self._compared(change, self._rows_before(change).keyed(change.before), after)
+        elif source is ChangeSource.LOG_FILES:
+            parts = self._rows_of(change).log_parts(change)
+            yield from self._compared(change, *self._rows_before(change).overlaid(change, parts))
+
+    # Readers of rows
+
+    def _rows_of(self, change: GroupChange) -> _KeyedReader:
+        """Reads what the commit wrote."""
+        return self._rows(VisibleInstants(frozenset((change.instant,)), None))
+
+    def _rows_before(self, change: GroupChange) -> _KeyedReader:
+        """Reads what others had committed when the commit completed."""
+        task = self._change_task
+        earlier = frozenset(t for t, completed in task.completions.items() if completed < change.completed)
+        return self._rows(VisibleInstants(earlier, task.instants.first_active))
+
+    def _rows(self, instants: VisibleInstants) -> _KeyedReader:
+        reader = _KeyedReader(self._change_task.rows_seen_by(instants), self._storage)
+        reader.counts.corrupt = self.counts.corrupt
+        return reader
+
+    # Change files
+
+    def _logged(self, change: GroupChange) -> Iterator[pa.Table]:
+        for name in change.change_files:
+            path = join(change.partition_path, name)
+            for block in self._change_blocks(path, change.instant):
+                yield self._of_block(change, path, decode_data_block(block).combine_chunks())
+
+    def _change_blocks(self, path: str, instant: str) -> list[LogBlock]:
+        from hudimeta.formats.log import read_blocks
+
+        scan = read_blocks(self._storage.read(path), path)
+        self.counts.corrupt += [f"{s.path} from byte {s.offset}, {s.size} bytes: {s.reason}" for s in scan.corrupt]
+        blocks = [b for b in scan.blocks if b.type is BlockType.CDC_DATA and b.instant == instant]
+        self.counts.log_blocks += len(blocks)
+        return blocks
+
+    def _of_block(self, change: GroupChange, path: str, records: pa.Table) -> pa.Table:
+        """Changes of one block: images that its mode leaves out are those of the base files before and after."""
+        import pyarrow.compute as pc
+
+        operations = records.column("op")
+        images = {}
+        for name, absent, base, reader in (
+            ("before", INSERT, change.before, self._rows_before),
+            ("after", DELETE, change, self._rows_of),
+        ):
+            if name not in self._change_task.images:
+                continue
+            if name in records.column_names:
+                chunks = [record_images(chunk) for chunk in records.column(name).chunks]
+                images[name] = pa.chunked_array(chunks, pa.string())
+            else:
+                wanted = pc.if_else(pc.equal(operations, absent), None, records.column("record_key"))
+                images[name] = self._looked_up(path, wanted, reader(change).keyed(base, wanted.drop_null()))
+        return self._table(change, operations, **images)
+
+    def _looked_up(self, path: str, keys: pa.ChunkedArray, found: _KeyedRows) -> pa.ChunkedArray:
+        """The image of each key's row, null for null."""
+        import pyarrow.compute as pc
+
+        at = pc.index_in(keys, value_set=found.keys.combine_chunks(), skip_nulls=True)
+        if at.null_count > keys.null_count:
+            lost = keys.filter(pc.and_(at.is_null(), keys.is_valid()))[0]
+            raise CorruptFileError(path, 0, "changes of rows that the base files have", f"a change of {lost.as_py()!r}")
+        return self._images(found.rows).take(at)
+
+    # Two versions of a file group
+
+    def _compared(self, change: GroupChange, before: _KeyedRows, after: _KeyedRows) -> Iterator[pa.Table]:
+        """What makes the rows before those after: deletes, updates, inserts."""
+        import pyarrow.compute as pc
+
+        at = pc.index_in(before.keys, value_set=after.keys.combine_chunks())
+        there = at.is_valid()
+        yield self._listed(change, DELETE, before=before.rows.filter(pc.invert(there)))
+        old, new = before.rows.filter(there), after.rows.take(at.drop_null())
+        differs = self._differs(old, new)
+        yield self._listed(change, UPDATE, before=old.filter(differs), after=new.filter(differs))
+        fresh = pc.invert(pc.is_in(after.keys, value_set=before.keys.combine_chunks()))
+        yield self._listed(change, INSERT, after=after.rows.filter(fresh))
+
+    def _differs(self, old: pa.Table, new: pa.Table) -> pa.ChunkedArray:
+        """Rows written anew, though maybe with the same values, or with a value that has changed."""
+        import pyarrow.compute as pc
+
+        data = [name for name in old.column_names if name not in META_COLUMNS]
+        differs = pc.not_equal(self._images(old.select(data)), self._images(new.select(data)))
+        for name in _VERSION_COLUMNS:
+            if name in old.column_names:
+                versions = (pc.fill_null(rows.column(name), "") for rows in (old, new))
+                differs = pc.or_(differs, pc.not_equal(*versions))
+        return differs
+
+    # Output
+
+    def _listed(
+        self, change: GroupChange, operation: str, before: pa.Table | None = None, after: pa.Table | None = None
+    ) -> pa.Table:
+        """Changes of one kind, row by row."""
+        sides = {"before": before, "after": after}
+        count = next(rows.num_rows for rows in sides.values() if rows is not None)
+        rendered = {n: self._images(r) for n, r in sides.items() if r is not None and n in self._change_task.images}
+        return self._table(change, pa.chunked_array([pa.repeat(operation, count)]), **rendered)
+
+    def _table(self, change: GroupChange, operations: pa.ChunkedArray, **images: pa.ChunkedArray) -> pa.Table:
+        nothing = pa.nulls(len(operations), pa.string())
+        sides = [images.get(name, nothing) for name in ("before", "after")]
+        return pa.table([operations, pa.repeat(change.instant, len(operations)), *sides], schema=CHANGE_SCHEMA)
+
+    def _images(self, rows: pa.Table) -> pa.ChunkedArray:
+        batches = rows.combine_chunks().to_batches(max_chunksize=self.task.batch_rows)
+        return pa.chunked_array([row_images(batch) for batch in batches], pa.string())
+
+
+class _KeyedReader(SliceReader):
+    """Reads whole rows together with their record keys."""
+
+    def log_parts(self, file_slice: FileSlice) -> list[LogPart]:
+        """The records of the slice's log files that count."""
+        return self._log_parts(self._blocks(file_slice)) if file_slice.log_files else []
+
+    def keyed(self, file_slice: FileSlice | None, only: pa.ChunkedArray | None = None) -> _KeyedRows:
+        """The slice's rows; `only` those with one of these keys, where it is given."""
+        if file_slice is None:
+            return self._finished("", [])
+        pieces = self._pieces(file_slice)
+        if only is not None:
+            pieces = (_with_key(piece, only.combine_chunks()) for piece in pieces)
+        return self._finished(file_slice.partition_path, list(pieces))
+
+    def overlaid(self, change: GroupChange, parts: Sequence[LogPart]) -> tuple[_KeyedRows, _KeyedRows]:
+        """The rows of the slice before the change that log records touch: as they were, and as the records make them."""
+        merger = SliceMerger(fold_log_records(parts, self.task.merged, self.task.rules), self.task.rules)
+        before, after = [], []
+        for piece in self._pieces(change.before) if change.before is not None else ():
+            touched = _with_key(piece, merger.log.keys)
+            if touched.num_rows:
+                before.append(touched)
+                after.append(merger.merge(touched))
+        after.append(merger.remaining())
+        return self._finished(change.partition_path, before), self._finished(change.partition_path, after)
+
+    def _pieces(self, file_slice: FileSlice) -> Iterator[pa.Table]:
+        """Merged rows with the columns of the merge, keys filled in."""
+        task, parts = self.task, self.log_parts(file_slice)
+        merger = SliceMerger(fold_log_records(parts, task.merged, task.rules), task.rules) if parts else None
+        for piece in self._base_rows(file_slice, task.merged):
+            rows = self._with_keys(piece)
+            yield rows if merger is None else merger.merge(rows)
+        if merger is not None:
+            yield merger.remaining()
+
+    def _finished(self, partition_path: str, pieces: list[pa.Table]) -> _KeyedRows:
+        merged = pa.concat_tables(pieces) if pieces else self.task.merged.empty_table()
+        layout, properties = self.task.partition_layout, self.task.properties
+        constants = path_values(pa.array([partition_path], pa.string()), layout, self.task.table_schema, properties)
+        return _KeyedRows(merged.column(KEY_COLUMN), self._finish(self._without_keys(merged), constants))
+
+
+def _with_key(rows: pa.Table, keys: pa.Array) -> pa.Table:
+    import pyarrow.compute as pc
+
+    column = rows.column(KEY_COLUMN)
+    return rows.filter(pc.is_in(column, value_set=keys.cast(column.type)))

@@ -1,0 +1,195 @@
+"""A CDC query: what the commits of a range changed, row by row, with the images before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudimeta.config.options import INCREMENTAL_FALLBACK, SPLIT_BYTES
+from hudimeta.errors import ConfigError, TableError
+from hudimeta.read.cdc_plan import GroupChange, plan_changes
+from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
+from hudimeta.read.incremental import IncrementalRange
+from hudimeta.read.read_task import ReadTask
+from hudimeta.read.report import ScanReport
+from hudimeta.read.scan import Scan, ScanPlan
+from hudimeta.read.split import Split, pack_slices, read_split
+from hudimeta.table.slices import slices_schema
+from hudimeta.types import QueryType
+
+if TYPE_CHECKING:
+    from hudimeta.read.predicate import Bound, Where
+    from hudimeta.read.snapshot import Snapshot
+
+__all__ = ["ChangePlan", "ChangeScan"]
+
+_ENABLED = "hoodie.table.cdc.enabled"
+
+
+@dataclass(frozen=True)
+class ChangePlan(ScanPlan):
+    """What a CDC query will read; prints as a list of files. `slices` are the files that the commits wrote.
+
+    Attributes:
+        changes: One entry for each commit and file group, in the order of the commits.
+    """
+
+    changes: tuple[GroupChange, ...] = ()
+
+    def splits(self, target_bytes: int | None = None, at_most: int | None = None) -> list[Split]:
+        """The changes packed for several readers; see `split.pack_slices`."""
+        return pack_slices(self.changes, target_bytes or self.split_bytes, at_most)
+
+    @property
+    def files(self) -> list[str]:
+        """Paths of all files that may be opened, relative to the table, each once."""
+        return list(dict.fromkeys(path for change in self.changes for path in change.read_paths))
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.report), "", *(f"  {path}" for path in self.files)])
+
+    __repr__ = __str__
+
+
+class ChangeScan(Scan):
+    """A CDC query: a scan whose rows are changes (`cdc_reader.CHANGE_SCHEMA`), in the order of the commits.
+
+    A change is found in the change file that the writer left, or follows from the files before and after; see `cdc_plan`.
+    Images are JSON texts as Apache Hudi prints them, see `cdc_images`.
+
+    Args:
+        snapshot: The table of now. changes: The commits.
+        where: Predicate over the four columns; None for every change.
+        columns: Which of the four to return, in this order; None for all.
+        timezone: Zone in which the predicate's texts without a zone are read.
+        mark: Where the snapshot's request log stood when the scan was asked for.
+
+    Raises:
+        ConfigError: A predicate or a column that does not fit. TableError: The table does not capture changes, or commits of
+            the range are archived.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        changes: IncrementalRange,
+        where: Where | None = None,
+        columns: Sequence[str] | None = None,
+        timezone: str = "UTC",
+        mark: int | None = None,
+    ) -> None:
+        if not snapshot.properties.cdc_enabled:
+            raise TableError(
+                f"the table {snapshot.properties.name} captures no changes: {_ENABLED} is not true in hoodie.properties",
+                "Read it incrementally (query_type='incremental'), or have its writers set that property.",
+            )
+        super().__init__(snapshot, timezone=timezone, mark=mark)
+        self._query_type = QueryType.CDC
+        self._columns = tuple(CHANGE_SCHEMA.names) if columns is None else _chosen(columns)
+        self._bound = _condition(where, timezone)
+        self._notes: tuple[str, ...] = ()
+        self._range = self._on_timeline(changes)
+
+    def _on_timeline(self, changes: IncrementalRange) -> IncrementalRange:
+        """The range without archived commits, of whose files nobody knows; refused unless the user takes what is left."""
+        if not changes.archived:
+            return changes
+        if not self._snapshot.options.get(INCREMENTAL_FALLBACK):
+            active = self._snapshot.timeline.writes
+            since = min((i.completion or i.time for i in active), default=None)
+            raise TableError(
+                f"the changes of {changes.archived} commits between {changes.begin} and {changes.end} are archived with them",
+                f"Begin at {since} or later, or set {INCREMENTAL_FALLBACK.key}=true to get the changes that are left.",
+            )
+        self._notes = (f"{changes.archived} archived commits of the range are left out",)
+        known = {i.time for i in self._snapshot.timeline.writes}
+        return replace(changes, instants=tuple(i for i in changes.instants if i.time in known))
+
+    # Planning
+
+    @cached_property
+    def _group_changes(self) -> tuple[GroupChange, ...]:
+        return tuple(plan_changes(self._snapshot, self._range.instants))
+
+    def plan(self) -> ChangePlan:
+        """The files that will be read; reads metadata only."""
+        changes = self._group_changes
+        slices = pa.Table.from_pylist([_row(change) for change in changes], slices_schema())
+        return ChangePlan(slices, self.report, self._snapshot.options.get(SPLIT_BYTES), changes)
+
+    @cached_property
+    def task(self) -> ChangeTask:
+        """What every split is read with; can be pickled."""
+        rows = Scan(self._snapshot).task
+        given = {f.name: getattr(rows, f.name) for f in fields(ReadTask)}
+        completions = dict(self._snapshot.timeline.completion_times)
+        return ChangeTask(**given, shown=self._columns, condition=self._bound, completions=completions)
+
+    # Rows
+
+    def _whole(self) -> Split:
+        return Split(self._group_changes)
+
+    def count(self) -> int:
+        """How many changes there are; images are rendered only where the predicate looks at them."""
+        task = replace(self.task, shown=("op",))
+        return sum(batch.num_rows for batch in read_split(task, self._whole(), self._snapshot.storage, self._counts))
+
+    # Report
+
+    @property
+    def report(self) -> ScanReport:
+        """What this scan has done so far; planning is done if it was not. Slices are file groups of one commit each."""
+        changes, snapshot, counts = self._group_changes, self._snapshot, self._counts
+        partitions = len({change.partition_path for change in changes})
+        files = {path for change in changes for path in change.read_paths}
+        requests = snapshot.storage.log
+        return ScanReport(
+            table=snapshot.storage.root,
+            instant=snapshot.latest_write,
+            query_type=self._query_type.value,
+            predicate=str(self._bound) if self._bound is not None else "",
+            columns=self._columns,
+            partitions=partitions,
+            partitions_kept=partitions,
+            slices=len(changes),
+            slices_kept=len(changes),
+            files=len(files),
+            files_kept=len(files),
+            log_files_kept=sum(path.rpartition("/")[2].startswith(".") for path in files),
+            bytes_kept=sum(change.size for change in changes),
+            notes=self._notes,
+            fallbacks=(snapshot.listing_reason,) if snapshot.listing_reason else (),
+            corrupt=tuple(counts.corrupt),
+            rows=counts.rows,
+            rows_read=counts.rows_read,
+            log_blocks=counts.log_blocks,
+            blocks_ignored=counts.blocks_ignored,
+            requests=requests.by_purpose(self._mark),
+            bytes_read=sum(r.n_bytes for r in requests.since(self._mark)),
+            seconds={"open": snapshot.seconds, "read": self._read_seconds},
+        )
+
+
+def _row(change: GroupChange) -> dict[str, object]:
+    return {name: getattr(change, name) for name in slices_schema().names}
+
+
+def _chosen(columns: Sequence[str]) -> tuple[str, ...]:
+    unknown = [name for name in columns if name not in CHANGE_SCHEMA.names]
+    if unknown or not columns or len(set(columns)) < len(columns):
+        allowed = f"columns of a CDC query, each once: {', '.join(CHANGE_SCHEMA.names)}"
+        raise ConfigError("hudimeta.columns", list(columns), allowed, "Columns of the table stand in the images.")
+    return tuple(columns)
+
+
+def _condition(where: Where | None, timezone: str) -> Bound | None:
+    if where is None:
+        return None
+    from hudimeta.read.predicate import bind, parse
+
+    return bind(parse(where), CHANGE_SCHEMA, timezone=timezone)
