@@ -107,7 +107,8 @@ class BaseFileWriter:
         merger = SliceMerger(fold_log_records(changes, self._schema, rules), rules)
         merged = merger.merge(base)
         name = str(BaseFileName(previous.file_id, f"{task}-0-{attempt}", self._instant))
-        full = with_file_name(pa.concat_tables([merged, inserts]), name)
+        # Rows that only name what to delete need not have all columns, and nothing is inserted with them.
+        full = with_file_name(pa.concat_tables([merged, inserts]) if inserts.num_rows else merged, name)
         return self._write(
             partition_path,
             previous.file_id,
