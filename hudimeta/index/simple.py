@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.table.file_names import parse_base_file, parse_log_file
+
 __all__ = ["KeyFile", "KeyReader", "RunAll", "Tagging", "files_in_range", "tag"]
 
 
@@ -35,6 +37,12 @@ class KeyFile:
     max_key: str | None = None
     logs: tuple[str, ...] = ()
     busy: bool = False
+
+    @property
+    def newest_instant(self) -> str:
+        """The latest instant that wrote one of its files."""
+        named = [parse_base_file(self.name), *(parse_log_file(name) for name in self.logs)]
+        return max((file.instant for file in named if file is not None), default="")
 
 
 KeyReader = Callable[[KeyFile, pa.StringArray], "pa.StringArray | None"]

@@ -25,6 +25,7 @@ from hudimeta.metadata.bounds import Bounds, encode_bounds, order_value, read_bo
 from hudimeta.metadata.datum import DatumCursor, Spans, encode_longs, encode_texts, join_binary
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
+from hudimeta.metadata.value_types import ValueType
 
 __all__ = ["PARTITION", "SCHEMA", "bounds_of", "decode_values", "encode_values", "merge_rows", "typed"]
 
@@ -233,11 +234,21 @@ def merge_rows(older: dict[str, Any], newer: dict[str, Any]) -> dict[str, Any]:
 def _extreme(older: dict[str, Any], newer: dict[str, Any], side: str, pick: Any) -> tuple[int, bytes]:
     bounds = [(row[side + "_kind"], row[side + "_value"]) for row in (older, newer)]
     known = [b for b in bounds if b[0]]
+    types = [(row["value_type"], row["value_type_info"]) for row in (older, newer)]
     if len(known) < 2:
         # A side without a bound saw no value at all when its counts say so; otherwise nothing bounds the union.
         unknown = [r for r in (older, newer) if not r[side + "_kind"] and (r["value_count"] or 0) > (r["null_count"] or 0)]
         return known[0] if known and not unknown else (0, b"")
-    if known[0][0] != known[1][0]:
+    if known[0][0] != known[1][0] or types[0] != types[1]:
         return (0, b"")
-    chosen: tuple[int, bytes] = pick(known, key=lambda b: order_value(*b))
+    is_decimal = types[0][0] == ValueType.DECIMAL
+    chosen: tuple[int, bytes] = pick(known, key=lambda b: _place(b[0], b[1], is_decimal))
     return chosen
+
+
+def _place(kind: int, body: bytes, is_decimal: bool) -> tuple[bool, Any]:
+    """What bounds of one kind and type are sorted by; NaN is the greatest value."""
+    if is_decimal:
+        return False, int.from_bytes(body, "big", signed=True)
+    value = order_value(kind, body)
+    return (True, 0) if value != value else (False, value)

@@ -141,9 +141,7 @@ def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times
 
 
 def _logs_by_group(operations: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[str | None, frozenset[str]]]:
-    return {
-        (o["partitionPath"], o["fileId"]): (o["dataFilePath"], frozenset(o["deltaFilePaths"] or ())) for o in operations
-    }
+    return {(o["partitionPath"], o["fileId"]): (o["dataFilePath"], frozenset(o["deltaFilePaths"] or ())) for o in operations}
 
 
 def _execute(

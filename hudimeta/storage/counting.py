@@ -32,6 +32,7 @@ _PURPOSES = (
     (".hoodie/metadata", "metadata table"),
     (".hoodie/timeline", "timeline"),
     (".hoodie/.temp", "markers"),
+    (".hoodie/.staged", "staged rows"),
     (".hoodie/.locks", "lock"),
     (".hoodie/.index_defs", "index definitions"),
 )

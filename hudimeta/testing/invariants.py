@@ -18,6 +18,7 @@ from hudimeta.testing.inspection import Inspection
 from hudimeta.testing.statistics import footers_tell_the_truth, statistics_enclose_every_value
 from hudimeta.timeline.active import Timeline
 from hudimeta.types import Action, Instant, State
+from hudimeta.write.markers import MARKERS, STAGING
 
 __all__ = [
     "ALWAYS",
@@ -39,7 +40,6 @@ __all__ = [
 
 _FIRST_REAL_INSTANT = "0001"
 """Instants before this one lay out a metadata table; their completion times lie wherever its creation lay."""
-_MARKERS = ".hoodie/.temp"
 _SHOWN = 8
 
 
@@ -81,8 +81,10 @@ def metadata_follows_the_timeline(table: Inspection) -> None:
         return
     inner, outer = table.metadata.timeline, table.timeline
     deltas = {i.time: i for i in inner if i.action is Action.DELTA_COMMIT}
+    # What was completed before the metadata table was built is in its first base files.
+    built = max((d.completion or "" for time, d in deltas.items() if time < _FIRST_REAL_INSTANT), default="")
     wrong = []
-    for instant in outer.writes:
+    for instant in (i for i in outer.writes if (i.completion or "") > built):
         delta = deltas.get(instant.time)
         if delta is None or not delta.is_completed:
             wrong.append(f"{instant.time} was not written to the metadata table")
@@ -170,7 +172,8 @@ def nothing_is_left_over(table: Inspection) -> None:
     _refuse("foreign files", table.foreign_files)
     _refuse("temporary files", [path for path in table.sizes if path.endswith(".tmp")])
     pending = {i.time for i in table.timeline.pending}
-    _refuse("markers of no pending instant", sorted(_names_below(table, _MARKERS) - pending))
+    _refuse("markers of no pending instant", sorted(_names_below(table, MARKERS) - pending))
+    _refuse("staged rows of no pending instant", sorted(_names_below(table, STAGING) - pending))
     _refuse("heartbeats of no pending instant", sorted(_names_below(table, HEARTBEAT_FOLDER) - pending))
     if table.metadata is None:
         _refuse("files of a metadata table that the table does not have", [f.path for f in table.metadata_files])
@@ -179,7 +182,7 @@ def nothing_is_left_over(table: Inspection) -> None:
     known = {i.time for i in inner}
     orphans = [f.path for f in table.metadata_files if f.instant not in known and not inner.is_committed(f.instant)]
     _refuse("metadata files of no instant", orphans)
-    _refuse("metadata markers", sorted(_names_below(table, f"{METADATA_ROOT}/{_MARKERS}") - {i.time for i in inner.pending}))
+    _refuse("metadata markers", sorted(_names_below(table, f"{METADATA_ROOT}/{MARKERS}") - {i.time for i in inner.pending}))
 
 
 def _names_below(table: Inspection, folder: str) -> set[str]:

@@ -72,11 +72,12 @@ def check_conflicts(
             raise CommitConflict(operation, both, instant.time)
 
 
-def check_schema(timeline: Timeline, seen: frozenset[str], operation: str, avro_schema: str) -> None:
+def check_schema(timeline: Timeline, seen: frozenset[str], operation: str, avro_schema: str, own_instant: str) -> None:
     """Refuse to publish over another writer's new columns: the newest commit's schema is the table's.
 
     Args:
         timeline, seen, operation: See `check_conflicts`. avro_schema: Schema that this write is going to publish.
+        own_instant: Of this write.
 
     Raises:
         CommitConflict: Another writer changed the schema meanwhile, to one that is not this write's.
@@ -87,7 +88,8 @@ def check_schema(timeline: Timeline, seen: frozenset[str], operation: str, avro_
         return
     known = latest_schema((i for i in reversed(timeline.writes) if i.time in seen), timeline)
     for instant, text in foreign:
-        if known is None or text != known[1]:
+        # The table's schema is that of the latest instant: a new one must not stand before an old one.
+        if known is None or text != known[1] or instant.time > own_instant:
             raise CommitConflict(operation, [("", "the table's schema")], instant.time)
 
 

@@ -218,7 +218,7 @@ class Coordinator:
         if write.action is not Action.COMPACTION:
             # What others add to a file group meanwhile lies on top of a compaction's base file.
             check_conflicts(timeline, write.seen, write.operation.value, changed, publication.keyed_partitions)
-            check_schema(timeline, write.seen, write.operation.value, publication.avro_schema)
+            check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
         extra = {"schema": publication.avro_schema, **publication.extra}
         if self._metadata is not None:
             extra |= self._metadata.commit(timeline, write.instant, publication.files, publication.schema, publication.known)

@@ -101,7 +101,7 @@ def _parse(text: str) -> Marker:
 
 
 def remove_markers(storage: Storage, instant: str, *, staged: bool = True) -> None:
-    """Remove an instant's markers, and before them the rows that it may have staged: whose markers are gone has left nothing."""
+    """Remove an instant's markers, and before them the rows that it may have staged: without markers nothing is left."""
     if staged:
         storage.delete_folder(staging_folder(instant))
     storage.delete_folder(marker_folder(instant))

@@ -77,7 +77,7 @@ def bootstrap_metadata(
             full = with_meta_columns(schema)
             types = {c: kind for c in columns if (kind := column_type(full, c)) is not None}
             groups[partition_stats.PARTITION] = 1
-            widened, _ = widened_partition_statistics(statistics, {}, types, regime)
+            widened, _ = widened_partition_statistics(statistics, {}, types, regime, existing=_with_logs(listing))
             content[partition_stats.PARTITION] = partition_stats.encode_values(widened, writer.layout)
         definition = statistics_definition(columns, properties.version)
         storage.put(DEFAULT_PATH, encode_definitions({definition.name: definition}))
@@ -100,6 +100,14 @@ def _committed(listing: pa.Table, timeline: Timeline) -> pa.Table:
     committed = timeline.are_committed(instant_text(parsed.instants))
     keep = pc.and_(pa.array(parsed.valid & committed), pc.greater(listing["size"], 0))
     return listing.filter(keep)
+
+
+def _with_logs(listing: pa.Table) -> list[str]:
+    """Partitions with log files, whose rows nobody looks at here: what is known of their base files bounds nothing."""
+    names = listing["name"].combine_chunks() if len(listing) else pa.array([], pa.string())
+    logs = listing["partition_path"].filter(pa.array(parse_names(names).is_log))
+    paths: list[str] = logs.unique().to_pylist()
+    return paths
 
 
 def _file_records(listing: pa.Table, writer: MetadataWriter) -> KeyValues:

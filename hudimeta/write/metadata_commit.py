@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from hudimeta.errors import CommitConflict
 from hudimeta.metadata import column_stats, compaction, files, partition_stats
 from hudimeta.metadata.groups import LOGS_KEY
 from hudimeta.metadata.indexed_columns import column_type
@@ -61,7 +62,7 @@ class MetadataCommit:
             Entries for the data commit's extraMetadata, which spare readers requests.
         """
         table = self._current(timeline, known)
-        return self._write(instant, table, self._delta(table, written, schema))
+        return self._write(instant, table, self._delta(table, instant, written, schema))
 
     def clean(self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]) -> None:
         """Take files that a clean deleted out of the metadata table, at the clean's instant.
@@ -111,11 +112,11 @@ class MetadataCommit:
             compaction.compact(self._storage, table, self._writer, self._times)
             self.compacted = True
 
-    def _delta(self, table: MetadataTable, written: Sequence[WrittenFile], schema: pa.Schema) -> MetadataDelta:
+    def _delta(self, table: MetadataTable, instant: str, written: Sequence[WrittenFile], schema: pa.Schema) -> MetadataDelta:
         rows = [column_stats.SCHEMA.empty_table()]
         if column_stats.PARTITION in table.ready:
             rows += [f.statistics for f in written]
-        of_partitions, lost = self._partition_statistics(table, written, schema)
+        of_partitions, lost = self._partition_statistics(table, instant, written, schema)
         removed = {partition_stats.PARTITION: lost} if len(lost) else {}
         return MetadataDelta(file_rows(written), pa.concat_tables(rows), of_partitions, removed)
 
@@ -136,7 +137,7 @@ class MetadataCommit:
         return MetadataDelta(rows, nothing, nothing, keys, lists_partitions=False)
 
     def _partition_statistics(
-        self, table: MetadataTable, written: Sequence[WrittenFile], schema: pa.Schema
+        self, table: MetadataTable, instant: str, written: Sequence[WrittenFile], schema: pa.Schema
     ) -> tuple[pa.Table, pa.Array]:
         """Records of the partitions that files went to, and keys of those that must go."""
         nothing = (partition_stats.SCHEMA.empty_table(), pa.array([], pa.string()))
@@ -149,8 +150,18 @@ class MetadataCommit:
         if not touched:
             return nothing
         known: Mapping[str, pa.Table] = table.partition_stats(types, touched)
-        regime = "V2" if definition.is_v2 else "V1"
-        return widened_partition_statistics([(f.partition_path, f.statistics) for f in written], known, types, regime)
+        # Records are merged in the order of instants, not of completions: those of an earlier write that is still at work will
+        # come before ours, which must not replace them.
+        found = widened_partition_statistics(
+            [(f.partition_path, f.statistics) for f in written],
+            known,
+            types,
+            "V2" if definition.is_v2 else "V1",
+            existing=sorted(set(touched) & set(table.partitions().to_pylist())),
+            tight=not any(i.time < instant for i in table.data_timeline.pending_writes),
+        )
+        _check_order(table, instant, known, found[1])
+        return found
 
     def _groups(self, table: MetadataTable, delta: MetadataDelta) -> dict[str, int]:
         """How many file groups each metadata partition has: as our newest commit says, else by one listing each."""
@@ -165,6 +176,28 @@ class MetadataCommit:
         newest = table.data_timeline.writes[-1:]
         extra = table.data_timeline.metadata(newest[0])["extraMetadata"] if newest else {}
         return dict(json.loads(extra.get(GROUPS_KEY) or "{}"))
+
+
+def _check_order(table: MetadataTable, instant: str, known: Mapping[str, pa.Table], lost: pa.Array) -> None:
+    """Refuse partition statistics that those of a write with a later instant, which was completed first, would replace.
+
+    Args:
+        table: The metadata table. instant: Of the write. known: Statistics so far. lost: Keys that the write removes.
+
+    Raises:
+        CommitConflict: With that write; a write with a new instant can do it.
+    """
+    timeline = table.data_timeline
+    for later in (i for i in timeline.writes if i.time > instant):
+        touched = timeline.metadata(later)["partitionToWriteStats"].keys()
+        replaced = {
+            path
+            for rows in known.values()
+            for path, tight in zip(rows["partition_path"].to_pylist(), rows["is_tight_bound"].to_pylist(), strict=True)
+            if path in touched and (tight or len(lost))
+        }
+        if replaced:
+            raise CommitConflict("write", [(p, "its statistics") for p in sorted(replaced)], later.time)
 
 
 def file_rows(written: Sequence[WrittenFile]) -> pa.Table:

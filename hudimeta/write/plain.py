@@ -36,6 +36,9 @@ from hudimeta.write.written_file import WrittenFile
 __all__ = ["PlainWrite", "TaskResult", "operation_of"]
 
 _OWN_GROUPS = (Operation.BULK_INSERT, Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+_TASK_BITS = 12
+_FIRST_OF_COMMIT = 1 << 30
+"""Tasks number their files in steps of 4,096, the commit from far behind them; Java wants numbers below 2^31."""
 FLUSH_BYTES = 512 << 20
 """Arrow bytes that a task gathers before it writes files: bounds its memory."""
 
@@ -133,7 +136,7 @@ class PlainWrite:
         plan = plan_inserts(batch, {}, session.sizing(view.timeline))
         writer = view.writer(self.open_write.instant, self.schema)
         # Tasks count in steps, so that no two files of a write share the first number of their token.
-        first = (task << 20) + number
+        first = (task << _TASK_BITS) + number
         return execute_plan(
             plan,
             batch,
@@ -172,9 +175,11 @@ class PlainWrite:
         timings = Timings()
         heartbeat = Heartbeat(storage, self.open_write.instant)
         with heartbeat.beating():
+            staged = [decode_table(storage.read(result.staged)) for result in results if result.staged is not None]
+            rows = pa.concat_tables(staged) if staged else None
             for attempt in range(1, ATTEMPTS + 1):
                 try:
-                    report = self._publish(session, storage, results, timings, attempt)
+                    report = self._publish(session, results, rows, timings, attempt)
                     break
                 except CommitConflict:
                     if attempt == ATTEMPTS:
@@ -186,47 +191,58 @@ class PlainWrite:
         return replace(report, attempts=attempt, rolled_back=self.open_write.rolled_back, requests=session.requests_since(mark))
 
     def _publish(
-        self, session: WriteSession, storage: Storage, results: Sequence[TaskResult], timings: Timings, attempt: int
+        self, session: WriteSession, results: Sequence[TaskResult], rows: pa.Table | None, timings: Timings, attempt: int
     ) -> CommitReport:
-        view = session.table_at(session.properties.load_timeline(storage))
-        # Staged rows are looked up and merged now, so the write knows everything that is completed now.
-        write = replace(self.open_write, seen=frozenset(view.timeline.completion_times))
-        files = [file for result in results for file in result.files]
-        outcome = self._settle(session, view, storage, results, timings, attempt)
+        """Settle and publish, once. When others completed writes with later instants, staged rows move to a new instant.
+
+        Readers take the file of the latest instant in each file group: one of our instant would be hidden by a younger one.
+        """
+        view = session.table_at(session.properties.load_timeline(session.storage))
+        write, files = self.open_write, [file for result in results for file in result.files]
+        if files or rows is None or not any(i.time > write.instant for i in view.timeline.writes):
+            # Staged rows are looked up and merged now, so the write knows everything that is completed now.
+            write = replace(write, seen=frozenset(view.timeline.completion_times))
+            return self._publish_at(write, session, view, files, rows, timings, attempt)
+        with session.coordinator.writing(write.operation, view.timeline) as (renewed, begun):
+            report = self._publish_at(renewed, session, session.table_at(begun), files, rows, timings, attempt)
+        self.abort()
+        return report
+
+    def _publish_at(
+        self,
+        write: OpenWrite,
+        session: WriteSession,
+        view: TableView,
+        files: Sequence[WrittenFile],
+        rows: pa.Table | None,
+        timings: Timings,
+        attempt: int,
+    ) -> CommitReport:
+        outcome = self._settle(write, session, view, files, rows, timings, attempt)
         outcome = replace(outcome, files=[*files, *outcome.files])
-        self._delete_strays(storage, outcome.files)
+        _delete_strays(session.storage, write.instant, outcome.files)
         # Other writers may have added columns since the write began.
         return publish(session, view, write, view.evolve(self.schema).schema, outcome, timings)
 
     def _settle(
         self,
+        write: OpenWrite,
         session: WriteSession,
         view: TableView,
-        storage: Storage,
-        results: Sequence[TaskResult],
+        files: Sequence[WrittenFile],
+        rows: pa.Table | None,
         timings: Timings,
         attempt: int,
     ) -> Outcome:
-        operation = self.open_write.operation
-        replaced: Mapping[str, Sequence[str]] = {}
+        operation = write.operation
+        if rows is not None:
+            prepared = prepare(view, session, operation, rows)
+            # Behind the numbers of all tasks, and of earlier attempts.
+            return write_batch(session, view, write, prepared, timings, first_task=_FIRST_OF_COMMIT + (attempt << _TASK_BITS))
         if operation in (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE):
-            touched = sorted({file.partition_path for result in results for file in result.files})
-            replaced = replaced_by(view, operation, touched)
-        staged = [result.staged for result in results if result.staged is not None]
-        if not staged:
-            return Outcome((), replaced, frozenset())
-        rows = pa.concat_tables([decode_table(storage.read(path)) for path in staged])
-        prepared = prepare(view, session, operation, rows)
-        # Behind the numbers of all tasks, and of earlier attempts.
-        first = (max(len(results), 1) + attempt) << 20
-        return write_batch(session, view, self.open_write, prepared, timings, first_task=first)
-
-    def _delete_strays(self, storage: Storage, files: Sequence[WrittenFile]) -> None:
-        """Delete files of failed and repeated attempts: those that have a marker and are not part of the commit."""
-        kept = {file.path for file in files}
-        for marker in read_markers(storage, self.open_write.instant) or ():
-            if marker.path not in kept:
-                storage.delete(marker.path)
+            touched = sorted({file.partition_path for file in files})
+            return Outcome((), replaced_by(view, operation, touched), frozenset(touched))
+        return Outcome((), {}, frozenset())
 
     def abort(self) -> None:
         """Roll the write back unless it is published already. Never raises: the next writer finishes what is left."""
@@ -235,6 +251,14 @@ class PlainWrite:
             WriteSession(storage, OPTIONS.read(self.given)).coordinator.abort(self.open_write)
         except HudiError as error:
             warnings.warn(f"instant {self.open_write.instant} is left to the next writer: {error}", HudiWarning, stacklevel=2)
+
+
+def _delete_strays(storage: Storage, instant: str, files: Sequence[WrittenFile]) -> None:
+    """Delete files of failed and repeated attempts: those that have a marker and are not part of the commit."""
+    kept = {file.path for file in files}
+    for marker in read_markers(storage, instant) or ():
+        if marker.path not in kept:
+            storage.delete(marker.path)
 
 
 def _open_or_create(storage: Storage, options: Options, schema: pa.Schema, operation: Operation) -> WriteSession:

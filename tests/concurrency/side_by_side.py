@@ -1,0 +1,90 @@
+"""Ways to make two writers meet: one that is interrupted at its work, processes that start together, a store without guards."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from hudimeta.engine import LocalEngine
+from hudimeta.storage import LocalStorage
+
+
+class Interrupted:
+    """An engine that lets something else happen before it writes files, the first `times` times that it is asked to write.
+
+    Look-ups go through the engine as well: `skip` calls pass undisturbed.
+    """
+
+    def __init__(self, meanwhile: Callable[[], object], times: int = 1, skip: int = 0) -> None:
+        self._meanwhile, self._left, self._skip = meanwhile, times, skip
+        self._inner = LocalEngine(1)
+
+    def map(self, task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """See `Engine.map`."""
+        work = list(items)
+        is_writing = any(type(item).__name__ == "_Work" for item in work)
+        if is_writing and self._left:
+            self._left -= 1
+            self._meanwhile()
+        return self._inner.map(task, work)
+
+
+def together(acts: Sequence[Callable[[], object]]) -> list[int]:
+    """Run each act in a process of its own, all started at the same moment; their exit codes, 0 for success."""
+    ready, go = os.pipe()
+    children = []
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for act in acts:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                os.close(go)
+                os.read(ready, 1)  # returns when the parent closes its end
+                act()
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        children.append(child)
+    os.close(ready)
+    os.close(go)
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+
+
+class WithoutGuards(LocalStorage):
+    """A folder that, like an object store, knows no locks of the operating system."""
+
+    def guard(self, path: str) -> AbstractContextManager[bool] | None:  # type: ignore[override]
+        """None: nothing of the kind."""
+        return None
+
+    def sub(self, path: str) -> WithoutGuards:
+        """See `Storage.sub`."""
+        return WithoutGuards(f"{self.root}/{path}")
+
+
+class Clock:
+    """A clock that moves when it is told to, in milliseconds since 1970."""
+
+    def __init__(self, now: int = 1_800_000_000_000) -> None:
+        self.now = now
+
+    def now_ms(self) -> int:
+        """The present."""
+        return self.now
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        return self.now / 1000
+
+    def pause(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += int(seconds * 1000)

@@ -1,0 +1,178 @@
+"""The table lock: who holds it, who may take it over, and who finds out that it is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hudimeta.concurrency.lock import LOCK_PATH, Lease, LockTiming, StorageLock, table_lock
+from hudimeta.errors import CorruptFileError, LockLost, LockTimeout, StorageError, UnsupportedFeature
+from hudimeta.storage import LocalStorage, Storage
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from tests.concurrency.side_by_side import Clock, WithoutGuards, together
+
+
+def timing(clock: Clock, wait_s: float = 10.0) -> LockTiming:
+    return LockTiming(wait_s=wait_s, poll_s=1.0, now_ms=clock.now_ms, monotonic=clock.monotonic, pause=clock.pause)
+
+
+def lease_in(storage: Storage) -> Lease:
+    return Lease.decode(storage.read(LOCK_PATH))
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Storage:
+    return WithoutGuards(str(tmp_path))
+
+
+def test_the_lease_has_the_bytes_that_hudi_writes() -> None:
+    lease = Lease(False, 1_700_000_000_000, "7b4c")
+    assert lease.encode() == b'{"expired":false,"validUntil":1700000000000,"owner":"7b4c"}'
+    assert Lease.decode(lease.encode()) == lease
+    assert Lease.decode(b'{ "owner" : "x", "validUntil" : 5, "expired" : true }') == Lease(True, 5, "x")
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[]", b'{"expired": true}', b'{"expired": true, "validUntil": "x", "owner": "y"}']
+)
+def test_a_damaged_lock_file_is_named(remote: Storage, data: bytes) -> None:
+    remote.put(LOCK_PATH, data)
+    with pytest.raises(CorruptFileError, match=LOCK_PATH), StorageLock(remote).held():
+        pass
+
+
+def test_it_is_free_again_after_use(remote: Storage) -> None:
+    clock = Clock()
+    lock = StorageLock(remote, timing(clock))
+    for _ in range(2):
+        with lock.held():
+            held = lease_in(remote)
+            assert not held.expired
+            assert held.valid_until == clock.now + 300_000
+            lock.check()
+        assert lease_in(remote) == Lease(True, held.valid_until, held.owner)
+
+
+def test_a_foreign_owner_is_waited_for_until_its_lease_is_over(remote: Storage) -> None:
+    clock = Clock()
+    remote.put(LOCK_PATH, Lease(False, clock.now + 5_000, "a java writer").encode())
+    begin = clock.now
+    with StorageLock(remote, timing(clock)).held():
+        assert clock.now - begin > 5_500, "drift between clocks is granted to the owner"
+
+
+def test_waiting_ends(remote: Storage) -> None:
+    clock = Clock()
+    remote.put(LOCK_PATH, Lease(False, clock.now + 600_000, "a java writer").encode())
+    with pytest.raises(LockTimeout, match="a java writer"), StorageLock(remote, timing(clock)).held():
+        pass
+    assert lease_in(remote).owner == "a java writer"
+
+
+def test_of_a_dead_process_of_this_machine_it_is_taken_at_once(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    clock = Clock()
+    with StorageLock(storage, timing(clock)).held():
+        dead = storage.read(LOCK_PATH)
+    storage.put(LOCK_PATH, dead)
+    begin = clock.now
+    with StorageLock(storage, timing(clock)).held():
+        assert clock.now == begin
+
+
+def test_a_living_process_of_this_machine_is_waited_for(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    clock = Clock()
+    with StorageLock(storage).held(), pytest.raises(LockTimeout), StorageLock(storage, timing(clock)).held():
+        pass
+
+
+def test_a_lease_that_ran_out_is_noticed(remote: Storage) -> None:
+    clock = Clock()
+    lock = StorageLock(remote, timing(clock))
+    with lock.held():
+        clock.pause(300)
+        with pytest.raises(LockLost, match="ran out"):
+            lock.check()
+
+
+def test_renewal_keeps_it(remote: Storage) -> None:
+    clock = Clock()
+    lock = StorageLock(remote, timing(clock))
+    with lock.held():
+        for _ in range(20):
+            clock.pause(30)
+            lock._renew()
+        lock.check()
+        assert lease_in(remote).valid_until == clock.now + 300_000
+
+
+def test_a_lock_taken_by_another_is_noticed_and_left_alone(remote: Storage) -> None:
+    clock = Clock()
+    lock = StorageLock(remote, timing(clock))
+    with lock.held():
+        thief = Lease(False, clock.now + 999_000, "a java writer")
+        remote.put(LOCK_PATH, thief.encode())
+        lock._renew()
+        with pytest.raises(LockLost, match="a java writer"):
+            lock.check()
+    assert lease_in(remote) == thief
+
+
+@pytest.mark.parametrize("fault", [Fault.ERROR_BEFORE, Fault.ERROR_AFTER])
+def test_a_failed_renewal_is_made_up_for(remote: Storage, fault: Fault) -> None:
+    clock = Clock()
+    lock = StorageLock(FaultyStorage(remote, FaultPlan(1, fault)), timing(clock))
+    with lock.held():
+        for _ in range(3):
+            clock.pause(30)
+            lock._renew()
+        lock.check()
+        assert lease_in(remote).valid_until == clock.now + 300_000
+
+
+def test_a_lost_answer_does_not_lose_the_lock(remote: Storage) -> None:
+    clock = Clock()
+    lock = StorageLock(FaultyStorage(remote, FaultPlan(0, Fault.ERROR_AFTER)), timing(clock))
+    with lock.held():
+        lock.check()
+    assert lease_in(remote).expired
+
+
+def test_an_error_at_release_does_not_undo_what_was_done(remote: Storage) -> None:
+    clock = Clock()
+    with StorageLock(FaultyStorage(remote, FaultPlan(1, Fault.ERROR_BEFORE)), timing(clock)).held():
+        done = True
+    assert done
+    assert not lease_in(remote).expired
+
+
+def test_an_error_at_taking_it_is_raised(remote: Storage) -> None:
+    lock = StorageLock(FaultyStorage(remote, FaultPlan(0, Fault.ERROR_BEFORE)), timing(Clock()))
+    with pytest.raises(StorageError), lock.held():
+        pass
+
+
+@pytest.mark.parametrize("kind", [LocalStorage, WithoutGuards])
+def test_processes_take_turns(tmp_path: Path, kind: type[LocalStorage]) -> None:
+    """Counting without a lock would lose steps."""
+    storage = kind(str(tmp_path))
+    storage.put("count", b"0")
+
+    def count() -> None:
+        lock = StorageLock(storage, LockTiming(poll_s=0.001))
+        for _ in range(20):
+            with lock.held():
+                storage.put("count", str(int(storage.read("count")) + 1).encode())
+
+    assert together([count] * 3) == [0, 0, 0]
+    assert storage.read("count") == b"60"
+
+
+def test_other_providers_are_refused(remote: Storage) -> None:
+    with pytest.raises(UnsupportedFeature, match="ZookeeperBasedLockProvider"):
+        table_lock(remote, "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider")
+    with table_lock(remote, "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider").held():
+        assert set(json.loads(remote.read(LOCK_PATH))) == {"expired", "validUntil", "owner"}
