@@ -291,12 +291,12 @@ def test_statistics_of_a_partition_hold_when_writes_end_in_another_order(table: 
     write_while(
         table,
         Operation.INSERT,
-        simple_rows([90], 1000),
+        simple_rows([90], 3000),
         lambda: write_while(
             table,
             Operation.BULK_INSERT,
-            simple_rows([92], 3),
-            lambda: table.write(Operation.BULK_INSERT, simple_rows([94], 2000)),
+            simple_rows([92], 2000),
+            lambda: table.write(Operation.BULK_INSERT, simple_rows([94], 3)),
         ),
     )
     finish(table)
