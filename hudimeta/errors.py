@@ -157,7 +157,7 @@ class MetadataOutOfSync(MetadataError):
         self.partition, self.missing = partition, missing
         super().__init__(
             f"metadata partition {partition!r} lacks {missing}",
-            "Rebuild it with t.metadata.rebuild(), or read once with the option hoodie.metadata.enable=false.",
+            "Read with the option hoodie.metadata.enable=false, and rebuild the metadata table.",
         )
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["MetadataTable"]
 
 _LEGACY_VERSION = 6
+_CREATION = "1"
+"""Instants that create partitions of the metadata table begin with 0."""
 _MOST_PREFIXES = 512
 """Beyond so many (column, partition) pairs a whole column is read and filtered, which costs less than the look-ups."""
 
@@ -64,7 +66,7 @@ class MetadataTable:
 
         Raises:
             IndexNotReady: The table has no metadata table, as its properties say.
-            MetadataOutOfSync: The properties name one that has no completed instant.
+            MetadataOutOfSync: The properties name one that has no completed instant, or that lacks a completed write.
         """
         if not properties.has_metadata_table:
             raise IndexNotReady(files.PARTITION, "not built: the table has no metadata table")
@@ -73,6 +75,7 @@ class MetadataTable:
         timeline = Timeline.load(storage.sub(METADATA_ROOT), folder, 1 if legacy else 2, zone=properties.zone)
         if not timeline.writes:
             raise MetadataOutOfSync(files.PARTITION, "any completed instant")
+        _check_in_step(data_timeline, timeline)
         return cls(storage, properties, data_timeline, timeline)
 
     def __repr__(self) -> str:
@@ -301,6 +304,19 @@ class MetadataTable:
         if partition not in self.ready:
             building = partition in self._properties.metadata_partitions_inflight
             raise IndexNotReady(partition, "still being built" if building else "not built")
+
+
+def _check_in_step(data: Timeline, metadata: Timeline) -> None:
+    """Every write completes in the metadata table before it completes in the table; what is archived there is not asked for.
+
+    Raises:
+        MetadataOutOfSync: A write is missing, so that its files would be missing from every answer.
+    """
+    known = {i.time for i in metadata.completed}
+    times = [i.time for i in metadata.writes if i.time > _CREATION]
+    missing = [i.time for i in data.writes if times and i.time > min(times) and i.time not in known]
+    if missing:
+        raise MetadataOutOfSync(files.PARTITION, f"the files of instant {missing[0]}")
 
 
 def _prefixes(columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None) -> list[bytes]:

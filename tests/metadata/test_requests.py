@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import hudimeta
 from hudimeta.errors import IndexNotReady, MetadataOutOfSync
 from hudimeta.formats.avro.commit_metadata import decode_commit_metadata, encode_commit_metadata
 from hudimeta.metadata import files
@@ -144,14 +145,19 @@ def test_a_pending_data_instant_hides_its_metadata(rich_table: Unpack) -> None:
     assert not any(instant in name for name in stats)
 
 
-def test_an_instant_that_the_metadata_table_lacks_shows_no_files(rich_table: Unpack) -> None:
-    """A data commit without its metadata is Hudi's worst case: its files must not appear from anywhere else."""
+def test_a_write_that_the_metadata_table_lacks_is_noticed(rich_table: Unpack) -> None:
+    """Its files would be missing from every answer, so storage is listed instead, and the report says why."""
     path = rich_table("mdt_all_v9", fresh=True)
     timeline = path / ".hoodie" / "metadata" / ".hoodie" / "timeline"
     last = max(timeline.glob("*.deltacommit"), key=lambda p: p.name)
     instant = last.name.partition("_")[0]
+    expected = hudimeta.Table(path).scan().to_table()
     last.unlink()
-    assert not any(instant in name for name in open_metadata(path)[0].files().column("name").to_pylist())
+    with pytest.raises(MetadataOutOfSync, match=instant):
+        open_metadata(path)
+    scan = hudimeta.Table(path).scan()
+    assert scan.to_table().sort_by("_hoodie_record_key").equals(expected.sort_by("_hoodie_record_key"))
+    assert instant in str(scan.report)
 
 
 def test_a_table_without_metadata_table_says_so(conformance_table: Unpack) -> None:
