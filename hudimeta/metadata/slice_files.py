@@ -22,7 +22,8 @@ Select: TypeAlias = Callable[[HFileReader], KeyValues]
 """Which records of a file are wanted."""
 
 PARALLEL_READS = 8
-SCAN_BYTES = 16 << 20
+SCAN_BYTES, FETCH_BYTES = 4 << 20, 64 << 20
+"""Of a large base file so much is unpacked at a time, and so much fetched: requests cost more than packed bytes in memory."""
 
 
 class SliceFiles:
@@ -75,7 +76,7 @@ class SliceFiles:
         """All records of a base file; of a large one some at a time, so that their bytes are never in memory all at once."""
         reader = self.base(file)
         schema = schema_of(reader, file.path)
-        tables = [decode(cells, schema, file.path) for cells in reader.scan_batches(SCAN_BYTES)]
+        tables = [decode(cells, schema, file.path) for cells in reader.scan_batches(SCAN_BYTES, FETCH_BYTES)]
         return pa.concat_tables(tables) if tables else decode(KeyValues.empty(), schema, file.path)
 
     def lookup(self, file: BaseFile, keys: list[bytes], decode: Decode) -> pa.Table:

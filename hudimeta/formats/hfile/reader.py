@@ -146,21 +146,24 @@ class HFileReader:
         self._check_count(len(cells))
         return cells
 
-    def scan_batches(self, batch_bytes: int = _SCAN_BATCH_BYTES) -> Iterator[KeyValues]:
+    def scan_batches(self, batch_bytes: int = _SCAN_BATCH_BYTES, fetch_bytes: int | None = None) -> Iterator[KeyValues]:
         """All records, in pieces; see `scan_cell_batches`."""
-        for cells in self.scan_cell_batches(batch_bytes):
+        for cells in self.scan_cell_batches(batch_bytes, fetch_bytes):
             yield cells.to_key_values()
 
-    def scan_cell_batches(self, batch_bytes: int = _SCAN_BATCH_BYTES) -> Iterator[RawCells]:
+    def scan_cell_batches(self, batch_bytes: int = _SCAN_BATCH_BYTES, fetch_bytes: int | None = None) -> Iterator[RawCells]:
         """All records, in pieces of about `batch_bytes` unpacked bytes, and of one block at least.
 
-        Packed bytes are fetched up to a quarter of `batch_bytes` ahead, so memory stays below three batches and two blocks.
+        Args:
+            batch_bytes: See above.
+            fetch_bytes: Packed bytes that are fetched at once; None for a quarter of `batch_bytes`, so that memory stays
+                below three batches and two blocks. More saves requests.
         """
         index = self.data_index()
         seen = held = 0
         blocks: list[bytes] = []
         offsets: list[int] = []
-        for group in _groups(index, max(batch_bytes // 4, 1)):
+        for group in _groups(index, fetch_bytes or max(batch_bytes // 4, 1)):
             for offset, block in self._unpacked(index.take(group), lazily=True):
                 blocks.append(block.data)
                 offsets.append(offset)
