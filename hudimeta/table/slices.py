@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CompletionTimes", "Visibility", "build_slices", "place_files", "slices_schema"]
 
-_SEGMENT_ROWS = 1 << 17
+_SEGMENT_ROWS = 1 << 15
 
 CompletionTimes = Callable[[Iterable[str]], Mapping[str, str]]
 """Completion times of archived instants: asked only when a slice depends on one, because the answer costs requests."""
