@@ -16,7 +16,7 @@ from hudimeta.read.cdc_images import record_images, row_images
 from hudimeta.read.cdc_plan import ChangeSource, GroupChange
 from hudimeta.read.file_slice import FileSlice
 from hudimeta.read.fold import fold_log_records
-from hudimeta.read.log_parts import LogPart
+from hudimeta.read.log_records import SliceLog
 from hudimeta.read.merge import SliceMerger
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.partition_columns import path_values
@@ -112,6 +112,8 @@ class ChangeReader(SliceReader):
                 f"the changes of commit {file_slice.instant} cannot be told: {error.path} is gone",
                 "Cleaning removes files of older commits: begin the range after this commit.",
             ) from error
+        # A log file is looked at once for each side.
+        self.counts.corrupt[:] = dict.fromkeys(self.counts.corrupt)
 
     def _kept(self, changes: pa.Table) -> pa.Table:
         task = self._change_task
@@ -135,8 +137,25 @@ class ChangeReader(SliceReader):
             after = self._rows_of(change).keyed(change)
             yield from self._compared(change, self._rows_before(change).keyed(change.before), after)
         elif source is ChangeSource.LOG_FILES:
-            parts = self._rows_of(change).log_parts(change)
-            yield from self._compared(change, *self._rows_before(change).overlaid(change, parts))
+            yield from self._compared(change, *self._overlaid(change))
+
+    def _overlaid(self, change: GroupChange) -> tuple[_KeyedRows, _KeyedRows]:
+        """The rows that the commit's log files touch, before and after."""
+        before, own = self._rows_before(change), self._rows_of(change)
+        both = before.task.instants.completed | own.task.instants.completed
+        after = self._rows(VisibleInstants(both, before.task.instants.first_active))
+        logs = own.logs(change)
+        keys = own.keys_of(logs)
+        names = {str(log.name) for log in logs}
+        if change.before is not None:
+            # In version 6 commits append to one another's log files: none is read twice.
+            logs += [log for log in own.logs(change.before) if str(log.name) not in names]
+        base = before.base(change.before, keys)
+        partition = change.partition_path
+        sides = before.merged(partition, base, logs, keys), after.merged(partition, base, logs, keys)
+        self.counts.log_blocks += after.counts.log_blocks
+        self.counts.blocks_ignored += after.counts.blocks_ignored
+        return sides
 
     # Readers of rows
 
@@ -253,42 +272,35 @@ class ChangeReader(SliceReader):
 class _KeyedReader(SliceReader):
     """Reads whole rows together with their record keys."""
 
-    def log_parts(self, file_slice: FileSlice) -> list[LogPart]:
-        """The records of the slice's log files that count."""
-        return self._log_parts(self._blocks(file_slice)) if file_slice.log_files else []
+    def logs(self, file_slice: FileSlice) -> list[SliceLog]:
+        """The slice's log files."""
+        return self._logs(file_slice) if file_slice.log_files else []
+
+    def keys_of(self, logs: Sequence[SliceLog]) -> pa.Array:
+        """Keys of the records in the blocks that count."""
+        parts = self._log_parts(self._counting(logs))
+        return fold_log_records(parts, self.task.merged, self.task.rules).keys
 
     def keyed(self, file_slice: FileSlice | None, only: pa.ChunkedArray | None = None) -> _KeyedRows:
-        """The slice's rows; `only` those with one of these keys, where it is given."""
-        if file_slice is None:
-            return self._finished("", [])
-        pieces = self._pieces(file_slice)
-        if only is not None:
-            pieces = (_with_key(piece, only.combine_chunks()) for piece in pieces)
-        return self._finished(file_slice.partition_path, list(pieces))
+        """The rows of the slice's base file; `only` those with one of these keys, where it is given."""
+        partition = "" if file_slice is None else file_slice.partition_path
+        return self._finished(partition, self.base(file_slice, None if only is None else only.combine_chunks()))
 
-    def overlaid(self, change: GroupChange, parts: Sequence[LogPart]) -> tuple[_KeyedRows, _KeyedRows]:
-        """The rows of the slice before the change that log records touch: as they were, and as the records make them."""
+    def base(self, file_slice: FileSlice | None, only: pa.Array | None) -> list[pa.Table]:
+        """Rows of the slice's base file with the columns of a merge; `only` those with one of these keys."""
+        pieces = (self._with_keys(p) for p in self._base_rows(file_slice, self.task.merged)) if file_slice is not None else ()
+        return [piece if only is None else _with_key(piece, only) for piece in pieces]
+
+    def merged(
+        self, partition_path: str, base: Sequence[pa.Table], logs: Sequence[SliceLog], keys: pa.Array
+    ) -> _KeyedRows:
+        """Base rows with the blocks that count merged over them, and the rows with some keys that only the blocks have."""
+        parts = self._log_parts(self._counting(logs))
         merger = SliceMerger(fold_log_records(parts, self.task.merged, self.task.rules), self.task.rules)
-        before, after = [], []
-        for piece in self._pieces(change.before) if change.before is not None else ():
-            touched = _with_key(piece, merger.log.keys)
-            if touched.num_rows:
-                before.append(touched)
-                after.append(merger.merge(touched))
-        after.append(merger.remaining())
-        return self._finished(change.partition_path, before), self._finished(change.partition_path, after)
+        pieces = [merger.merge(rows) for rows in base]
+        return self._finished(partition_path, [*pieces, _with_key(merger.remaining(), keys)])
 
-    def _pieces(self, file_slice: FileSlice) -> Iterator[pa.Table]:
-        """Merged rows with the columns of the merge, keys filled in."""
-        task, parts = self.task, self.log_parts(file_slice)
-        merger = SliceMerger(fold_log_records(parts, task.merged, task.rules), task.rules) if parts else None
-        for piece in self._base_rows(file_slice, task.merged):
-            rows = self._with_keys(piece)
-            yield rows if merger is None else merger.merge(rows)
-        if merger is not None:
-            yield merger.remaining()
-
-    def _finished(self, partition_path: str, pieces: list[pa.Table]) -> _KeyedRows:
+    def _finished(self, partition_path: str, pieces: Sequence[pa.Table]) -> _KeyedRows:
         merged = pa.concat_tables(pieces) if pieces else self.task.merged.empty_table()
         layout, properties = self.task.partition_layout, self.task.properties
         constants = path_values(pa.array([partition_path], pa.string()), layout, self.task.table_schema, properties)

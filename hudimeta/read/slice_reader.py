@@ -175,7 +175,19 @@ class SliceReader:
     # Logs
 
     def _blocks(self, file_slice: FileSlice) -> SliceBlocks:
-        """The slice's blocks that count; reads its log files at once."""
+        """The slice's blocks that count."""
+        return self._counting(self._logs(file_slice))
+
+    def _counting(self, logs: Iterable[SliceLog]) -> SliceBlocks:
+        """The blocks of a slice's log files that count."""
+        blocks = scan_slice_logs(logs, visible=self.task.instants, as_of=self.task.as_of)
+        self.counts.log_blocks += len(blocks.blocks)
+        self.counts.blocks_ignored += blocks.invisible + blocks.rolled_back + blocks.superseded
+        self.counts.corrupt += [f"{s.path} from byte {s.offset}, {s.size} bytes: {s.reason}" for s in blocks.corrupt]
+        return blocks
+
+    def _logs(self, file_slice: FileSlice) -> list[SliceLog]:
+        """The slice's log files, read at once."""
         from concurrent.futures import ThreadPoolExecutor
 
         from hudimeta.formats.log import read_blocks
@@ -192,11 +204,7 @@ class SliceReader:
             if parsed is None:
                 raise CorruptFileError(path, 0, "the name of a log file", name)
             logs.append(SliceLog(parsed, read_blocks(data, path)))
-        blocks = scan_slice_logs(logs, visible=self.task.instants, as_of=self.task.as_of)
-        self.counts.log_blocks += len(blocks.blocks)
-        self.counts.blocks_ignored += blocks.invisible + blocks.rolled_back + blocks.superseded
-        self.counts.corrupt += [f"{s.path} from byte {s.offset}, {s.size} bytes: {s.reason}" for s in blocks.corrupt]
-        return blocks
+        return logs
 
     def _log_parts(self, blocks: SliceBlocks) -> list[LogPart]:
         task, history = self.task, self.task.history
