@@ -134,7 +134,7 @@ def parse_names(names: pa.StringArray) -> ParsedNames:
     instant_at = np.where(is_log, left, right) + 1
     instants, digits = _leading_number(data, instant_at, np.where(is_log, right, ends))
     followed = np.minimum(instant_at + digits, max(len(data) - 1, 0))
-    valid &= (digits > 0) & (digits <= _INSTANT_DIGITS)
+    valid &= (digits > 0) & (digits <= _INSTANT_DIGITS) & (instant_at + digits < ends)
     if len(data):
         valid &= data[followed] == _DOT
     id_from = np.where(valid, starts + is_log, 0)
