@@ -70,10 +70,13 @@ class SliceMerger:
 
     Attributes:
         log: The folded log. rules: What it was folded by. counts: What was done so far.
+        every_row: Of a key that the base file holds more than once, lay the log's version over each row and not over the first
+            alone: what Hudi does when it writes a base file anew, and not when it reads one together with its log.
     """
 
     log: FoldedLog
     rules: MergeRules
+    every_row: bool = False
     counts: MergeCounts = field(default_factory=MergeCounts)
     _used: _Mask = field(init=False)
 
@@ -100,12 +103,15 @@ class SliceMerger:
         return self.log.rows.take(pa.array(fresh))
 
     def _match(self, keys: pa.ChunkedArray) -> _Indices:
-        """Per base row the number of its key in the log, -1 for none and for all but the first row of a key."""
+        """Per base row the number of its key in the log, -1 for none and (see `every_row`) for all but a key's first row."""
         import pyarrow.compute as pc
 
         found = pc.index_in(keys, value_set=self.log.keys.cast(keys.type))
         numbers: _Indices = pc.fill_null(found, -1).to_numpy().astype(np.int64)
         at = np.flatnonzero(numbers >= 0)
+        if self.every_row:
+            self._used[numbers[at]] = True
+            return numbers
         _, first = np.unique(numbers[at], return_index=True)
         again = np.ones(len(at), bool)
         again[first] = False

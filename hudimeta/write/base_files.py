@@ -104,7 +104,7 @@ class BaseFileWriter:
             changes: Rows and deletes to lay over them; those whose key the file does not have are dropped.
             inserts: Rows to append, meta columns included. rules: Which version of a row wins. task, attempt: See `write_new`.
         """
-        merger = SliceMerger(fold_log_records(changes, self._schema, rules), rules)
+        merger = SliceMerger(fold_log_records(changes, self._schema, rules), rules, every_row=True)
         merged = merger.merge(base)
         name = str(BaseFileName(previous.file_id, f"{task}-0-{attempt}", self._instant))
         # Rows that only name what to delete need not have all columns, and nothing is inserted with them.
