@@ -112,8 +112,8 @@ def deleted_rows(rows: pa.Table, rules: MergeRules) -> np.ndarray[Any, Any]:
     return deleted
 
 
-def keys_only_batch(rows: pa.Table, generator: KeyGenerator, schema: pa.Schema) -> KeyedBatch:
-    """Rows that name what to delete: key and partition columns are needed, all others are ignored.
+def keys_only_batch(rows: pa.Table, generator: KeyGenerator, schema: pa.Schema, rules: MergeRules) -> KeyedBatch:
+    """Rows that name what to delete: key and partition columns are needed, ordering columns used, all others ignored.
 
     Raises:
         ConfigError: The table generates its keys, so that no row can name another. SchemaMismatch: A column is missing.
@@ -125,8 +125,10 @@ def keys_only_batch(rows: pa.Table, generator: KeyGenerator, schema: pa.Schema) 
             "key columns",
             "This table generates its keys: delete with a predicate instead.",
         )
-    wanted = [f for f in schema if f.name in rows.column_names]
-    fitted = conform(rows, pa.schema(wanted))
+    names = (*generator.record_fields, *(field.name for field in generator.partitions), *rules.ordering_fields)
+    tops = {name.partition(".")[0] for name in names} & set(rows.column_names)
+    places = [place for place, name in enumerate(rows.column_names) if name in tops]
+    fitted = conform(rows.select(places), pa.schema([f for f in schema if f.name in tops]))
     keys, paths = _one(generator.record_keys(fitted)), _one(generator.partition_paths(fitted))
     return KeyedBatch(fitted, keys, paths, np.ones(fitted.num_rows, dtype=bool))
 

@@ -137,8 +137,9 @@ def _statistics(
     def read(file: _File) -> tuple[str, pa.Table]:
         import pyarrow.parquet as pq
 
-        with storage.open_input(join(file.partition_path, file.name)) as source:
-            footer = read_footer(source, file.name)
+        path = join(file.partition_path, file.name)
+        with storage.open_input(path) as source:
+            footer = read_footer(source, path)
             present = sorted({c.partition(".")[0] for c in columns} & set(footer.arrow_schema.names))
             rows = pq.ParquetFile(source, metadata=footer.metadata).read(present)
         bounds = column_bounds(rows, columns)

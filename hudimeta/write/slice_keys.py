@@ -32,8 +32,9 @@ def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> 
     """
     found = None
     if file.name:
-        with storage.open_input(join(file.partition_path, file.name)) as source:
-            found = read_key_column(source, KEY_COLUMN, wanted, file.name)
+        path = join(file.partition_path, file.name)
+        with storage.open_input(path) as source:
+            found = read_key_column(source, KEY_COLUMN, wanted, path)
     if not file.logs:
         return found
     parts = [found] if found is not None else []

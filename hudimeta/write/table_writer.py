@@ -92,7 +92,7 @@ def prepare(view: TableView, session: WriteSession, operation: Operation, rows: 
     """Check rows against the table and give them keys; nothing is written. See `write_rows` for what may be raised."""
     generator = view.generator()
     if operation is Operation.DELETE:
-        return Prepared(keys_only_batch(rows, generator, view.schema).combined(session.rules), view.schema)
+        return Prepared(keys_only_batch(rows, generator, view.schema, session.rules).combined(session.rules), view.schema)
     change = view.evolve(rows.schema)
     batch = keyed_batch(rows, change.schema, generator, session.rules)
     combine = session.options.get(keys.COMBINE_BEFORE_UPSERT if operation in _KEYED else keys.COMBINE_BEFORE_INSERT)
