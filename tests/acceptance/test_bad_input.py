@@ -1,0 +1,407 @@
+"""Bad input is refused with an error that names the fact and the next step, and leaves everything on disk as it was."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.errors import (
+    ConfigError,
+    CorruptFileError,
+    HudiError,
+    NotFound,
+    SchemaError,
+    SchemaMismatch,
+    TableError,
+    TableNotFound,
+    UnsupportedEvolution,
+    UnsupportedFeature,
+    UnsupportedTableVersion,
+)
+from tests.conftest import Unpack
+
+Table = hudimeta.Table
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("part", pa.string()), ("n", pa.int32()), ("ts", pa.int64()), ("tags", pa.list_(pa.int32()))]
+)
+ROWS = pa.table(
+    {"id": [1, 2, 3, 4], "part": ["a", "b", "a", "b"], "n": [1, 2, 3, 4], "ts": [1] * 4, "tags": [[1]] * 4}, schema=SCHEMA
+)
+WRITES = ["insert", "bulk_insert", "upsert", "insert_overwrite", "insert_overwrite_table"]
+LAYOUT = {"key": "id", "partition_by": "part", "ordering": "ts"}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with two commits; tests that change it take a copy."""
+    path = tmp_path_factory.mktemp("bad_input") / "t"
+    Table.create(path, SCHEMA, **LAYOUT).insert(ROWS)
+    Table(path).upsert(ROWS.slice(0, 2))
+    return path
+
+
+@pytest.fixture
+def copy(written: Path, tmp_path: Path) -> Path:
+    """One's own copy of the table."""
+    shutil.copytree(written, tmp_path / "t")
+    return tmp_path / "t"
+
+
+def contents(path: Path) -> dict[str, tuple[int, str]]:
+    """Every file and folder below a path, with size and hash."""
+    if not path.exists():
+        return {}
+    files = [path] if path.is_file() else sorted(path.rglob("*"))
+    return {
+        str(f.relative_to(path)): (f.stat().st_size, hashlib.sha256(f.read_bytes()).hexdigest()) if f.is_file() else (-1, "")
+        for f in files
+    }
+
+
+def refused(kind: type[HudiError], says: str, path: Path, action: Callable[[], Any]) -> HudiError:
+    """Run an action that must fail, and judge its error: class, code in front, the fact, a next step; the disk is unchanged."""
+    before = contents(path)
+    with pytest.raises(kind) as caught:
+        action()
+    error = caught.value
+    text = str(error)
+    assert contents(path) == before, f"the disk has changed, although: {text}"
+    assert text.startswith(f"HUDIMETA_{error.code}: {error.message}. ")
+    assert error.hint, f"no next step: {text}"
+    assert error.hint[0].isupper()
+    assert error.hint[-1] in ".?)"
+    assert re.search(says, text), f"{text!r} says nothing of {says!r}"
+    return error
+
+
+# What is not a table
+
+
+def test_paths_that_are_no_table(tmp_path: Path, written: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "half" / ".hoodie").mkdir(parents=True)
+    for name in ("missing", "file", "empty", "half", "missing/deeper"):
+        refused(TableNotFound, f"{name}.*Check the path", tmp_path, lambda name=name: Table(tmp_path / name))
+    assert not (tmp_path / "missing").exists()
+    refused(TableNotFound, "part of a table|does not exist", written, lambda: Table(written / "a"))
+    refused(TableNotFound, "metadata table of another table", written, lambda: Table(written / ".hoodie" / "metadata"))
+    refused(ConfigError, "path", tmp_path, lambda: Table(""))
+    refused(ConfigError, "nosuch.*install", tmp_path, lambda: Table("nosuch://bucket/table"))
+
+
+@pytest.mark.parametrize("version", ["1", "5", "7", "10", "99"])
+def test_unknown_versions(version: str, copy: Path) -> None:
+    properties = copy / ".hoodie" / "hoodie.properties"
+    properties.write_text(properties.read_text().replace("hoodie.table.version=8", f"hoodie.table.version={version}"))
+    says = rf"version {version} .*6, 8, 9.*Upgrade or downgrade"
+    refused(UnsupportedTableVersion, says, copy, lambda: Table(copy))
+    for verb in WRITES:
+        refused(UnsupportedTableVersion, says, copy, lambda verb=verb: getattr(Table(copy), verb)(ROWS))
+
+
+@pytest.mark.parametrize("text", [b"", b"\x00\xff not properties \xfe", b"hoodie.table.version=abc\nhoodie.table.name=t\n"])
+def test_properties_that_cannot_be_read(text: bytes, copy: Path) -> None:
+    (copy / ".hoodie" / "hoodie.properties").write_bytes(text)
+    refused(HudiError, "hoodie.properties|hoodie.table.version", copy, lambda: Table(copy))
+
+
+# Creating
+
+
+@pytest.mark.parametrize(
+    ("creation", "kind", "says"),
+    [
+        ({"key": "idd"}, ConfigError, "recordkey.*'idd'.*Did you mean id"),
+        ({"key": "id", "partition_by": "prat"}, ConfigError, "partitionpath.*'prat'.*Did you mean part"),
+        ({"key": "id", "ordering": "tss"}, ConfigError, "precombine.*'tss'.*Did you mean ts"),
+        ({"key": ["id", "id"]}, ConfigError, "recordkey.*once"),
+        ({"key": "id", "partition_by": ["part", "part"]}, ConfigError, "partitionpath.*once"),
+        ({"key": "tags"}, ConfigError, "recordkey.*tags.*list"),
+        ({"key": "id", "type": "MERGE_ON_WRITE"}, ConfigError, "COPY_ON_WRITE, MERGE_ON_READ"),
+        ({"key": "id", "indexes": ["column_stat"]}, ConfigError, "column_stat.*column_stats"),
+        ({"key": "id", "options": {"hoodie.write.table.version": "7"}}, ConfigError, "'7'.*8, 9"),
+        ({"key": "id", "options": {"hoodie.metadata.enable": "maybe"}}, ConfigError, "'maybe'.*true or false"),
+        ({"key": "id", "options": {"hoodie.parquet.max.file.size": "big"}}, ConfigError, "'big'.*whole number"),
+        ({"key": "id", "options": {"hoodie.index.bloom.fpp": "2"}}, ConfigError, "fpp.*between 0 and 1"),
+        (
+            {"key": "id", "options": {"hoodie.parquet.max.file.sise": "1"}},
+            ConfigError,
+            "Did you mean hoodie.parquet.max.file.size",
+        ),
+        ({"key": "id", "options": {"hudimeta.colums": "id"}}, ConfigError, "Did you mean hudimeta.columns"),
+        (
+            {"key": "id", "options": {"hoodie.metadata.index.column.stats.column.list": "idd"}},
+            ConfigError,
+            "column.list.*'idd'",
+        ),
+        ({"key": "id", "options": {"hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}}, ConfigError, "merge.mode.*ordering"),
+        (
+            {"key": "id", "options": {"hoodie.datasource.write.payload.class": "x.Mine"}},
+            UnsupportedFeature,
+            "x.Mine.*merge.mode",
+        ),
+        ({"key": "id", "options": {"hoodie.datasource.write.keygenerator.type": "MINE"}}, ConfigError, "'MINE'.*SIMPLE"),
+        ({"key": "id", "options": {"hoodie.write.lock.provider": "x.Lock"}}, UnsupportedFeature, "x.Lock.*StorageBased"),
+    ],
+)
+def test_tables_that_cannot_be_created(creation: dict[str, Any], kind: type[HudiError], says: str, tmp_path: Path) -> None:
+    refused(kind, says, tmp_path, lambda: Table.create(tmp_path / "new", SCHEMA, **creation))
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ([("id", pa.int64()), ("id", pa.string())], "'id' is there twice.*Rename"),
+        ([("id", pa.int64()), ("a", pa.string()), ("A", pa.string())], "upper and lower case"),
+        ([("id", pa.int64()), ("s", pa.struct([("x", pa.int8()), ("x", pa.int8())]))], "'s.x' is there twice"),
+        ([("id", pa.int64()), ("at", pa.time64("us"))], "'at' is time64.*Cast"),
+        ([("id", pa.int64()), ("nothing", pa.null())], "'nothing' is null.*drop it"),
+        ([("id", pa.int64()), ("a b", pa.int8())], "'a b'.*Rename"),
+        ([("id", pa.int64()), ("", pa.int8())], "letters, digits and underscores"),
+        ([], "no data column"),
+    ],
+)
+def test_schemas_that_cannot_be_a_table(fields: list[tuple[str, pa.DataType]], says: str, tmp_path: Path) -> None:
+    refused(
+        SchemaError, says, tmp_path, lambda: Table.create(tmp_path / "new", pa.schema(fields), key="id" if fields else None)
+    )
+
+
+def test_places_where_no_table_can_be(written: Path, tmp_path: Path) -> None:
+    refused(TableError, "already.*Open it", written, lambda: Table.create(written, SCHEMA, key="id"))
+    (tmp_path / "file").write_text("x")
+    refused(ConfigError, "this is a file", tmp_path, lambda: Table.create(tmp_path / "file", SCHEMA, key="id"))
+
+
+# Writing
+
+
+def with_column(name: str, values: list[Any], kind: pa.DataType | None = None) -> pa.Table:
+    column = pa.array(values, kind)
+    if name in ROWS.column_names:
+        return ROWS.set_column(ROWS.column_names.index(name), name, column)
+    return ROWS.append_column(name, column)
+
+
+BAD_ROWS: dict[str, tuple[Any, type[HudiError], str]] = {
+    "null key": (with_column("id", [1, None, 3, 4], pa.int64()), SchemaMismatch, "'id' is null.*row 1.*Fill the column"),
+    "no key column": (ROWS.drop_columns(["id"]), SchemaMismatch, "'id' is missing.*record key.*Add the column"),
+    "no partition column": (ROWS.drop_columns(["part"]), SchemaMismatch, "'part' is missing.*partition.*Add the column"),
+    "no ordering column": (ROWS.drop_columns(["ts"]), SchemaMismatch, "'ts' is missing.*newer.*Add the column"),
+    "null ordering value": (with_column("ts", [1, None, 1, 1], pa.int64()), SchemaMismatch, "'ts' is null.*newer"),
+    "duplicate columns": (
+        pa.Table.from_arrays([*ROWS.columns, ROWS["n"]], names=[*ROWS.column_names, "n"]),
+        SchemaMismatch,
+        "'n' is there twice.*Rename or drop",
+    ),
+    "columns that differ by case": (with_column("N", [1] * 4), SchemaMismatch, "'N'.*upper and lower case"),
+    "list for a number": (with_column("n", [[1]] * 4), UnsupportedEvolution, "'n'.*new column"),
+    "struct for a number": (with_column("n", [{"x": 1}] * 4), UnsupportedEvolution, "'n'.*new column"),
+    "date for a number": (with_column("n", [dt.date(2024, 1, 1)] * 4), SchemaError, "'n'"),
+    "number for a list": (with_column("tags", [1] * 4), UnsupportedEvolution, "'tags'.*new column"),
+    "a type that Hudi lacks": (with_column("at", [dt.time(1)] * 4), SchemaMismatch, "'at' is time64.*Cast"),
+    "a name that Avro lacks": (with_column("a-b", [1] * 4), SchemaMismatch, "'a-b'.*Rename"),
+    "columns of two lengths": ({"id": [1], "part": ["a", "b"]}, SchemaMismatch, "length"),
+    "no rows at all": ([], SchemaMismatch, "no data column.*Pass rows"),
+    "text": ("hello", SchemaMismatch, "str.*Convert"),
+    "nothing": (None, SchemaMismatch, "NoneType.*Convert"),
+}
+
+
+@pytest.mark.parametrize("verb", WRITES)
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_rows_that_cannot_be_written(case: str, verb: str, written: Path) -> None:
+    rows, kind, says = BAD_ROWS[case]
+    refused(kind, says, written, lambda: getattr(Table(written), verb)(rows))
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "says"),
+    [
+        ("idd = 5", ConfigError, "'idd'.*Did you mean 'id'"),
+        ("id = ", ConfigError, "hudimeta.filter"),
+        ([("id", "~", 5)], ConfigError, "'~'"),
+        ({"n": [1]}, SchemaMismatch, "'id' is missing.*Add the column"),
+        ({"id": [1]}, SchemaMismatch, "'part' is missing.*Add the column"),
+        (ROWS.select([0, 1, 0]), SchemaMismatch, "'id' is there twice"),
+    ],
+)
+def test_deletes_that_cannot_be_done(what: Any, kind: type[HudiError], says: str, written: Path) -> None:
+    refused(kind, says, written, lambda: Table(written).delete(what))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("hoodie.datasource.write.recordkey.field", "n"),
+        ("hoodie.datasource.write.partitionpath.field", "n"),
+        ("hoodie.datasource.write.precombine.field", "n"),
+        ("hoodie.table.name", "another"),
+        ("hoodie.datasource.write.table.type", "MERGE_ON_READ"),
+        ("hoodie.write.table.version", "9"),
+        ("hoodie.record.merge.mode", "COMMIT_TIME_ORDERING"),
+        ("hoodie.datasource.write.hive_style_partitioning", "true"),
+        ("hoodie.datasource.write.partitionpath.urlencode", "true"),
+    ],
+)
+def test_options_that_contradict_the_table(option: str, value: str, written: Path) -> None:
+    for verb in WRITES:
+        error = refused(
+            ConfigError, "what the table has", written, lambda verb=verb: getattr(Table(written, {option: value}), verb)(ROWS)
+        )
+        assert isinstance(error, ConfigError)
+        assert (error.key, error.value) == (option, value)
+
+
+# Reading
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "says"),
+    [
+        ({"columns": ["idd"]}, ConfigError, "'idd'.*Did you mean id"),
+        ({"columns": []}, ConfigError, "at least one column"),
+        ({"where": "idd > 5"}, ConfigError, "'idd'.*Did you mean 'id'"),
+        ({"where": "id >"}, ConfigError, "'id >'.*near"),
+        ({"where": "id > 'abc'"}, ConfigError, "'abc'.*BIGINT"),
+        ({"where": "id + 1"}, ConfigError, "a predicate"),
+        ({"where": "frobnicate(id) = 1"}, ConfigError, "frobnicate"),
+        ({"where": "id IN (SELECT 1)"}, ConfigError, "SELECT"),
+        ({"where": 5}, ConfigError, "SQL text"),
+        ({"as_of": "yesterday"}, ConfigError, "'yesterday'.*yyyy-MM-dd"),
+        ({"as_of": 2026}, ConfigError, "as.of.instant"),
+        ({"query_type": "snapshoot"}, ConfigError, "'snapshoot'.*snapshot, read_optimized"),
+        ({"where": "id = 1", "timezone": "Mars/Olympus"}, ConfigError, "Mars/Olympus.*IANA"),
+    ],
+)
+def test_reads_that_cannot_be_done(asked: dict[str, Any], kind: type[HudiError], says: str, written: Path) -> None:
+    refused(kind, says, written, lambda: Table(written).scan(**asked).to_table())
+
+
+@pytest.mark.parametrize(
+    ("option", "near"),
+    [
+        ("hoodie.enable.data.skiping", "hoodie.enable.data.skipping"),
+        ("hoodie.datasource.query.typ", "hoodie.datasource.query.type"),
+        ("hudimeta.filtr", "hudimeta.filter"),
+        ("as.of.instnt", "as.of.instant"),
+        ("as.of.instants", "as.of.instant"),
+    ],
+)
+def test_options_with_a_near_miss(option: str, near: str, written: Path) -> None:
+    refused(ConfigError, f"{option}.*Did you mean {near}", written, lambda: Table(written, {option: "x"}))
+    refused(ConfigError, f"Did you mean {near}", written, lambda: Table.create(written / "new", SCHEMA, options={option: "x"}))
+
+
+# Files that cannot be read
+
+
+def truncate(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def garbage(data: bytes) -> bytes:
+    return bytes((37 * i + 11) % 256 for i in range(len(data)))
+
+
+def cut_tail(data: bytes) -> bytes:
+    return data[:-4]
+
+
+DAMAGES = [truncate, garbage, cut_tail]
+
+
+def newest(path: Path, pattern: str) -> Path:
+    return sorted(path.glob(pattern), key=lambda p: p.name)[-1]
+
+
+def damage(file: Path, how: Callable[[bytes], bytes]) -> None:
+    file.write_bytes(how(file.read_bytes()))
+
+
+@pytest.mark.parametrize("how", [*DAMAGES, lambda data: b""], ids=["truncated", "garbage", "cut tail", "empty"])
+def test_data_files_that_cannot_be_read(how: Callable[[bytes], bytes], copy: Path) -> None:
+    file = Path(Table(copy).scan(where="part = 'a'").plan().files[0])
+    damage(copy / file, how)
+    reads: list[Callable[[], Any]] = [
+        lambda: Table(copy).scan().to_table(),
+        lambda: Table(copy).scan(where="n > 0 AND part = 'a'").to_table(),
+        lambda: list(Table(copy).scan(columns=["n"]).to_batches()),
+        lambda: Table(copy).scan().count(),
+    ]
+    for read in reads:
+        error = refused(CorruptFileError, f"{file.name} is damaged at byte .*Restore the file", copy, read)
+        assert isinstance(error, CorruptFileError)
+        assert error.path == str(file)
+    assert Table(copy).scan(where="part = 'b'").count() == 2, "other files can still be read"
+
+
+def test_data_files_that_are_gone(copy: Path) -> None:
+    (file,) = Table(copy).scan(where="part = 'a'").plan().files
+    (copy / file).unlink()
+    refused(NotFound, f"{file}: no such file.*open the table again", copy, lambda: Table(copy).scan().to_table())
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_writes_over_a_file_that_cannot_be_read_change_no_row(how: Callable[[bytes], bytes], copy: Path) -> None:
+    """The write is rolled back: its error names the file, and what could be read before can be read after."""
+    (file,) = Table(copy).scan(where="part = 'a'").plan().files
+    damage(copy / file, how)
+    data = {name: fact for name, fact in contents(copy).items() if not name.startswith(".hoodie")}
+    before = Table(copy).scan(where="part = 'b'").to_table()
+    with pytest.raises(CorruptFileError, match=Path(file).name):
+        Table(copy).upsert(ROWS)
+    assert {name: fact for name, fact in contents(copy).items() if not name.startswith(".hoodie")} == data
+    assert Table(copy).scan(where="part = 'b'").to_table().equals(before)
+    assert not Table(copy).timeline.pending
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_timeline_files_that_cannot_be_read(how: Callable[[bytes], bytes], copy: Path) -> None:
+    file = newest(copy, ".hoodie/timeline/*.commit")
+    damage(file, how)
+    says = f"{file.relative_to(copy)} is damaged at byte .*Restore the file"
+    refused(CorruptFileError, says, copy, lambda: Table(copy).scan().to_table())
+    refused(CorruptFileError, says, copy, lambda: Table(copy).schema)
+    for verb in WRITES:
+        refused(CorruptFileError, says, copy, lambda verb=verb: getattr(Table(copy), verb)(ROWS))
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("partition", ["files", "column_stats"])
+def test_hfiles_that_cannot_be_read(partition: str, how: Callable[[bytes], bytes], rich_table: Unpack) -> None:
+    path = rich_table("mdt_all_v9", fresh=True)
+    everything = Table(path).scan().count()
+    file = newest(path, f".hoodie/metadata/{partition}/*.hfile")
+    damage(file, how)
+    says = f"{file.name} is damaged at byte .*Restore the file"
+    refused(CorruptFileError, says, path, lambda: Table(path).scan(where="note > 'a'").to_table())
+    assert Table(path, {"hoodie.metadata.enable": "false"}).scan().count() == everything
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_logs_of_the_metadata_table_that_cannot_be_read(how: Callable[[bytes], bytes], copy: Path) -> None:
+    file = next(f for f in copy.glob(".hoodie/metadata/column_stats/.*.log.*") if f.stat().st_size > 1000)
+    damage(file, how)
+    says = f"{file.name} is damaged at byte .*Restore the file"
+    refused(CorruptFileError, says, copy, lambda: Table(copy).scan(where="n > 1").to_table())
+    assert Table(copy).scan().count() == 4, "a read without a filter needs no statistics"
+    assert Table(copy, {"hoodie.enable.data.skipping": "false"}).scan(where="n > 1").count() == 3
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_history_that_cannot_be_read(how: Callable[[bytes], bytes], rich_table: Unpack) -> None:
+    path = rich_table("archived_lsm", fresh=True)
+    damage(newest(path, ".hoodie/timeline/history/manifest_*"), how)
+    refused(CorruptFileError, "manifest_.*Restore", path, lambda: Table(path).timeline.history.load())
