@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.formats.hfile import HFileReader
-from hudimeta.formats.log import BlockType, decode_delete_block, read_blocks
 from hudimeta.metadata.payload import column_of
 
 __all__ = ["LogEntry", "arrange", "read_entries"]
@@ -50,6 +49,9 @@ def read_entries(data: bytes, path: str, torn_tails: bool = False) -> list[LogEn
     Raises:
         CorruptFileError: Damaged bytes. UnsupportedFeature: A block that metadata tables do not have.
     """
+    # Not needed where the data table's own commits tell what the logs hold, so a process that lists files starts without it.
+    from hudimeta.formats.log import BlockType, decode_delete_block, read_blocks
+
     scan = read_blocks(data, path)
     if scan.corrupt and not torn_tails:
         torn = scan.corrupt[0]

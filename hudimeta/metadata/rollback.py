@@ -12,7 +12,6 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
-from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, State
 
@@ -32,6 +31,8 @@ def roll_back_metadata(storage: Storage, instant: str, rollback_time: str, times
     Returns:
         How many files were deleted.
     """
+    from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
+
     inner = storage.sub(METADATA_ROOT)
     timeline = Timeline.load(inner)
     writer = TimelineWriter(inner, timeline.folder)
