@@ -133,12 +133,20 @@ class CorruptFileError(HudiError):
     """
 
     code = "CORRUPT_FILE"
+    _METADATA: ClassVar[str] = ".hoodie/metadata/"
+    """A table can be read without the files below."""
 
     def __init__(self, path: str, offset: int, expected: object, actual: object, hint: str = "") -> None:
         self.path, self.offset, self.expected, self.actual = path, offset, expected, actual
         super().__init__(
             f"{path or '<memory>'} is damaged at byte {offset}: expected {expected}, found {actual}",
-            hint or "Restore the file from a copy, or roll the table back to an instant before it was written.",
+            hint
+            or "Restore the file from a copy, or "
+            + (
+                "read with the option hoodie.metadata.enable=false and rebuild the metadata table."
+                if path.startswith(self._METADATA)
+                else "roll the table back to an instant before it was written."
+            ),
         )
 
 

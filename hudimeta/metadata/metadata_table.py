@@ -72,7 +72,8 @@ class MetadataTable:
             raise IndexNotReady(files.PARTITION, "not built: the table has no metadata table")
         legacy = properties.version <= _LEGACY_VERSION
         folder = ".hoodie" if legacy else ".hoodie/timeline"
-        timeline = Timeline.load(storage.sub(METADATA_ROOT), folder, 1 if legacy else 2, zone=properties.zone)
+        inner = storage.sub(METADATA_ROOT)
+        timeline = Timeline.load(inner, folder, 1 if legacy else 2, zone=properties.zone, place=METADATA_ROOT)
         if not timeline.writes:
             raise MetadataOutOfSync(files.PARTITION, "any completed instant")
         _check_in_step(data_timeline, timeline)

@@ -34,7 +34,7 @@ def roll_back_metadata(storage: Storage, instant: str, rollback_time: str, times
     from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
 
     inner = storage.sub(METADATA_ROOT)
-    timeline = Timeline.load(inner)
+    timeline = Timeline.load(inner, place=METADATA_ROOT)
     writer = TimelineWriter(inner, timeline.folder)
     found = timeline.get(instant, Action.DELTA_COMMIT)
     begun = timeline.get(rollback_time, Action.ROLLBACK)

@@ -11,7 +11,8 @@ from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hfile import HFileReader, KeyValues, StorageRange
 from hudimeta.metadata.groups import BaseFile, LogFile
 from hudimeta.metadata.log_entries import LogEntry, read_entries
-from hudimeta.storage.protocol import Storage
+from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.storage.protocol import Storage, join
 
 __all__ = ["Decode", "Select", "SliceFiles"]
 
@@ -42,7 +43,7 @@ class SliceFiles:
         """A base file, opened: one request, which brings a file of at most 1 MiB whole."""
         if file.path not in self._bases:
             source = StorageRange(self._storage, file.path, file.size)
-            self._bases[file.path] = HFileReader(source, file.path)
+            self._bases[file.path] = HFileReader(source, _shown(file.path))
         return self._bases[file.path]
 
     def entries(self, logs: Sequence[LogFile]) -> list[LogEntry]:
@@ -61,7 +62,7 @@ class SliceFiles:
             with ThreadPoolExecutor(min(PARALLEL_READS, len(paths)), "metadata") as pool:
                 contents = list(pool.map(self._storage.read, paths))
         for path, data in zip(paths, contents, strict=True):
-            self._logs[path] = read_entries(data, path, self._torn_tails)
+            self._logs[path] = read_entries(data, _shown(path), self._torn_tails)
 
     def open_bases(self, files: Iterable[BaseFile]) -> None:
         """Open base files at once."""
@@ -75,9 +76,10 @@ class SliceFiles:
     def scan(self, file: BaseFile, decode: Decode) -> pa.Table:
         """All records of a base file; of a large one some at a time, so that their bytes are never in memory all at once."""
         reader = self.base(file)
-        schema = schema_of(reader, file.path)
-        tables = [decode(cells, schema, file.path) for cells in reader.scan_batches(SCAN_BYTES, FETCH_BYTES)]
-        return pa.concat_tables(tables) if tables else decode(KeyValues.empty(), schema, file.path)
+        path = _shown(file.path)
+        schema = schema_of(reader, path)
+        tables = [decode(cells, schema, path) for cells in reader.scan_batches(SCAN_BYTES, FETCH_BYTES)]
+        return pa.concat_tables(tables) if tables else decode(KeyValues.empty(), schema, path)
 
     def lookup(self, file: BaseFile, keys: list[bytes], decode: Decode) -> pa.Table:
         """The records of some keys (sorted, unique) of a base file."""
@@ -85,14 +87,19 @@ class SliceFiles:
 
     def select(self, file: BaseFile, select: Select, decode: Decode) -> pa.Table:
         """Some records of a base file."""
-        reader = self.base(file)
-        return decode(select(reader), schema_of(reader, file.path), file.path)
+        reader, path = self.base(file), _shown(file.path)
+        return decode(select(reader), schema_of(reader, path), path)
 
     def decode(self, entry: LogEntry, decode: Decode, select: Select = HFileReader.scan) -> pa.Table:
         """Some records of a log entry that has any."""
         if entry.reader is None:
             raise ValueError("the log entry holds no records")
         return decode(select(entry.reader), schema_of(entry.reader, entry.path), entry.path)
+
+
+def _shown(path: str) -> str:
+    """A path as the user knows it, below the data table."""
+    return join(METADATA_ROOT, path)
 
 
 def schema_of(reader: HFileReader, path: str) -> str:

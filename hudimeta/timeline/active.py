@@ -59,12 +59,19 @@ class Timeline:
     """
 
     def __init__(
-        self, listing: Listing, storage: Storage, folder: str, layout: int, zone: tzinfo | None, history: History
+        self,
+        listing: Listing,
+        storage: Storage,
+        folder: str,
+        layout: int,
+        zone: tzinfo | None,
+        history: History,
+        place: str = "",
     ) -> None:
         self.instants: tuple[Instant, ...] = listing.instants
         self.folder, self.layout, self.zone, self.history = folder, layout, zone, history
         self._file_names = listing.file_names
-        self._storage = storage
+        self._storage, self._place = storage, place
         self._bytes: dict[str, bytes] = {}
         self._decoded = lru_cache(maxsize=DECODED_KEPT)(self._decode)
 
@@ -78,6 +85,7 @@ class Timeline:
         history_folder: str | None = None,
         zone: tzinfo | None = timezone.utc,
         sleep: Callable[[float], None] = system_time.sleep,
+        place: str = "",
     ) -> Timeline:
         """List the timeline: one request, unless somebody is writing an instant just now.
 
@@ -88,11 +96,12 @@ class Timeline:
             history_folder: Where archived instants lie; None for the default place of the layout.
             zone: The table's zone, None for the machine's. Only completion times that no name tells depend on it.
             sleep: Waits so many seconds.
+            place: Where the root is within the user's table, for errors; "" for the table itself.
         """
         default = join(folder, "archived" if layout == LAYOUT_V1 else "history")
         history = History(storage, history_folder or default, layout)
         listing = list_instants(storage, folder, layout, zone, sleep)
-        return cls(listing, storage, folder, layout, zone, history)
+        return cls(listing, storage, folder, layout, zone, history, place)
 
     def __iter__(self) -> Iterator[Instant]:
         return iter(self.instants)
@@ -339,7 +348,7 @@ class Timeline:
         return data
 
     def _decode(self, name: str, is_commit: bool) -> dict[str, Any]:
-        return content.decode_instant(self._read_file(name), join(self.folder, name), is_commit)
+        return content.decode_instant(self._read_file(name), join(self._place, self.folder, name), is_commit)
 
 
 def _completion(instant: Instant) -> str:

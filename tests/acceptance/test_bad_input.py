@@ -385,16 +385,25 @@ def test_hfiles_that_cannot_be_read(partition: str, how: Callable[[bytes], bytes
     everything = Table(path).scan().count()
     file = newest(path, f".hoodie/metadata/{partition}/*.hfile")
     damage(file, how)
-    says = f"{file.name} is damaged at byte .*Restore the file"
+    says = f"CORRUPT_FILE: {file.relative_to(path)} is damaged at byte .*hoodie.metadata.enable=false"
     refused(CorruptFileError, says, path, lambda: Table(path).scan(where="note > 'a'").to_table())
     assert Table(path, {"hoodie.metadata.enable": "false"}).scan().count() == everything
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_timeline_files_of_the_metadata_table_that_cannot_be_read(how: Callable[[bytes], bytes], rich_table: Unpack) -> None:
+    path = rich_table("mdt_all_v9", fresh=True)
+    file = newest(path, ".hoodie/metadata/.hoodie/timeline/*.commit")
+    damage(file, how)
+    says = f"CORRUPT_FILE: {file.relative_to(path)} is damaged at byte .*hoodie.metadata.enable=false"
+    refused(CorruptFileError, says, path, lambda: Table(path).scan().to_table())
 
 
 @pytest.mark.parametrize("how", DAMAGES)
 def test_logs_of_the_metadata_table_that_cannot_be_read(how: Callable[[bytes], bytes], copy: Path) -> None:
     file = next(f for f in copy.glob(".hoodie/metadata/column_stats/.*.log.*") if f.stat().st_size > 1000)
     damage(file, how)
-    says = f"{file.name} is damaged at byte .*Restore the file"
+    says = f"CORRUPT_FILE: {file.relative_to(copy)} is damaged at byte .*hoodie.metadata.enable=false"
     refused(CorruptFileError, says, copy, lambda: Table(copy).scan(where="n > 1").to_table())
     assert Table(copy).scan().count() == 4, "a read without a filter needs no statistics"
     assert Table(copy, {"hoodie.enable.data.skipping": "false"}).scan(where="n > 1").count() == 3
