@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks.case import Settings, all_cases, select
 from benchmarks.job import Absent, Job, peak_rss
+from hudimeta.errors import UnsupportedFeature
 
 
 def main(arguments: list[str]) -> None:
@@ -21,7 +22,7 @@ def main(arguments: list[str]) -> None:
     job = Job(settings, settings.rounds or case.rounds)
     try:
         case.sides[side](job)
-    except (Absent, ModuleNotFoundError) as error:
+    except (Absent, ModuleNotFoundError, UnsupportedFeature) as error:
         job.measured.error = f"absent: {error}"
     except Exception as error:
         traceback.print_exc()
