@@ -11,7 +11,6 @@ import dataclasses
 import decimal
 import difflib
 import functools
-import math
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -19,9 +18,11 @@ import pyarrow as pa
 from hudimeta.errors import ConfigError
 from hudimeta.read.predicate.arithmetic import arithmetic_types
 from hudimeta.read.predicate.casts import can_cast, cast_array
+from hudimeta.read.predicate.constants import distinct, fitting, integer_bound
 from hudimeta.read.predicate.evaluate import fold, match
 from hudimeta.read.predicate.functions import FUNCTION_NAMES, FUNCTIONS, Context, Signature, WrongArguments
 from hudimeta.read.predicate.local_time import check_zone
+from hudimeta.read.predicate.names import closest_name, resolve
 from hudimeta.read.predicate.render import to_sql
 from hudimeta.read.predicate.sql import FILTER_OPTION
 from hudimeta.read.predicate.tree import (
@@ -52,12 +53,9 @@ from hudimeta.read.predicate.types import (
     DATE,
     DOUBLE,
     STRING,
-    canonical_type,
     common_type,
     decimal_of_integer,
-    integer_range,
     is_decimal,
-    is_floating,
     is_integer,
     is_numeric,
     type_name,
@@ -171,35 +169,18 @@ class _Binder:
     # columns
 
     def _column(self, expr: Column) -> Expr:
-        found = self.resolve(expr.path)
+        found = resolve(self.schema, expr.path)
         if expr.qualified:
-            readings = [self.resolve(expr.path[skip:]) for skip in range(1, len(expr.path))]
+            readings = [resolve(self.schema, expr.path[skip:]) for skip in range(1, len(expr.path))]
             others = [reading for reading in readings if reading is not None]
             if len(others) + (found is not None) > 1:
                 raise self.refuse(expr, "can be read as more than one column")
             found = found or (others[0] if others else None)
         if found is not None:
             return found
-        names = _paths(self.schema)
-        closest = difflib.get_close_matches(expr.name.lower(), [name.lower() for name in names], n=1, cutoff=0.5)
-        meant = next((name for name in names if closest and name.lower() == closest[0]), None)
+        meant = closest_name(self.schema, expr.name)
         hint = f"Did you mean {meant!r}?" if meant else ""
         raise ConfigError(FILTER_OPTION, expr.name, f"a column of the table: {', '.join(self.schema.names)}", hint)
-
-    def resolve(self, path: tuple[str, ...]) -> Column | None:
-        """The column of a path in the schema's own spelling, None when there is none."""
-        names: list[str] = []
-        fields: list[pa.Field] = list(self.schema)
-        t: pa.DataType | None = None
-        for name in path:
-            field = _named(fields, name)
-            if field is None:
-                return None
-            names.append(field.name)
-            t = field.type
-            fields = [t.field(i) for i in range(t.num_fields)] if pa.types.is_struct(t) else []
-        assert t is not None
-        return Column(tuple(names), type=canonical_type(t))
 
     # logic
 
@@ -266,33 +247,13 @@ class _Binder:
         target = self.common(expr, [child, constant])
         if target == child.type:
             return Compare(op, child, self.cast(constant, target), type=_BOOLEAN)
-        fitting = self.fitting(child, constant)
-        if fitting is not None:
-            return Compare(op, child, fitting, type=_BOOLEAN)
-        rounded = _integer_bound(op, child, constant)
+        same = fitting(child, constant)
+        if same is not None:
+            return Compare(op, child, same, type=_BOOLEAN)
+        rounded = integer_bound(op, child, constant)
         if rounded is not None:
             return self.against_constant(expr, rounded[0], child, literal(rounded[1]))
         return Compare(op, self.cast(child, target), self.cast(constant, target), type=_BOOLEAN)
-
-    def fitting(self, child: Expr, constant: Literal) -> Literal | None:
-        """The same number as a constant of the child's type; None when there is none."""
-        assert child.type is not None
-        t, source = child.type, constant.scalar.type
-        if constant.is_null or not is_numeric(t) or not is_numeric(source):
-            return None
-        value = constant.scalar.as_py()
-        if is_floating(source) and t != pa.float32():
-            return None  # Spark compares in DOUBLE, where many integers are one number
-        if is_floating(t) and (t != pa.float32() or not math.isfinite(value)):
-            return None
-        try:
-            exact = decimal.Decimal(value)
-            wanted: object = int(exact) if is_integer(t) else float(value) if is_floating(t) else exact
-            scalar = pa.scalar(wanted, t)
-        except (pa.ArrowInvalid, OverflowError, ValueError):
-            return None
-        same = decimal.Decimal(scalar.as_py()) == exact
-        return Literal(scalar, type=t) if same else None
 
     def _in(self, expr: In) -> Expr:
         child, items = self.bind(expr.child), [self.bind(item) for item in expr.items]
@@ -303,11 +264,11 @@ class _Binder:
         constants = [item for item in items if isinstance(item, Literal)]
         valid = [item for item in constants if not item.is_null]
         if target != child.type and child.type is not None:
-            own = [self.fitting(child, item) if item.type != child.type else item for item in valid]
+            own = [fitting(child, item) if item.type != child.type else item for item in valid]
             if all(item is not None for item in own):
                 valid, target = [item for item in own if item is not None], child.type
         scalars = [cast.scalar for cast in (self.cast(item, target) for item in valid) if isinstance(cast, Literal)]
-        values = _distinct(scalars, target)
+        values = distinct(scalars, target)
         has_null = len(valid) < len(constants)
         if len(values) == 1 and not has_null:
             return Compare(CompareOp.EQ, self.cast(child, target), Literal(values[0], type=target), type=_BOOLEAN)
@@ -434,49 +395,3 @@ class _Binder:
 
 def _is_constant(expr: Expr) -> bool:
     return all(isinstance(part, Literal) for part in children(expr))
-
-
-def _integer_bound(op: CompareOp, child: Expr, constant: Literal) -> tuple[CompareOp, int] | None:
-    """`i > 2.5` as `i > 2`, and so on: a whole bound that means the same; None where there is none in the child's range."""
-    assert child.type is not None
-    if not is_integer(child.type) or not is_decimal(constant.scalar.type) or constant.is_null:
-        return None
-    below = math.floor(constant.scalar.as_py())
-    low, high = integer_range(child.type)
-    if not low <= below <= high:
-        return None
-    if op in (CompareOp.LT, CompareOp.LE):
-        return CompareOp.LE, below
-    return (CompareOp.GT, below) if op in (CompareOp.GT, CompareOp.GE) else None
-
-
-def _distinct(scalars: list[pa.Scalar], target: pa.DataType) -> pa.Array:
-    values = [scalar for scalar in scalars if scalar.is_valid]
-    if not values:
-        return pa.array([], target)
-    return pa.array([scalar.as_py() for scalar in values], target).unique()
-
-
-def _named(fields: list[pa.Field], name: str) -> pa.Field | None:
-    """The field of a name, exactly if there is one, else regardless of case if only one is alike."""
-    exact = [field for field in fields if field.name == name]
-    alike = exact or [field for field in fields if field.name.lower() == name.lower()]
-    if len(alike) > 1:
-        names = ", ".join(field.name for field in alike)
-        raise ConfigError(FILTER_OPTION, name, "the name of one column", f"It can mean {names}.")
-    return alike[0] if alike else None
-
-
-def _paths(schema: pa.Schema) -> list[str]:
-    found: list[str] = []
-
-    def add(prefix: str, field: pa.Field) -> None:
-        name = prefix + field.name
-        found.append(name)
-        if pa.types.is_struct(field.type):
-            for i in range(field.type.num_fields):
-                add(name + ".", field.type.field(i))
-
-    for field in schema:
-        add("", field)
-    return found

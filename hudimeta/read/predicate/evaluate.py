@@ -181,7 +181,7 @@ def match(expr: Match, texts: pa.Array) -> Any:
         return pc.match_substring(texts, expr.pattern)
     if expr.kind is MatchKind.RLIKE:
         from hudimeta.read.predicate.casts import map_unique
-        from hudimeta.read.predicate.function_kernels import compile_regex
+        from hudimeta.read.predicate.text_kernels import compile_regex
 
         compiled = compile_regex(expr.pattern)
         return map_unique(texts, lambda text: compiled.search(text) is not None, pa.bool_())

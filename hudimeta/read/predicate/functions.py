@@ -226,13 +226,13 @@ def _date_of_types(types: Types) -> Signature:
 
 def _catalogue() -> dict[str, Function]:
     from hudimeta.read.predicate import function_kernels as run
+    from hudimeta.read.predicate import text_kernels as text_run
 
     day = _takes(DATE, to=pa.int32())
     text = _takes(STRING, to=STRING)
-    length = Function(_length, run.length, (1, 1), total=True)
-    substring = Function(
-        _takes(STRING, pa.int32(), pa.int32(), to=STRING), run.substring, (2, 3), frozenset({1, 2}), _from_start, total=True
-    )
+    length = Function(_length, text_run.length, (1, 1), total=True)
+    piece = _takes(STRING, pa.int32(), pa.int32(), to=STRING)
+    substring = Function(piece, text_run.substring, (2, 3), frozenset({1, 2}), _from_start, total=True)
     shift = _takes(DATE, pa.int32(), to=DATE)
     ceil = Function(_whole, run.ceil, (1, 1), order=_always)
     abs_like = Function(_number, run.absolute, (1, 1))
@@ -249,10 +249,10 @@ def _catalogue() -> dict[str, Function]:
         "hour": Function(_moment(to=pa.int32()), run.part("hour"), (1, 1), total=True),
         "minute": Function(_moment(to=pa.int32()), run.part("minute"), (1, 1), total=True),
         "second": Function(_moment(to=pa.int32()), run.part("second"), (1, 1), total=True),
-        "lower": Function(text, run.lower, (1, 1), total=True),
-        "upper": Function(text, run.upper, (1, 1), total=True),
+        "lower": Function(text, text_run.lower, (1, 1), total=True),
+        "upper": Function(text, text_run.upper, (1, 1), total=True),
         "length": length,
-        "reverse": Function(text, run.reverse, (1, 1), total=True),
+        "reverse": Function(text, text_run.reverse, (1, 1), total=True),
         "abs": abs_like,
         "ceil": ceil,
         "floor": Function(_whole, run.floor, (1, 1), order=_always),
@@ -266,19 +266,19 @@ def _catalogue() -> dict[str, Function]:
     }
     padded = _takes(STRING, pa.int32(), STRING, to=STRING)
     more = {
-        "trim": Function(_texts, run.trim("both"), (1, 2), total=True),
-        "ltrim": Function(_texts, run.trim("left"), (1, 2), total=True),
-        "rtrim": Function(_texts, run.trim("right"), (1, 2), total=True),
+        "trim": Function(_texts, text_run.trim("both"), (1, 2), total=True),
+        "ltrim": Function(_texts, text_run.trim("left"), (1, 2), total=True),
+        "rtrim": Function(_texts, text_run.trim("right"), (1, 2), total=True),
         "substring": substring,
-        "left": Function(_takes(STRING, pa.int32(), to=STRING), run.left, (2, 2), frozenset({1}), _always, total=True),
-        "right": Function(_takes(STRING, pa.int32(), to=STRING), run.right, (2, 2), frozenset({1}), total=True),
-        "concat": Function(_texts, run.concat, (1, 1000), total=True),
-        "replace": Function(_texts, run.replace, (2, 3), frozenset({1, 2}), total=True),
-        "lpad": Function(padded, run.pad("left"), (2, 3), frozenset({1, 2}), total=True),
-        "rpad": Function(padded, run.pad("right"), (2, 3), frozenset({1, 2}), total=True),
-        "regexp_replace": Function(_texts, run.regexp_replace, (3, 3), frozenset({1, 2}), total=True),
+        "left": Function(piece, text_run.left, (2, 2), frozenset({1}), _always, total=True),
+        "right": Function(piece, text_run.right, (2, 2), frozenset({1}), total=True),
+        "concat": Function(_texts, text_run.concat, (1, 1000), total=True),
+        "replace": Function(_texts, text_run.replace, (2, 3), frozenset({1, 2}), total=True),
+        "lpad": Function(padded, text_run.pad("left"), (2, 3), frozenset({1, 2}), total=True),
+        "rpad": Function(padded, text_run.pad("right"), (2, 3), frozenset({1, 2}), total=True),
+        "regexp_replace": Function(_texts, text_run.regexp_replace, (3, 3), frozenset({1, 2}), total=True),
         "regexp_extract": Function(
-            _takes(STRING, STRING, pa.int32(), to=STRING), run.regexp_extract, (2, 3), frozenset({1, 2}), total=True
+            _takes(STRING, STRING, pa.int32(), to=STRING), text_run.regexp_extract, (2, 3), frozenset({1, 2}), total=True
         ),
         "date_format": Function(
             _moment(STRING, to=STRING), run.date_format, (2, 2), frozenset({1}), _ordered_pattern, total=True
@@ -347,4 +347,3 @@ def _unless_nan(types: Types, _constants: Constants, _zone: str) -> int:
 FUNCTIONS: dict[str, Function] = _catalogue()
 FUNCTION_NAMES: tuple[str, ...] = tuple(sorted(FUNCTIONS))
 """Names that a predicate may call, besides the operators and type names."""
-

@@ -1,15 +1,13 @@
 """Files: which may hold a row that a predicate keeps, from bounds and counts alone, for all files at once.
 
-The predicate is run over sets of values instead of values. A value is a :class:`_Range`: between which bounds it lies, and
-whether it may be null, may be NaN, or may be anything else. A predicate is a :class:`_Outcome`: whether it may be true, may be
-false, may be null for some row. Every rule gives a superset of what is possible, so a file that may not make the predicate
-true holds no row for which it is true, however NOT, OR and functions are nested.
+The predicate is run over sets of values (:class:`~hudimeta.read.predicate.ranges.Range`) instead of values, and comes out as
+an :class:`~hudimeta.read.predicate.ranges.Outcome`: whether it may be true, may be false, may be null for some row. Every
+rule gives a superset of what is possible, so a file that may not make the predicate true holds no row for which it is true,
+however NOT, OR and functions are nested.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,18 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.read.predicate.bind import Bound
-from hudimeta.read.predicate.casts import can_cast, cast_array, cast_is_monotone, cast_is_total, to_canonical
 from hudimeta.read.predicate.comparison import compare
 from hudimeta.read.predicate.evaluate import split_like
-from hudimeta.read.predicate.functions import FUNCTIONS, Context
-from hudimeta.read.predicate.stats import ColumnBounds, FileStats
+from hudimeta.read.predicate.ranges import AFTER_ANY_UTF8, Mask, Outcome, Range, Ranges, is_known, same_texts
+from hudimeta.read.predicate.stats import FileStats
 from hudimeta.read.predicate.tree import (
     And,
-    Arithmetic,
-    ArithmeticOp,
     Call,
-    Cast,
-    Column,
     Compare,
     CompareOp,
     Expr,
@@ -41,14 +34,9 @@ from hudimeta.read.predicate.tree import (
     Not,
     Or,
 )
-from hudimeta.read.predicate.types import STRING, is_decimal, is_floating, is_integer, is_numeric
+from hudimeta.read.predicate.types import is_floating
 
 __all__ = ["Verdict", "may_match"]
-
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
-_TEXTS = (STRING, pa.binary())
-_AFTER_ANY_UTF8 = b"\xff"
-"""A byte that no UTF-8 text holds: text + this is greater than every text that begins with text."""
 
 
 @dataclass(frozen=True)
@@ -108,83 +96,46 @@ def _is_number(expr: Expr) -> bool:
     return isinstance(value, float) and value == value
 
 
-@dataclass
-class _Range:
-    """The values that an expression may take in each file.
-
-    Attributes:
-        low, high: Array or scalar of the expression's type (or binary for cut-off strings); null where unbounded. NaN is not
-            among the values that they enclose, unless as a bound itself.
-        null, value, nan: Whether a row may be null, may be neither null nor NaN, may be NaN.
-    """
-
-    low: Any
-    high: Any
-    null: Mask
-    value: Mask
-    nan: Mask
-
-
-@dataclass
-class _Outcome:
-    """Whether a predicate may be true, false or null for a row of each file."""
-
-    true: Mask
-    false: Mask
-    null: Mask
-
-
 class _Skipping:
     """One predicate over one set of files."""
 
     def __init__(self, bound: Bound, stats: FileStats, never_nan: frozenset[Expr]) -> None:
-        self.zone, self.stats, self.never_nan = bound.timezone, stats, never_nan
         self.length = stats.length
-        self.ranges: dict[Expr, _Range] = {}
-
-    def all(self, value: bool) -> Mask:
-        return np.full(self.length, value, dtype=bool)
-
-    def mask(self, values: Any, unknown: bool) -> Mask:
-        """An Arrow BOOLEAN array or scalar as a mask, null being `unknown`."""
-        if isinstance(values, pa.Scalar):
-            return self.all(values.as_py() if values.is_valid else unknown)
-        if values.null_count:
-            values = values.fill_null(unknown)
-        return values.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+        self.ranges = Ranges(bound, stats, never_nan, self.predicate)
 
     # predicates
 
-    def predicate(self, expr: Expr) -> _Outcome:
+    def predicate(self, expr: Expr) -> Outcome:
         """The outcome of a BOOLEAN expression."""
         if isinstance(expr, (And, Or)):
             return self.junction([self.predicate(child) for child in expr.children], is_and=isinstance(expr, And))
         if isinstance(expr, Not):
             inner = self.predicate(expr.child)
-            return _Outcome(inner.false, inner.true, inner.null)
+            return Outcome(inner.false, inner.true, inner.null)
         if isinstance(expr, (IsNull, IsNotNull)):
-            range_ = self.value(expr.child)
+            range_ = self.ranges.value(expr.child)
             filled = range_.value | range_.nan
             null, filled = (range_.null, filled) if isinstance(expr, IsNull) else (filled, range_.null)
-            return _Outcome(null, filled, self.all(False))
+            return Outcome(null, filled, self.ranges.all(False))
         if isinstance(expr, Compare):
-            return self.compare(expr.op, self.value(expr.left), self.value(expr.right))
+            return self.compare(expr.op, self.ranges.value(expr.left), self.ranges.value(expr.right))
         if isinstance(expr, InSet):
             return self.in_set(expr)
         if isinstance(expr, Match):
             return self.match(expr)
         if isinstance(expr, Call) and expr.name == "isnan":
-            child = self.value(expr.args[0])
-            return _Outcome(child.nan, child.value | child.null, self.all(False))
-        return self.truth(self.value(expr))
+            child = self.ranges.value(expr.args[0])
+            return Outcome(child.nan, child.value | child.null, self.ranges.all(False))
+        return self.truth(self.ranges.value(expr))
 
-    def truth(self, range_: _Range) -> _Outcome:
+    def truth(self, range_: Range) -> Outcome:
         """A BOOLEAN value as a predicate."""
         if not pa.types.is_boolean(range_.low.type):
-            return _Outcome(range_.value, range_.value, range_.null)
-        return _Outcome(range_.value & self.mask(range_.high, True), range_.value & ~self.mask(range_.low, False), range_.null)
+            return Outcome(range_.value, range_.value, range_.null)
+        true, false = self.ranges.mask(range_.high, True), ~self.ranges.mask(range_.low, False)
+        return Outcome(range_.value & true, range_.value & false, range_.null)
 
-    def junction(self, parts: list[_Outcome], *, is_and: bool) -> _Outcome:
+    def junction(self, parts: list[Outcome], *, is_and: bool) -> Outcome:
         """AND; OR is the same with true and false exchanged."""
         first = parts[0]
         all_of, any_of, null = (first.true, first.false, first.null) if is_and else (first.false, first.true, first.null)
@@ -196,63 +147,55 @@ class _Skipping:
             # null needs one null, and all others null or passing
             null = (null & (whole | part.null)) | (part.null & may_pass)
             may_pass = may_pass & (whole | part.null)
-        return _Outcome(all_of, any_of, null) if is_and else _Outcome(any_of, all_of, null)
+        return Outcome(all_of, any_of, null) if is_and else Outcome(any_of, all_of, null)
 
-    def compare(self, op: CompareOp, left: _Range, right: _Range) -> _Outcome:
+    def compare(self, op: CompareOp, left: Range, right: Range) -> Outcome:
         if op is CompareOp.NULL_SAFE_EQ:
             equal = self.compare(CompareOp.EQ, left, right)
             one_null = (left.null & (right.value | right.nan)) | (right.null & (left.value | left.nan))
-            return _Outcome(equal.true | (left.null & right.null), equal.false | one_null, self.all(False))
+            return Outcome(equal.true | (left.null & right.null), equal.false | one_null, self.ranges.all(False))
         null = left.null | right.null
         if op in (CompareOp.GT, CompareOp.GE):
             return self.compare(op.mirrored, right, left)
         if op is CompareOp.NE:
             equal = self.compare(CompareOp.EQ, left, right)
-            return _Outcome(equal.false, equal.true, null)
+            return Outcome(equal.false, equal.true, null)
         values = left.value & right.value
         if op is CompareOp.EQ:
-            overlap = self.bounds(CompareOp.LE, left.low, right.high) & self.bounds(CompareOp.LE, right.low, left.high)
+            known = self.ranges
+            overlap = known.bounds(CompareOp.LE, left.low, right.high) & known.bounds(CompareOp.LE, right.low, left.high)
             # one value on both sides is the only way not to differ
-            single = self.surely(left.low, left.high) & self.surely(right.low, right.high) & self.surely(left.low, right.low)
+            single = known.surely(left.low, left.high) & known.surely(right.low, right.high)
+            single &= known.surely(left.low, right.low)
             unlike = (left.nan & right.value) | (left.value & right.nan)
-            return _Outcome((values & overlap) | (left.nan & right.nan), (values & ~single) | unlike, null)
+            return Outcome((values & overlap) | (left.nan & right.nan), (values & ~single) | unlike, null)
         strict = op is CompareOp.LT
         opposite = CompareOp.LE if strict else CompareOp.LT
-        true = (values & self.bounds(op, left.low, right.high)) | (left.value & right.nan)
-        false = (values & self.bounds(opposite, right.low, left.high)) | (left.nan & right.value)
+        true = (values & self.ranges.bounds(op, left.low, right.high)) | (left.value & right.nan)
+        false = (values & self.ranges.bounds(opposite, right.low, left.high)) | (left.nan & right.value)
         both_nan = left.nan & right.nan
-        return _Outcome(true, false | both_nan, null) if strict else _Outcome(true | both_nan, false, null)
+        return Outcome(true, false | both_nan, null) if strict else Outcome(true | both_nan, false, null)
 
-    def bounds(self, op: CompareOp, low: Any, high: Any) -> Mask:
-        """Whether `low op high` is possible; unknown bounds allow all."""
-        low, high = _same_texts(low, high)
-        return self.mask(compare(op, low, high), True)
-
-    def surely(self, left: Any, right: Any) -> Mask:
-        """Whether two bounds are known and equal."""
-        left, right = _same_texts(left, right)
-        return self.mask(compare(CompareOp.EQ, left, right), False)
-
-    def in_set(self, expr: InSet) -> _Outcome:
+    def in_set(self, expr: InSet) -> Outcome:
         """One constant between the bounds is enough; found by binary search, for all files at once."""
         import pyarrow.compute as pc
 
-        child, values = self.value(expr.child), expr.values
+        child, values = self.ranges.value(expr.child), expr.values
         some = child.value | child.nan
         null = child.null | some if expr.has_null else child.null
         has_nan = is_floating(values.type) and bool(pc.any(pc.is_nan(values)).as_py())
         if has_nan:
             values = values.filter(pc.invert(pc.is_nan(values)))
-        hit, single = self.all(False), self.all(False)
+        hit, single = self.ranges.all(False), self.ranges.all(False)
         if len(values):
             values = values.take(pc.array_sort_indices(values))
             position = self.first_at_least(values, child.low)
             nearest = values.take(pa.array(np.minimum(position, len(values) - 1)))
-            hit = (position < len(values)) & self.bounds(CompareOp.LE, nearest, child.high)
-            single = self.surely(child.low, child.high) & self.surely(child.low, nearest)
+            hit = (position < len(values)) & self.ranges.bounds(CompareOp.LE, nearest, child.high)
+            single = self.ranges.surely(child.low, child.high) & self.ranges.surely(child.low, nearest)
         true = (child.value & hit) | (child.nan & has_nan)
         false = (child.value & ~single) | (child.nan & (not has_nan))
-        return _Outcome(true, false & (not expr.has_null), null)
+        return Outcome(true, false & (not expr.has_null), null)
 
     def first_at_least(self, values: pa.Array, low: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Index of the first of the sorted values that is not less than each bound; 0 where there is none."""
@@ -261,240 +204,31 @@ class _Skipping:
             middle = (left + right) // 2
             inside = left < right
             probe = values.take(pa.array(np.minimum(middle, len(values) - 1)))
-            probe, low = _same_texts(probe, low)
-            less = inside & self.mask(compare(CompareOp.LT, probe, low), False)
+            probe, low = same_texts(probe, low)
+            less = inside & self.ranges.mask(compare(CompareOp.LT, probe, low), False)
             left = np.where(less, middle + 1, left)
             right = np.where(inside & ~less, middle, right)
         return left
 
-    def match(self, expr: Match) -> _Outcome:
+    def match(self, expr: Match) -> Outcome:
         """Patterns that fix how a text begins are tests of a range of texts."""
-        child = self.value(expr.child)
+        child = self.ranges.value(expr.child)
         if expr.pattern is None:
-            return _Outcome(self.all(False), self.all(False), self.all(True))
+            return Outcome(self.ranges.all(False), self.ranges.all(False), self.ranges.all(True))
         prefix, only_prefix = "", False
         if expr.kind is MatchKind.STARTS_WITH:
             prefix, only_prefix = expr.pattern, True
         elif expr.kind is MatchKind.LIKE:
             prefix, rest = split_like(expr.pattern, expr.escape)
             if not rest:
-                return self.compare(CompareOp.EQ, child, self.constant(pa.scalar(prefix)))
+                return self.compare(CompareOp.EQ, child, self.ranges.constant(pa.scalar(prefix)))
             only_prefix = rest == "%"
-        low, high = prefix.encode(), prefix.encode() + _AFTER_ANY_UTF8
-        may = self.bounds(CompareOp.LE, pa.scalar(low), child.high) & self.bounds(CompareOp.LT, child.low, pa.scalar(high))
-        surely = self.all(False)
+        low, high = prefix.encode(), prefix.encode() + AFTER_ANY_UTF8
+        may = self.ranges.bounds(CompareOp.LE, pa.scalar(low), child.high)
+        may &= self.ranges.bounds(CompareOp.LT, child.low, pa.scalar(high))
+        surely = self.ranges.all(False)
         if only_prefix:
-            known = self.mask(_valid(child.low), False) & self.mask(_valid(child.high), False)
-            begins = self.bounds(CompareOp.LE, pa.scalar(low), child.low)
-            surely = known & begins & self.bounds(CompareOp.LE, child.high, pa.scalar(high))
-        return _Outcome(child.value & may, child.value & ~surely, child.null)
-
-    # values
-
-    def value(self, expr: Expr) -> _Range:
-        """The range of an expression; computed once per expression."""
-        if expr not in self.ranges:
-            range_ = self.fresh(expr)
-            if expr in self.never_nan:
-                range_ = _Range(range_.low, range_.high, range_.null, range_.value, self.all(False))
-            self.ranges[expr] = range_
-        return self.ranges[expr]
-
-    def fresh(self, expr: Expr) -> _Range:
-        if isinstance(expr, Literal):
-            return self.constant(expr.scalar)
-        indexed = self.stats.expressions.get(expr)
-        if indexed is not None:
-            return self.of_bounds(indexed, expr.type)
-        if isinstance(expr, Column):
-            known = self.stats.columns.get(expr.name)
-            return self.unknown(expr.type) if known is None else self.of_bounds(known, expr.type)
-        if isinstance(expr, Cast):
-            return self.cast(expr)
-        if isinstance(expr, Call):
-            return self.call(expr)
-        if isinstance(expr, Arithmetic):
-            return self.arithmetic(expr)
-        if expr.type == pa.bool_():
-            return self.of_outcome(self.predicate(expr))
-        return self.unknown(expr.type)
-
-    def unknown(self, t: pa.DataType | None, null: Mask | None = None, value: Mask | None = None) -> _Range:
-        t = t if t is not None else pa.null()
-        nothing = pa.scalar(None, t if not pa.types.is_nested(t) else pa.null())
-        anything = self.all(True)
-        nan = (value if value is not None else anything) if is_floating(t) else self.all(False)
-        return _Range(nothing, nothing, anything if null is None else null, anything if value is None else value, nan)
-
-    def constant(self, scalar: pa.Scalar) -> _Range:
-        valid = self.all(scalar.is_valid)
-        nan = scalar.is_valid and is_floating(scalar.type) and scalar.as_py() != scalar.as_py()
-        nothing = pa.scalar(None, scalar.type)
-        return _Range(nothing if nan else scalar, nothing if nan else scalar, ~valid, valid & (not nan), self.all(nan))
-
-    def of_outcome(self, outcome: _Outcome) -> _Range:
-        value = outcome.true | outcome.false
-        return _Range(pa.array(~outcome.false), pa.array(outcome.true), outcome.null, value, self.all(False))
-
-    def of_bounds(self, known: ColumnBounds, t: pa.DataType | None) -> _Range:
-        """Bounds and counts of a column as a range."""
-        if t is None or len(known.min) != self.length or len(known.max) != self.length:
-            return self.unknown(t)
-        low, high = (_typed(bound, t, self.zone) for bound in (known.min, known.max))
-        rows, nulls = (None if counts is None else counts.cast(pa.int64()) for counts in (known.value_count, known.null_count))
-        null, value = self.all(True), self.all(True)
-        # bounds that contradict the counts are believed: a value there is, then
-        bounded = np.asarray(known.min.is_valid()) | np.asarray(known.max.is_valid())
-        zero = pa.scalar(0, pa.int64())
-        if nulls is not None:
-            null = self.mask(compare(CompareOp.GT, nulls, zero), True)
-        if rows is not None:
-            some = self.mask(compare(CompareOp.GT, rows, zero), True)
-            null, value = null & some, some | bounded
-            if nulls is not None:
-                value &= self.mask(compare(CompareOp.LT, nulls, rows), True) | bounded
-        if low is None or high is None:
-            return self.unknown(t, null, value)
-        if is_floating(t):
-            return self.float_range(low, high, null, value, known.nan_aware)
-        if t in _TEXTS and np.any(known.truncated):
-            high = _after_prefix(high, np.broadcast_to(np.asarray(known.truncated), (self.length,)))
-        return _Range(low, high, null, value, self.all(False))
-
-    def float_range(self, low: pa.Array, high: pa.Array, null: Mask, value: Mask, aware: Any) -> _Range:
-        """NaN taken out of the bounds: as a maximum it says that there may be one, as an aware minimum that all are."""
-        import pyarrow.compute as pc
-
-        nan_low, nan_high = (self.mask(pc.is_nan(bound), False) for bound in (low, high))
-        known_high = np.asarray(high.is_valid())
-        may_be_nan = value & (nan_high | nan_low | ~known_high | ~np.broadcast_to(np.asarray(aware), (self.length,)))
-        all_nan = nan_low & np.asarray(aware)
-        nothing = pa.scalar(None, low.type)
-        low = pc.if_else(pa.array(nan_low), nothing, low) if nan_low.any() else low
-        high = pc.if_else(pa.array(nan_high), nothing, high) if nan_high.any() else high
-        return _Range(low, high, null, value & ~all_nan, may_be_nan)
-
-    def cast(self, expr: Cast) -> _Range:
-        child, source = self.value(expr.child), expr.child.type
-        assert source is not None
-        total = cast_is_total(source, expr.target)
-        null = child.null if total else child.null | child.value | child.nan
-        if not cast_is_monotone(source, expr.target, self.zone) or child.low.type != source or child.high.type != source:
-            return self.unknown(expr.target, null, child.value | child.nan)
-        low, high = (_on_bound(lambda array: cast_array(array, expr.target, self.zone), end) for end in (child.low, child.high))
-        nan = child.nan if is_floating(expr.target) else self.all(False)
-        return _Range(low, high, null, child.value, nan)
-
-    def call(self, expr: Call) -> _Range:
-        """A function of one argument that keeps or reverses its order; others are known only by their nulls."""
-        function = FUNCTIONS[expr.name]
-        args = [self.value(arg) for arg in expr.args]
-        null = functools.reduce(np.logical_or, [arg.null for arg in args])
-        some = functools.reduce(np.logical_and, [arg.value | arg.nan for arg in args])
-        if not function.total:
-            return self.monotone_call(expr, args, self.all(True), self.all(True))
-        return self.monotone_call(expr, args, null, some)
-
-    def monotone_call(self, expr: Call, args: list[_Range], null: Mask, value: Mask) -> _Range:
-        function, first = FUNCTIONS[expr.name], args[0]
-        types = [arg.type if arg.type is not None else pa.null() for arg in expr.args]
-        constants = {i: arg.scalar.as_py() for i, arg in enumerate(expr.args) if i and isinstance(arg, Literal)}
-        order = 0
-        if len(constants) == len(args) - 1 and None not in constants.values() and first.low.type == first.high.type == types[0]:
-            order = function.order(types, constants, self.zone)
-        if not order or expr.type is None:
-            return self.unknown(expr.type, null, value)
-        result = expr.type
-
-        def run(array: pa.Array) -> pa.Array:
-            rest = [
-                constants[i] if i in function.constants else pa.repeat(arg.scalar, len(array))
-                for i, arg in enumerate(expr.args)
-                if i and isinstance(arg, Literal)
-            ]
-            return function.run(Context(self.zone, len(array), result), [array, *rest])
-
-        low, high = (_on_bound(run, end) for end in ((first.low, first.high) if order > 0 else (first.high, first.low)))
-        if expr.name in ("date_format", "from_unixtime"):
-            low, high = _four_digit_years(low, high)
-        nan = first.nan if is_floating(result) else self.all(False)
-        return _Range(low, high, null, value, nan)
-
-    def arithmetic(self, expr: Arithmetic) -> _Range:
-        """Adding or subtracting a constant moves integer and decimal bounds along."""
-        child, other = self.value(expr.left), self.value(expr.right)
-        value = (child.value | child.nan) & (other.value | other.nan)
-        t = expr.type
-        constant_moves = isinstance(expr.right, Literal) and not expr.right.is_null
-        moves = constant_moves and expr.op in (ArithmeticOp.ADD, ArithmeticOp.SUBTRACT)
-        if not moves or t is None or not (is_integer(t) or is_decimal(t)) or child.low.type != expr.left.type:
-            return self.unknown(t, self.all(True), value)
-        from hudimeta.read.predicate.arithmetic import arithmetic
-
-        constant = other.low
-
-        def run(array: pa.Array) -> pa.Array:
-            return arithmetic(expr.op, array, pa.repeat(constant, len(array)), t)
-
-        low, high = _on_bound(run, child.low), _on_bound(run, child.high)
-        return _Range(low, high, self.all(True), value, self.all(False))
-
-
-def _on_bound(run: Callable[[pa.Array], pa.Array], bound: Any) -> Any:
-    """Apply an array function to a bound that may be a scalar."""
-    return run(pa.repeat(bound, 1))[0] if isinstance(bound, pa.Scalar) else run(bound)
-
-
-def _valid(bound: Any) -> Any:
-    return pa.scalar(bound.is_valid) if isinstance(bound, pa.Scalar) else bound.is_valid()
-
-
-def _same_texts(left: Any, right: Any) -> tuple[Any, Any]:
-    """Both sides binary when one is (their order is that of strings), both sides of one type in any case."""
-    if left.type == right.type:
-        return left, right
-    binary = pa.binary()
-    if left.type in _TEXTS and right.type in _TEXTS:
-        return left.cast(binary), right.cast(binary)
-    null = pa.types.is_null(left.type)
-    nothing = pa.scalar(None, right.type if null else left.type)
-    return (nothing, right) if null else (left, nothing)
-
-
-def _typed(bound: pa.Array, t: pa.DataType, zone: str) -> pa.Array | None:
-    """A bound in the column's type; None when its order is not that of the column."""
-    bound = to_canonical(bound)
-    if bound.type == t:
-        return bound
-    if pa.types.is_null(bound.type):
-        return pa.nulls(len(bound), t)
-    numbers = is_numeric(bound.type) and is_numeric(t) and not (is_floating(bound.type) and not is_floating(t))
-    if not numbers and not (can_cast(bound.type, t) and cast_is_monotone(bound.type, t, zone)):
-        return None
-    return cast_array(bound, t, zone)
-
-
-def _after_prefix(high: pa.Array, cut: Mask) -> pa.Array:
-    """Upper bounds that hold for every continuation of a bound that may have been cut off."""
-    import pyarrow.compute as pc
-
-    whole = high.cast(pa.binary())
-    # 4096 such bytes are above every binary value that anybody cuts; texts never hold one
-    longer = pc.binary_join_element_wise(whole, _AFTER_ANY_UTF8 * (1 if high.type == STRING else 4096), b"")
-    return pc.if_else(pa.array(cut), longer, whole)
-
-
-def _four_digit_years(low: Any, high: Any) -> tuple[Any, Any]:
-    """Both bounds, or none where one is unknown or of a year whose text sorts elsewhere."""
-    import pyarrow.compute as pc
-
-    def fine(bound: Any) -> Any:
-        return pc.fill_null(pc.match_substring_regex(bound, r"^\d{4}"), False)
-
-    if isinstance(low, pa.Scalar) or isinstance(high, pa.Scalar):
-        nothing = pa.scalar(None, STRING)
-        return nothing, nothing
-    same_width = pc.fill_null(pc.equal(pc.utf8_length(low), pc.utf8_length(high)), False)
-    good = pc.and_(pc.and_(fine(low), fine(high)), same_width)
-    nothing = pa.scalar(None, STRING)
-    return pc.if_else(good, low, nothing), pc.if_else(good, high, nothing)
+            known = self.ranges.mask(is_known(child.low), False) & self.ranges.mask(is_known(child.high), False)
+            begins = self.ranges.bounds(CompareOp.LE, pa.scalar(low), child.low)
+            surely = known & begins & self.ranges.bounds(CompareOp.LE, child.high, pa.scalar(high))
+        return Outcome(child.value & may, child.value & ~surely, child.null)

@@ -40,7 +40,7 @@ from hudimeta.read.predicate.types import DATE, DOUBLE, INSTANT, LOCAL_TIMESTAMP
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["ALLOWED", "FILTER_OPTION", "parse_data_type", "parse_sql"]
+__all__ = ["ALLOWED", "FILTER_OPTION", "parse_sql"]
 
 FILTER_OPTION = "hudimeta.filter"
 ALLOWED = (
@@ -81,14 +81,6 @@ def parse_sql(text: str, *, qualified: bool = False) -> Expr:
     if len(parsed) != 1 or parsed[0] is None:
         raise ConfigError(FILTER_OPTION, text, ALLOWED, "The text holds more than one statement.")
     return _Translation(text, qualified).expr(parsed[0])
-
-
-def parse_data_type(text: str) -> pa.DataType:
-    """The Arrow type of a Spark type name such as `DECIMAL(10,2)`, as CAST accepts it."""
-    cast = parse_sql(f"CAST(NULL AS {text})")
-    if not isinstance(cast, Cast):
-        raise ConfigError(FILTER_OPTION, text, "the name of a simple Spark type")
-    return cast.target
 
 
 def _where(errors: list[dict[str, Any]]) -> str:
