@@ -74,6 +74,7 @@ class LocalStorage:
         temporary = f"{target}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
         with _translated(path):
             _create(temporary, data)
+            _drop_checksum(target)
             os.replace(temporary, target)
             _sync_folder(target)
 
@@ -119,6 +120,7 @@ class LocalStorage:
         try:
             with _translated(path):
                 os.unlink(self._at(path))
+                _drop_checksum(self._at(path))
         except NotFound:
             return False
         return True
@@ -228,6 +230,13 @@ def _create(target: str, data: bytes) -> None:
     except FileNotFoundError:
         os.makedirs(folder, exist_ok=True)
         _link_new(folder, target, data)
+
+
+def _drop_checksum(target: str) -> None:
+    """Remove the checksum file that Hadoop's local file system keeps of a file it wrote, and checks when it reads the file."""
+    folder, name = os.path.split(target)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, f".{name}.crc"))
 
 
 def _link_new(folder: str, target: str, data: bytes) -> None:
