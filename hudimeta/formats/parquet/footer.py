@@ -44,6 +44,9 @@ BLOOM_TYPE_KEY = "hoodie_bloom_filter_type_code"
 MIN_KEY_KEY, MAX_KEY_KEY = "hoodie_min_record_key", "hoodie_max_record_key"
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 MODEL_KEY = "writer.model.name"
+CALENDAR_KEY = "org.apache.spark.version"
+"""Files with a Spark version from 3.0 on have dates of the calendar that Arrow knows; without one Spark refuses to read dates
+before 1582 and timestamps before 1900."""
 
 NAN_IS_COUNTED_BY = "parquet-mr"
 """Java's writers, whose name begins so, record NaN as the maximum; others leave NaN out of the bounds."""

@@ -22,6 +22,7 @@ from hudimeta.formats.parquet.footer import (
     AVRO_SCHEMA_KEY,
     BLOOM_KEY,
     BLOOM_TYPE_KEY,
+    CALENDAR_KEY,
     MAX_KEY_KEY,
     MIN_KEY_KEY,
     MODEL_KEY,
@@ -35,6 +36,11 @@ CODECS = ("zstd", "snappy", "gzip", "uncompressed")
 RECORD_KEY = META_COLUMNS[2]
 UNIQUE_COLUMNS = (META_COLUMNS[1], RECORD_KEY)
 """Every row has its own value here: a dictionary would be tried and thrown away."""
+_CALENDAR = "3.5.0"
+
+
+_LEVELS = {"gzip": 6}
+"""Where Arrow's default is not what others write: its 9 takes five times as long as Java's 6, for one percent of size."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class ParquetSettings:
     """How base files are laid out.
 
     Attributes:
-        compression: `hoodie.parquet.compression.codec`. level: Of the codec, None for its default.
+        compression: `hoodie.parquet.compression.codec`. level: Of the codec, None for the usual one.
         row_group_bytes: Arrow bytes of a row group (`hoodie.parquet.block.size`). page_bytes: `hoodie.parquet.page.size`.
         dictionary: `hoodie.parquet.dictionary.enabled`.
         bloom: None writes no filter: then writers that use Hudi's BLOOM index cannot update the file.
@@ -142,7 +148,7 @@ class BaseFileWriter:
             pa.PythonFile(self._sink, mode="w"),
             self._schema,
             compression="none" if codec == "uncompressed" else codec,
-            compression_level=settings.level,
+            compression_level=settings.level if settings.level is not None else _LEVELS.get(codec),
             use_dictionary=[n for n in leaves if n not in UNIQUE_COLUMNS] if settings.dictionary else False,
             write_statistics=[n for n in leaves if n not in without_statistics],
             data_page_size=settings.page_bytes,
@@ -196,7 +202,7 @@ class BaseFileWriter:
     def _footer_entries(self) -> tuple[dict[str, str], str | None, str | None]:
         import pyarrow.compute as pc
 
-        entries: dict[str, str] = {}
+        entries = {CALENDAR_KEY: _CALENDAR}
         low = high = None
         if self._avro_schema is not None:
             entries |= {AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro"}
