@@ -30,6 +30,8 @@ STAGING = ".hoodie/.staged"
 _INFIX = ".marker."
 _TYPE_FILE = "MARKERS.type"
 _LIST_PREFIX = "MARKERS"
+_CHECKSUM = ".crc"
+"""End of the hidden files that Hadoop's local file system puts beside its own."""
 
 
 class MarkerKind(enum.Enum):
@@ -88,7 +90,7 @@ def read_markers(storage: Storage, instant: str) -> list[Marker] | None:
             elif entry.name.startswith(_LIST_PREFIX) and entry.path.count("/") == folder.count("/") + 1:
                 if entry.name != _TYPE_FILE:
                     paths.update(line for line in storage.read(entry.path).decode().splitlines() if line)
-            elif _INFIX in entry.name:
+            elif _INFIX in entry.name and not entry.name.endswith(_CHECKSUM):
                 paths.add(entry.path[len(folder) + 1 :])
     return [_parse(p) for p in sorted(paths)]
 
