@@ -1,0 +1,56 @@
+"""Constants beside columns: the same constant in the column's own type, so that the column need not be cast."""
+
+from __future__ import annotations
+
+import decimal
+import math
+
+import pyarrow as pa
+
+from hudimeta.read.predicate.tree import CompareOp, Expr, Literal
+from hudimeta.read.predicate.types import integer_range, is_decimal, is_floating, is_integer, is_numeric
+
+__all__ = ["distinct", "fitting", "integer_bound"]
+
+
+def fitting(child: Expr, constant: Literal) -> Literal | None:
+    """The same number as a constant of the child's type; None when there is none."""
+    assert child.type is not None
+    t, source = child.type, constant.scalar.type
+    if constant.is_null or not is_numeric(t) or not is_numeric(source):
+        return None
+    value = constant.scalar.as_py()
+    if is_floating(source) and t != pa.float32():
+        return None  # Spark compares in DOUBLE, where many integers are one number
+    if is_floating(t) and (t != pa.float32() or not math.isfinite(value)):
+        return None
+    try:
+        exact = decimal.Decimal(value)
+        wanted: object = int(exact) if is_integer(t) else float(value) if is_floating(t) else exact
+        scalar = pa.scalar(wanted, t)
+    except (pa.ArrowInvalid, OverflowError, ValueError):
+        return None
+    same = decimal.Decimal(scalar.as_py()) == exact
+    return Literal(scalar, type=t) if same else None
+
+
+def integer_bound(op: CompareOp, child: Expr, constant: Literal) -> tuple[CompareOp, int] | None:
+    """`i > 2.5` as `i > 2`, and so on: a whole bound that means the same; None where there is none in the child's range."""
+    assert child.type is not None
+    if not is_integer(child.type) or not is_decimal(constant.scalar.type) or constant.is_null:
+        return None
+    below = math.floor(constant.scalar.as_py())
+    low, high = integer_range(child.type)
+    if not low <= below <= high:
+        return None
+    if op in (CompareOp.LT, CompareOp.LE):
+        return CompareOp.LE, below
+    return (CompareOp.GT, below) if op in (CompareOp.GT, CompareOp.GE) else None
+
+
+def distinct(scalars: list[pa.Scalar], target: pa.DataType) -> pa.Array:
+    """The non-null constants, each once."""
+    values = [scalar for scalar in scalars if scalar.is_valid]
+    if not values:
+        return pa.array([], target)
+    return pa.array([scalar.as_py() for scalar in values], target).unique()
