@@ -76,10 +76,6 @@ class ChangeTask(ReadTask):
         task = ReadTask(**{f.name: getattr(self, f.name) for f in fields(ReadTask)})
         return replace(task, instants=instants)
 
-    def reader(self, storage: Storage) -> ChangeReader:
-        """What reads the changes of file groups."""
-        return ChangeReader(self, storage)
-
 
 class ChangeReader(SliceReader):
     """Reads changes of one table. Not for several threads at once.

@@ -14,9 +14,7 @@ from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
 if TYPE_CHECKING:
     from hudimeta.keys import PartitionLayout
     from hudimeta.read.predicate import Bound
-    from hudimeta.read.slice_reader import SliceReader
     from hudimeta.schema.internal_schema import SchemaHistory
-    from hudimeta.storage.protocol import Storage
 
 __all__ = ["ReadTask", "VisibleInstants"]
 
@@ -66,12 +64,6 @@ class ReadTask:
     history: SchemaHistory | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict)
     batch_rows: int = 1 << 16
-
-    def reader(self, storage: Storage) -> SliceReader:
-        """What reads slices so; `storage` is rooted at the table."""
-        from hudimeta.read.slice_reader import SliceReader
-
-        return SliceReader(self, storage)
 
     @cached_property
     def output_schema(self) -> pa.Schema:

@@ -1,9 +1,9 @@
 """Shares of a read: file slices packed to about one size, each a plain value that another process can read.
 
-task = scan.task
-for split in scan.plan().splits(target_bytes=128 << 20):
-for batch in read_split(task, split):       # here, or in any process that can reach the table
-...
+    task = scan.task
+    for split in scan.plan().splits(target_bytes=128 << 20):
+        for batch in read_split(task, split):       # here, or in any process that can reach the table
+            ...
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudimeta.read.read_task import ReadTask
-    from hudimeta.read.slice_reader import ReadCounts
+    from hudimeta.read.slice_reader import ReadCounts, SliceReader
     from hudimeta.storage.protocol import Storage
 
 __all__ = ["Split", "pack_slices", "read_split"]
@@ -82,9 +82,17 @@ def read_split(
     """
     from hudimeta.storage import open_storage
 
-    reader = task.reader(storage or open_storage(task.location, task.storage_options))
+    reader = _reader_of(task, storage or open_storage(task.location, task.storage_options))
     if counts is not None:
         reader.counts = counts
     for file_slice in split.slices:
         for table in reader.tables(file_slice):
             yield from (batch for batch in table.to_batches(max_chunksize=task.batch_rows) if batch.num_rows)
+
+
+def _reader_of(task: ReadTask, storage: Storage) -> SliceReader:
+    """What reads slices as a task asks."""
+    from hudimeta.read.cdc_reader import ChangeReader, ChangeTask
+    from hudimeta.read.slice_reader import SliceReader
+
+    return ChangeReader(task, storage) if isinstance(task, ChangeTask) else SliceReader(task, storage)
