@@ -35,6 +35,11 @@ def count_planned(table: Any, where: str | None) -> int:
     return int(table.scan(where=where).plan().slices.num_rows)
 
 
+def planned_ids(path: Path, where: str) -> set[str]:
+    """File ids of the slices that a scan would read."""
+    return set(open_table(path).scan(where=where).plan().slices["file_id"].to_pylist())
+
+
 def bulk_insert(path: Path, rows: pa.Table, indexes: list[str]) -> None:
     """A new lineitem table with these rows."""
     import hudimeta

@@ -151,12 +151,23 @@ def _commit(storage: Any, times: Any, avro: str) -> str:
     return instant
 
 
-def _file_names(shape: Shape, instants: list[str]) -> tuple[pa.Array, pa.Array]:
-    """Partition path and file name of every file: `<uuid>-0_0-1-1_<instant>.parquet`, ids random, all of one length."""
+def file_ids(shape: Shape) -> npt.NDArray[np.bytes_]:
+    """File id of every file, in the order of `bounds`."""
+    return np.char.add(_uuids(shape).view("S36")[:, 0], b"-0")
+
+
+def _uuids(shape: Shape) -> npt.NDArray[np.uint8]:
+    """36 characters a file, random but the same in every run."""
     random = np.random.default_rng(11)
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)
     uuid = digits[random.integers(0, 16, (shape.total, 36))]
     uuid[:, [8, 13, 18, 23]] = ord("-")
+    return uuid
+
+
+def _file_names(shape: Shape, instants: list[str]) -> tuple[pa.Array, pa.Array]:
+    """Partition path and file name of every file: `<uuid>-0_0-1-1_<instant>.parquet`, all of one length."""
+    uuid = _uuids(shape)
     tails = np.array([f"-0_0-1-1_{instant}.parquet".encode() for instant in instants])
     tail = tails[np.arange(shape.total) % len(instants)]
     text = np.concatenate([uuid, tail.view(np.uint8).reshape(shape.total, -1)], axis=1)
