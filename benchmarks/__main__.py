@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
             for side in case.sides
             if side not in left_out
         }
-        print("\n".join(report.lines(case, sides, settings.scale == 1)), end="\n\n", flush=True)
+        print("\n".join([*report.lines(case, sides, settings.scale == 1), *report.load()]), end="\n\n", flush=True)
         differing = disagreements(sides)
         broken += bool(differing) + sum(bool(m.error) and not m.error.startswith("absent") for m in sides.values())
         rows.append(

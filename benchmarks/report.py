@@ -39,6 +39,12 @@ def _lines(path: str) -> list[str]:
     return Path(path).read_text().splitlines() if os.path.exists(path) else []
 
 
+def load() -> list[str]:
+    """A warning when others were at work: then wall times say little, CPU times still do."""
+    busy, cores = os.getloadavg()[0], os.cpu_count() or 1
+    return [f"  load {busy:.1f} on {cores} cores: wall times are too high"] if busy > cores + 1 else []
+
+
 def seconds(value: float) -> str:
     """`3.1 ms`, `0.42 s`, `13.9 s`."""
     if value < 0.1:
