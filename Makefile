@@ -6,7 +6,7 @@ BENCH_ARGS ?=
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check lint types layers conformance interop bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -40,6 +40,9 @@ conformance: ## compare the engine and Spark with recorded answers of Apache Hud
 
 interop: ## alternate with real Apache Hudi on the same tables (fetches Spark 3.5 and Hudi's jar once)
 	@$(RUN) --interop python -m pytest tests/interop $(PYTEST_ARGS)
+
+interop-full: ## the same with all rounds and all ways to name rows, some ten minutes
+	@HUDIMETA_INTEROP_FULL=1 $(RUN) --interop python -m pytest tests/interop $(PYTEST_ARGS)
 
 bench: ## measure every claim against its rival (BENCH_ARGS="P1 P3 --scale 0.1")
 	@$(RUN) --interop python -m benchmarks $(BENCH_ARGS)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 BLOOM_KEY = b"org.apache.hudi.bloomfilter"
 ABSENT_KEYS = ("no such key", "")
@@ -93,6 +93,13 @@ class MetadataReader:
         found = self.metadata.getBloomFilters(self._pairs(files))
         return {(e.getKey().getLeft(), e.getKey().getRight()): e.getValue() for e in found.entrySet()}
 
+    def partition_stats(self, column: str) -> dict[str, Any]:
+        """Partition path to Hudi's statistics object of one column."""
+        key = self.java.org.apache.hudi.common.util.hash.ColumnIndexID(column).asBase64EncodedString()
+        records = self.metadata.getRecordsByKeyPrefixes(self._list([key]), "partition_stats", True).collectAsList()
+        found = [record.getData().getColumnStatMetadata().get() for record in records]
+        return {statistics.getFileName(): statistics for statistics in found}
+
     def record_locations(self, keys: list[str]) -> dict[str, tuple[str, str]]:
         """Record key to (partition path, file id), for those that the record index knows."""
         found = self.metadata.readRecordIndex(self._list(keys))
@@ -143,6 +150,8 @@ def validate(spark: SparkSession, path: str, switches: dict[str, str]) -> dict[s
     base_files = [(p, name) for p, names in files.items() for name in names if name.endswith(".parquet")]
     if "column_stats" in present:
         _check_column_stats(reader, findings, base_files)
+    if "partition_stats" in present:
+        _check_partition_stats(spark, reader, findings)
     if "bloom_filters" in present:
         _check_bloom_filters(reader, findings, base_files)
     if "record_index" in present:
@@ -207,6 +216,29 @@ def _check_column_stats(reader: MetadataReader, findings: Findings, base_files: 
                 value = None if wrapped is None else _plain(wrapped.get("value"))
                 if expected[end] is not None and isinstance(value, (str, int, float)):
                     findings.check("column_stats", value, expected[end], f"{what} {end}")
+
+
+def _check_partition_stats(spark: SparkSession, reader: MetadataReader, findings: Findings) -> None:
+    """Bounds of a partition enclose its rows; they may be wider."""
+    frame = spark.read.format("hudi").option("hoodie.metadata.enable", "false").load(reader.path)
+    columns = [c for c in _indexed_columns(reader.path) if c in frame.columns and not c.startswith("_hoodie_")]
+    wanted = [text for c in columns for text in (f"min(`{c}`)", f"max(`{c}`)", f"count_if(`{c}` is null)", f"count(`{c}`)")]
+    grouped = frame.groupBy("_hoodie_partition_path").agg(*(functions.expr(text) for text in wanted)).collect()
+    for at, column in enumerate(columns):
+        stats = reader.partition_stats(column)
+        for partition, *values in grouped:
+            low, high, nulls, present = values[at * 4 : at * 4 + 4]
+            what, found = f"{column} of {partition}", stats.get(partition)
+            if found is None:
+                findings.check("partition_stats", None, "statistics", what)
+                continue
+            findings.check("partition_stats", nulls == 0 or found.getNullCount() > 0, True, what + " knows of nulls")
+            bounds = [None if b is None else _plain(b.get("value")) for b in (found.getMinValue(), found.getMaxValue())]
+            findings.check("partition_stats", bounds == [None, None] and present > 0 and _plain(low) is not None, False, what)
+            for expected, bound, side in ((_plain(low), bounds[0], 1), (_plain(high), bounds[1], -1)):
+                if isinstance(bound, (str, int, float)) and type(bound) is type(expected) and expected == expected:
+                    enclosed = bound <= expected if side > 0 else bound >= expected
+                    findings.check("partition_stats", enclosed, True, f"{what}: {bound!r} beside {expected!r}")
 
 
 def _indexed_columns(path: str) -> list[str]:

@@ -1,0 +1,120 @@
+"""A writer dies; the other engine's next write, or `recover`, takes back what it left, and both go on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hudimeta
+from tests.interop.apache_hudi import ROOT, ApacheHudi, HudiFailed
+from tests.interop.sides import SCHEMA, Model, Ours, Row, Theirs, assert_everybody_reads, row
+
+REFUSED = {
+    "hoodie.precommit.validators": "org.apache.hudi.client.validator.SqlQuerySingleResultPreCommitValidator",
+    "hoodie.precommit.validators.single.value.sql.queries": "select count(*) from <TABLE_NAME>#-1",
+}
+"""Options by which a write of Apache Hudi fails between its data files and its commit, and leaves everything as it is then."""
+
+DEATHS = {
+    "data written": r"put_if_absent \.hoodie/metadata/\.hoodie/timeline/\d+\.deltacommit\.requested",
+    "metadata half written": r"put \.hoodie/metadata/column_stats/",
+    "metadata written": r"put_if_absent \.hoodie/timeline/\d+_\d+\.commit",
+}
+"""When a writer of ours dies: before which request."""
+
+
+def _begin(path: Path, hudi: ApacheHudi) -> tuple[Ours, Theirs, Model]:
+    """A table that each has written once."""
+    ours, theirs, model = Ours(path), Theirs(path, hudi), Model()
+    for side, first in ((ours, 0), (theirs, 20)):
+        rows = [row(n, 100) for n in range(first, first + 30)]
+        side.write("upsert", rows)
+        model.put(rows)
+    return ours, theirs, model
+
+
+def _doomed() -> list[Row]:
+    """Updates in every partition and rows for a new one; none of them may ever be seen."""
+    rows = [dict(row(n, 500), note="doomed") for n in range(0, 60, 2)]
+    return [*rows, dict(row(900, 500), month="2026-09")]
+
+
+def _traces(path: Path, instant: str) -> list[str]:
+    """Files that bear an instant, but for those of the rollbacks that name it."""
+    return sorted(str(f.relative_to(path)) for f in path.rglob(f"*{instant}*") if f.is_file() and ".crc" not in f.name)
+
+
+def _pending(path: Path) -> list[str]:
+    return [i.time for i in hudimeta.Table(path).timeline.pending]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("server", [False, True], ids=["direct markers", "markers of the timeline server"])
+def test_we_take_back_a_write_of_hudi(hudi: ApacheHudi, tmp_path: Path, server: bool) -> None:
+    path = tmp_path / "table"
+    ours, theirs, model = _begin(path, hudi)
+    theirs.options = {**REFUSED, "hoodie.embed.timeline.server": str(server).lower()}
+    with pytest.raises(HudiFailed, match="Failed to upsert"):
+        theirs.write("upsert", _doomed())
+    (dead,) = _pending(path)
+    assert [f for f in _traces(path, dead) if f.endswith(".parquet")]
+    assert_everybody_reads(path, hudi, model.sorted(), "the write that died")
+    assert hudimeta.Table(path).recover() == (dead,)
+    assert not _traces(path, dead)
+    theirs.options = {}
+    _go_on(path, hudi, ours, theirs, model)
+
+
+def test_we_take_back_a_write_of_hudi_that_its_metadata_table_knows(hudi: ApacheHudi, tmp_path: Path) -> None:
+    """It died in the very last step, between the metadata table's commit and its own; its markers may be gone as well."""
+    path = tmp_path / "table"
+    ours, theirs, model = _begin(path, hudi)
+    theirs.write("upsert", _doomed())
+    dead = hudimeta.Table(path).timeline.writes[-1]
+    (path / ".hoodie/timeline" / dead.file_name).unlink()
+    (path / ".hoodie/timeline" / f".{dead.file_name}.crc").unlink(missing_ok=True)
+    assert_everybody_reads(path, hudi, model.sorted(), "the write that died")
+    ours.write("upsert", [])  # nothing to write takes nothing back
+    assert _pending(path) == [dead.time]
+    _go_on(path, hudi, ours, theirs, model)
+    assert not _traces(path, dead.time)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("death", DEATHS)
+def test_hudi_takes_back_a_write_of_ours(hudi: ApacheHudi, tmp_path: Path, death: str) -> None:
+    path = tmp_path / "table"
+    ours, theirs, model = _begin(path, hudi)
+    dead = _die(path, tmp_path / "rows.parquet", DEATHS[death])
+    data_files = [f for f in _traces(path, dead) if f.endswith(".parquet")]
+    assert data_files
+    assert len(list((path / f".hoodie/.temp/{dead}").rglob("*.marker.*"))) == len(data_files)
+    assert_everybody_reads(path, hudi, model.sorted(), "the write that died")
+    _go_on(path, hudi, theirs, ours, model)
+    assert not _traces(path, dead)
+
+
+def _die(path: Path, rows: Path, pattern: str) -> str:
+    pq.write_table(pa.Table.from_pylist(_doomed(), SCHEMA), rows)
+    script = ROOT / "tests" / "interop" / "dying_writer.py"
+    done = subprocess.run([sys.executable, str(script), str(path), str(rows), pattern], cwd=ROOT, timeout=120, check=False)
+    assert done.returncode == -signal.SIGKILL
+    (dead,) = _pending(path)
+    return dead
+
+
+def _go_on(path: Path, hudi: ApacheHudi, first: Ours | Theirs, second: Ours | Theirs, model: Model) -> None:
+    """Both write again; rows and metadata table are right after each."""
+    for side, ts in ((first, 600), (second, 700)):
+        rows = [row(n, ts) for n in range(10, 60, 5)]
+        side.write("upsert", rows)
+        model.put(rows)
+        assert_everybody_reads(path, hudi, model.sorted(), f"the next write by {type(side).__name__}")
+        assert all(hudi.validate(path).values())
+        assert not _pending(path)

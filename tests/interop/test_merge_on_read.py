@@ -1,0 +1,57 @@
+"""We read MERGE_ON_READ tables while Apache Hudi updates, deletes, compacts, clusters and cleans them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import hudimeta
+from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.sides import Model, Row, Theirs, plain_rows, row
+
+INDEXES = {"hoodie.metadata.record.index.enable": "true", "hoodie.metadata.compact.max.delta.commits": "4"}
+STEPS = ("insert", "upsert", "late", "delete", "compact", "upsert", "again", "cluster", "upsert", "clean")
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("partitioned", [True, False], ids=["partitioned", "not partitioned"])
+def test_we_read_along(hudi: ApacheHudi, tmp_path: Path, partitioned: bool) -> None:
+    path, model = tmp_path / "table", Model()
+    theirs = Theirs(path, hudi, partitioned, type="MERGE_ON_READ", options=INDEXES)
+    snapshots: dict[str, list[Row]] = {}
+    for turn, step in enumerate(STEPS):
+        _turn(theirs, model, turn, step)
+        expected = model.sorted()
+        table = hudimeta.Table(path)
+        unplanned = hudimeta.Table(path, {"hoodie.metadata.enable": "false"})
+        assert plain_rows(hudi.read(path).table) == expected, step
+        assert plain_rows(table.scan().to_table()) == expected, step
+        assert plain_rows(unplanned.scan().to_table()) == expected, step
+        snapshots[table.timeline.writes[-1].time] = expected
+        optimised = hudi.read(path, options={"hoodie.datasource.query.type": "read_optimized"})
+        assert plain_rows(table.scan(query_type="read_optimized").to_table()) == plain_rows(optimised.table), step
+        for where in ("amount >= 20 AND amount < 31.5", "note IS NULL", "id = 'k00013'"):
+            found = plain_rows(table.scan(where).to_table())
+            assert found == plain_rows(hudi.read(path, where=where).table), where
+    for instant, expected in list(snapshots.items())[-2:]:
+        assert plain_rows(hudimeta.Table(path).scan(as_of=instant).to_table()) == expected
+
+
+def _turn(theirs: Theirs, model: Model, turn: int, step: str) -> None:
+    if step in ("compact", "cluster"):
+        options = {"hoodie.compact.inline.max.delta.commits": "1"}
+        assert theirs.hudi.service(theirs.path, step, options) is not None
+    elif step == "clean":
+        theirs.write("clean", [])
+    elif step == "delete":
+        rows = model.sorted()[::7]
+        theirs.write("delete", rows)
+        model.remove(rows)
+    else:
+        late = {"late": -10, "again": 0}.get(step, turn)
+        rows = [dict(r, ts=r["ts"] + late, note=f"turn {turn}") for r in model.sorted()[turn % 3 :: 3]]
+        if step in ("insert", "again"):
+            rows += [row(n, 100) for n in range(60) if f"k{n:05d}" not in model.rows]
+        theirs.write("insert" if step == "insert" else "upsert", rows)
+        model.put(rows)
