@@ -1,0 +1,85 @@
+"""What a pending clustering means for a write, and what a commit that the timeline holds already means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hudimeta.errors import CommitConflict
+from hudimeta.formats.avro.container import encode_container
+from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
+from hudimeta.hudi_table import Table
+from hudimeta.testing.builders import ModelledTable, simple_rows
+from hudimeta.testing.invariants import ALWAYS, check_all
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, Operation
+
+
+def plan_clustering(table: ModelledTable, partition: str) -> str:
+    """A clustering that is going to rewrite every file group of a partition, planned by another writer."""
+    slices = Table(table.path).file_slices().to_pylist()
+    group = [
+        {
+            "dataFilePath": f"file:{table.path}/{s['partition_path']}/{s['base_file']}",
+            "deltaFilePaths": [],
+            "fileId": s["file_id"],
+            "partitionPath": s["partition_path"],
+            "bootstrapFilePath": "",
+            "version": 1,
+        }
+        for s in slices
+        if s["partition_path"] == partition
+    ]
+    record = {
+        "operationType": "CLUSTER",
+        "clusteringPlan": {
+            "inputGroups": [{"slices": group, "metrics": None, "numOutputFileGroups": 1, "extraMetadata": None, "version": 1}],
+            "strategy": None,
+            "extraMetadata": {},
+            "version": 1,
+            "preserveHoodieMetadata": True,
+            "missingSchedulePartitions": [],
+        },
+        "extraMetadata": {},
+        "version": 1,
+    }
+    time = table.session().times.next(Table(table.path).timeline.last_time)
+    TimelineWriter(table.storage).create_requested(
+        time, Action.CLUSTERING, encode_container(REQUESTED_REPLACE_METADATA, [record])
+    )
+    return time
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ModelledTable:
+    made = ModelledTable(str(tmp_path / "t"))
+    made.write(Operation.INSERT, simple_rows(range(10), 1))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("operation", "rows"),
+    [
+        (Operation.UPSERT, simple_rows([2], 2)),
+        (Operation.DELETE, simple_rows([2], 2)),
+        (Operation.INSERT_OVERWRITE, simple_rows([2], 2)),
+    ],
+)
+def test_a_file_group_that_a_clustering_will_replace_is_not_changed(
+    table: ModelledTable, operation: Operation, rows: object
+) -> None:
+    planned = plan_clustering(table, "p0")
+    with pytest.raises(CommitConflict, match=f"{planned}.*clustering"):
+        table.write(operation, rows)  # type: ignore[arg-type]
+    table.check()
+    check_all(table.storage, ALWAYS)
+
+
+def test_other_partitions_can_be_written(table: ModelledTable) -> None:
+    planned = plan_clustering(table, "p0")
+    table.write(Operation.UPSERT, simple_rows([1, 3, 51], 2))
+    table.write(Operation.BULK_INSERT, simple_rows([50], 2))
+    assert [i.time for i in Table(table.path).timeline.pending] == [planned], "plans of services are not rolled back"
+    table.check()
+    check_all(table.storage)

@@ -1,0 +1,219 @@
+"""The pieces that a write is made of: markers, placement, one row a key, look-up by key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudimeta.engine import LocalEngine
+from hudimeta.errors import ConfigError, CorruptFileError, SchemaMismatch
+from hudimeta.index.simple import KeyFile, files_in_range, tag
+from hudimeta.keys import KeyGenerator
+from hudimeta.read.merge_rules import MergeRules
+from hudimeta.storage import LocalStorage, Storage
+from hudimeta.testing.builders import simple_rows
+from hudimeta.types import MergeMode
+from hudimeta.write.batch import keyed_batch, keys_only_batch
+from hudimeta.write.markers import Marker, MarkerKind, marker_folder, read_markers, remove_markers, write_marker
+from hudimeta.write.placement import FileSizing, SmallFile, place
+
+T = "20260102030405678"
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return LocalStorage(str(tmp_path))
+
+
+# Markers
+
+
+def test_markers_come_back(storage: Storage) -> None:
+    markers = [
+        Marker("f-0_0-0-0_1.parquet", MarkerKind.CREATE),
+        Marker("p=a/q=b/f-0_0-0-0_1.parquet", MarkerKind.MERGE),
+        Marker(f"p=a/.f-0_{T}.log.1_0-0-0", MarkerKind.CREATE),
+    ]
+    for marker in [*markers, markers[0]]:
+        write_marker(storage, T, marker)
+    storage.put(f"{marker_folder(T)}/MARKERS.type", b"DIRECT")
+    assert sorted(read_markers(storage, T) or (), key=lambda m: m.path) == sorted(markers, key=lambda m: m.path)
+    assert storage.stat(f"{marker_folder(T)}/p=a/q=b/f-0_0-0-0_1.parquet.marker.MERGE") is not None
+    remove_markers(storage, T)
+    assert read_markers(storage, T) is None
+    assert storage.list(".hoodie/.temp") == []
+
+
+def test_markers_of_the_timeline_server_are_read(storage: Storage) -> None:
+    storage.put(f"{marker_folder(T)}/MARKERS.type", b"TIMELINE_SERVER_BASED")
+    storage.put(f"{marker_folder(T)}/MARKERS0", b"part=p0/a_0-1-2_3.parquet.marker.MERGE\n")
+    storage.put(f"{marker_folder(T)}/MARKERS7", b"b_0-1-2_3.parquet.marker.CREATE\npart=p0/a_0-1-2_3.parquet.marker.MERGE\n")
+    assert read_markers(storage, T) == [
+        Marker("b_0-1-2_3.parquet", MarkerKind.CREATE),
+        Marker("part=p0/a_0-1-2_3.parquet", MarkerKind.MERGE),
+    ]
+
+
+def test_checksums_that_hadoop_keeps_of_markers_are_no_markers(storage: Storage) -> None:
+    write_marker(storage, T, Marker("p/a_0-1-2_3.parquet", MarkerKind.MERGE))
+    storage.put(f"{marker_folder(T)}/p/.a_0-1-2_3.parquet.marker.MERGE.crc", b"crc\x00")
+    assert read_markers(storage, T) == [Marker("p/a_0-1-2_3.parquet", MarkerKind.MERGE)]
+
+
+def test_a_write_without_markers_is_told_from_one_with_none_left(storage: Storage) -> None:
+    assert read_markers(storage, T) is None
+    storage.put(f"{marker_folder(T)}/MARKERS.type", b"TIMELINE_SERVER_BASED")
+    assert read_markers(storage, T) == []
+
+
+def test_a_marker_that_says_nothing_is_an_error(storage: Storage) -> None:
+    storage.put(f"{marker_folder(T)}/MARKERS0", b"a.parquet.marker.INVENTED\n")
+    with pytest.raises(CorruptFileError, match="INVENTED"):
+        read_markers(storage, T)
+
+
+# Placement
+
+
+def test_the_smallest_file_is_filled_first() -> None:
+    small = [SmallFile("big", 90), SmallFile("little", 20), SmallFile("full", 100)]
+    placements = place(np.arange(10), small, FileSizing(100, 95, 10.0))
+    assert [(p.file_id, p.rows.tolist()) for p in placements] == [("little", list(range(8))), ("big", [8]), (None, [9])]
+
+
+def test_no_file_is_filled_when_the_limit_is_0() -> None:
+    placements = place(np.arange(3), [SmallFile("little", 20)], FileSizing(100, 0, 10.0))
+    assert [p.file_id for p in placements] == [None]
+
+
+@given(
+    st.integers(0, 300),
+    st.lists(st.integers(0, 2000), max_size=5),
+    st.integers(1, 1500),
+    st.integers(0, 1500),
+    st.floats(0.5, 2000),
+)
+def test_every_row_is_placed_once_and_no_file_outgrows_its_size(
+    n: int, sizes: list[int], target: int, limit: int, row_bytes: float
+) -> None:
+    small = [SmallFile(str(i), size) for i, size in enumerate(sizes)]
+    placements = place(np.arange(n), small, FileSizing(target, limit, row_bytes))
+    assert np.concatenate([np.zeros(0, int), *(p.rows for p in placements)]).tolist() == list(range(n))
+    filled = [p.file_id for p in placements if p.file_id is not None]
+    assert len(filled) == len(set(filled))
+    for placement in placements:
+        before = 0 if placement.file_id is None else sizes[int(placement.file_id)]
+        assert len(placement.rows)
+        assert len(placement.rows) == 1 or before + len(placement.rows) * row_bytes <= target
+        assert placement.file_id is None or before < limit
+
+
+# One row a key
+
+EVENT_TIME = MergeRules(MergeMode.EVENT_TIME_ORDERING, ("ts",))
+COMMIT_TIME = MergeRules(MergeMode.COMMIT_TIME_ORDERING)
+PROPERTIES = {"hoodie.table.recordkey.fields": "id", "hoodie.table.partition.fields": "part", "hoodie.table.version": "8"}
+
+
+def generator(**changes: str) -> KeyGenerator:
+    return KeyGenerator.from_properties(PROPERTIES | changes)
+
+
+def doubled() -> pa.Table:
+    rows = simple_rows([1, 2, 1, 1, 2, 3], 0)
+    rows = rows.set_column(2, "ts", pa.array([5, 1, 7, 7, 1, 0], pa.int64()))
+    return rows.set_column(3, "x", pa.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0]))
+
+
+@pytest.mark.parametrize(("rules", "kept"), [(EVENT_TIME, [3.0, 4.0, 5.0]), (COMMIT_TIME, [3.0, 4.0, 5.0])])
+def test_of_equal_keys_the_newest_row_is_kept_and_of_equal_ones_the_last(rules: MergeRules, kept: list[float]) -> None:
+    batch = keyed_batch(doubled(), doubled().schema, generator(), rules).combined(rules)
+    assert batch.rows["x"].to_pylist() == kept
+    older = doubled().take([2, 0])
+    batch = keyed_batch(older, older.schema, generator(), rules).combined(rules)
+    assert batch.rows["ts"].to_pylist() == [7 if rules is EVENT_TIME else 5]
+
+
+def test_one_key_in_two_partitions_is_two_rows() -> None:
+    rows = simple_rows([1, 1], 1).set_column(1, "part", pa.array(["a", "b"]))
+    assert len(keyed_batch(rows, rows.schema, generator(), EVENT_TIME).combined(EVENT_TIME)) == 2
+
+
+def test_a_null_key_or_ordering_value_is_refused_with_its_column() -> None:
+    rows = simple_rows([1, 2], 1)
+    for at, name in ((0, "id"), (2, "ts")):
+        holes = rows.set_column(at, name, pa.array([None, rows[name][1].as_py()], rows.schema.field(name).type))
+        with pytest.raises(SchemaMismatch, match=name):
+            keyed_batch(holes, rows.schema, generator(), EVENT_TIME)
+
+
+def test_a_delete_needs_the_key_and_partition_columns_only() -> None:
+    rows = simple_rows([1, 2], 1)
+    assert keys_only_batch(rows.select(["part", "id"]), generator(), rows.schema, EVENT_TIME).keys.to_pylist() == [
+        "k0001",
+        "k0002",
+    ]  # type: ignore[union-attr]
+    with pytest.raises(SchemaMismatch, match="part"):
+        keys_only_batch(rows.select(["id"]), generator(), rows.schema, EVENT_TIME)
+    with pytest.raises(ConfigError, match="generates its keys"):
+        keys_only_batch(rows, generator(**{"hoodie.table.recordkey.fields": ""}), rows.schema, EVENT_TIME)
+
+
+# Look-up by key
+
+
+def look_up(keys: Sequence[str], held: Sequence[Sequence[str]], ranges: bool) -> tuple[set[tuple[int, int]], list[int]]:
+    """(row, file) pairs found, and which files were read."""
+    files = [
+        KeyFile("", str(i), f"{i}", 1, *((min(h, key=str.encode), max(h, key=str.encode)) if ranges and h else (None, None)))
+        for i, h in enumerate(held)
+    ]
+    seen: list[int] = []
+
+    def read(file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
+        seen.append(int(file.file_id))
+        return pa.array(held[int(file.file_id)], pa.string())
+
+    found = tag(pa.array(keys, pa.string()), None, {"": files}, read, LocalEngine(1).map)
+    numbers = [int(found.files[int(f)].file_id) for f in found.file]
+    return set(zip(found.row.tolist(), numbers, strict=True)), seen
+
+
+texts = st.text(alphabet="aZ0~é𝄞\x00", max_size=3)
+
+
+@given(st.lists(texts, max_size=12), st.lists(st.lists(texts, max_size=6), max_size=4), st.booleans())
+def test_every_key_is_found_in_every_file_that_holds_it(keys: list[str], held: list[list[str]], ranges: bool) -> None:
+    found, seen = look_up(keys, held, ranges)
+    assert found == {(row, i) for row, key in enumerate(keys) for i, h in enumerate(held) if key in h}
+    if ranges:
+        needed = {
+            i
+            for i, h in enumerate(held)
+            if not h or any(min(h, key=str.encode).encode() <= k.encode() <= max(h, key=str.encode).encode() for k in keys)
+        }
+        assert set(seen) <= needed
+
+
+def test_files_whose_range_excludes_all_keys_are_not_read() -> None:
+    files = [KeyFile("", "a", "a", 1, "a", "f"), KeyFile("", "b", "b", 1, "g", "m"), KeyFile("", "c", "c", 1)]
+    assert files_in_range(files, pa.array(["h", "z"])).tolist() == [False, True, True]
+    assert files_in_range(files, pa.array(["f"])).tolist() == [True, False, True]
+    assert files_in_range(files, pa.array([], pa.string())).tolist() == [False, False, False]
+
+
+def test_keys_are_looked_for_in_their_own_partition() -> None:
+    files = {p: [KeyFile(p, p, p, 1)] for p in ("a", "b", "unasked")}
+
+    def read(file: KeyFile, wanted: pa.StringArray) -> pa.StringArray:
+        return pa.array(["k"])
+
+    found = tag(pa.array(["k", "k", "k"]), pa.array(["a", "b", "new"]), files, read, LocalEngine(1).map)
+    assert [(r, found.files[f].partition_path) for r, f in zip(found.row, found.file, strict=True)] == [(0, "a"), (1, "b")]
+    assert found.read == 2

@@ -1,0 +1,151 @@
+"""Random histories of a table against its model, every invariant after every step."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from hudimeta.errors import HudiError
+from hudimeta.hudi_table import Table
+from hudimeta.storage import open_storage
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+from hudimeta.write.plain import PlainWrite
+
+FULL = bool(os.environ.get("CRASH_FULL"))
+ids = st.lists(st.integers(0, 30), min_size=1, max_size=8, unique=True)
+stamps = st.integers(0, 9)
+
+
+class History(RuleBasedStateMachine):
+    """Writes of every kind, some of which fail at some request; recovery; time travel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = Path(tempfile.mkdtemp(prefix="history"))
+        self.table: ModelledTable | None = None
+        self.failed = False
+        self.latest = 0
+
+    @initialize(
+        type=st.sampled_from(["COPY_ON_WRITE", "MERGE_ON_READ"]),
+        version=st.sampled_from(["8", "9"]),
+        small=st.sampled_from(["0", "100000000"]),
+        compact=st.sampled_from(["2", "10"]),
+    )
+    def create(self, type: str, version: str, small: str, compact: str) -> None:
+        options = {
+            **SIMPLE_OPTIONS,
+            "hoodie.datasource.write.table.type": type,
+            "hoodie.write.table.version": version,
+            "hoodie.parquet.small.file.limit": small,
+            "hoodie.metadata.compact.max.delta.commits": compact,
+        }
+        self.given, self.is_mor = options, type == "MERGE_ON_READ"
+        self.table = ModelledTable(str(self.home / "t"), options)
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.home)
+
+    def write(self, operation: Operation, rows: pa.Table) -> None:
+        assert self.table is not None
+        self.table.write(operation, rows)
+        self.failed = False
+
+    def stamp(self, ts: int) -> int:
+        """In a log a delete bears the ordering value of the row that it deleted, and beats rows with smaller ones, as in Hudi.
+
+        The model knows no such tombstones, so time only goes on in merge-on-read tables.
+        """
+        self.latest = max(self.latest, ts)
+        return self.latest if self.is_mor else ts
+
+    @rule(ids=ids, ts=stamps)
+    def upsert(self, ids: list[int], ts: int) -> None:
+        self.write(Operation.UPSERT, simple_rows(ids, self.stamp(ts)))
+
+    @rule(ids=ids, ts=stamps)
+    def upsert_with_deletes(self, ids: list[int], ts: int) -> None:
+        rows = simple_rows(ids, self.stamp(ts))
+        marks = pa.array([n % 3 == 0 for n in ids])
+        self.write(Operation.UPSERT, rows.append_column("_hoodie_is_deleted", marks))
+
+    @rule(ids=ids)
+    def delete(self, ids: list[int]) -> None:
+        self.write(Operation.DELETE, simple_rows(ids, 0))
+
+    @rule(ids=ids, ts=stamps, bulk=st.booleans())
+    def insert_fresh(self, ids: list[int], ts: int, bulk: bool) -> None:
+        """Keys that the table does not have: doubled ones are another test's."""
+        assert self.table is not None
+        known = {row["id"] for row in self.table.model.all_rows()}
+        fresh = [n for n in ids if f"k{n:04d}" not in known]
+        self.write(Operation.BULK_INSERT if bulk else Operation.INSERT, simple_rows(fresh, self.stamp(ts)))
+
+    @rule(ids=ids, ts=stamps, whole=st.booleans())
+    def overwrite(self, ids: list[int], ts: int, whole: bool) -> None:
+        operation = Operation.INSERT_OVERWRITE_TABLE if whole else Operation.INSERT_OVERWRITE
+        self.write(operation, simple_rows(ids, self.stamp(ts)))
+
+    @rule(ids=ids, ts=stamps)
+    def plain_upsert(self, ids: list[int], ts: int) -> None:
+        """Through two tasks, which have some keys in common."""
+        assert self.table is not None
+        rows = simple_rows([*ids, *ids[:2]], self.stamp(ts))
+        write = PlainWrite.begin(self.table.path, self.given, rows.schema, overwrite=False)
+        parts = rows.slice(0, len(ids)), rows.slice(len(ids))
+        report = write.commit([write.write(iter(part.to_batches()), n, 0) for n, part in enumerate(parts)])
+        self.table.model.write(Operation.UPSERT, rows)
+        self.table.model.remember(report.instant)
+        self.failed = False
+
+    @rule(ids=ids, ts=stamps, at=st.integers(0, 30), fault=st.sampled_from([Fault.ERROR_BEFORE, Fault.ERROR_AFTER]))
+    def upsert_over_bad_storage(self, ids: list[int], ts: int, at: int, fault: Fault) -> None:
+        assert self.table is not None
+        storage = FaultyStorage(open_storage(self.table.path), FaultPlan(at, fault))
+        try:
+            self.table.write(Operation.UPSERT, simple_rows(ids, self.stamp(ts)), storage)
+            self.failed = False
+        except HudiError:
+            self.failed = True
+
+    @precondition(lambda self: self.failed)
+    @rule()
+    def recover(self) -> None:
+        assert self.table is not None
+        Table(self.table.path).recover()
+        self.failed = False
+
+    @precondition(lambda self: self.table is not None and self.table.model.past)
+    @rule(data=st.data())
+    def travel(self, data: st.DataObject) -> None:
+        assert self.table is not None
+        instant = data.draw(st.sampled_from(sorted(self.table.model.past)))
+        self.table.model.check(self.table.read(instant), instant)
+
+    @invariant()
+    def the_table_is_sound(self) -> None:
+        if self.table is not None:
+            self.table.model.check(self.table.read())
+            if not self.failed:
+                check_all(self.table.storage)
+
+
+History.TestCase.settings = settings(
+    max_examples=150 if FULL else 8,
+    stateful_step_count=25 if FULL else 14,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate] + ([Phase.shrink] if FULL else []),
+    derandomize=not FULL,
+    suppress_health_check=list(HealthCheck),
+)
+TestHistory = History.TestCase
