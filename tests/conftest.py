@@ -25,7 +25,7 @@ settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True
 settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True, suppress_health_check=slow_machine)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))  # "search" looks with fresh randomness, for longer
 
-MARKER_OF_FIXTURE = {"spark": "spark", "shared": "shared", "conformance_table": "shared", "rich_table": "shared"}
+MARKER_OF_FIXTURE = {"spark": "spark", "shared": "shared", "conformance_table": "shared"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -58,8 +58,8 @@ def conformance_table(shared: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="session")
-def rich_table(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Unpack:
-    """As `conformance_table`, over the richer set (late events, evolution, indexes, pending instants …)."""
+def rich_table(tmp_path_factory: pytest.TempPathFactory) -> Unpack:
+    """As `conformance_table`, over the project's own set (late events, evolution, indexes, pending instants …)."""
     return _unpacker(RICH, tmp_path_factory.mktemp("rich"))
 
 
@@ -89,7 +89,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     home = tmp_path_factory.mktemp("spark")
     session = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master("local[2,2]")  # a task may fail once
         .appName("hudimeta tests")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "1g")

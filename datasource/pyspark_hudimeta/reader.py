@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from hudimeta.config.options import SPLIT_BYTES
+from hudimeta.errors import SchemaError, SchemaMismatch
 from hudimeta.read.split import Split, read_split
 from hudimeta.schema import conform
 from pyspark_hudimeta.arrow_types import arrow_schema, fitted, spark_schema
@@ -34,16 +35,14 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]  # Spark's own classes
         scan: What to read, its columns in the order of `schema`. schema: What Spark was told.
 
     Raises:
-        SchemaMismatch: A column whose declared type the table's does not promote to.
+        SchemaError: A column whose declared type the table's does not promote to.
     """
 
     def __init__(self, scan: Scan, schema: StructType) -> None:
         self._scan: Scan | None = scan
         self._task = scan.task
         self._schema = arrow_schema(schema)
-        # Only a schema of the user's own can differ here: better refused now than by a task.
-        actual = arrow_schema(spark_schema(scan.schema)).empty_table().rename_columns(self._schema.names)
-        conform(actual, self._schema)
+        refuse_misfits(spark_schema(scan.schema), schema)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_scan": None}
@@ -70,3 +69,22 @@ def split_bytes(plan: ScanPlan) -> int:
     return max(SMALLEST_TASK, min(plan.split_bytes, plan.report.bytes_kept // (cores * TASKS_PER_CORE)))
 
 
+def refuse_misfits(table: StructType, declared: StructType) -> None:
+    """Only a schema of the user's own can differ from the table's: better refused while planning than by a task.
+
+    Args:
+        table, declared: The same columns in the same order, as the table has them and as the user wants them.
+
+    Raises:
+        SchemaError: A column that cannot be read as declared.
+    """
+    for ours, wanted in zip(table, declared, strict=True):
+        kinds = [arrow_schema(type(declared)([column])) for column in (ours, wanted)]
+        try:
+            conform(kinds[0].empty_table().rename_columns([wanted.name]), kinds[1])
+        except SchemaMismatch as error:
+            types = [column.dataType.simpleString() for column in (ours, wanted)]
+            raise SchemaError(
+                f"column {wanted.name!r} is {types[0]} in the table and cannot be read as {types[1]}",
+                "Declare the table's type, and cast in the query.",
+            ) from error

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 
+from hudimeta.config.options import QUERY_TYPE
 from hudimeta.errors import HudiError
-from hudimeta.types import META_COLUMNS
+from hudimeta.types import META_COLUMNS, QueryType
 from pyspark_hudimeta.target import Target, read_target, write_target
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from hudimeta.read.scan import Scan
 
 __all__ = ["DefaultSource"]
+
+_OF_ONE_MOMENT = (QueryType.SNAPSHOT.value, QueryType.READ_OPTIMIZED.value)
 
 
 class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes are not typed here
@@ -89,8 +92,9 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
         return begin_write(write_target(self.options, schema), schema, overwrite)
 
     def _pin(self, scan: Scan) -> None:
-        """Hold the newest instant that the scan sees, unless the user named one."""
-        if scan.task.as_of is None:
+        """Hold the newest instant that the scan sees, unless the user named a moment or a range."""
+        kind = self.options.get(QUERY_TYPE.key, QueryType.SNAPSHOT.value).lower()
+        if scan.task.as_of is None and kind in _OF_ONE_MOMENT:
             self.pinned = max(scan.task.instants.completed, default=None)
 
 
