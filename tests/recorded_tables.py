@@ -1,7 +1,7 @@
-"""Tables written by Apache Hudi that lie beside the project, with the answers that Apache Hudi gave over them.
+"""Tables written by Apache Hudi, with the answers that Apache Hudi gave over them.
 
-They are not part of the project: `SHARED` is the folder `shared` next to the repository (HUDIMETA_SHARED names another one),
-and every test that needs it is skipped with a printed reason where it is absent.
+`RICH` is part of the project (`tests/data`). `CONFORMANCE` and the checker are not: `SHARED` is the folder `shared` next to the
+repository (HUDIMETA_SHARED names another one), and what needs it is skipped with a printed reason where it is absent.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import pytest
 
 SHARED = Path(os.environ.get("HUDIMETA_SHARED") or Path(__file__).resolve().parents[2] / "shared")
 
@@ -66,13 +68,16 @@ class TableSet:
 
 
 CONFORMANCE = TableSet(SHARED / "conformance" / "zips", SHARED / "conformance" / "expected")
-RICH = TableSet(SHARED / "interop" / "tables", SHARED / "interop" / "tables")
+_OWN = Path(__file__).resolve().parent / "data" / "tables"
+RICH = TableSet(archives=_OWN, answers=_OWN)
 
 
 @cache
 def checker() -> ModuleType:
     """The program that judges a reader's answers (`check.py` of the recorded tables), as a module."""
     path = SHARED / "interop" / "check.py"
+    if not path.is_file():
+        pytest.skip(f"the checker of answers is not at {path}")
     spec = importlib.util.spec_from_file_location("recorded_tables_check", path)
     if spec is None or spec.loader is None:
         raise LookupError(f"{path} cannot be imported")
