@@ -52,7 +52,15 @@ META_COLUMNS_SHOWN = OPTIONS.flag(
     "hudimeta.meta.columns", False, "A registered table shows the _hoodie_* columns (then INSERT needs a column list)."
 )
 INDEX_TRUST = OPTIONS.flag(
-    "hudimeta.index.trust", False, "Let record and secondary indexes exclude rows though they are unproven."
+    "hudimeta.index.trust",
+    False,
+    "Let record and secondary indexes exclude rows though they are unproven, and believe that expression indexes over moments "
+    "were built in the reader's time zone.",
+)
+INDEX_USE = OPTIONS.listing(
+    "hudimeta.index.use",
+    "Indexes that a read may skip files by: partition_stats, column_stats, expression_index, record_index, secondary_index, "
+    "bloom_filters, footers, or one by its name; none for no index; all when not set.",
 )
 SPLIT_BYTES = OPTIONS.number("hudimeta.split.bytes", 128 << 20, "Target size of one task's share of a read, in bytes.")
 SCHEMA_ON_READ = OPTIONS.flag(

@@ -214,11 +214,12 @@ class MetadataTable:
         found = self._indexes.sharded_prefixes(name, prefixes, by_prefix=self.index_definitions[name].is_v2)
         return found.select(["secondary", "record_key"])
 
-    def bloom_filters(self, of_files: Sequence[tuple[str, str]]) -> pa.Table:
-        """Bloom filters of some base files.
+    def bloom_filters(self, of_files: Sequence[tuple[str, str]], name: str = "bloom_filters") -> pa.Table:
+        """Bloom filters of some files: of their record keys, or of the values of an expression.
 
         Args:
             of_files: (partition path, file name) of each.
+            name: Metadata partition: `bloom_filters`, or an `expr_index_…` of that kind.
 
         Returns:
             partition_path, file_name, type_code string, bloom large_binary (base64 text of the filter); one row for each file
@@ -229,14 +230,13 @@ class MetadataTable:
         """
         import pyarrow.compute as pc
 
-        from hudimeta.metadata import bloom_filters
         from hudimeta.metadata.keys import bloom_filter_keys
 
-        self._require(bloom_filters.PARTITION)
+        self._require(name)
         paths = pa.array([p for p, _ in of_files], pa.string())
         names = pa.array([n for _, n in of_files], pa.string())
         keys = bloom_filter_keys(paths, names).cast(pa.string())
-        found = self._indexes.lookup(bloom_filters.PARTITION, keys)
+        found = self._indexes.lookup(name, keys)
         at = pc.index_in(found.column("key"), keys).combine_chunks()
         return pa.table(
             {

@@ -17,6 +17,7 @@ from hudimeta.errors import CorruptFileError, StorageError, UnsupportedFeature
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
+    from hudimeta.formats.parquet.footer import ParquetFooter
     from hudimeta.storage.protocol import Storage
 
 __all__ = ["BaseFile", "open_base_file", "schema_of_base_file"]
@@ -40,6 +41,13 @@ class BaseFile:
     def row_groups(self) -> int:
         """How many row groups it has; 0 in a file whose rows were all deleted."""
         return int(self._parquet.num_row_groups)
+
+    @property
+    def footer(self) -> ParquetFooter:
+        """What its end says; read already."""
+        from hudimeta.formats.parquet.footer import footer_of
+
+        return footer_of(self._parquet.metadata, self.path)
 
     def pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Its rows in file order, one `piece` per row group."""

@@ -1,10 +1,12 @@
-"""From a predicate to the file slices that must be read: partitions by their paths, then statistics, cheapest first.
+"""From a predicate to the file slices that must be read: partitions first, then every index of the table, cheapest first.
 
     1. partition paths     values that the path states exactly; needs the list of partitions only
     2. partition_stats     bounds of whole partitions where there are many; of the newest moment only, older ones are not kept
-    3. column_stats        bounds of every base and log file of the partitions that are left
+    3. key indexes         partitions in which no row has one of the keys, or values, that the predicate asks for
+    4. every index         slices of the partitions that are left, see `hudimeta.read.skipping`
 
-Only partitions that survive 1 and 2 are asked for their files. Statistics that are missing exclude nothing; the report says so.
+Only partitions that survive are asked for their files. What is not known excludes nothing; the report says so, and says of each
+index that was not used why.
 """
 
 from __future__ import annotations
@@ -16,14 +18,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudimeta.config.options import DATA_SKIPPING
 from hudimeta.errors import IndexNotReady
+from hudimeta.read.decisions import Decisions
 from hudimeta.read.partition_columns import path_values
 from hudimeta.read.report import Skip
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
-    from hudimeta.read.predicate import Bound
+    from hudimeta.read.predicate import Bound, Expr
+    from hudimeta.read.pruning import Verdicts
+    from hudimeta.read.skipping import Question, SkippingIndex
     from hudimeta.read.snapshot import Snapshot
 
 __all__ = ["PlannedSlices", "plan_slices", "planned_range"]
@@ -43,7 +47,7 @@ class PlannedSlices:
     Attributes:
         slices: Columns of `table.slices.slices_schema()`: what must be read.
         partitions, partitions_kept, slices_total, files_total: See `ScanReport`.
-        skipped, notes: See `ScanReport`. seconds: What planning took.
+        skipped, notes: See `ScanReport`. decisions: What decided, file by file. seconds: What planning took.
     """
 
     slices: pa.Table
@@ -53,6 +57,7 @@ class PlannedSlices:
     files_total: int = 0
     skipped: list[Skip] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    decisions: Decisions = field(default_factory=Decisions)
     seconds: float = 0.0
 
 
@@ -65,13 +70,30 @@ def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType =
     """
     begin = time.perf_counter()
     plan = PlannedSlices(pa.table({}))
-    partitions = _partitions(snapshot, bound, plan) if bound is not None else None
-    plan.slices = snapshot.slices(partitions, query_type)
-    _count(plan, snapshot, partitions)
-    if bound is not None and plan.slices.num_rows:
-        _skip_by_column_stats(snapshot, bound, plan, partitions)
+    if bound is None:
+        plan.slices = snapshot.slices(None, query_type)
+        _count(plan, None)
+    else:
+        _plan_filtered(snapshot, bound, query_type, plan)
+    plan.decisions.kept = plan.slices
     plan.seconds = time.perf_counter() - begin
     return plan
+
+
+def _plan_filtered(snapshot: Snapshot, bound: Bound, query_type: QueryType, plan: PlannedSlices) -> None:
+    from hudimeta.read.skipping import Question
+    from hudimeta.read.skipping.allowed import check_allowed
+
+    check_allowed(snapshot)
+    question = Question(snapshot, bound, query_type, notes=plan.notes)
+    indexes = _usable_indexes(question)
+    question.partitions = _partitions(snapshot, bound, plan, question, indexes)
+    plan.slices = snapshot.slices(question.partitions, query_type)
+    _count(plan, question.partitions)
+    for index in indexes:
+        if not plan.slices.num_rows:
+            break
+        _skip_by_index(index, question, plan)
 
 
 def planned_range(slices: pa.Table) -> PlannedSlices:
@@ -81,10 +103,10 @@ def planned_range(slices: pa.Table) -> PlannedSlices:
     logs = pc.sum(pc.list_value_length(slices.column("log_files"))).as_py() or 0
     partitions = len(slices.column("partition_path").unique())
     files = len(slices) - slices.column("base_file").null_count + logs
-    return PlannedSlices(slices, partitions, partitions, len(slices), files)
+    return PlannedSlices(slices, partitions, partitions, len(slices), files, decisions=Decisions(slices))
 
 
-def _count(plan: PlannedSlices, snapshot: Snapshot, partitions: Sequence[str] | None) -> None:
+def _count(plan: PlannedSlices, partitions: Sequence[str] | None) -> None:
     import pyarrow.compute as pc
 
     slices = plan.slices
@@ -102,7 +124,9 @@ def _count(plan: PlannedSlices, snapshot: Snapshot, partitions: Sequence[str] | 
 # Partitions
 
 
-def _partitions(snapshot: Snapshot, bound: Bound, plan: PlannedSlices) -> list[str] | None:
+def _partitions(
+    snapshot: Snapshot, bound: Bound, plan: PlannedSlices, question: Question, indexes: Sequence[SkippingIndex]
+) -> list[str] | None:
     """The partitions to look up; None for all, when none can be excluded."""
     paths = snapshot.listing.partitions()
     if isinstance(paths, pa.ChunkedArray):
@@ -113,6 +137,7 @@ def _partitions(snapshot: Snapshot, bound: Bound, plan: PlannedSlices) -> list[s
     kept = _by_paths(snapshot, bound, plan, paths)
     kept = _by_time_keys(snapshot, bound, plan, kept)
     kept = _by_partition_stats(snapshot, bound, plan, kept)
+    kept = _by_key_indexes(question, indexes, plan, kept)
     if len(kept) == len(paths):
         return None
     result: list[str] = kept.to_pylist()
@@ -135,7 +160,17 @@ def _by_paths(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: pa.S
     if not looked_at & set(values.column_names):
         return paths
     verdicts = by_path_values(bound, values)
-    plan.skipped += [Skip("partition", sql, partitions=n) for sql, n, _ in verdicts.counts(bound.conjuncts)]
+    return _without_partitions(plan, "partition", paths, verdicts, bound.conjuncts)
+
+
+def _without_partitions(
+    plan: PlannedSlices, by: str, paths: pa.StringArray, verdicts: Verdicts, because: Sequence[Expr]
+) -> pa.StringArray:
+    """The partitions that are kept; the others go into the report."""
+    plan.skipped += [Skip(by, sql, partitions=n) for sql, n, _ in verdicts.counts(because)]
+    gone = ~verdicts.keep
+    if gone.any():
+        plan.decisions.partitions.append((paths.filter(pa.array(gone)), by, verdicts.texts(because)))
     return paths.filter(pa.array(verdicts.keep))
 
 
@@ -156,23 +191,34 @@ def _by_time_keys(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: 
         return paths
     import pyarrow.compute as pc
 
-    kept = paths.filter(pc.is_in(paths, value_set=wanted))
+    in_them = pc.is_in(paths, value_set=wanted)
+    kept = paths.filter(in_them)
     if len(kept) < len(paths):
-        plan.skipped.append(Skip("partition", f"{name} has one of {len(values)} values", partitions=len(paths) - len(kept)))
+        why = f"{name} has one of {len(values)} values"
+        plan.skipped.append(Skip("partition", why, partitions=len(paths) - len(kept)))
+        gone = paths.filter(pc.invert(in_them))
+        plan.decisions.partitions.append((gone, "partition", pa.repeat(why, len(gone))))
         plan.notes = [note for note in plan.notes if not note.startswith(f"partition column {name}:")]
     return kept
 
 
 def _by_partition_stats(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: pa.StringArray) -> pa.StringArray:
-    from hudimeta.read.predicate import FileStats, may_match, to_sql
-    from hudimeta.read.pruning import FileBounds
+    import numpy as np
+
+    from hudimeta.read.predicate import FileStats, may_match
+    from hudimeta.read.pruning import FileBounds, Verdicts
+    from hudimeta.read.skipping.column_stats import statistic_columns
+    from hudimeta.read.skipping.proof import runs_ahead
 
     if len(paths) < 2 or not _may_use(snapshot, _PARTITION_STATS) or snapshot.metadata is None:
         return paths
     if len(paths) <= _FEW_PARTITIONS and _may_use(snapshot, _COLUMN_STATS):
         return paths
-    columns = _statistic_columns(snapshot, bound)
-    if not snapshot.is_latest or not columns or snapshot.history is not None:
+    columns = statistic_columns(snapshot, bound)
+    if not columns:
+        return paths
+    if not snapshot.is_latest or snapshot.history is not None or runs_ahead(snapshot.metadata):
+        plan.notes.append("partition_stats not used: they hold only the latest state of the table")
         return paths
     try:
         stats = snapshot.metadata.partition_stats(columns)
@@ -183,68 +229,68 @@ def _by_partition_stats(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, p
     if not bounds:
         return paths
     verdict = may_match(bound, FileStats(len(paths), bounds))
-    for number, conjunct in enumerate(bound.conjuncts):
-        excluded = int((verdict.decided_by == number).sum())
-        if excluded:
-            plan.skipped.append(Skip(_PARTITION_STATS, to_sql(conjunct), partitions=excluded))
-    return paths.filter(pa.array(verdict.keep))
+    verdicts = Verdicts(verdict.keep, verdict.decided_by.astype(np.int64))
+    return _without_partitions(plan, _PARTITION_STATS, paths, verdicts, bound.conjuncts)
+
+
+def _by_key_indexes(
+    question: Question, indexes: Sequence[SkippingIndex], plan: PlannedSlices, paths: pa.StringArray
+) -> pa.StringArray:
+    """Partitions that hold rows which the predicate asks for by key, as far as indexes know."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    from hudimeta.read.pruning import Verdicts
+
+    for index in indexes:
+        locate = getattr(index, "partitions", None)
+        found = locate(question) if locate is not None and len(paths) else None
+        if found is not None:
+            known, because = found
+            keep = np.asarray(pc.is_in(paths, value_set=known))
+            verdicts = Verdicts(keep, np.where(keep, -1, 0).astype(np.int64))
+            paths = _without_partitions(plan, index.name, paths, verdicts, (because,))
+    return paths
 
 
 # Files
 
 
-def _skip_by_column_stats(
-    snapshot: Snapshot, bound: Bound, plan: PlannedSlices, partitions: Sequence[str] | None
-) -> None:
-    from hudimeta.read.pruning import FileBounds, SliceFiles, by_statistics
+def _usable_indexes(question: Question) -> list[SkippingIndex]:
+    """The indexes that can help; why the others cannot goes into the notes."""
+    from hudimeta.read.skipping import indexes_of
+    from hudimeta.read.skipping.allowed import may_use, why_forbidden
+    from hudimeta.read.skipping.column_stats import statistic_columns
 
-    columns = _statistic_columns(snapshot, bound)
-    if not columns:
-        return
-    if snapshot.history is not None:
-        plan.notes.append("column_stats not used: the table was altered, and statistics go by the columns' former names")
-        return
-    if snapshot.metadata is None or not _may_use(snapshot, _COLUMN_STATS):
-        plan.notes.append(f"column_stats not used: {_why_not(snapshot)}")
-        return
-    stats = snapshot.metadata.column_stats(columns, partitions)
-    files = SliceFiles.of(plan.slices)
-    ordered, bounds = FileBounds(files.names), {}
-    for name, table in stats.items():
-        if not table.num_rows:
-            plan.notes.append(f"column_stats: column {name} is not indexed")
-            continue
-        bounds[name] = ordered.of(table)
-        unknown = bounds[name].value_count
-        missing = unknown.null_count if unknown is not None else len(files.names)
-        if missing:
-            plan.notes.append(f"column_stats: no statistics of {name} for {missing:,} of {len(files.names):,} files")
-    if not bounds:
-        return
-    verdicts = by_statistics(bound, files, bounds)
-    for sql, n, n_files in verdicts.counts(bound.conjuncts, files.files_per_slice):
-        plan.skipped.append(Skip(_COLUMN_STATS, sql, slices=n, files=n_files))
-    plan.slices = plan.slices.filter(pa.array(verdicts.keep))
+    snapshot = question.snapshot
+    usable = []
+    for index in indexes_of(question):
+        allowed = may_use(snapshot, index.kind, index.name)
+        why = index.why_not(question) if allowed else why_forbidden(snapshot)
+        if why is None:
+            usable.append(index)
+        else:
+            question.notes.append(f"{index.name} not used: {why}")
+    if _COLUMN_STATS not in question.ready and statistic_columns(snapshot, question.bound):
+        question.notes.append(f"column_stats not used: {snapshot.listing_reason or 'the table has no such index'}")
+    return usable
 
 
-def _statistic_columns(snapshot: Snapshot, bound: Bound) -> dict[str, pa.DataType]:
-    """Columns of the predicate that statistics may bound, with the types in which to compare."""
-    from hudimeta.read.ordering import field_type
-
-    found = {}
-    for column in bound.columns:
-        kind = field_type(snapshot.schema.arrow, column.name)
-        if kind is not None and not pa.types.is_nested(kind):
-            found[column.name] = kind
-    return found
+def _skip_by_index(index: SkippingIndex, question: Question, plan: PlannedSlices) -> None:
+    """Leave out of the plan what an index excludes."""
+    question.slices = plan.slices
+    exclusion = index.exclude(question)
+    verdicts, because = exclusion.verdicts, exclusion.because
+    for sql, n, n_files in verdicts.counts(because, question.files.files_per_slice):
+        plan.skipped.append(Skip(index.name, sql, slices=n, files=n_files))
+    gone = ~verdicts.keep
+    if gone.any():
+        plan.decisions.slices.append((plan.slices.filter(pa.array(gone)), index.name, verdicts.texts(because)))
+        plan.slices = plan.slices.filter(pa.array(verdicts.keep))
 
 
 def _may_use(snapshot: Snapshot, partition: str) -> bool:
+    from hudimeta.read.skipping.allowed import may_use
+
     ready = snapshot.metadata.ready if snapshot.metadata is not None else ()
-    return snapshot.options.get(DATA_SKIPPING) and partition in ready
-
-
-def _why_not(snapshot: Snapshot) -> str:
-    if not snapshot.options.get(DATA_SKIPPING):
-        return "switched off by hoodie.enable.data.skipping=false"
-    return snapshot.listing_reason or "the table has no such index"
+    return partition in ready and may_use(snapshot, partition)

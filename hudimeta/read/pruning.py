@@ -43,6 +43,11 @@ class Verdicts:
                 found.append((to_sql(conjunct), int(rows.sum()), int(weights[rows].sum()) if weights is not None else 0))
         return found
 
+    def texts(self, conjuncts: Sequence[Expr]) -> pa.Array:
+        """For each row excluded the SQL of the conjunct that excludes it."""
+        spelled = pa.array([to_sql(conjunct) for conjunct in conjuncts], pa.string())
+        return spelled.take(pa.array(self.reason[~self.keep]))
+
 
 def _nothing_excluded(rows: int) -> Verdicts:
     return Verdicts(np.ones(rows, np.bool_), np.full(rows, -1, np.int64))
@@ -148,35 +153,41 @@ class SliceFiles:
         return np.bincount(self.of_slice, minlength=self.count).astype(np.int64)
 
 
-def by_statistics(bound: Bound, files: SliceFiles, bounds: Mapping[str, ColumnBounds]) -> Verdicts:
+def by_statistics(
+    bound: Bound,
+    files: SliceFiles,
+    bounds: Mapping[str, ColumnBounds],
+    expressions: Mapping[Expr, ColumnBounds] | None = None,
+) -> Verdicts:
     """Slices by the bounds of their files.
 
     Args:
         bound: The predicate. files: The slices' files. bounds: By dotted column name, one element per file.
+        expressions: Likewise by bound expression, each over one column.
     """
     lone = files.files_per_slice[files.of_slice] == 1
-    per_file = may_match(bound, FileStats(len(files.names), bounds))
+    stats = FileStats(len(files.names), bounds, expressions or {})
+    per_file = may_match(bound, stats)
     verdicts = _nothing_excluded(files.count)
     single = np.flatnonzero(lone)
     verdicts.keep[files.of_slice[single]] = per_file.keep[single]
     verdicts.reason[files.of_slice[single]] = per_file.decided_by[single]
     if not lone.all():
-        _exclude_merged(bound, files, bounds, verdicts, ~lone)
+        _exclude_merged(bound, files, stats, verdicts, ~lone)
     return verdicts
 
 
-def _exclude_merged(
-    bound: Bound, files: SliceFiles, bounds: Mapping[str, ColumnBounds], verdicts: Verdicts, merged: Mask
-) -> None:
+def _exclude_merged(bound: Bound, files: SliceFiles, stats: FileStats, verdicts: Verdicts, merged: Mask) -> None:
     """Exclude slices of several files, in `verdicts`; `merged` says which files belong to such."""
     is_merged = np.zeros(files.count, np.bool_)
     is_merged[files.of_slice[merged]] = True
-    united: dict[str, ColumnBounds] = {}
+    bounds, united = stats.columns, dict[str, ColumnBounds]()
+    of_expressions = {e: b.union(files.of_slice, files.count) for e, b in stats.expressions.items()}
     for numbers in _by_columns(bound.conjuncts):
         part = bound.with_conjuncts([bound.conjuncts[n] for n in numbers])
         names = {c.name for c in part.columns}
         if len(names) == 1:
-            verdict = may_match(part, FileStats(len(files.names), bounds))
+            verdict = may_match(part, stats)
             excluded = files.all_of(~verdict.keep)
             first = np.full(files.count, len(numbers), np.int64)
             np.minimum.at(first, files.of_slice, np.where(verdict.keep, len(numbers), verdict.decided_by))
@@ -184,7 +195,7 @@ def _exclude_merged(
             for name in names & set(bounds):
                 if name not in united:
                     united[name] = bounds[name].union(files.of_slice, files.count)
-            verdict = may_match(part, FileStats(files.count, united))
+            verdict = may_match(part, FileStats(files.count, united, of_expressions))
             excluded, first = ~verdict.keep, verdict.decided_by.astype(np.int64)
         gone = excluded & is_merged & verdicts.keep
         verdicts.reason[gone] = np.array(numbers, np.int64)[first[gone]]

@@ -50,6 +50,7 @@ class ReadTask:
         read_optimized: Base files only.
         history: How columns were called before, for tables that were altered; None for all others.
         batch_rows: Most rows of a batch.
+        footers: Leave out row groups of base files that hold no match as the files' footers say.
     """
 
     location: str
@@ -64,6 +65,7 @@ class ReadTask:
     history: SchemaHistory | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict)
     batch_rows: int = 1 << 16
+    footers: bool = True
 
     @cached_property
     def output_schema(self) -> pa.Schema:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hudimeta.read.decisions import Decisions
+
 __all__ = ["ScanReport", "Skip"]
 
 
@@ -18,8 +20,8 @@ class Skip:
     """One reason for which file slices were left out.
 
     Attributes:
-        by: The knowledge that decided: `partition` (values in the partition's path), `partition_stats`, `column_stats` or
-            `read_optimized` (slices without a base file).
+        by: The knowledge that decided: `partition` (values in the partition's path), or the name of an index, which is that of
+            its metadata partition.
         conjunct: The part of the predicate that no row can satisfy, as SQL; "" when it was not the predicate.
         partitions: Partitions left out whole; their slices were not looked up, unless `slices` says so.
         slices: File slices left out. files: Their base and log files.
@@ -48,7 +50,10 @@ class ScanReport:
         partitions, partitions_kept: Of the table, and those whose files were looked up.
         slices, files: Of the partitions that were looked up. slices_kept, files_kept: What is read.
         bytes_kept: Bytes of the files that are read. log_files_kept: How many of them are log files.
-        skipped: What was left out. notes: Why more could not be left out.
+        skipped: What was left out. notes: Why more could not be left out, of each index that was not used why.
+        row_groups, row_groups_skipped: Of base files that were opened and need no merging, and those not read, as the files'
+            footers say that no row matches.
+        planned: What decided, file by file; see `decisions`.
         fallbacks: Where the metadata table did not answer and storage was listed, with the reason.
         corrupt: Spans of log files that are no blocks and were passed over, as Hudi does.
         rows: Rows returned so far. rows_read: Rows before the predicate.
@@ -77,11 +82,20 @@ class ScanReport:
     corrupt: tuple[str, ...] = ()
     rows: int = 0
     rows_read: int = 0
+    row_groups: int = 0
+    row_groups_skipped: int = 0
     log_blocks: int = 0
     blocks_ignored: int = 0
     requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
     bytes_read: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
+    planned: Decisions | None = field(default=None, repr=False, compare=False)
+
+    def decisions(self) -> pa.Table:
+        """For each file whether it is read, and if not, what decided: see `Decisions.to_arrow` for the columns."""
+        from hudimeta.read.decisions import Decisions
+
+        return (self.planned or Decisions()).to_arrow()
 
     def requests_of(self, kind: str) -> int:
         """How many requests of one kind (LIST, GET, HEAD) were made."""
@@ -89,7 +103,7 @@ class ScanReport:
 
     def to_dict(self) -> dict[str, object]:
         """Everything as plain values; requests are `{"GET timeline": 2}`."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "planned"}
         plain["skipped"] = [
             {"by": s.by, "conjunct": s.conjunct, "partitions": s.partitions, "slices": s.slices, "files": s.files}
             for s in self.skipped
@@ -125,6 +139,8 @@ class ScanReport:
         lines += [("corrupt", span) for span in self.corrupt]
         if self.rows_read or self.rows:
             lines.append(("rows", f"{self.rows:,} returned of {self.rows_read:,} read"))
+        if self.row_groups_skipped:
+            lines.append(("row groups", f"{self.row_groups_skipped:,} of {self.row_groups:,} not read, by footers"))
         if self.log_blocks or self.blocks_ignored:
             lines.append(("log blocks", f"{self.log_blocks:,} merged, {self.blocks_ignored:,} ignored"))
         if self.requests:

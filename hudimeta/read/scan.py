@@ -151,6 +151,7 @@ class Scan:
             read_optimized=self._query_type is QueryType.READ_OPTIMIZED,
             history=snapshot.history,
             storage_options=store,
+            footers=self._bound is not None and _may_use_footers(snapshot),
         )
 
     # Rows
@@ -242,12 +243,21 @@ class Scan:
             corrupt=tuple(counts.corrupt),
             rows=counts.rows,
             rows_read=counts.rows_read,
+            row_groups=counts.row_groups,
+            row_groups_skipped=counts.row_groups_skipped,
             log_blocks=counts.log_blocks,
             blocks_ignored=counts.blocks_ignored,
             requests=requests.by_purpose(self._mark),
             bytes_read=sum(r.n_bytes for r in requests.since(self._mark)),
             seconds={"open": snapshot.seconds, "plan": planned.seconds, "read": self._read_seconds},
+            planned=planned.decisions,
         )
+
+
+def _may_use_footers(snapshot: Snapshot) -> bool:
+    from hudimeta.read.skipping.allowed import FOOTERS, may_use
+
+    return may_use(snapshot, FOOTERS)
 
 
 def _total(column: pa.ChunkedArray, lengths: bool = False) -> int:

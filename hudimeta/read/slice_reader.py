@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from hudimeta.table.file_names import parse_log_file
 if TYPE_CHECKING:
     from hudimeta.keys import KeyGenerator
     from hudimeta.read.predicate import Bound
+    from hudimeta.read.skipping.record_keys import WantedKeys
     from hudimeta.schema.internal_schema import InternalSchema
     from hudimeta.storage.protocol import Storage
 
@@ -43,6 +44,8 @@ class ReadCounts:
 
     rows: int = 0
     rows_read: int = 0
+    row_groups: int = 0
+    row_groups_skipped: int = 0
     log_blocks: int = 0
     blocks_ignored: int = 0
     corrupt: list[str] = field(default_factory=list)
@@ -128,11 +131,32 @@ class SliceReader:
             return
         with open_base_file(self._storage, path) as file:
             instant, predicate = file_slice.base_instant, self.task.predicate
-            for number in range(file.row_groups):
-                if constants is None or predicate is None:
-                    yield self._piece(file, number, wanted, instant)
-                else:
+            if constants is None or predicate is None:
+                yield from (self._piece(file, number, wanted, instant) for number in range(file.row_groups))
+            else:
+                for number in self._matching_row_groups(file, predicate, constants):
                     yield from self._matching_piece(file, number, wanted, instant, predicate, constants)
+
+    def _matching_row_groups(self, file: BaseFile, predicate: Bound, constants: pa.Table) -> Sequence[int]:
+        """Numbers of the row groups that the file's footer does not rule out."""
+        from hudimeta.read.skipping.row_groups import matching_row_groups
+
+        if not self.task.footers or self.task.history is not None:
+            return range(file.row_groups)
+        keep = matching_row_groups(file.footer, predicate, constants.column_names, self._wanted_keys)
+        numbers: list[int] = keep.nonzero()[0].tolist()
+        self.counts.row_groups += len(keep)
+        self.counts.row_groups_skipped += len(keep) - len(numbers)
+        return numbers
+
+    @cached_property
+    def _wanted_keys(self) -> WantedKeys | None:
+        """The record keys that the predicate asks for, if it does."""
+        from hudimeta.read.skipping.record_keys import wanted_keys
+
+        assert self.task.predicate is not None
+        found = wanted_keys(self.task.predicate, self.task.properties)
+        return None if isinstance(found, str) else found
 
     def _matching_piece(
         self, file: BaseFile, number: int, wanted: pa.Schema, instant: str, predicate: Bound, constants: pa.Table

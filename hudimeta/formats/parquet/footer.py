@@ -35,6 +35,7 @@ __all__ = [
     "MIN_KEY_KEY",
     "MODEL_KEY",
     "ParquetFooter",
+    "footer_of",
     "read_footer",
 ]
 
@@ -202,6 +203,11 @@ def read_footer(source: bytes | memoryview | Any, path: str = "") -> ParquetFoot
     except (pa.ArrowInvalid, OSError) as error:
         size = len(source) if isinstance(source, (bytes, bytearray, memoryview)) else 0
         raise CorruptFileError(path, max(size - 8, 0), "the footer of a Parquet file", str(error).splitlines()[0]) from error
+    return footer_of(metadata, path)
+
+
+def footer_of(metadata: Any, path: str = "") -> ParquetFooter:
+    """The footer of a file that is open: `metadata` is pyarrow's `FileMetaData`."""
     entries = (metadata.metadata or {}).items()
     return ParquetFooter(metadata.num_rows, {_text(k): _text(v) for k, v in entries}, metadata, path)
 

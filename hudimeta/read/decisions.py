@@ -1,0 +1,72 @@
+"""For each file of a plan: whether it is read, and if not, which knowledge and which part of the predicate decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+__all__ = ["DECISIONS", "Decisions"]
+
+DECISIONS = pa.schema(
+    [
+        ("partition_path", pa.string()),
+        ("file_name", pa.string()),
+        ("size", pa.int64()),
+        ("kept", pa.bool_()),
+        ("decided_by", pa.string()),
+        ("conjunct", pa.string()),
+    ]
+)
+"""Columns of `Decisions.to_arrow`."""
+
+
+@dataclass
+class Decisions:
+    """What was decided while planning; becomes a table when it is asked for.
+
+    Attributes:
+        kept: Slices that are read. slices: Slices left out, by what, and the part of the predicate for each.
+        partitions: Paths of partitions left out whole, likewise.
+    """
+
+    kept: pa.Table | None = None
+    slices: list[tuple[pa.Table, str, pa.Array]] = field(default_factory=list)
+    partitions: list[tuple[pa.Array, str, pa.Array]] = field(default_factory=list)
+
+    def to_arrow(self) -> pa.Table:
+        """One row a file, base or log.
+
+        Returns:
+            partition_path string; file_name string, None for a partition that was left out whole, whose files were not looked
+            up; size int64; kept bool; decided_by string and conjunct string, None where kept.
+        """
+        parts = [DECISIONS.empty_table()]
+        for paths, by, texts in self.partitions:
+            nothing = [pa.nulls(len(paths), pa.string()), pa.nulls(len(paths), pa.int64())]
+            parts.append(_rows([paths, *nothing], by, texts))
+        parts += [_of_slices(slices, by, texts) for slices, by, texts in self.slices]
+        if self.kept is not None:
+            parts.append(_of_slices(self.kept, None, pa.nulls(self.kept.num_rows, pa.string())))
+        return pa.concat_tables(parts)
+
+
+def _of_slices(slices: pa.Table, by: str | None, texts: pa.Array) -> pa.Table:
+    import pyarrow.compute as pc
+
+    if not slices.num_rows:
+        return DECISIONS.empty_table()
+    columns = {name: slices.column(name).combine_chunks() for name in slices.column_names}
+    with_base = columns["base_file"].is_valid()
+    paths = columns["partition_path"]
+    base = [c.filter(with_base) for c in (paths, columns["base_file"], columns["base_size"])]
+    of_logs = pc.list_parent_indices(columns["log_files"])
+    logs = [paths.take(of_logs), pc.list_flatten(columns["log_files"]), pc.list_flatten(columns["log_sizes"])]
+    return pa.concat_tables([_rows(base, by, texts.filter(with_base)), _rows(logs, by, texts.take(of_logs))])
+
+
+def _rows(columns: Sequence[pa.Array], by: str | None, texts: pa.Array) -> pa.Table:
+    count = len(texts)
+    kept = pa.repeat(pa.scalar(by is None), count)
+    return pa.table([*columns, kept, pa.repeat(pa.scalar(by, pa.string()), count), texts], schema=DECISIONS)

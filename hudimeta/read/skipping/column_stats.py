@@ -1,0 +1,59 @@
+"""Bounds of columns, by file: the metadata partition `column_stats`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudimeta.metadata import column_stats
+from hudimeta.read.skipping.question import Exclusion, Question
+
+if TYPE_CHECKING:
+    from hudimeta.read.predicate import Bound
+    from hudimeta.read.snapshot import Snapshot
+
+__all__ = ["ColumnStats", "statistic_columns"]
+
+
+class ColumnStats:
+    """Leaves out slices none of whose files holds values that the predicate keeps."""
+
+    name = kind = column_stats.PARTITION
+
+    def why_not(self, question: Question) -> str | None:
+        """See `SkippingIndex`."""
+        if not statistic_columns(question.snapshot, question.bound):
+            return "the predicate looks at no column that has bounds"
+        if question.snapshot.history is not None:
+            return "the table was altered, and statistics go by the columns' former names"
+        return None
+
+    def exclude(self, question: Question) -> Exclusion:
+        """See `SkippingIndex`."""
+        from hudimeta.read.pruning import by_statistics
+
+        columns = statistic_columns(question.snapshot, question.bound)
+        question.bounds = question.metadata.column_stats(columns, question.partitions)
+        found = question.ordered(question.bounds)
+        for name in question.bounds:
+            if name not in found:
+                question.notes.append(f"column_stats: column {name} is not indexed")
+                continue
+            unknown, files = found[name].value_count, len(question.files.names)
+            missing = unknown.null_count if unknown is not None else files
+            if missing:
+                question.notes.append(f"column_stats: no statistics of {name} for {missing:,} of {files:,} files")
+        return Exclusion(by_statistics(question.bound, question.files, found), question.bound.conjuncts)
+
+
+def statistic_columns(snapshot: Snapshot, bound: Bound) -> dict[str, pa.DataType]:
+    """Columns of the predicate that statistics may bound, with the types in which to compare."""
+    from hudimeta.read.ordering import field_type
+
+    found = {}
+    for column in bound.columns:
+        kind = field_type(snapshot.schema.arrow, column.name)
+        if kind is not None and not pa.types.is_nested(kind):
+            found[column.name] = kind
+    return found

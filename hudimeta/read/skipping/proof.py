@@ -1,0 +1,72 @@
+"""Whether an index may be believed about rows that it does not know.
+
+Statistics of a file speak of that file. A record index or a secondary index speaks of the whole table: a key that it lacks
+would be a row that is not there. Tables can hold such indexes with entries missing or stale, so the newest write must say that
+they are complete: `hudimeta.indexes.complete` in the extraMetadata of its commit, names separated by commas.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hudimeta.config.options import INDEX_TRUST
+from hudimeta.types import Action, Instant, QueryType
+
+if TYPE_CHECKING:
+    from hudimeta.metadata.metadata_table import MetadataTable
+    from hudimeta.read.skipping.question import Question
+    from hudimeta.read.snapshot import Snapshot
+
+__all__ = ["COMPLETE_KEY", "runs_ahead", "why_unproven"]
+
+COMPLETE_KEY = "hudimeta.indexes.complete"
+_CREATION = "1"
+"""Instants that create partitions of the metadata table begin with 0."""
+_REBUILDING = (Action.RESTORE, Action.INDEXING)
+"""Actions that replace what an index holds without being writes."""
+
+
+def why_unproven(question: Question, names: tuple[str, ...]) -> str | None:
+    """Why indexes that know the newest state of rows may not exclude any; None when they may."""
+    snapshot = question.snapshot
+    if question.query_type is QueryType.READ_OPTIMIZED:
+        return "it knows the newest rows, a read-optimized query returns those of base files"
+    if not snapshot.is_latest:
+        return f"it knows the newest rows only, not those as of {snapshot.as_of}"
+    if runs_ahead(question.metadata):
+        return "the metadata table holds a write that this snapshot does not show"
+    if snapshot.options.get(INDEX_TRUST):
+        return None
+    missing = [name for name in names if name not in _complete(snapshot)]
+    if not missing:
+        return None
+    return (
+        f"nothing proves that {' and '.join(missing)} is complete, and rows that it lacks would be lost; "
+        f"prove it with t.metadata.validate(), or set {INDEX_TRUST.key}=true to believe it"
+    )
+
+
+def runs_ahead(metadata: MetadataTable) -> bool:
+    """True when the metadata table knows a write that the data timeline, which was listed before, does not show."""
+    data = metadata.data_timeline
+    since = max(data.first_active_write or "", _CREATION)
+    return any(
+        i.action is Action.DELTA_COMMIT and i.time > since and data.get(i.time) is None for i in metadata.timeline.writes
+    )
+
+
+def _complete(snapshot: Snapshot) -> frozenset[str]:
+    """Indexes that the newest write calls complete, if nothing has replaced them since."""
+    writes = snapshot.timeline.writes
+    if not writes:
+        return frozenset()
+    newest = max(writes, key=_completion)
+    since = _completion(newest)
+    if any(i.action in _REBUILDING and _completion(i) > since for i in snapshot.timeline.completed):
+        return frozenset()
+    extra = snapshot.timeline.metadata(newest).get("extraMetadata") or {}
+    return frozenset(name.strip() for name in extra.get(COMPLETE_KEY, "").split(","))
+
+
+def _completion(instant: Instant) -> tuple[str, str]:
+    return instant.completion or instant.time, instant.time

@@ -1,0 +1,105 @@
+"""What the footer of an open base file says: bounds of each row group, and range and bloom filter of the file's record keys."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from hudimeta.formats.parquet.footer import ParquetFooter
+    from hudimeta.read.predicate import Bound, ColumnBounds
+    from hudimeta.read.skipping.record_keys import WantedKeys
+
+__all__ = ["matching_row_groups"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+def matching_row_groups(footer: ParquetFooter, bound: Bound, stated: Collection[str], keys: WantedKeys | None) -> Mask:
+    """Row groups that may hold a row which a predicate keeps; only for rows that nothing is merged into.
+
+    Args:
+        footer: Of the file. bound: The predicate.
+        stated: Columns whose values are not taken from the file.
+        keys: Record keys that the predicate asks for; None when it does not.
+
+    Returns:
+        One bool a row group.
+    """
+    from hudimeta.read.predicate import FileStats, may_match
+
+    groups = footer.metadata.num_row_groups
+    if keys is not None and not _may_hold(footer, keys.texts):
+        return np.zeros(groups, np.bool_)
+    names = {c.name for c in bound.columns if c.path[0] not in stated}
+    keep: Mask = may_match(bound, FileStats(groups, _bounds(footer, names))).keep
+    return keep
+
+
+def _may_hold(footer: ParquetFooter, texts: pa.StringArray) -> bool:
+    """Whether a file may hold any of some record keys."""
+    import pyarrow.compute as pc
+
+    low, high = footer.min_key, footer.max_key
+    # Java orders texts by UTF-16 units, which is the order of characters here as long as all are ASCII.
+    if low is not None and high is not None and low.isascii() and high.isascii() and len(texts):
+        inside = pc.and_(pc.greater_equal(texts, low), pc.less_equal(texts, high))
+        texts = texts.filter(pc.or_(inside, pc.invert(pc.string_is_ascii(texts))))
+    if not len(texts):
+        return False
+    bloom = footer.bloom
+    return bloom is None or bool(bloom.might_contain_many(texts).any())
+
+
+def _bounds(footer: ParquetFooter, names: Collection[str]) -> dict[str, ColumnBounds]:
+    """Bounds of some columns, one element a row group; columns without any are left out."""
+    from hudimeta.read.ordering import field_type
+
+    schema, found = footer.metadata.schema, {}
+    for at in range(footer.metadata.num_columns):
+        leaf = schema.column(at)
+        if leaf.path in names and not leaf.max_repetition_level:
+            kind = field_type(footer.arrow_schema, leaf.path)
+            bounds = _bounds_of(footer, at, kind) if kind is not None and _is_ordered(kind) else None
+            if bounds is not None:
+                found[leaf.path] = bounds
+    return found
+
+
+def _is_ordered(kind: pa.DataType) -> bool:
+    """Types whose bounds Parquet and Arrow order and spell alike."""
+    t = pa.types
+    if t.is_timestamp(kind):
+        return kind.unit in ("ms", "us")
+    simple = t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_date32(kind)
+    return bool(simple or t.is_string(kind) or t.is_boolean(kind)) and not t.is_float16(kind)
+
+
+def _bounds_of(footer: ParquetFooter, at: int, kind: pa.DataType) -> ColumnBounds | None:
+    from hudimeta.read.predicate import ColumnBounds
+
+    low: list[Any] = []
+    high: list[Any] = []
+    nulls: list[int | None] = []
+    rows: list[int] = []
+    for number in range(footer.metadata.num_row_groups):
+        group = footer.metadata.row_group(number)
+        statistics = group.column(at).statistics
+        known = statistics is not None and statistics.has_min_max
+        try:
+            low.append(statistics.min if known else None)
+            high.append(statistics.max if known else None)
+        except (ValueError, OverflowError):
+            return None  # a moment that Python has no word for
+        nulls.append(statistics.null_count if statistics is not None and statistics.has_null_count else None)
+        rows.append(group.num_rows)
+    counts = pa.array(nulls, pa.int64()), pa.array(rows, pa.int64())
+    try:
+        bounds = pa.array(low, kind), pa.array(high, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return None  # written as another type than it is read as
+    return ColumnBounds(*bounds, *counts, truncated=pa.types.is_string(kind))
