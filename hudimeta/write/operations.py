@@ -85,10 +85,11 @@ def plan_inserts(
 
     Args:
         batch: All rows. small: Base files by partition that may receive rows; {} to begin new file groups only.
-        sizing: Sizes. rows: Positions of the new rows; None for all.
+        sizing: Sizes. rows: Positions of the new rows; None for all that are no deletes.
     """
     plan = WritePlan()
-    wanted = np.arange(len(batch), dtype=np.int64) if rows is None else rows
+    # A row that asks for the deletion of its key is never stored.
+    wanted = np.flatnonzero(~batch.deleted) if rows is None else rows
     for partition, own in _by_partition(batch.partitions, wanted).items():
         # A slice with log files is left alone: its base file will be rewritten by a compaction anyway.
         files = {f.file_id: f for f in small.get(partition, ()) if not f.logs and not f.busy}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -34,6 +33,7 @@ BATCHES: Mapping[str, tuple[Operation, pa.Table]] = {
     "insert_overwrite": (Operation.INSERT_OVERWRITE, simple_rows([1, 3, 60], 5)),
     "insert_overwrite_table": (Operation.INSERT_OVERWRITE_TABLE, simple_rows([1, 3], 5)),
 }
+LOGS = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
 COMPACT_NOW = {**SIMPLE_OPTIONS, "hoodie.metadata.compact.max.delta.commits": "2"}
 
 
@@ -59,6 +59,25 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelTable]
 
 
 @pytest.fixture(scope="module")
+def started_logs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelTable]:
+    """A merge-on-read table whose file groups have logs."""
+    path = tmp_path_factory.mktemp("crash") / "t"
+    table = ModelledTable(str(path), LOGS)
+    table.write(Operation.INSERT, simple_rows(range(20), 1))
+    table.write(Operation.UPSERT, simple_rows(range(15, 20), 2))
+    return path, table.model
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelTable]:
+    """A table without a metadata table, as older writers leave them."""
+    path = tmp_path_factory.mktemp("crash") / "t"
+    table = ModelledTable(str(path), {**SIMPLE_OPTIONS, "hoodie.metadata.enable": "false"})
+    table.write(Operation.INSERT, simple_rows(range(20), 1))
+    return path, table.model
+
+
+@pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table without a commit."""
     path = tmp_path_factory.mktemp("crash") / "t"
@@ -77,6 +96,15 @@ Started = tuple[Path, ModelTable]
 @pytest.mark.parametrize("name", BATCHES)
 def test_a_killed_write_is_taken_back_by_the_next_one(started: Started, home: Path, name: str) -> None:
     survive_kills(scene_of(*started, *BATCHES[name], SIMPLE_OPTIONS), home)
+
+
+@pytest.mark.parametrize("name", ["upsert", "delete", "insert"])
+def test_a_killed_write_of_logs_is_taken_back(started_logs: Started, home: Path, name: str) -> None:
+    survive_kills(scene_of(*started_logs, *BATCHES[name], LOGS), home)
+
+
+def test_a_write_killed_while_it_builds_the_metadata_table(bare: Started, home: Path) -> None:
+    survive_kills(scene_of(*bare, *BATCHES["upsert"], SIMPLE_OPTIONS), home)
 
 
 def test_a_killed_first_write_leaves_an_empty_table(empty: Path, home: Path) -> None:
@@ -189,8 +217,11 @@ def test_a_killed_creation_leaves_a_place_where_creation_succeeds(home: Path) ->
 def test_after_a_failed_creation_another_one_succeeds(home: Path, fault: Fault) -> None:
     for at, call in enumerate(calls_of(CREATION, home / "calls")):
         copy = CREATION.fresh(home / str(at))
+        raised = ""
         try:
             create(copy, FaultyStorage(open_storage(copy), FaultPlan(at, fault)))
         except HudiError as error:
-            assert not (copy / ".hoodie/hoodie.properties").exists(), f"{call}: raised {error}, but the table is there"
+            raised = str(error)
+        made = (copy / ".hoodie/hoodie.properties").exists()
+        assert made == (not raised), f"{call}: {raised or 'no error'}, and the table is {'there' if made else 'not there'}"
         check_table_can_be_made(copy)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudimeta.testing.builders import ModelledTable
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.testing.model import ModelTable, Place
 from hudimeta.types import Operation
@@ -198,3 +198,32 @@ def test_generated_keys_are_unique(tmp_path: Path) -> None:
         assert len(set(keys)) == len(keys)
         assert len(set(found["_hoodie_commit_seqno"].to_pylist())) == len(keys)
         check_all(table.storage)
+
+
+@pytest.mark.parametrize("name", ["partitioned", "not partitioned", "version 9"])
+def test_a_table_may_lose_all_its_rows(tmp_path: Path, name: str) -> None:
+    shape = SHAPES[name]
+    options = {"hoodie.table.name": "emptied", **shape.options}
+    table = ModelledTable(str(tmp_path / "t"), options, wide_rows([], 0).schema, ModelTable(shape.place_of, shape.ordering))
+    table.write(Operation.INSERT, wide_rows(range(9), 1))
+    table.write(Operation.DELETE, wide_rows(range(9), 0))
+    assert table.read().num_rows == 0
+    check_all(table.storage)
+    table.write(Operation.UPSERT, wide_rows(range(3, 6), 0))
+    table.check()
+    check_all(table.storage)
+    for instant in table.model.past:
+        table.model.check(read_with_hudi_rs(table.path, instant), instant)
+
+
+@pytest.mark.parametrize("operation", [Operation.INSERT, Operation.BULK_INSERT, Operation.UPSERT, Operation.INSERT_OVERWRITE])
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_rows_marked_as_deleted_are_not_stored(tmp_path: Path, kind: str, operation: Operation) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": kind})
+    table.write(Operation.INSERT, simple_rows(range(6), 1))
+    rows = simple_rows([2, 4, 20, 21], 2)
+    rows = rows.append_column("_hoodie_is_deleted", pa.array([True, False, True, None]))
+    table.write(operation, rows)
+    live = {row["id"] for row in table.read().to_pylist() if row["ts"] == 2}
+    assert live == {"k0004", "k0021"}
+    check_all(table.storage)
