@@ -212,9 +212,7 @@ class Commands:
             timings.append(watch.seconds)
         return {"count": count, "timings": timings}
 
-    def plan_scan(
-        self, path: str, where: str | None, options: dict[str, str] | None = None, repeat: int = 1
-    ) -> dict[str, Any]:
+    def plan_scan(self, path: str, where: str | None, options: dict[str, str] | None = None, repeat: int = 1) -> dict[str, Any]:
         """Time Spark's planning of a scan: how many files are left, nothing is read."""
         timings: list[dict[str, float]] = []
         selected: list[Any] = []

@@ -18,6 +18,8 @@ Row = dict[str, Any]
 SCHEMA = pa.schema(
     [("id", pa.string()), ("month", pa.string()), ("amount", pa.float64()), ("note", pa.string()), ("ts", pa.int64())]
 )
+FULL = os.environ.get("HUDIMETA_INTEROP_FULL") == "1"
+"""`make interop-full` sets it: more rounds, more cases."""
 TABLE_VERSION = os.environ.get("HUDIMETA_INTEROP_TABLE_VERSION", "8")
 """9 needs HUDI_BUNDLE to name a jar of Apache Hudi 1.1 or later."""
 MONTHS = ("2026-01", "2026-02", "2026-03")

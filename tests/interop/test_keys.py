@@ -14,7 +14,7 @@ import pytest
 
 import hudimeta
 from tests.interop.apache_hudi import ApacheHudi
-from tests.interop.test_ping_pong import FULL
+from tests.interop.sides import FULL
 
 UTC = datetime.timezone.utc
 SCHEMA = pa.schema(
