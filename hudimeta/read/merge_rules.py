@@ -1,6 +1,6 @@
 """What a table says about merging two versions of a row, as one value that merging works by.
 
-`hudimeta.table.merge_rules` finds the mode in the many ways in which tables state it; here the ordering fields, the delete
+`hudimeta.table.merge_settings` finds the mode in the many ways in which tables state it; here the ordering fields, the delete
 marker that a reader may give, and the columns that merging needs come together, and what cannot be merged is refused by name.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hudimeta.errors import ConfigError, UnsupportedFeature
-from hudimeta.table.merge_rules import PartialUpdateMode
+from hudimeta.table.merge_settings import PartialUpdateMode
 from hudimeta.table.properties import TableProperties
 from hudimeta.types import MergeMode
 
@@ -83,7 +83,7 @@ class MergeRules:
             ConfigError: A mode that does not exist, or only one of delete field and marker.
         """
         table = properties if isinstance(properties, TableProperties) else TableProperties(dict(properties))
-        stated = table.merge_rules
+        stated = table.merge_settings
         stated.check_known()
         given = options or {}
         field = stated.delete_field or given.get(DELETE_FIELD) or None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hudimeta.metadata.metadata_table import MetadataTable
     from hudimeta.read.table_schema import TableSchema
     from hudimeta.schema import SchemaHistory
-    from hudimeta.table.slices import Visibility
+    from hudimeta.table.visibility import Visibility
 
 __all__ = ["Snapshot"]
 
@@ -170,16 +170,9 @@ class Snapshot:
     @cached_property
     def visibility(self) -> Visibility:
         """Which files and log blocks count. One request for each completed replacecommit on the active timeline."""
-        from hudimeta.table.slices import Visibility
+        from hudimeta.table.visibility import Visibility
 
-        return Visibility(
-            completed=self.timeline.completion_times,
-            first_active=self.timeline.first_active_write,
-            as_of=self.as_of,
-            replaced=self.timeline.replaced_file_groups(self.as_of),
-            logs_name_base=self.logs_name_base,
-            history=self.timeline.archived_completions,
-        )
+        return Visibility.of(self.timeline, self.as_of, self.logs_name_base)
 
     def slices(self, partitions: Sequence[str] | None = None, query_type: QueryType = QueryType.SNAPSHOT) -> pa.Table:
         """The visible file slices.

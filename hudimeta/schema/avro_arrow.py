@@ -23,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.errors import SchemaError, SchemaMismatch, UnsupportedFeature
+from hudimeta.formats.avro.nodes import LOGICAL_TYPES
 from hudimeta.schema.names import sanitize_name, strip_meta_columns
 from hudimeta.types import META_COLUMNS
 
@@ -48,18 +49,6 @@ _PRIMITIVES: dict[str, pa.DataType] = {
     "double": pa.float64(),
     "bytes": pa.binary(),
     "string": pa.string(),
-}
-
-_LOGICAL: dict[tuple[str, str], pa.DataType] = {
-    ("int", "date"): pa.date32(),
-    ("int", "time-millis"): pa.time32("ms"),
-    ("long", "time-micros"): pa.time64("us"),
-    ("long", "timestamp-millis"): pa.timestamp("ms", "UTC"),
-    ("long", "timestamp-micros"): pa.timestamp("us", "UTC"),
-    ("long", "timestamp-nanos"): pa.timestamp("ns", "UTC"),
-    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
-    ("long", "local-timestamp-micros"): pa.timestamp("us"),
-    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
 }
 
 
@@ -159,8 +148,8 @@ class _AvroReader:
             return pa.binary(_length(avro["size"])), False, avro
         if kind == "enum":
             return pa.string(), False, avro
-        if logical is not None and (kind, logical) in _LOGICAL:
-            return _LOGICAL[kind, logical], False, None
+        if logical is not None and (kind, logical) in LOGICAL_TYPES:
+            return LOGICAL_TYPES[kind, logical], False, None
         if kind not in _PRIMITIVES:
             return self._type(kind, namespace)
         return _PRIMITIVES[kind], False, avro if logical == "uuid" else None
@@ -228,7 +217,7 @@ def arrow_to_avro(schema: pa.Schema, name: str, namespace: str = "") -> str:
 
 
 _TO_AVRO: dict[pa.DataType, Json] = {kind: name for name, kind in _PRIMITIVES.items()} | {
-    kind: {"type": name, "logicalType": logical} for (name, logical), kind in _LOGICAL.items()
+    kind: {"type": name, "logicalType": logical} for (name, logical), kind in LOGICAL_TYPES.items()
 }
 _TO_AVRO |= {pa.int8(): "int", pa.int16(): "int", pa.large_string(): "string", pa.large_binary(): "bytes"}
 

@@ -10,10 +10,10 @@ import contextlib
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
 from hudimeta.errors import AlreadyExists, ConfigError, NotFound, StorageError, UnsupportedFeature
+from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream, join
 
 __all__ = ["FsspecStorage"]
@@ -180,45 +180,14 @@ class FsspecStorage:
         return FsspecStorage(self._fs, self._at(path), f"{self._root}/{path}")
 
 
-class _FsspecOutput:
+class _FsspecOutput(FileOutput):
     """An upload; `discard` stops it, so that nothing appears after an exception."""
 
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    @property
-    def closed(self) -> bool:
-        return bool(self._file.closed)
-
-    def writable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return False
-
     def flush(self) -> None:
-        """Uploads are flushed when closed: flushing earlier would cut parts too small for the store."""
+        """Nothing: uploads flushed early are cut into parts too small for the store."""
 
-    def tell(self) -> int:
-        return int(self._file.tell())
-
-    def write(self, data: Any, /) -> int:
-        return int(self._file.write(data))
-
-    def close(self) -> None:
-        if not self._file.closed:
-            self._file.close()
-
-    def __enter__(self) -> _FsspecOutput:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is None:
-            self.close()
-        elif hasattr(self._file, "discard"):
+    def discard(self) -> None:
+        if hasattr(self._file, "discard"):
             self._file.discard()
 
 

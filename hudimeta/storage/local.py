@@ -15,10 +15,10 @@ import shutil
 import stat as stat_module
 import uuid
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any
 
 from hudimeta.errors import AlreadyExists, NotFound, StorageError
+from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream, join
 
 __all__ = ["LocalStorage"]
@@ -169,33 +169,12 @@ class LocalStorage:
         return LocalStorage(self._at(path))
 
 
-class _LocalOutput:
+class _LocalOutput(FileOutput):
     """A file written in place; pyarrow sees it as a Python file object."""
 
     def __init__(self, target: str, file: Any) -> None:
-        self._target, self._file = target, file
-
-    @property
-    def closed(self) -> bool:
-        return bool(self._file.closed)
-
-    def writable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return False
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def tell(self) -> int:
-        return int(self._file.tell())
-
-    def write(self, data: Any, /) -> int:
-        return int(self._file.write(data))
+        super().__init__(file)
+        self._target = target
 
     def close(self) -> None:
         if not self._file.closed:
@@ -203,15 +182,9 @@ class _LocalOutput:
             os.fsync(self._file.fileno())
             self._file.close()
 
-    def __enter__(self) -> _LocalOutput:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self._file.close()
-            os.unlink(self._target)
+    def discard(self) -> None:
+        self._file.close()
+        os.unlink(self._target)
 
 
 def _open_for_writing(target: str) -> Any:

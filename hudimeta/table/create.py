@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from hudimeta.errors import AlreadyExists, ConfigError, StorageError, TableError
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.table.key_generator import KeyGeneratorType
-from hudimeta.table.merge_rules import STRATEGY_IDS, payload_class_of
+from hudimeta.table.merge_settings import STRATEGY_IDS, payload_class_of
 from hudimeta.table.properties import WRITABLE_VERSIONS, TableProperties
 from hudimeta.table.properties_file import CHECKSUM_KEY, PROPERTIES_PATH, properties_text
 from hudimeta.timeline.clock import TIMEZONE_KEY, Clock, SystemClock

@@ -11,7 +11,7 @@ from hudimeta.errors import ConfigError, TableError, UnsupportedFeature, Unsuppo
 from hudimeta.formats.properties import table_checksum
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.table.key_generator import KeyGeneratorType, TimestampKeyOptions, key_generator_type
-from hudimeta.table.merge_rules import MergeRules, merge_rules
+from hudimeta.table.merge_settings import MergeSettings, merge_settings
 from hudimeta.table.properties_file import CHECKSUM_KEY, DATABASE_KEY, NAME_KEY, read_properties, write_properties
 from hudimeta.table.property_texts import PropertyTexts
 from hudimeta.timeline.active import Timeline
@@ -44,7 +44,7 @@ _CHECKED_AT_OPEN = (
     "type",
     "zone",
     "base_file_format",
-    "merge_rules",
+    "merge_settings",
     "cdc_mode",
     "hive_style",
     "url_encode",
@@ -240,9 +240,9 @@ class TableProperties(PropertyTexts):
     # Merging
 
     @property
-    def merge_rules(self) -> MergeRules:
+    def merge_settings(self) -> MergeSettings:
         """How two versions of a row become one, with payload classes resolved as far as they are known."""
-        return merge_rules(
+        return merge_settings(
             mode=self.get("hoodie.record.merge.mode", ""),
             strategy_id=self.get("hoodie.record.merge.strategy.id") or self.get("hoodie.compaction.record.merger.strategy", ""),
             payload_class=self.payload_class or self.get("hoodie.table.legacy.payload.class", ""),
@@ -255,7 +255,7 @@ class TableProperties(PropertyTexts):
     @property
     def merge_mode(self) -> MergeMode:
         """Which of two versions of a row wins; CUSTOM only where Java code decides."""
-        return self.merge_rules.mode
+        return self.merge_settings.mode
 
     @property
     def payload_class(self) -> str | None:

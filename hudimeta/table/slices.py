@@ -9,8 +9,7 @@ All of it is array work: a table of two million files is a matter of seconds and
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.table.text_arrays import instant_number, instant_text
@@ -20,40 +19,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudimeta.table.file_names import ParsedNames
+    from hudimeta.table.visibility import Visibility
 
-__all__ = ["CompletionTimes", "Visibility", "build_slices", "place_files", "slices_schema"]
+__all__ = ["build_slices", "place_files", "slices_schema"]
 
 _SEGMENT_ROWS = 1 << 15
-
-CompletionTimes = Callable[[Iterable[str]], Mapping[str, str]]
-"""Completion times of archived instants: asked only when a slice depends on one, because the answer costs requests."""
-
-
-def _no_history(instants: Iterable[str]) -> Mapping[str, str]:
-    return {}
-
-
-@dataclass(frozen=True)
-class Visibility:
-    """What a timeline says about files.
-
-    Attributes:
-        completed: Requested time -> completion time of the completed writes on the active timeline.
-        first_active: The earliest write instant on the active timeline; files of earlier instants are committed, since
-            archiving takes only what is completed. None when there is none: then only `completed` counts.
-        as_of: Requested time that the reader stands at; None for the latest.
-        replaced: File groups that completed replacecommits, up to `as_of`, took out of the table: columns partition_path
-            and file_id; None for none.
-        logs_name_base: True for tables of version 6, whose log files bear the instant of their base file.
-        history: See `CompletionTimes`.
-    """
-
-    completed: Mapping[str, str]
-    first_active: str | None
-    as_of: str | None = None
-    replaced: pa.Table | None = None
-    logs_name_base: bool = False
-    history: CompletionTimes = field(default=_no_history)
 
 
 def slices_schema() -> pa.Schema:

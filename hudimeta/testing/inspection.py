@@ -13,7 +13,8 @@ from hudimeta.storage import FileInfo, Storage, join
 from hudimeta.table import properties as table_properties
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import parse_base_file, parse_log_file
-from hudimeta.table.slices import Visibility, build_slices
+from hudimeta.table.slices import build_slices
+from hudimeta.table.visibility import Visibility
 from hudimeta.timeline.active import Timeline
 from hudimeta.types import Action, Instant
 
@@ -138,13 +139,7 @@ class Inspection:
     @cached_property
     def visibility(self) -> Visibility:
         """What the timeline says of files, for the newest moment."""
-        timeline = self.timeline
-        return Visibility(
-            timeline.completion_times,
-            timeline.first_active_write,
-            replaced=timeline.replaced_file_groups(),
-            history=timeline.archived_completions,
-        )
+        return Visibility.of(self.timeline)
 
     @cached_property
     def slices(self) -> pa.Table:

@@ -24,7 +24,7 @@ from hudimeta.schema import normalise_schema, table_avro_schema
 from hudimeta.storage import Storage
 from hudimeta.table.create import create_table_layout, new_table_properties
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
-from hudimeta.table.merge_rules import payload_class_of
+from hudimeta.table.merge_settings import payload_class_of
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudimeta.timeline.active import DEFAULT_FOLDER

@@ -36,7 +36,8 @@ from hudimeta.storage import CountingStorage, Storage, join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
-from hudimeta.table.slices import Visibility, build_slices
+from hudimeta.table.slices import build_slices
+from hudimeta.table.visibility import Visibility
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import FileGroupId, TableType
@@ -225,13 +226,7 @@ class TableView:
 
     def visibility(self) -> Visibility:
         """Which files count."""
-        timeline = self.timeline
-        return Visibility(
-            timeline.completion_times,
-            timeline.first_active_write,
-            replaced=timeline.replaced_file_groups(),
-            history=timeline.archived_completions,
-        )
+        return Visibility.of(self.timeline)
 
     def _key_ranges(self, partitions: Sequence[str] | None) -> Mapping[str, tuple[str | None, str | None]]:
         metadata = self.metadata

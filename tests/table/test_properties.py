@@ -22,7 +22,7 @@ from hudimeta.formats.properties import decode_properties, encode_properties, ta
 from hudimeta.storage import CountingStorage, RequestLog, Storage, open_storage
 from hudimeta.table import properties as table_properties
 from hudimeta.table.key_generator import KeyGeneratorType
-from hudimeta.table.merge_rules import PartialUpdateMode
+from hudimeta.table.merge_settings import PartialUpdateMode
 from hudimeta.table.properties import CdcMode, TableProperties
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH, RETRY_PAUSES_S
 from hudimeta.types import MergeMode, TableType
@@ -122,7 +122,7 @@ def of_rich_table(rich_table: Unpack, name: str) -> TableProperties:
 def test_merge_rules_of_real_tables(
     rich_table: Unpack, name: str, mode: MergeMode, partial: PartialUpdateMode, delete: tuple[str | None, str | None]
 ) -> None:
-    rules = of_rich_table(rich_table, name).merge_rules
+    rules = of_rich_table(rich_table, name).merge_settings
     assert (rules.mode, rules.partial_update, (rules.delete_field, rules.delete_marker)) == (mode, partial, delete)
     rules.check_known()
 
@@ -156,7 +156,7 @@ def test_merge_mode_follows_the_hints_that_are_there(texts: dict[str, str], expe
 def test_java_code_that_merges_is_named_in_the_refusal() -> None:
     found = TableProperties({**MINIMAL, "hoodie.compaction.payload.class": "com.acme.MyPayload"})
     with pytest.raises(UnsupportedFeature, match=r"com\.acme\.MyPayload"):
-        found.merge_rules.check_known()
+        found.merge_settings.check_known()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from hudimeta.table import slices
 from hudimeta.table.file_names import parse_base_file, parse_log_file, parse_names
-from hudimeta.table.slices import Visibility, build_slices
+from hudimeta.table.slices import build_slices
+from hudimeta.table.visibility import Visibility
 
 INSTANTS = [f"2026010203040{n}000" for n in range(10)]
 COMPLETED = {instant: instant[:-3] + "500" for instant in INSTANTS[:8]}

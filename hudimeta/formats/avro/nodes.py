@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from hudimeta.errors import SchemaError, UnsupportedFeature
 
-__all__ = ["MAX_DEPTH", "Kind", "Node", "parse_record"]
+__all__ = ["LOGICAL_TYPES", "MAX_DEPTH", "Kind", "Node", "parse_record"]
 
 MAX_DEPTH = 64
 """Deeper nesting than this is refused; so is a type that contains itself."""
@@ -104,7 +104,7 @@ _PRIMITIVES: dict[str, tuple[Kind, pa.DataType, int]] = {
     "string": (Kind.STRING, pa.string(), 1),
 }
 
-_LOGICAL: dict[tuple[str, str], pa.DataType] = {
+LOGICAL_TYPES: dict[tuple[str, str], pa.DataType] = {
     ("int", "date"): pa.date32(),
     ("int", "time-millis"): pa.time32("ms"),
     ("long", "time-micros"): pa.time64("us"),
@@ -115,6 +115,7 @@ _LOGICAL: dict[tuple[str, str], pa.DataType] = {
     ("long", "local-timestamp-micros"): pa.timestamp("us"),
     ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
 }
+"""Arrow type of an Avro type with a logical type; decimals carry parameters and are not here."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -211,7 +212,7 @@ class _Parser:
         if kind == "enum":
             return Node(Kind.ENUM, pa.string(), path, names=tuple(schema["symbols"]))
         plain = self.node(kind, path, namespace, depth + 1)
-        arrow = _LOGICAL.get((kind, logical), plain.arrow) if isinstance(logical, str) else plain.arrow
+        arrow = LOGICAL_TYPES.get((kind, logical), plain.arrow) if isinstance(logical, str) else plain.arrow
         return Node(plain.kind, arrow, path, 0, -1, plain.children, plain.names, plain.size, plain.least)
 
     def _define(self, schema: dict[str, Any], namespace: str) -> str:

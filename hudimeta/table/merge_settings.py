@@ -14,7 +14,7 @@ from typing import TypeVar
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.types import MergeMode
 
-__all__ = ["MERGE_MODE_KEY", "STRATEGY_IDS", "MergeRules", "PartialUpdateMode", "merge_rules", "payload_class_of"]
+__all__ = ["MERGE_MODE_KEY", "STRATEGY_IDS", "MergeSettings", "PartialUpdateMode", "merge_settings", "payload_class_of"]
 
 MERGE_MODE_KEY = "hoodie.record.merge.mode"
 PARTIAL_UPDATE_KEY = "hoodie.table.partial.update.mode"
@@ -44,7 +44,7 @@ class PartialUpdateMode(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class MergeRules:
+class MergeSettings:
     """How two versions of a row become one.
 
     Attributes:
@@ -73,17 +73,17 @@ class MergeRules:
 
 _EVENT, _COMMIT = MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING
 _RULES_OF_PAYLOAD = {
-    "DefaultHoodieRecordPayload": MergeRules(_EVENT),
-    "EventTimeAvroPayload": MergeRules(_EVENT),
-    "OverwriteWithLatestAvroPayload": MergeRules(_COMMIT),
-    "PartialUpdateAvroPayload": MergeRules(_EVENT, PartialUpdateMode.IGNORE_DEFAULTS),
-    "OverwriteNonDefaultsWithLatestAvroPayload": MergeRules(_COMMIT, PartialUpdateMode.IGNORE_DEFAULTS),
-    "AWSDmsAvroPayload": MergeRules(_COMMIT, delete_field="Op", delete_marker="D"),
+    "DefaultHoodieRecordPayload": MergeSettings(_EVENT),
+    "EventTimeAvroPayload": MergeSettings(_EVENT),
+    "OverwriteWithLatestAvroPayload": MergeSettings(_COMMIT),
+    "PartialUpdateAvroPayload": MergeSettings(_EVENT, PartialUpdateMode.IGNORE_DEFAULTS),
+    "OverwriteNonDefaultsWithLatestAvroPayload": MergeSettings(_COMMIT, PartialUpdateMode.IGNORE_DEFAULTS),
+    "AWSDmsAvroPayload": MergeSettings(_COMMIT, delete_field="Op", delete_marker="D"),
 }
-_CUSTOM = MergeRules(MergeMode.CUSTOM)
+_CUSTOM = MergeSettings(MergeMode.CUSTOM)
 
 
-def merge_rules(
+def merge_settings(
     *,
     mode: str = "",
     strategy_id: str = "",
@@ -92,7 +92,7 @@ def merge_rules(
     has_ordering: bool = False,
     delete_field: str | None = None,
     delete_marker: str | None = None,
-) -> MergeRules:
+) -> MergeSettings:
     """The rules that a table's properties amount to; every argument is a property's text, "" when absent.
 
     Args:
@@ -110,15 +110,15 @@ def merge_rules(
     declared = _member(MergeMode, MERGE_MODE_KEY, mode) if mode else None
     of_payload = _RULES_OF_PAYLOAD.get(payload_class.rpartition(".")[2]) if payload_class else None
     if declared is not None and declared is not MergeMode.CUSTOM:
-        rules = MergeRules(declared)
+        rules = MergeSettings(declared)
     elif payload_class:
         rules = of_payload or _CUSTOM
     elif declared is MergeMode.CUSTOM:
         rules = _CUSTOM
     else:
-        rules = MergeRules(_mode_without_hints(strategy_id, has_ordering))
+        rules = MergeSettings(_mode_without_hints(strategy_id, has_ordering))
     partial = _member(PartialUpdateMode, PARTIAL_UPDATE_KEY, partial_update) if partial_update else rules.partial_update
-    return MergeRules(
+    return MergeSettings(
         rules.mode, partial, delete_field or rules.delete_field, delete_marker or rules.delete_marker, payload_class
     )
 
