@@ -116,7 +116,7 @@ class SkippingIndex(Protocol):
     kind: str
 
     def why_not(self, question: Question) -> str | None:
-        """Why it cannot help, for the report; None when it can. Costs no request but for what a scan reads anyway."""
+        """Why it cannot help, for the report; None when it can. Reads the definitions of indexes at most."""
 
     def exclude(self, question: Question) -> Exclusion:
         """Which of the question's slices hold no row that the predicate keeps."""

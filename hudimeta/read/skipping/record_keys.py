@@ -42,6 +42,8 @@ def wanted_keys(bound: Bound, properties: Mapping[str, str], by_fields: bool = T
     """
     from hudimeta.read.predicate import keys_of
 
+    if properties.get("hoodie.populate.meta.fields", "true").strip().lower() == "false":
+        return "the table stores no record keys"
     stored = keys_of(bound, [KEY_COLUMN])
     if stored is not None:
         return WantedKeys(stored.column(0).combine_chunks(), _part(bound, [KEY_COLUMN]))

@@ -45,8 +45,10 @@ def _may_hold(footer: ParquetFooter, texts: pa.StringArray) -> bool:
     import pyarrow.compute as pc
 
     low, high = footer.min_key, footer.max_key
+    if low is None or high is None:
+        return True  # whoever wrote it recorded no keys
     # Java orders texts by UTF-16 units, which is the order of characters here as long as all are ASCII.
-    if low is not None and high is not None and low.isascii() and high.isascii() and len(texts):
+    if low.isascii() and high.isascii() and len(texts):
         inside = pc.and_(pc.greater_equal(texts, low), pc.less_equal(texts, high))
         texts = texts.filter(pc.or_(inside, pc.invert(pc.string_is_ascii(texts))))
     if not len(texts):
