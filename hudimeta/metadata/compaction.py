@@ -36,7 +36,7 @@ from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Instant, Operation, State
 
-__all__ = ["CompactionPlan", "compact", "fresh_deltas", "is_due", "pending_compaction", "plan", "resume"]
+__all__ = ["CompactionPlan", "compact", "encode_plan", "fresh_deltas", "is_due", "pending_compaction", "plan", "resume"]
 
 OVERDUE = 5
 """After so many times the wanted number of delta commits a compaction no longer waits for pending writes to end."""
@@ -65,15 +65,20 @@ class CompactionPlan:
 
     def encode(self) -> bytes:
         """As the Avro container in the requested file."""
-        record = {
-            "operations": self.operations(),
-            "extraMetadata": {},
-            "version": 2,
-            "strategy": None,
-            "preserveHoodieMetadata": False,
-            "missingSchedulePartitions": [],
-        }
-        return encode_container(COMPACTION_PLAN, [record])
+        return encode_plan(self.operations())
+
+
+def encode_plan(operations: Sequence[dict[str, Any]]) -> bytes:
+    """A compaction plan of these operations as an Avro container; the same for data and metadata tables."""
+    record = {
+        "operations": list(operations),
+        "extraMetadata": {},
+        "version": 2,
+        "strategy": None,
+        "preserveHoodieMetadata": False,
+        "missingSchedulePartitions": [],
+    }
+    return encode_container(COMPACTION_PLAN, [record])
 
 
 def fresh_deltas(table: MetadataTable) -> list[Instant]:

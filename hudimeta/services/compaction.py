@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitError
-from hudimeta.formats.avro.container import encode_container
-from hudimeta.formats.avro.schemas import COMPACTION_PLAN
+from hudimeta.metadata.compaction import encode_plan
 from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.read_task import ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
@@ -54,15 +53,7 @@ class CompactionPlan:
 
     def encode(self) -> bytes:
         """As the Avro container in the requested file."""
-        record = {
-            "operations": [_operation(s) for s in self.slices],
-            "extraMetadata": {},
-            "version": 2,
-            "strategy": None,
-            "preserveHoodieMetadata": False,
-            "missingSchedulePartitions": [],
-        }
-        return encode_container(COMPACTION_PLAN, [record])
+        return encode_plan([_operation(s) for s in self.slices])
 
     @staticmethod
     def of(record: dict[str, Any]) -> CompactionPlan:
