@@ -4,6 +4,8 @@
     for split in scan.plan().splits(target_bytes=128 << 20):
         for batch in read_split(task, split):       # here, or in any process that can reach the table
             ...
+
+Task and split say all that reading needs; neither holds an open table.
 """
 
 from __future__ import annotations
