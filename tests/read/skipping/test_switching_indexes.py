@@ -1,0 +1,182 @@
+"""Switching any index on or off changes which files are opened, never which rows come out."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.config import OPTIONS, Options
+from hudimeta.read.file_slice import slices_of
+from hudimeta.read.planner import plan_slices
+from hudimeta.read.predicate import bind, evaluate, parse
+from hudimeta.read.skipping.allowed import KINDS
+from hudimeta.read.slice_reader import SliceReader
+from hudimeta.read.snapshot import Snapshot
+from hudimeta.storage import CountingStorage, open_storage
+from tests.conftest import Unpack
+from tests.read.skipping.generated_queries import Generator
+from tests.recorded_tables import CONFORMANCE, RICH
+
+QUERIES = int(os.environ.get("HUDIMETA_SKIPPING_QUERIES", "2016"))
+"""Predicates over all tables together."""
+READ_EVERY = 12
+"""One predicate of so many is also read, with all indexes, with one of them off and with none; the others are only planned."""
+
+WHOLE_INDEXES = {
+    "big_mor": True,
+    "mdt_all_v8": True,
+    "mdt_all_v9": False,
+    "expr_index_v9": True,
+    "part_rli": True,
+    "v8_by_11_all": True,
+    "trips__mor__avro__v8_trips_8i3u1d": True,
+    "cow__v9_txns_simple_meta": True,
+    "cow__v9_txns_complex_meta": True,
+    "mor__avro__v9_txns_simple_meta": True,
+    "single_complex_key": True,
+    "zstd_no_dict": True,
+}
+"""The tables, and whether their record and secondary indexes know every row."""
+EXPRESSIONS = {"expr_index_v9": ("from_unixtime(ts, 'yyyy-MM-dd HH:mm')", ["1970-01-01 00:18", "1970-01-01 02:17", "1970-01-01 02:20"])}
+
+
+@dataclass
+class Recorded:
+    """A table, its rows by file slice, and its snapshots under different options."""
+
+    path: Path
+
+    def snapshot(self, **options: str) -> Snapshot:
+        given = {"hudimeta.index.use": options.get("use", ""), "hudimeta.index.trust": options.get("trust", "false")}
+        key = tuple(sorted(given.items()))
+        if key not in self._snapshots:
+            storage = CountingStorage(open_storage(str(self.path)))
+            self._snapshots[key] = Snapshot.open(storage, Options(OPTIONS, given))
+        return self._snapshots[key]
+
+    @cached_property
+    def _snapshots(self) -> dict[object, Snapshot]:
+        return {}
+
+    @cached_property
+    def slices(self) -> list[tuple[str, str]]:
+        """(partition path, file id) of every slice."""
+        plan = hudimeta.Table(self.path).scan().plan().slices
+        return [(s.partition_path, s.file_id) for s in slices_of(plan)]
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        return pa.concat_tables(self._by_slice)
+
+    @cached_property
+    def slice_of_row(self) -> npt.NDArray[np.int64]:
+        return np.repeat(np.arange(len(self._by_slice)), [t.num_rows for t in self._by_slice])
+
+    @cached_property
+    def _by_slice(self) -> list[pa.Table]:
+        scan = hudimeta.Table(self.path).scan()
+        reader = SliceReader(scan.task, open_storage(str(self.path)))
+        none = scan.schema.empty_table()
+        return [pa.concat_tables([none, *reader.tables(s)]) for s in slices_of(scan.plan().slices)]
+
+    @cached_property
+    def favoured(self) -> list[str]:
+        """Columns that indexes of whole tables are about."""
+        metadata = self.snapshot().metadata
+        assert metadata is not None
+        sources = [d.source_fields[0] for n, d in metadata.index_definitions.items() if n.startswith("secondary_index_")]
+        return ["_hoodie_record_key", *self.snapshot().properties.record_keys, *sources]
+
+
+def kept(recorded: Recorded, where: str, **options: str) -> set[tuple[str, str]]:
+    """(partition path, file id) of the slices that a plan reads."""
+    snapshot = recorded.snapshot(**options)
+    plan = plan_slices(snapshot, bind(parse(where), snapshot.schema.arrow))
+    columns = (plan.slices.column(name).to_pylist() for name in ("partition_path", "file_id"))
+    return set(zip(*columns, strict=True))
+
+
+def as_rows(table: pa.Table) -> list[str]:
+    return sorted(map(str, table.to_pylist()))
+
+
+def unpacked(name: str, conformance_table: Unpack, rich_table: Unpack) -> Path:
+    return (conformance_table if CONFORMANCE.archive(name) is not None else rich_table)(name)
+
+
+def names() -> list[object]:
+    found = [n for n in WHOLE_INDEXES if CONFORMANCE.archive(n) is not None or RICH.archive(n) is not None]
+    return list(found) or [pytest.param("none", marks=pytest.mark.shared)]
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_combination_of_indexes_loses_a_row(name: str, conformance_table: Unpack, rich_table: Unpack) -> None:
+    recorded = Recorded(unpacked(name, conformance_table, rich_table))
+    trust = "true" if WHOLE_INDEXES[name] else "false"
+    expression, values = EXPRESSIONS.get(name, ("", []))
+    generator = Generator(
+        recorded.rows, recorded.favoured, {expression: values} if expression else {}, seed=zlib.crc32(name.encode())
+    )
+    kinds = [k for k in KINDS if k != "footers"]
+    opened = every = 0
+    for number in range(QUERIES // len(WHOLE_INDEXES)):
+        where = generator.predicate()
+        matches = evaluate(bind(parse(where), recorded.rows.schema), recorded.rows).fill_null(False)
+        needed = {recorded.slices[i] for i in recorded.slice_of_row[np.asarray(matches)]}
+        chosen = kept(recorded, where, trust=trust)
+        assert needed <= chosen, f"{where}: rows of {needed - chosen} are not read"
+        opened, every = opened + len(chosen), every + len(recorded.slices)
+        kind = kinds[number % len(kinds)]
+        if number % 2:
+            alone = kept(recorded, where, trust=trust, use=kind)
+            assert needed <= alone, f"{where}: rows of {needed - alone} are not read with {kind} alone"
+            assert chosen <= alone, f"{where}: all indexes open {chosen - alone}, which {kind} leaves out"
+        if number % READ_EVERY == 0:
+            expected = as_rows(recorded.rows.filter(matches))
+            others = ",".join(k for k in KINDS if k != kind)
+            for options in ({}, {"hudimeta.index.use": others}, {"hudimeta.index.use": "none"}):
+                table = hudimeta.Table(recorded.path, {"hudimeta.index.trust": trust, **options})
+                assert as_rows(table.scan(where=where).to_table()) == expected, (where, options)
+    assert opened < every, "the queries are such that indexes help"
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_index_of_keys_opens_the_file_groups_of_the_keys_and_no_other(
+    name: str, conformance_table: Unpack, rich_table: Unpack
+) -> None:
+    recorded = Recorded(unpacked(name, conformance_table, rich_table))
+    metadata = recorded.snapshot().metadata
+    assert metadata is not None
+    if "record_index" not in metadata.ready or not WHOLE_INDEXES[name]:
+        return
+    for number, key in enumerate(recorded.rows.column("_hoodie_record_key").to_pylist()[:40]):
+        here = recorded.slices[recorded.slice_of_row[number]]
+        assert kept(recorded, f"_hoodie_record_key = '{key}'", use="record_index", trust="true") == {here}
+        assert len(kept(recorded, f"_hoodie_record_key = '{key}'", use="record_index")) == len(recorded.slices)
+    assert not kept(recorded, "_hoodie_record_key IN ('no such key', 'nor this')", use="record_index", trust="true")
+
+
+def test_an_index_that_lacks_a_row_does_not_hide_it(rich_table: Unpack) -> None:
+    """In this table the record index lacks a live key, and one of two secondary indexes is stale."""
+    recorded = Recorded(rich_table("mdt_all_v9"))
+    rows = recorded.rows.to_pylist()
+    table, believing = hudimeta.Table(recorded.path), hudimeta.Table(recorded.path, {"hudimeta.index.trust": "true"})
+    lost = 0
+    for row in rows:
+        for where in (f"id = '{row['id']}'", f"note = '{row['note']}'" if row["note"] else "note IS NULL"):
+            scan = table.scan(where=where, columns=["id"])
+            assert row["id"] in scan.to_table().column(0).to_pylist(), where
+            lost += row["id"] not in believing.scan(where=where, columns=["id"]).to_table().column(0).to_pylist()
+    assert lost, "the indexes of this table do lack rows, and believing them is the user's own decision"
+    report = table.scan(where=f"id = '{rows[0]['id']}'").plan().report
+    (why,) = [note for note in report.notes if note.startswith("record_index not used")]
+    assert "t.metadata.validate()" in why and "hudimeta.index.trust=true" in why
