@@ -36,6 +36,11 @@ class SecondaryIndex:
 
     def why_not(self, question: Question) -> str | None:
         """See `SkippingIndex`."""
+        from hudimeta.read.predicate import equalities
+
+        if not equalities(question.bound):
+            # Said before the definitions are asked which column it is: that would be a request for nothing.
+            return "the predicate does not fix any column to certain values"
         definition = question.metadata.index_definitions.get(self.name)
         if definition is None or len(definition.source_fields) != 1:
             return "its definition is missing"
