@@ -119,9 +119,10 @@ def _obsolete(session: WriteSession, placed: pa.Table, timeline: Timeline, earli
         old: np.ndarray[Any, Any] = _older_versions(group, at, max(1, session.options.get(keys.CLEAN_VERSIONS))) | replaced
         return old
     limit = instant_number(earliest.time)
-    # The slice that the earliest retained moment shows is the newest one at or before it.
+    # What was there just before the earliest retained commit stays, as in Hudi: queries that began then can finish, and
+    # the changes of that commit can still be told.
     newest = np.full(int(group.max()) + 1 if len(group) else 0, -1, dtype=np.int64)
-    before = at <= limit
+    before = at < limit
     np.maximum.at(newest, group[before], at[before])
     gone: np.ndarray[Any, Any] = (at < newest[group]) | (replaced & _replaced_before(placed, timeline, earliest))
     return gone
@@ -178,7 +179,8 @@ def _by_partition(rows: pa.Table) -> dict[str, tuple[str, ...]]:
 
 
 def clean(session: WriteSession) -> CleanReport:
-    """Finish a clean that died, then plan and run one."""
+    """Roll dead writes back and finish a clean that died, then plan and run one."""
+    session.coordinator.recover()
     for instant in session.properties.load_timeline(session.storage).pending:
         if instant.action is Action.CLEAN:
             _execute(session, instant.time)

@@ -155,7 +155,8 @@ def execute(session: WriteSession, instant: str) -> CommitReport:
 
 
 def compact(session: WriteSession) -> list[CommitReport]:
-    """Run what is pending, then plan and run a compaction of all that has log files since."""
+    """Roll dead writes back, run what is pending, then plan and run a compaction of all that has log files since."""
+    session.coordinator.recover()
     reports = [execute(session, i.time) for i in pending(session.properties.load_timeline(session.storage))]
     instant = schedule(session)
     return [*reports, execute(session, instant)] if instant is not None else reports

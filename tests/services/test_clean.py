@@ -1,0 +1,103 @@
+"""Cleaning: what goes, what stays readable, and what a clean that died leaves behind."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from hudimeta import Table
+from hudimeta.config import OPTIONS
+from hudimeta.errors import StorageError, TableError
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+from hudimeta.write import verbs
+
+
+def written(path: Path, writes: int, **options: str) -> ModelledTable:
+    """A table of two partitions whose every row was written `writes` times."""
+    table = ModelledTable(str(path), {**SIMPLE_OPTIONS, **options})
+    for ts in range(1, writes + 1):
+        table.write(Operation.UPSERT, simple_rows(range(10), ts))
+    return table
+
+
+def base_files(path: Path) -> list[str]:
+    return sorted(file.name for file in path.glob("p*/*.parquet"))
+
+
+def test_moments_of_retained_commits_stay_readable(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 6)
+    report = Table(table.path, {"hoodie.clean.commits.retained": 2}).clean()
+    assert report.deleted == 6  # of six slices in each of two groups, two commits' and the one before stay
+    assert len(base_files(tmp_path / "t")) == 6
+    for instant in sorted(table.model.past)[-2:]:
+        table.model.check(table.read(instant), instant)
+    check_all(table.storage)
+
+
+def test_reading_a_moment_that_was_cleaned_is_an_error(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 5)
+    Table(table.path, {"hoodie.clean.commits.retained": 1}).clean()
+    with pytest.raises(TableError, match="clean"):
+        table.read(min(table.model.past))
+
+
+def test_file_versions(tmp_path: Path) -> None:
+    options = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    table = written(tmp_path / "t", 4)
+    assert Table(table.path, options).clean().deleted == 6
+    assert len(base_files(tmp_path / "t")) == 2
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_replaced_file_groups_go(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 1)
+    table.write(Operation.INSERT_OVERWRITE_TABLE, simple_rows(range(20, 24), 2))
+    options = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    assert Table(table.path, options).clean().deleted == 2
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_nothing_to_clean_leaves_the_timeline_as_it_was(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 2)
+    before = sorted((tmp_path / "t" / ".hoodie" / "timeline").iterdir())
+    report = Table(table.path).clean()  # ten commits are retained by default
+    assert report.instant is None
+    assert report.deleted == 0
+    assert sorted((tmp_path / "t" / ".hoodie" / "timeline").iterdir()) == before
+
+
+def test_log_files_go_with_their_slice(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 3, **{"hoodie.datasource.write.table.type": "MERGE_ON_READ"})
+    Table(table.path).compact()
+    table.write(Operation.UPSERT, simple_rows(range(10), 9))
+    options = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    report = Table(table.path, options).clean()
+    assert report.deleted == 6  # in each of two groups a base file and the log files of two upserts
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_a_clean_that_fails_at_any_call_is_finished_by_the_next(tmp_path: Path) -> None:
+    options = {"hoodie.clean.commits.retained": "1"}
+    for call in itertools.count():
+        path = tmp_path / f"t{call}"
+        table = written(path, 4)
+        broken = FaultyStorage(table.storage, FaultPlan(call, Fault.ERROR_BEFORE))
+        try:
+            verbs.clean(broken, OPTIONS.read(options))
+        except StorageError:
+            table.model.check(table.read())
+            Table(str(path), options).clean()
+        assert len(base_files(path)) == 4
+        table.model.check(table.read())
+        check_all(table.storage)
+        if len(broken.plan.calls) <= call:
+            break
+    assert call > 5

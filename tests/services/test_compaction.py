@@ -1,0 +1,105 @@
+"""Compaction of merge-on-read tables: rows stay, log files are merged, what died is run again."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from hudimeta import Table
+from hudimeta.config import OPTIONS
+from hudimeta.errors import CommitError, StorageError
+from hudimeta.services import compaction
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Action, Operation
+from hudimeta.write import verbs
+
+MERGE_ON_READ = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+
+
+def updated(path: Path, **options: str) -> ModelledTable:
+    """Two partitions with a base file and log files each: updates, late events and deletes."""
+    table = ModelledTable(str(path), {**MERGE_ON_READ, **options})
+    table.write(Operation.INSERT, simple_rows(range(10), 5))
+    table.write(Operation.UPSERT, simple_rows(range(6), 7))
+    table.write(Operation.UPSERT, simple_rows(range(4, 8), 3, 99.0))
+    table.write(Operation.DELETE, simple_rows([0, 1], 8))
+    return table
+
+
+def log_files(table: ModelledTable) -> list[int]:
+    return [len(names) for names in Table(table.path).file_slices()["log_files"].to_pylist()]
+
+
+def test_rows_stay_and_logs_are_gone(tmp_path: Path) -> None:
+    table = updated(tmp_path / "t")
+    assert sum(log_files(table)) == 6
+    (report,) = Table(table.path).compact()
+    assert report.files_written == 2
+    assert log_files(table) == [0, 0]
+    table.check()
+    check_all(table.storage)
+    optimised = Table(table.path).scan(query_type="read_optimized").to_table()
+    table.model.check(optimised)
+
+
+def test_a_table_without_logs_is_left_alone(tmp_path: Path) -> None:
+    table = updated(tmp_path / "t")
+    Table(table.path).compact()
+    instants = [i.time for i in Table(table.path).timeline.completed]
+    assert Table(table.path).compact() == []
+    assert [i.time for i in Table(table.path).timeline.completed] == instants
+
+
+def test_updates_after_a_plan_go_to_the_new_slice(tmp_path: Path) -> None:
+    table = updated(tmp_path / "t")
+    instant = compaction.schedule(table.session())
+    assert instant is not None
+    table.write(Operation.UPSERT, simple_rows(range(5, 10), 11))
+    table.check()
+    compaction.execute(table.session(), instant)
+    assert log_files(table) == [1, 1]
+    table.check()
+    check_all(table.storage)
+
+
+def test_a_plan_takes_no_slice_of_a_pending_plan(tmp_path: Path) -> None:
+    table = updated(tmp_path / "t")
+    first = compaction.schedule(table.session())
+    assert first is not None
+    assert compaction.schedule(table.session()) is None
+    with pytest.raises(CommitError, match="no pending compaction at 2020"):
+        compaction.execute(table.session(), "20200101000000000")
+
+
+def test_inline_compaction(tmp_path: Path) -> None:
+    more = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "2"}
+    table = updated(tmp_path / "t")
+    rows = simple_rows(range(3), 20)
+    Table(table.path, more).upsert(rows)
+    table.model.write(Operation.UPSERT, rows)
+    assert [i.action for i in Table(table.path).timeline.writes].count(Action.COMMIT) == 1
+    assert log_files(table) == [0, 0]
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_a_compaction_that_fails_at_any_call_is_run_again(tmp_path: Path) -> None:
+    for call in itertools.count():
+        table = updated(tmp_path / f"t{call}")
+        broken = FaultyStorage(table.storage, FaultPlan(call, Fault.ERROR_BEFORE))
+        try:
+            verbs.compact(broken, OPTIONS.read({}))
+        except StorageError:
+            table.check()
+            Table(table.path).compact()
+        assert log_files(table) == [0, 0]
+        table.check()
+        Table(table.path).recover()  # markers that could not be deleted after the end
+        check_all(table.storage)
+        if len(broken.plan.calls) <= call:
+            break
+    assert call > 8
