@@ -156,7 +156,8 @@ def test_every_index_that_is_not_used_says_why(rich_table: Unpack) -> None:
 
 def keys(where: str, schema: pa.Schema, **properties: str) -> Any:
     given = {f"hoodie.{name.replace('_', '.')}": value for name, value in properties.items()}
-    found = wanted_keys(bind(parse(where), schema), {"hoodie.table.version": "8", "hoodie.table.partition.fields": "c", **given})
+    table = {"hoodie.table.version": "8", "hoodie.table.partition.fields": "c", **given}
+    found = wanted_keys(bind(parse(where), schema), table)
     return sorted(found.texts.to_pylist()) if isinstance(found, WantedKeys) else found
 
 
