@@ -106,6 +106,7 @@ class Coordinator:
         self._metadata = metadata
         self._writer = TimelineWriter(storage, properties.timeline_folder)
         self._recovery = Recovery(storage, properties, lock, times)
+        self.notes: list[str] = []
         self._held = contextlib.ExitStack()
 
     @property
@@ -262,7 +263,7 @@ class Coordinator:
             try:
                 self._metadata.compact_when_due()
             except HudiError as error:
-                warnings.warn(f"the next write compacts the metadata table again: {error}", HudiWarning, stacklevel=2)
+                self.notes.append(f"the metadata table is compacted by the next write instead: {error}")
 
     def _judge_outcome(self, write: OpenWrite, error: StorageError) -> None:
         """Return when the instant is completed after all, else raise what happened."""

@@ -220,5 +220,5 @@ def publish(
         index=outcome.index,
         compacted_metadata=session.coordinator.compacted_metadata,
         seconds=timings.seconds,
-        notes=tuple(session.notes),
+        notes=(*session.notes, *session.coordinator.notes),
     )

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pyarrow as pa
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -114,9 +114,10 @@ class History(RuleBasedStateMachine):
         storage = FaultyStorage(open_storage(self.table.path), FaultPlan(at, fault))
         try:
             self.table.write(Operation.UPSERT, simple_rows(ids, self.stamp(ts)), storage)
-            self.failed = False
         except HudiError:
-            self.failed = True
+            event("a write failed")
+        # Also a write that succeeded may have left something to tidy up for the next one.
+        self.failed = True
 
     @precondition(lambda self: self.failed)
     @rule()
