@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,8 +35,8 @@ def matching_row_groups(footer: ParquetFooter, bound: Bound, stated: Collection[
     groups = footer.metadata.num_row_groups
     if keys is not None and not _may_hold(footer, keys.texts):
         return np.zeros(groups, np.bool_)
-    names = {c.name for c in bound.columns if c.path[0] not in stated}
-    keep: Mask = may_match(bound, FileStats(groups, _bounds(footer, names))).keep
+    wanted = {c.name: c.type for c in bound.columns if c.path[0] not in stated and c.type is not None}
+    keep: Mask = may_match(bound, FileStats(groups, _bounds(footer, wanted))).keep
     return keep
 
 
@@ -57,16 +57,21 @@ def _may_hold(footer: ParquetFooter, texts: pa.StringArray) -> bool:
     return bloom is None or bool(bloom.might_contain_many(texts).any())
 
 
-def _bounds(footer: ParquetFooter, names: Collection[str]) -> dict[str, ColumnBounds]:
-    """Bounds of some columns, one element a row group; columns without any are left out."""
+def _bounds(footer: ParquetFooter, wanted: Mapping[str, pa.DataType]) -> dict[str, ColumnBounds]:
+    """Bounds of some columns, one element a row group; columns without any are left out.
+
+    Args:
+        wanted: Name and type of each, as the table has it.
+    """
     from hudimeta.read.ordering import field_type
 
     schema, found = footer.metadata.schema, {}
     for at in range(footer.metadata.num_columns):
         leaf = schema.column(at)
-        if leaf.path in names and not leaf.max_repetition_level:
+        if leaf.path in wanted and not leaf.max_repetition_level:
             kind = field_type(footer.arrow_schema, leaf.path)
-            bounds = _bounds_of(footer, at, kind) if kind is not None and _is_ordered(kind) else None
+            usable = kind is not None and _is_ordered(kind) and _is_like(kind, wanted[leaf.path])
+            bounds = _bounds_of(footer, at, kind) if usable else None
             if bounds is not None:
                 found[leaf.path] = bounds
     return found
@@ -79,6 +84,15 @@ def _is_ordered(kind: pa.DataType) -> bool:
         return kind.unit in ("ms", "us")
     simple = t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_date32(kind)
     return bool(simple or t.is_string(kind) or t.is_boolean(kind)) and not t.is_float16(kind)
+
+
+def _is_like(kind: pa.DataType, wanted: pa.DataType) -> bool:
+    """True when values stay what they are on the way from the file's type to the table's, widths and units apart."""
+    t = pa.types
+    if t.is_timestamp(kind) and t.is_timestamp(wanted):
+        return (kind.tz is None) == (wanted.tz is None)
+    families = (t.is_integer, t.is_floating, t.is_decimal, t.is_date, t.is_string, t.is_boolean)
+    return any(is_one(kind) and is_one(wanted) for is_one in families)
 
 
 def _bounds_of(footer: ParquetFooter, at: int, kind: pa.DataType) -> ColumnBounds | None:

@@ -359,6 +359,17 @@ def test_row_groups_that_cannot_match_are_not_read(tmp_path: Path) -> None:
     assert stated.all(), "a column that the path states is not taken from the file"
 
 
+def test_bounds_of_another_type_than_the_column_has_today_say_nothing(tmp_path: Path) -> None:
+    """What reading makes of the stored values need not be what a predicate's cast would make of the bounds."""
+    stored = pa.table({"n": range(20), "at": pa.array(range(20), pa.timestamp("us"))})
+    told = footer(stored, tmp_path / "f.parquet")
+    today = pa.schema([("n", pa.timestamp("us", "UTC")), ("at", pa.timestamp("us", "UTC"))])
+    for where in ("n = TIMESTAMP'2000-01-01 00:00:00'", "at = TIMESTAMP'2000-01-01 00:00:00'"):
+        assert matching_row_groups(told, bind(parse(where), today), (), None).all(), where
+    wider = bind(parse("n = 15"), pa.schema([("n", pa.int32())]))
+    assert matching_row_groups(told, wider, (), None).tolist() == [False, True]
+
+
 def test_keys_of_a_footer_rule_out_the_whole_file(tmp_path: Path) -> None:
     rows = pa.table({"id": [f"k{i:02}" for i in range(0, 40, 2)]})
     bloom = BloomFilter.create_simple(rows.column("id").to_pylist())
