@@ -43,9 +43,9 @@ def read_target(options: Mapping[str, str], schema: StructType | None = None) ->
     location = given_location(options)
     if location is not None:
         return Target(location, dict(options))
-    for carrier in carriers(schema) if schema is not None else ():
-        registration = carrier.registration
-        return Target(registration.location, {**registration.options, **options})
+    carrier = next(carriers(schema), None) if schema is not None else None
+    if carrier is not None:
+        return Target(carrier.registration.location, {**carrier.registration.options, **options})
     if schema is None:
         raise TableError("no path was given", f"Name the table's folder, as in load('/folder'). {_HOW_TO_REGISTER}")
     raise TableError(

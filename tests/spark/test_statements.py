@@ -239,6 +239,24 @@ def test_create_table_as_select_is_refused_and_leaves_nothing(
     assert (contents(a), contents(b)) == before
 
 
+@pytest.mark.parametrize("columns", ["id", "id, part, ts, x"])
+def test_replacing_a_registered_table_is_refused_and_its_files_stay(
+    spark: SparkSession, register: Register, two: tuple[Path, Path], columns: str
+) -> None:
+    """Spark drops the catalog's entry then; what matters is that nobody's rows are touched."""
+    a, b = two
+    before = contents(a), contents(b)
+    from_a = spark.table(register(a)).selectExpr(*columns.split(", "))
+    for_b = [register(b), register(b)]
+    overwrite = from_a.write.format("hudimeta").mode("overwrite")
+    assert "CREATE TEMP VIEW" in refusal(lambda: overwrite.saveAsTable(for_b[0]))
+    from_a.createOrReplaceTempView("replacing")
+    replace = f"create or replace table {for_b[1]} using hudimeta as select * from replacing"
+    assert "CREATE TEMP VIEW" in refusal(lambda: spark.sql(replace))
+    spark.catalog.dropTempView("replacing")
+    assert (contents(a), contents(b)) == before
+
+
 def test_save_without_a_path_is_refused(spark: SparkSession, register: Register, two: tuple[Path, Path]) -> None:
     before = contents(two[0])
     frame = spark.table(register(two[0]))
