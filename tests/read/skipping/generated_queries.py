@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -81,8 +82,10 @@ def _sql(value: Any) -> str | None:
         return str(value).upper()
     if isinstance(value, str):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    if isinstance(value, (int, float, decimal.Decimal)):
-        return repr(value) if not isinstance(value, decimal.Decimal) else str(value)
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else f"CAST('{value}' AS DOUBLE)"
+    if isinstance(value, (int, decimal.Decimal)):
+        return str(value)
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return f"DATE'{value.isoformat()}'"
     return None

@@ -156,6 +156,23 @@ def test_no_combination_of_indexes_loses_a_row(name: str, conformance_table: Unp
     assert opened < every, "the queries are such that indexes help"
 
 
+def every_table() -> list[object]:
+    return [*CONFORMANCE.names(), *RICH.names()] or [pytest.param("none", marks=pytest.mark.shared)]
+
+
+@pytest.mark.parametrize("name", every_table())
+def test_whatever_is_used_by_default_loses_no_row(name: str, conformance_table: Unpack, rich_table: Unpack) -> None:
+    """Tables of every kind of type, merge and evolution, above all for what footers of base files say."""
+    recorded = Recorded(unpacked(name, conformance_table, rich_table))
+    if not recorded.slices:
+        return
+    table, generator = hudimeta.Table(recorded.path), Generator(recorded.rows, [], {}, seed=zlib.crc32(name.encode()))
+    for _ in range(max(QUERIES // 500, 1)):
+        where = generator.predicate()
+        matches = evaluate(bind(parse(where), recorded.rows.schema), recorded.rows).fill_null(False)
+        assert as_rows(table.scan(where=where).to_table()) == as_rows(recorded.rows.filter(matches)), where
+
+
 @pytest.mark.parametrize("name", names())
 def test_an_index_of_keys_opens_the_file_groups_of_the_keys_and_no_other(
     name: str, conformance_table: Unpack, rich_table: Unpack
