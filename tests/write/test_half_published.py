@@ -1,0 +1,53 @@
+"""A completed file without content: no write goes on over it, and none of the table's files is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hudimeta import Table
+from hudimeta.errors import CorruptFileError
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+
+
+def table_with_an_empty_commit(path: Path, **options: str) -> tuple[ModelledTable, Path]:
+    """Two writes, of which the second one's completed file lost its content."""
+    table = ModelledTable(str(path), {**SIMPLE_OPTIONS, **options})
+    table.write(Operation.UPSERT, simple_rows(range(4), 1))
+    instant = table.write(Operation.UPSERT, simple_rows(range(4), 2)).instant
+    (completed,) = (path / ".hoodie" / "timeline").glob(f"{instant}_*")
+    completed.write_bytes(b"")
+    return table, completed
+
+
+def state(path: Path) -> dict[str, bytes]:
+    """Every file of the table but those of its lock."""
+    return {
+        str(file.relative_to(path)): file.read_bytes()
+        for file in path.rglob("*")
+        if file.is_file() and ".locks" not in file.parts
+    }
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("verb", ["upsert", "clean", "recover"])
+def test_writing_names_the_file_and_changes_nothing(tmp_path: Path, kind: str, verb: str) -> None:
+    table, completed = table_with_an_empty_commit(tmp_path / "t", **{"hoodie.datasource.write.table.type": kind})
+    before = state(tmp_path / "t")
+    opened = Table(table.path)
+    with pytest.raises(CorruptFileError, match="empty file") as caught:
+        opened.upsert(simple_rows(range(4), 3)) if verb == "upsert" else getattr(opened, verb)()
+    assert caught.value.path == f".hoodie/timeline/{completed.name}"
+    assert state(tmp_path / "t") == before
+
+
+def test_after_the_empty_file_is_deleted_the_write_is_taken_back(tmp_path: Path) -> None:
+    table, completed = table_with_an_empty_commit(tmp_path / "t")
+    completed.unlink()
+    report = Table(table.path).upsert(simple_rows(range(4), 3))
+    assert len(report.rolled_back) == 1
+    assert Table(table.path).scan().to_table()["ts"].to_pylist() == [3] * 4
+    check_all(table.storage)
