@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hudimeta.config.options import INDEX_TRUST
+from hudimeta.metadata.index_definitions import COMPLETE_KEY
 from hudimeta.types import Action, Instant, QueryType
 
 if TYPE_CHECKING:
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
     from hudimeta.read.skipping.question import Question
     from hudimeta.read.snapshot import Snapshot
 
-__all__ = ["COMPLETE_KEY", "runs_ahead", "why_unproven"]
+__all__ = ["runs_ahead", "why_unproven"]
 
-COMPLETE_KEY = "hudimeta.indexes.complete"
 _CREATION = "1"
 """Instants that create partitions of the metadata table begin with 0."""
 _REBUILDING = (Action.RESTORE, Action.INDEXING)

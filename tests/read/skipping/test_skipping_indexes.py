@@ -18,7 +18,7 @@ from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.hfile import write_hfile
 from hudimeta.formats.parquet.footer import ParquetFooter, footer_of
 from hudimeta.metadata import bloom_filters
-from hudimeta.metadata.index_definitions import IndexDefinition
+from hudimeta.metadata.index_definitions import COMPLETE_KEY, IndexDefinition
 from hudimeta.metadata.keys import bloom_filter_keys
 from hudimeta.metadata.record import layout_of
 from hudimeta.read.predicate import bind, evaluate, parse
@@ -53,7 +53,7 @@ def mark_complete(path: Path, indexes: str) -> str:
     file = path / ".hoodie" / "timeline" / newest.file_name
     data = file.read_bytes()
     (record,) = decode_container(data)
-    record["extraMetadata"] = {**(record["extraMetadata"] or {}), "hudimeta.indexes.complete": indexes}
+    record["extraMetadata"] = {**(record["extraMetadata"] or {}), COMPLETE_KEY: indexes}
     shutil.copymode(file, file)
     file.write_bytes(encode_container(decode_container_schema(data), [record]))
     crc = file.with_name(f".{file.name}.crc")
