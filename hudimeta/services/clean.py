@@ -196,10 +196,13 @@ def clean(session: WriteSession) -> CleanReport:
 
 
 def _execute(session: WriteSession, time: str) -> CleanReport:
-    """Run the clean that is planned at an instant."""
-    timeline = session.properties.load_timeline(session.storage)
-    found = timeline.get(time, Action.CLEAN)
-    assert found is not None
+    """Run the clean that is planned at an instant. Raises CommitError where another process is running it."""
+    with session.coordinator.running(time, Action.CLEAN) as (timeline, found):
+        return _run(session, timeline, found)
+
+
+def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CleanReport:
+    time = found.time
     the_plan = _decode_plan(timeline, found)
     writer = TimelineWriter(session.storage, timeline.folder)
     if found.state is State.REQUESTED:

@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.config import options as keys
-from hudimeta.errors import CommitError
 from hudimeta.metadata.compaction import encode_plan
 from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.read_task import ReadTask, VisibleInstants
@@ -121,14 +120,16 @@ def execute(session: WriteSession, instant: str) -> CommitReport:
     """Run a compaction that is on the timeline.
 
     Raises:
-        CommitError: No such pending compaction.
+        CommitError: No such pending compaction, or another process is running it.
     """
+    with session.coordinator.running(instant, Action.COMPACTION) as (timeline, found):
+        return _run(session, timeline, found)
+
+
+def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitReport:
+    instant = found.time
     timings = Timings()
     mark = session.request_mark()
-    timeline = session.properties.load_timeline(session.storage)
-    found = timeline.get(instant, Action.COMPACTION)
-    if found is None or found.is_completed:
-        raise CommitError(f"there is no pending compaction at {instant}", "See t.timeline for what is pending.")
     view = session.table_at(timeline)
     _remove_leftovers(session, instant)
     if found.state is State.REQUESTED:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.concurrency.liveness import Heartbeat
+from hudimeta.concurrency.liveness import Heartbeat, is_alive
 from hudimeta.concurrency.lock import TableLock
 from hudimeta.config import HudiWarning
 from hudimeta.errors import CommitConflict, CommitError, CommitOutcomeUnknown, HudiError, InstantExists, StorageError
@@ -31,7 +31,7 @@ from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.naming import pending_name
 from hudimeta.timeline.transitions import TimelineWriter
-from hudimeta.types import Action, FileGroupId, Operation, State, TableType
+from hudimeta.types import Action, FileGroupId, Instant, Operation, State, TableType
 from hudimeta.write.conflicts import check_conflicts, check_schema
 from hudimeta.write.markers import remove_markers
 from hudimeta.write.metadata_commit import MetadataCommit
@@ -232,6 +232,41 @@ class Coordinator:
             self._judge_outcome(write, error)
         self._compact_metadata()
         return completion
+
+    @contextlib.contextmanager
+    def running(self, instant: str, action: Action) -> Iterator[tuple[Timeline, Instant]]:
+        """Run a planned service alone: two processes that ran one plan would delete and replace each other's files.
+
+        Args:
+            instant: Of the plan. action: Its pending word.
+
+        Yields:
+            The timeline, and the pending instant on it.
+
+        Raises:
+            CommitError: There is no such plan, or another process is running it.
+        """
+        word = action.value
+        with self._lock.held():
+            timeline = self._properties.load_timeline(self._storage)
+            found = timeline.get(instant, action)
+            if found is None or found.is_completed or found.action is not action:
+                raise CommitError(f"there is no pending {word} at {instant}", "See t.timeline for what is pending.")
+            requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
+            if is_alive(self._storage, instant, requested):
+                raise CommitError(
+                    f"{word} {instant} is being run by another process", "Wait for its end; if it dies, run it again."
+                )
+            guard = self._storage.guard(requested)
+            beat = Heartbeat(self._storage, instant)
+            self._held.enter_context(guard if guard is not None else beat.beating())
+        try:
+            yield timeline, found
+        finally:
+            self._held.close()
+            if guard is None:
+                with contextlib.suppress(StorageError):
+                    beat.stop()
 
     def record_clean(
         self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta.config import OPTIONS, Options
+from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
-from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.errors import ConfigError, HudiError, UnsupportedFeature
 from hudimeta.storage import Storage
 from hudimeta.types import Operation, TableType
 from hudimeta.write.creation import create_table
@@ -77,9 +78,13 @@ def write(storage: Storage, options: Options, operation: Operation, data: Any) -
     if session.properties.type is TableType.MERGE_ON_READ:
         from hudimeta.services import compaction
 
-        if compaction.is_due(session, session.properties.load_timeline(storage)):
-            done = compaction.compact(WriteSession(storage, options))
-            report = replace(report, notes=(*report.notes, *(f"compacted at {r.instant}" for r in done)))
+        try:
+            if compaction.is_due(session, session.properties.load_timeline(storage)):
+                done = compaction.compact(WriteSession(storage, options))
+                report = replace(report, notes=(*report.notes, *(f"compacted at {r.instant}" for r in done)))
+        except HudiError as error:
+            # The write is published: an error would make its caller write the same rows again.
+            warnings.warn(f"the write is published, but compacting after it failed: {error}", HudiWarning, stacklevel=2)
     return report
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.config import OPTIONS
-from hudimeta.errors import StorageError, TableError
+from hudimeta.errors import CommitError, StorageError, TableError
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
-from hudimeta.types import Operation
+from hudimeta.types import Action, Operation
 from hudimeta.write import verbs
 
 
@@ -101,3 +101,35 @@ def test_a_clean_that_fails_at_any_call_is_finished_by_the_next(tmp_path: Path) 
         if len(broken.plan.calls) <= call:
             break
     assert call > 5
+
+
+class Undeletable(FaultyStorage):
+    """A store that deletes no base file: a clean dies behind its plan."""
+
+    def __init__(self, table: ModelledTable) -> None:
+        super().__init__(table.storage, FaultPlan(None, Fault.ERROR_BEFORE))
+
+    def delete(self, path: str) -> bool:
+        if path.endswith(".parquet"):
+            raise StorageError(path, "cannot be deleted")
+        return super().delete(path)
+
+
+def clean_that_dies(table: ModelledTable, **options: str) -> str:
+    """Plan a clean and go no further; returns its instant."""
+    with pytest.raises(StorageError, match="cannot be deleted"):
+        verbs.clean(Undeletable(table), OPTIONS.read(options))
+    (planned,) = Table(table.path).timeline.pending
+    return planned.time
+
+
+def test_a_clean_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 4)
+    options = {"hoodie.clean.commits.retained": "1"}
+    planned = clean_that_dies(table, **options)
+    with table.session().coordinator.running(planned, Action.CLEAN), pytest.raises(CommitError, match="another process"):
+        Table(table.path, options).clean()
+    Table(table.path, options).clean()
+    assert [i.time for i in Table(table.path).timeline.completed if i.action is Action.CLEAN] == [planned]
+    table.model.check(table.read())
+    check_all(table.storage)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from hudimeta import Table
-from hudimeta.config import OPTIONS
+from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import CommitError, StorageError
 from hudimeta.services import compaction
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.storage.local import LocalStorage
+from hudimeta.storage.protocol import OutputStream
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Action, Operation
@@ -103,3 +106,47 @@ def test_a_compaction_that_fails_at_any_call_is_run_again(tmp_path: Path) -> Non
         if len(broken.plan.calls) <= call:
             break
     assert call > 8
+
+
+class SecondCompactor(FaultyStorage):
+    """Lets another process try the same plan at the moment when the first base file of the first run is to be written."""
+
+    def __init__(self, table: ModelledTable) -> None:
+        super().__init__(table.storage, FaultPlan(None, Fault.ERROR_BEFORE))
+        self.table, self.refused = table, ""
+
+    def open_output(self, path: str) -> AbstractContextManager[OutputStream]:
+        if not self.refused and path.endswith(".parquet"):
+            with pytest.raises(CommitError) as caught:
+                Table(self.table.path).compact()
+            self.refused = str(caught.value)
+        return super().open_output(path)
+
+
+@pytest.mark.parametrize("local", [True, False], ids=["OS lock", "heartbeat"])
+def test_a_plan_is_run_by_one_process_at_a_time(tmp_path: Path, local: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one would take the base files of the first for leftovers of the dead and delete them."""
+    if not local:
+        monkeypatch.setattr(LocalStorage, "guard", lambda self, path: None)
+    table = updated(tmp_path / "t")
+    storage = SecondCompactor(table)
+    verbs.compact(storage, OPTIONS.read({}))
+    assert "is being run by another process" in storage.refused
+    table.check()
+    check_all(table.storage)
+
+
+def test_a_published_write_is_no_error_when_compacting_after_it_fails(tmp_path: Path) -> None:
+    table = updated(tmp_path / "t")
+    instant = compaction.schedule(table.session())
+    assert instant is not None
+    rows = simple_rows(range(3), 20)
+    more = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "2"}
+    with table.session().coordinator.running(instant, Action.COMPACTION), pytest.warns(HudiWarning, match="is published"):
+        report = Table(table.path, more).upsert(rows)
+    table.model.write(Operation.UPSERT, rows)
+    table.model.remember(report.instant)
+    table.check()
+    Table(table.path).compact()
+    table.check()
+    check_all(table.storage)
