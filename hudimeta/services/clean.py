@@ -12,7 +12,7 @@ then the timeline say so. A clean that died is finished by the next one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -211,10 +211,26 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CleanRepo
     deleted = sum(session.engine.map(session.storage.delete, paths))
     with session.lock.held():
         timeline = session.properties.load_timeline(session.storage)
+        the_plan = replace(the_plan, emptied=_still_empty(session, timeline, the_plan, time))
         session.coordinator.record_clean(timeline, time, the_plan.files, the_plan.emptied)
         completion = session.times.next(timeline.last_time, time)
         writer.complete(time, Action.CLEAN, completion, _encode_metadata(time, the_plan, deleted))
     return CleanReport(time, deleted, the_plan)
+
+
+def _still_empty(session: WriteSession, timeline: Timeline, the_plan: CleanPlan, time: str) -> tuple[str, ...]:
+    """Which of the partitions that the plan empties have no file now, so that the table may forget them.
+
+    A write may have come to one of them since the plan was made, or may still come. The metadata table merges its records in
+    the order of instants, so that a write which began before the clean would be undone by it: then the names stay.
+    """
+    if not the_plan.emptied or any(i.time < time for i in timeline.pending_writes):
+        return ()
+    gone = {(partition, name) for partition, names in the_plan.files.items() for name in names}
+    files = session.table_at(timeline).listing(the_plan.emptied)
+    found = zip(files["partition_path"].to_pylist(), files["name"].to_pylist(), strict=True)
+    left = {partition for partition, name in found if (partition, name) not in gone}
+    return tuple(partition for partition in the_plan.emptied if partition not in left)
 
 
 def _encode_plan(root: str, the_plan: CleanPlan) -> bytes:

@@ -15,6 +15,8 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Action, Operation
 from hudimeta.write import verbs
+from hudimeta.write.session import Timings
+from hudimeta.write.table_writer import prepare, publish, write_batch
 
 
 def written(path: Path, writes: int, **options: str) -> ModelledTable:
@@ -53,6 +55,32 @@ def test_file_versions(tmp_path: Path) -> None:
     assert len(base_files(tmp_path / "t")) == 2
     table.model.check(table.read())
     check_all(table.storage)
+
+
+def test_moments_whose_file_versions_are_gone_are_refused(tmp_path: Path) -> None:
+    """Such a cleaner names no earliest commit, and a moment without its files must not look like an empty table."""
+    options = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "2"}
+    table = written(tmp_path / "t", 3)
+    table.write(Operation.UPSERT, simple_rows([0], 4))  # one file group alone has a fourth version
+    Table(table.path, options).clean()
+    first, second, third, fourth = sorted(table.model.past)
+    for moment in (first, second):
+        with pytest.raises(TableError, match="cleaning removed"):
+            table.read(moment)
+    for moment in (third, fourth):
+        table.model.check(table.read(moment), moment)
+
+
+def test_moments_after_a_replacement_stay_readable_once_its_file_groups_are_gone(tmp_path: Path) -> None:
+    options = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    table = written(tmp_path / "t", 1)
+    table.write(Operation.INSERT_OVERWRITE_TABLE, simple_rows(range(20, 24), 2))
+    Table(table.path, options).clean()
+    table.write(Operation.INSERT, simple_rows([30], 3))
+    first, *later = sorted(table.model.past)
+    with pytest.raises(TableError, match="cleaning removed"):
+        table.read(first)
+    table.model.check(table.read(later[-1]), later[-1])
 
 
 def test_replaced_file_groups_go(tmp_path: Path) -> None:
@@ -131,5 +159,51 @@ def test_a_clean_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
         Table(table.path, options).clean()
     Table(table.path, options).clean()
     assert [i.time for i in Table(table.path).timeline.completed if i.action is Action.CLEAN] == [planned]
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def emptied_partition(path: Path, **options: str) -> ModelledTable:
+    """A table one of whose partitions lost all its rows to an overwrite, long enough ago to be cleaned."""
+    table = written(path, 1, **options)
+    table.write(Operation.INSERT_OVERWRITE_TABLE, simple_rows(range(0, 10, 2), 2))
+    for ts in (3, 4, 5):
+        table.write(Operation.UPSERT, simple_rows(range(0, 10, 2), ts))
+    return table
+
+
+def test_a_write_that_began_before_a_clean_keeps_its_partition(tmp_path: Path) -> None:
+    table = emptied_partition(tmp_path / "t")
+    rows = simple_rows(range(1, 10, 2), 6)
+    session = table.session()
+    view = session.table_at(session.properties.load_timeline(session.storage))
+    with session.coordinator.writing(Operation.UPSERT, view.timeline) as (write, begun):
+        view = session.table_at(begun)
+        prepared = prepare(view, session, Operation.UPSERT, rows)
+        outcome = write_batch(session, view, write, prepared, Timings())
+        assert Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean().plan.files["p1"]
+        publish(session, view, write, prepared.schema, outcome, Timings())
+    table.model.write(Operation.UPSERT, rows)
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_a_clean_that_is_finished_late_keeps_partitions_that_were_written_meanwhile(tmp_path: Path) -> None:
+    table = emptied_partition(tmp_path / "t", **{"hoodie.metadata.compact.max.delta.commits": "1"})
+    options = {"hoodie.clean.commits.retained": "1"}
+    clean_that_dies(table, **options)
+    table.write(Operation.UPSERT, simple_rows(range(1, 10, 2), 6))
+    Table(table.path, options).clean()
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_a_partition_that_lost_its_last_file_is_forgotten(tmp_path: Path) -> None:
+    table = emptied_partition(tmp_path / "t")
+    Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean()
+    session = table.session()
+    known = session.table_at(session.properties.load_timeline(session.storage)).metadata
+    assert known is not None
+    assert known.partitions().to_pylist() == ["p0"]
     table.model.check(table.read())
     check_all(table.storage)
