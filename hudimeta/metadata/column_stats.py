@@ -25,7 +25,7 @@ from hudimeta.metadata.bounds import Bounds, encode_bounds, order_value, read_bo
 from hudimeta.metadata.datum import DatumCursor, Spans, encode_longs, encode_texts, join_binary
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
-from hudimeta.metadata.value_types import ValueType
+from hudimeta.metadata.value_types import ValueType, is_raw, is_text
 
 __all__ = ["PARTITION", "SCHEMA", "bounds_of", "decode_values", "encode_values", "merge_rows", "typed"]
 
@@ -36,6 +36,11 @@ _COUNTS = {
     "totalSize": "total_size",
     "totalUncompressedSize": "total_uncompressed_size",
 }
+_LEAST_DROPPED = 2048
+"""Bytes that a value has at least where Parquet's Java writer leaves the statistics of a column out of a footer: it does when
+smallest and greatest value together have 4096."""
+_ABOVE_16_BITS = r"[\x{10000}-\x{10FFFF}]"
+_ABOVE_SURROGATES = r"[\x{E000}-\x{FFFF}]"
 SCHEMA = pa.schema(
     [
         ("key", pa.string()),
@@ -188,7 +193,8 @@ def typed(table: pa.Table, wanted: pa.DataType) -> pa.Table:
     Returns:
         file_name string, min and max of `wanted` (None: unknown), value_count, null_count, total_size,
         total_uncompressed_size int64, is_tight_bound bool. A file whose null_count equals its value_count holds only nulls.
-        A bound of a floating column proves that no value beyond it is there, NaN included, which is the greatest of all.
+        A null_count that cannot be believed is None. A bound of a floating column proves that no value beyond it is there,
+        NaN included, which is the greatest of all.
     """
     ordinals = np.asarray(column_of(table, "value_type").fill_null(0)).astype(np.int64)
     infos = column_of(table, "value_type_info")
@@ -196,6 +202,10 @@ def typed(table: pa.Table, wanted: pa.DataType) -> pa.Table:
     high = typed_bounds(bounds_of(table, "max"), wanted, ordinals, infos)
     if pa.types.is_floating(wanted):
         low, high = _without_lost_bounds(low, high, column_of(table, "is_tight_bound"))
+    if is_text(wanted):
+        low, high = _in_byte_order(low, high, column_of(table, "is_tight_bound"))
+    if is_text(wanted) or is_raw(wanted):
+        table = _without_lost_counts(table)
     kept = ["file_name", *_COUNTS.values(), "is_tight_bound"]
     return table.select(kept).add_column(1, "min", low).add_column(2, "max", high)
 
@@ -211,6 +221,41 @@ def _without_lost_bounds(low: pa.Array, high: pa.Array, tight: pa.Array) -> tupl
     lost = pc.and_(pc.fill_null(zero, False), pc.invert(pc.fill_null(tight, False)))
     nothing = pa.scalar(None, low.type)
     return pc.if_else(lost, nothing, low), pc.if_else(lost, nothing, high)
+
+
+def _in_byte_order(low: pa.Array, high: pa.Array, tight: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Unknown where Java's order of texts, by which it unites bounds of row groups and files, is not that of their bytes.
+
+    By UTF-16 units characters above U+FFFF stand before U+E000 to U+FFFF. A smallest text without the former is the smallest
+    in either order, and so is a greatest text without the latter. Records of ours are tight, and compared by bytes.
+    """
+    import pyarrow.compute as pc
+
+    if all(pc.all(pc.string_is_ascii(bounds)).as_py() is not False for bounds in (low, high)):
+        return low, high
+    nothing, loose = pa.scalar(None, low.type), pc.invert(pc.fill_null(tight, False))
+    lost_low = pc.and_(loose, pc.fill_null(pc.match_substring_regex(low, _ABOVE_16_BITS), False))
+    lost_high = pc.and_(loose, pc.fill_null(pc.match_substring_regex(high, _ABOVE_SURROGATES), False))
+    return pc.if_else(lost_low, nothing, low), pc.if_else(lost_high, nothing, high)
+
+
+def _without_lost_counts(table: pa.Table) -> pa.Table:
+    """Rows without the null_count that Java makes up for a footer without statistics: as many as there are values.
+
+    Footers lack them for long values; a column that holds only nulls takes far fewer bytes than one of those.
+    """
+    import pyarrow.compute as pc
+
+    counts = {name: column_of(table, name) for name in ("null_count", "value_count", "total_uncompressed_size")}
+    unbounded = pa.array((bounds_of(table, "min").kinds == 0) & (bounds_of(table, "max").kinds == 0))
+    loose = pc.invert(pc.fill_null(column_of(table, "is_tight_bound"), False))
+    all_null = pc.fill_null(pc.greater_equal(counts["null_count"], counts["value_count"]), False)
+    long = pc.greater_equal(counts["total_uncompressed_size"].fill_null(0), _LEAST_DROPPED)
+    lost = pc.and_(pc.and_(unbounded, loose), pc.and_(all_null, long))
+    if not pc.any(lost).as_py():
+        return table
+    believed = pc.if_else(lost, pa.scalar(None, pa.int64()), counts["null_count"])
+    return table.set_column(table.schema.get_field_index("null_count"), "null_count", believed)
 
 
 def merge_rows(older: dict[str, Any], newer: dict[str, Any]) -> dict[str, Any]:

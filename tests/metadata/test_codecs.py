@@ -412,6 +412,37 @@ def test_meta_fields_of_compacted_files_are_passed_over() -> None:
     assert [row["key"] for row in files.decode_values(cells, schema_text(8)).to_pylist()] == ["p", "q"]
 
 
+def text_statistics(low: str | None, high: str | None, **changes: Any) -> dict[str, Any]:
+    """What a planner hears of a text column of which Hudi recorded this."""
+    row: dict[str, Any] = {"key": "k", "type": 3, "file_name": "f", "column_name": "c", "is_deleted": False}
+    row |= {"is_tight_bound": False, "value_count": 10, "null_count": 0, "total_size": 100, "total_uncompressed_size": 100}
+    for side, text in (("min", low), ("max", high)):
+        kind = BoundKind.NULL if text is None else BoundKind.STRING
+        row |= {f"{side}_kind": int(kind), f"{side}_value": (text or "").encode()}
+    (typed,) = column_stats.typed(pa.Table.from_pylist([row | changes], column_stats.SCHEMA), pa.string()).to_pylist()
+    return typed
+
+
+def test_nulls_that_stand_for_statistics_that_a_footer_lacks_are_not_believed() -> None:
+    """Parquet's Java writer drops the statistics of long values, and Hudi then calls all of them null."""
+    dropped = {"null_count": 10, "total_uncompressed_size": 50_000}
+    assert text_statistics(None, None, **dropped)["null_count"] is None
+    assert text_statistics(None, None, **dropped, is_tight_bound=True)["null_count"] == 10
+    assert text_statistics(None, None, null_count=10)["null_count"] == 10, "so few bytes hold no long value"
+    assert text_statistics("a", "b", **dropped)["null_count"] == 10
+
+
+def test_bounds_of_texts_whose_order_is_not_that_of_their_bytes_are_unknown() -> None:
+    """Java puts characters above U+FFFF before U+E000 to U+FFFF, and unites bounds in that order."""
+    united = text_statistics("\U0001f600", "\uff5e")
+    assert (united["min"], united["max"]) == (None, None)
+    either = text_statistics("\uff5e", "\U0001f600")
+    assert (either["min"], either["max"]) == ("\uff5e", "\U0001f600")
+    ours = text_statistics("\U0001f600", "\uff5e", is_tight_bound=True)
+    assert (ours["min"], ours["max"]) == ("\U0001f600", "\uff5e")
+    assert text_statistics("a", "\u00fc")["max"] == "\u00fc"
+
+
 def test_old_layouts_without_later_fields_are_read() -> None:
     """Tables of version 6 know neither tight bounds nor positions nor secondary indexes."""
     schema = json.loads(schema_text(8))
