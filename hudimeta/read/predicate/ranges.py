@@ -162,7 +162,12 @@ class Ranges:
             null = self.mask(compare(CompareOp.GT, nulls, zero), True)
         if rows is not None:
             some = self.mask(compare(CompareOp.GT, rows, zero), True)
-            null, value = null & some, some | bounded
+            value = some | bounded
+            if nulls is None:
+                null = some
+            else:
+                # Hudi before 1.0 leaves nulls out of the count of log files: nulls that are counted are there all the same.
+                null &= some | self.mask(compare(CompareOp.GT, nulls, zero), False)
             if nulls is not None:
                 value &= self.mask(compare(CompareOp.LT, nulls, rows), True) | bounded
         if low is None or high is None:

@@ -198,6 +198,16 @@ def test_counts_prove_nulls() -> None:
     assert kept("i = 2", unknown) == [0, 2, 3]
 
 
+def test_nulls_are_there_although_the_count_of_values_leaves_them_out() -> None:
+    """So Hudi before 1.0 counts in log files: three nulls alone are no value at all."""
+    only_nulls = ColumnBounds(pa.nulls(1, pa.int32()), pa.nulls(1, pa.int32()), pa.array([3]), pa.array([0]))
+    some_nulls = ColumnBounds(pa.array([1], pa.int32()), pa.array([2], pa.int32()), pa.array([3]), pa.array([2]))
+    for known in (only_nulls, some_nulls):
+        assert kept("i IS NULL", FileStats(1, {"i": known})) == [0]
+    assert kept("i IS NOT NULL", FileStats(1, {"i": only_nulls})) == []
+    assert kept("i = 1", FileStats(1, {"i": some_nulls})) == [0]
+
+
 def test_bounds_that_contradict_counts_are_believed() -> None:
     odd = FileStats(1, {"i": ColumnBounds(pa.array([1], pa.int32()), pa.array([2], pa.int32()), pa.array([5]), pa.array([5]))})
     assert kept("i = 1", odd) == [0]
