@@ -105,10 +105,10 @@ class Snapshot:
         given = str(as_of).strip()
         known = any(instant.time == given for instant in self.timeline.instants)
         moment = given if known else normalise_instant(given, self.properties.zone)
-        if check:
-            self._refuse_cleaned(moment)
         snapshot = Snapshot(self.storage, self.properties, self.timeline, self.options, moment)
         snapshot._parent = self
+        if check:
+            snapshot._refuse_cleaned()
         return snapshot
 
     @cached_property
@@ -117,12 +117,26 @@ class Snapshot:
         cleans = [i for i in self.timeline.completed if i.action is Action.CLEAN]
         return (self.timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or "") if cleans else ""
 
-    def _refuse_cleaned(self, moment: str) -> None:
-        kept = self.earliest_kept
+    def _refuse_cleaned(self) -> None:
+        moment, kept = self.as_of or "", self.earliest_kept
         if moment < kept:
             raise TableError(
                 f"the table cannot be read as of {moment}: cleaning removed files that only instants before {kept} needed",
                 f"The earliest instant that can be read is {kept}.",
+            )
+        if kept or self.is_latest or not any(i.action is Action.CLEAN for i in self.timeline.completed):
+            return
+        from hudimeta.read.cleaned import lost_file_group
+
+        latest = self._parent or self
+        while latest._parent is not None:
+            latest = latest._parent
+        lost = lost_file_group(self, latest)
+        if lost is not None:
+            raise TableError(
+                f"the table cannot be read as of {moment}: cleaning removed the files that file group {lost[1]} of partition "
+                f"{lost[0]!r} had then",
+                "Read a later instant; a cleaner that keeps commits instead of file versions keeps whole moments.",
             )
 
     # What is listed

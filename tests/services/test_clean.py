@@ -57,32 +57,6 @@ def test_file_versions(tmp_path: Path) -> None:
     check_all(table.storage)
 
 
-def test_moments_whose_file_versions_are_gone_are_refused(tmp_path: Path) -> None:
-    """Such a cleaner names no earliest commit, and a moment without its files must not look like an empty table."""
-    options = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "2"}
-    table = written(tmp_path / "t", 3)
-    table.write(Operation.UPSERT, simple_rows([0], 4))  # one file group alone has a fourth version
-    Table(table.path, options).clean()
-    first, second, third, fourth = sorted(table.model.past)
-    for moment in (first, second):
-        with pytest.raises(TableError, match="cleaning removed"):
-            table.read(moment)
-    for moment in (third, fourth):
-        table.model.check(table.read(moment), moment)
-
-
-def test_moments_after_a_replacement_stay_readable_once_its_file_groups_are_gone(tmp_path: Path) -> None:
-    options = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
-    table = written(tmp_path / "t", 1)
-    table.write(Operation.INSERT_OVERWRITE_TABLE, simple_rows(range(20, 24), 2))
-    Table(table.path, options).clean()
-    table.write(Operation.INSERT, simple_rows([30], 3))
-    first, *later = sorted(table.model.past)
-    with pytest.raises(TableError, match="cleaning removed"):
-        table.read(first)
-    table.model.check(table.read(later[-1]), later[-1])
-
-
 def test_replaced_file_groups_go(tmp_path: Path) -> None:
     table = written(tmp_path / "t", 1)
     table.write(Operation.INSERT_OVERWRITE_TABLE, simple_rows(range(20, 24), 2))
