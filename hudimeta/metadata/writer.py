@@ -273,8 +273,14 @@ class MetadataWriter:
         header = {HeaderKey.SCHEMA: self._schema_text, HeaderKey.INSTANT_TIME: instant}
         return encode_block(BlockType.HFILE_DATA, header, content)
 
-    def complete(self, instant: str, logs: Sequence[WrittenLog]) -> None:
-        """Complete a delta commit, whose instant is the data commit's."""
+    def complete(self, instant: str, logs: Sequence[WrittenLog], after: str) -> None:
+        """Complete a delta commit, whose instant is the data commit's.
+
+        Args:
+            instant: Of the data commit. logs: What was written.
+            after: The last time on the metadata timeline. The completion lies behind it, however far this machine's clock is
+                behind that of the last writer: one before a compaction would hide the logs below its base files.
+        """
         stats = [
             write_stat(
                 fileId=log.file_id,
@@ -288,9 +294,9 @@ class MetadataWriter:
             )
             for log in logs
         ]
-        self._complete(instant, "UPSERT_PREPPED", stats)
+        self._complete(instant, "UPSERT_PREPPED", stats, after)
 
-    def _complete(self, instant: str, operation: str, stats: list[dict[str, Any]]) -> None:
+    def _complete(self, instant: str, operation: str, stats: list[dict[str, Any]], after: str = "") -> None:
         by_partition: dict[str, list[dict[str, Any]]] = {}
         for stat in stats:
             by_partition.setdefault(stat["partitionPath"], []).append(stat)
@@ -299,7 +305,8 @@ class MetadataWriter:
             "operationType": operation,
             "extraMetadata": {"schema": schema_text(self._version, meta_fields=False)},
         }
-        self._timeline.complete(instant, Action.DELTA_COMMIT, self._times.next(instant), encode_commit_metadata(metadata))
+        completion = self._times.next(instant, after)
+        self._timeline.complete(instant, Action.DELTA_COMMIT, completion, encode_commit_metadata(metadata))
 
 
 def _names_partitions(rows: pa.Table) -> bool:

@@ -81,6 +81,10 @@ class MetadataCommit:
         else:
             table = MetadataTable.open(self._storage, self._properties, timeline)
         begun = compaction.pending_compaction(table)
+        if begun is not None and table is known:
+            # A writer compacts after it has published: when the view was made it may have been just about that.
+            table = MetadataTable.open(self._storage, self._properties, timeline)
+            begun = compaction.pending_compaction(table)
         if begun is not None:
             self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun)
             table = MetadataTable.open(self._storage, self._properties, timeline)
@@ -95,7 +99,7 @@ class MetadataCommit:
         groups = self._groups(table, delta)
         self._writer.begin(instant)
         logs = self._writer.write_logs(instant, delta, groups)
-        self._writer.complete(instant, logs)
+        self._writer.complete(instant, logs, table.timeline.last_time)
         return {LOGS_KEY: _names(logs), GROUPS_KEY: json.dumps(groups, sort_keys=True)}
 
     def compact_when_due(self) -> None:
