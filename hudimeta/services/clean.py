@@ -103,7 +103,7 @@ def _earliest(session: WriteSession, timeline: Timeline) -> Instant | None:
     else:
         retained = max(1, session.options.get(keys.CLEAN_COMMITS))
         found = writes[-retained] if len(writes) > retained else None
-    pending = [i.time for i in timeline.pending_writes if i.pending_action is not Action.COMPACTION]
+    pending = [i.time for i in timeline.pending_writes if i.action is not Action.COMPACTION]
     if found is not None and pending and min(pending) < found.time:
         found = next((i for i in reversed(writes) if i.time < min(pending)), None)
     return found if found is not None and found is not writes[0] else None
@@ -143,8 +143,12 @@ def _older_versions(group: np.ndarray[Any, Any], at: np.ndarray[Any, Any], versi
 
 
 def _replaced_before(placed: pa.Table, timeline: Timeline, earliest: Instant) -> np.ndarray[Any, Any]:
-    """Which rows belong to file groups that were replaced at or before the earliest retained commit."""
-    early = timeline.replaced_file_groups(earliest.time)
+    """Which rows belong to file groups that were replaced before the earliest retained commit.
+
+    Not those that it replaced itself: they were there just before it.
+    """
+    early = timeline.replaced_file_groups()
+    early = early.filter(pc.less(early["instant"], earliest.time))
     own = pc.binary_join_element_wise(placed["partition_path"], placed["file_id"], "\0")
     gone = pc.binary_join_element_wise(early["partition_path"], early["file_id"], "\0")
     found: np.ndarray[Any, Any] = pc.is_in(own, value_set=gone.combine_chunks()).to_numpy(zero_copy_only=False)

@@ -10,6 +10,7 @@ import pytest
 from hudimeta import Table
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitError, StorageError, TableError
+from hudimeta.services import compaction
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -179,5 +180,40 @@ def test_a_partition_that_lost_its_last_file_is_forgotten(tmp_path: Path) -> Non
     known = session.table_at(session.properties.load_timeline(session.storage)).metadata
     assert known is not None
     assert known.partitions().to_pylist() == ["p0"]
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_what_the_earliest_retained_commit_replaced_stays(tmp_path: Path) -> None:
+    """Queries that began before that commit can finish, and its changes can be told."""
+    table = written(tmp_path / "t", 2)
+    shown = [f"{s['partition_path']}/{s['base_file']}" for s in Table(table.path).file_slices().to_pylist()]
+    table.write(Operation.INSERT_OVERWRITE_TABLE, simple_rows(range(20, 24), 3))
+    table.write(Operation.UPSERT, simple_rows(range(20, 24), 4))
+    retained = Table(table.path, {"hoodie.clean.commits.retained": "2"})
+    assert retained.clean().deleted == 2  # of the groups that were replaced only the older slices
+    assert all((tmp_path / "t" / name).exists() for name in shown)
+    table.write(Operation.UPSERT, simple_rows(range(20, 24), 5))
+    assert retained.clean().deleted == 2  # now these as well
+    assert not any((tmp_path / "t" / name).exists() for name in shown)
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_a_planned_compaction_holds_back_only_its_own_file_groups(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
+    table.write(Operation.INSERT, simple_rows(range(10), 1))
+    table.write(Operation.UPSERT, simple_rows(range(0, 10, 2), 2))
+    planned = compaction.schedule(table.session())  # of p0 alone
+    assert planned is not None
+    for ts in (3, 4):
+        table.write(Operation.UPSERT, simple_rows(range(1, 10, 2), ts))
+        with_logs = compaction.schedule(table.session())
+        assert with_logs is not None
+        compaction.execute(table.session(), with_logs)
+    report = Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean()
+    assert report.deleted
+    assert set(report.plan.files) == {"p1"}
+    compaction.execute(table.session(), planned)
     table.model.check(table.read())
     check_all(table.storage)
