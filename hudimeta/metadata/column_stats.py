@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
@@ -39,6 +40,8 @@ _COUNTS = {
 _LEAST_DROPPED = 2048
 """Bytes that a value has at least where Parquet's Java writer leaves the statistics of a column out of a footer: it does when
 smallest and greatest value together have 4096."""
+_YEAR_10000_MS = 253_402_300_800_000
+"""The first millisecond that Spark has no name for."""
 _ABOVE_16_BITS = r"[\x{10000}-\x{10FFFF}]"
 _ABOVE_SURROGATES = r"[\x{E000}-\x{FFFF}]"
 SCHEMA = pa.schema(
@@ -202,6 +205,9 @@ def typed(table: pa.Table, wanted: pa.DataType) -> pa.Table:
     high = typed_bounds(bounds_of(table, "max"), wanted, ordinals, infos)
     if pa.types.is_floating(wanted):
         low, high = _without_lost_bounds(low, high, column_of(table, "is_tight_bound"))
+    if pa.types.is_timestamp(wanted):
+        doubtful = (ordinals == 0) & ~np.asarray(column_of(table, "is_tight_bound").fill_null(False))
+        low, high = (_in_one_unit(bounds, doubtful) for bounds in (low, high))
     if is_text(wanted):
         low, high = _in_byte_order(low, high, column_of(table, "is_tight_bound"))
     if is_text(wanted) or is_raw(wanted):
@@ -221,6 +227,24 @@ def _without_lost_bounds(low: pa.Array, high: pa.Array, tight: pa.Array) -> tupl
     lost = pc.and_(pc.fill_null(zero, False), pc.invert(pc.fill_null(tight, False)))
     nothing = pa.scalar(None, low.type)
     return pc.if_else(lost, nothing, low), pc.if_else(lost, nothing, high)
+
+
+def _in_one_unit(bounds: pa.Array, doubtful: npt.NDArray[np.bool_]) -> pa.Array:
+    """Unknown where a number may count another unit than the column's.
+
+    V1 records do not say the unit of a file, which can hold milliseconds although the table's schema says microseconds
+    (`hoodie.parquet.outputTimestampType`). A number that is no moment of this era in the other unit is in the column's.
+    """
+    if bounds.type.unit not in ("ms", "us"):
+        return bounds
+    numbers = np.asarray(bounds.view(pa.int64()).fill_null(0))
+    small = np.abs(numbers) < _YEAR_10000_MS
+    unclear = doubtful & (numbers != 0) & (small if bounds.type.unit == "us" else ~small)
+    if not unclear.any():
+        return bounds
+    import pyarrow.compute as pc
+
+    return pc.if_else(pa.array(unclear), pa.scalar(None, bounds.type), bounds)
 
 
 def _in_byte_order(low: pa.Array, high: pa.Array, tight: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata import bloom_filters, column_stats, files, partition_stats, record_index, secondary_index
+from hudimeta.metadata.bounds import wrap_bounds
 from hudimeta.metadata.record import BoundKind, layout_of, schema_text
 from tests.metadata.expected_forms import bound
 
@@ -430,6 +431,21 @@ def test_nulls_that_stand_for_statistics_that_a_footer_lacks_are_not_believed() 
     assert text_statistics(None, None, **dropped, is_tight_bound=True)["null_count"] == 10
     assert text_statistics(None, None, null_count=10)["null_count"] == 10, "so few bytes hold no long value"
     assert text_statistics("a", "b", **dropped)["null_count"] == 10
+
+
+@pytest.mark.parametrize("unit", ["ms", "us"])
+def test_moments_that_may_be_counted_in_another_unit_bound_nothing(unit: str) -> None:
+    """A V1 record of a file of milliseconds looks like one of microseconds of January 1970."""
+    kind = pa.timestamp(unit, "UTC")
+    in_unit = {"ms": 1_700_000_000_000, "us": 1_700_000_000_000_000}
+    other = in_unit["us" if unit == "ms" else "ms"]
+    for tight, number, expected in ((False, in_unit[unit], True), (False, other, False), (True, other, True), (False, 0, True)):
+        found = wrap_bounds(pa.array([number]).cast(kind), "V1")
+        row: dict[str, Any] = {"key": "k", "type": 3, "file_name": "f", "column_name": "c", "is_tight_bound": tight}
+        for side in ("min", "max"):
+            row |= {f"{side}_kind": int(found.kinds[0]), f"{side}_value": found.bodies[0].as_py()}
+        typed = column_stats.typed(pa.Table.from_pylist([row], column_stats.SCHEMA), kind)
+        assert [typed[side].is_valid()[0].as_py() for side in ("min", "max")] == [expected, expected]
 
 
 def test_bounds_of_texts_whose_order_is_not_that_of_their_bytes_are_unknown() -> None:
