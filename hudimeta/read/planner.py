@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudimeta.errors import IndexNotReady
+from hudimeta.errors import ConfigError, IndexNotReady, UnsupportedFeature
 from hudimeta.read.decisions import Decisions
 from hudimeta.read.partition_columns import path_values
 from hudimeta.read.report import Skip
@@ -186,7 +186,11 @@ def _by_time_keys(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: 
     values = equalities(bound).get(name)
     if values is None:
         return paths
-    wanted = partitions_of_values(KeyGenerator.from_properties(snapshot.properties), values)
+    try:
+        generator = KeyGenerator.from_properties(snapshot.properties)
+    except (ConfigError, UnsupportedFeature):
+        return paths  # older tables do not store how time becomes a path
+    wanted = partitions_of_values(generator, values)
     if wanted is None:
         return paths
     import pyarrow.compute as pc

@@ -195,6 +195,19 @@ def test_a_value_of_a_time_based_key_names_its_partition(conformance_table: Unpa
     assert scan.to_table().num_rows == everything.column(field).to_pylist().count(value)
 
 
+def test_a_table_that_does_not_store_how_time_becomes_a_path_is_read_whole(conformance_table: Unpack) -> None:
+    path = conformance_table("mor__avro__v9_timebasedkeygen_nonhivestyle", fresh=True)
+    stored = Path(path, ".hoodie", "hoodie.properties")
+    kept_lines = [line for line in stored.read_text().splitlines() if "keygen.timebased" not in line]
+    stored.write_text("\n".join(kept_lines) + "\n")
+    table = hudimeta.Table(path)
+    (field,) = table.properties.partition_fields
+    values = table.scan(columns=[field]).to_table().column(0).to_pylist()
+    scan = table.scan(where=[(field, "=", values[0])])
+    assert scan.to_table().num_rows == values.count(values[0])
+    assert scan.report.partitions_kept == scan.report.partitions
+
+
 # Skipping changes no answer
 
 
