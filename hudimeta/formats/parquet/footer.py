@@ -15,6 +15,8 @@ key                                   value
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -98,22 +100,21 @@ class ParquetFooter:
     @cached_property
     def arrow_schema(self) -> pa.Schema:
         """The columns as pyarrow reads them (all three list layouts), without metadata."""
-        try:
+        with _damage_told(self.path, "columns that Arrow knows"):
             return self.metadata.schema.to_arrow_schema().remove_metadata()
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise CorruptFileError(self.path, 0, "columns that Arrow knows", str(error).splitlines()[0]) from error
 
     @cached_property
     def chunk_bytes(self) -> dict[str, tuple[int, int]]:
         """Compressed and uncompressed bytes of each leaf column over all row groups, by dotted path."""
         sizes: dict[str, tuple[int, int]] = {}
-        for group in range(self.metadata.num_row_groups):
-            row_group = self.metadata.row_group(group)
-            for at in range(row_group.num_columns):
-                chunk = row_group.column(at)
-                packed, plain = sizes.get(chunk.path_in_schema, (0, 0))
-                packed, plain = packed + chunk.total_compressed_size, plain + chunk.total_uncompressed_size
-                sizes[chunk.path_in_schema] = (packed, plain)
+        with _damage_told(self.path, "readable column chunks"):
+            for group in range(self.metadata.num_row_groups):
+                row_group = self.metadata.row_group(group)
+                for at in range(row_group.num_columns):
+                    chunk = row_group.column(at)
+                    packed, plain = sizes.get(chunk.path_in_schema, (0, 0))
+                    packed, plain = packed + chunk.total_compressed_size, plain + chunk.total_uncompressed_size
+                    sizes[chunk.path_in_schema] = (packed, plain)
         return sizes
 
     @cached_property
@@ -127,7 +128,8 @@ class ParquetFooter:
             Bounds enclose the values: where NaN may have been left out, a maximum is NaN.
         """
         names = list(self.chunk_bytes) if self.metadata.num_row_groups else []
-        rows = [self._column(at) for at in range(len(names))]
+        with _damage_told(self.path, "readable statistics"):
+            rows = [self._column(at) for at in range(len(names))]
         return pa.table(
             {
                 "column": pa.array(names, pa.string()),
@@ -143,7 +145,11 @@ class ParquetFooter:
 
     def _column(self, at: int) -> tuple[bool, pa.Scalar, pa.Scalar, int | None, int]:
         chunks = [self.metadata.row_group(g).column(at) for g in range(self.metadata.num_row_groups)]
-        repeated = self.metadata.schema.column(at).max_repetition_level > 0
+        column = self.metadata.schema.column(at)
+        if any((c.path_in_schema, c.physical_type) != (column.path, column.physical_type) for c in chunks):
+            # Asked for its statistics all the same, pyarrow would end the process.
+            raise CorruptFileError(self.path, 0, f"chunks of column {column.path}", "chunks of another column")
+        repeated = column.max_repetition_level > 0
         kind = self._kind_of(chunks[0].path_in_schema)
         found = [c.statistics for c in chunks]
         counts = [s.null_count if s is not None and s.has_null_count else None for s in found]
@@ -185,6 +191,15 @@ class ParquetFooter:
         return kind
 
 
+@contextmanager
+def _damage_told(path: str, expected: str) -> Iterator[None]:
+    """What pyarrow raises for damaged parts of a footer, which it reads only when asked, becomes CorruptFileError."""
+    try:
+        yield
+    except (pa.ArrowException, ValueError, LookupError, OverflowError, OSError) as error:
+        raise CorruptFileError(path, 0, expected, str(error).partition("\n")[0]) from error
+
+
 def read_footer(source: bytes | memoryview | Any, path: str = "") -> ParquetFooter:
     """Read a Parquet file's footer.
 
@@ -200,7 +215,7 @@ def read_footer(source: bytes | memoryview | Any, path: str = "") -> ParquetFoot
     file = pa.BufferReader(source) if isinstance(source, (bytes, bytearray, memoryview)) else source
     try:
         metadata = pq.read_metadata(file)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, ValueError, OSError) as error:
         size = len(source) if isinstance(source, (bytes, bytearray, memoryview)) else 0
         raise CorruptFileError(path, max(size - 8, 0), "the footer of a Parquet file", str(error).splitlines()[0]) from error
     return footer_of(metadata, path)
