@@ -294,7 +294,7 @@ class ValidationFailed(HudiError):
 
     def __init__(self, report: object) -> None:
         self.report = report
-        super().__init__(f"validation found differences: {report}", "Rebuild what differs with t.metadata.rebuild().")
+        super().__init__(f"validation found differences: {report}", "Read with hoodie.metadata.enable=false meanwhile: that goes by what is on storage.")
 
 
 class StorageError(HudiError):

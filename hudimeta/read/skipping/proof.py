@@ -42,7 +42,7 @@ def why_unproven(question: Question, names: tuple[str, ...]) -> str | None:
         return None
     return (
         f"nothing proves that {' and '.join(missing)} is complete, and rows that it lacks would be lost; "
-        f"prove it with t.metadata.validate(), or set {INDEX_TRUST.key}=true to believe it"
+        f"set {INDEX_TRUST.key}=true if every writer of the table is known to keep it"
     )
 
 
