@@ -294,7 +294,8 @@ class ValidationFailed(HudiError):
 
     def __init__(self, report: object) -> None:
         self.report = report
-        super().__init__(f"validation found differences: {report}", "Read with hoodie.metadata.enable=false meanwhile: that goes by what is on storage.")
+        hint = "Read with hoodie.metadata.enable=false meanwhile: that goes by what is on storage."
+        super().__init__(f"validation found differences: {report}", hint)
 
 
 class StorageError(HudiError):
