@@ -222,7 +222,14 @@ class Coordinator:
             check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
         extra = {"schema": publication.avro_schema, **publication.extra}
         if self._metadata is not None:
-            extra |= self._metadata.commit(timeline, write.instant, publication.files, publication.schema, publication.known)
+            extra |= self._metadata.commit(
+                timeline,
+                write.instant,
+                publication.files,
+                publication.schema,
+                publication.known,
+                same_rows=write.action is Action.COMPACTION,
+            )
         content = encode_commit_metadata(_commit_record(write, publication, extra), replace=bool(_replaces(write)))
         self._lock.check()
         completion = self._times.next(timeline.last_time, write.instant)

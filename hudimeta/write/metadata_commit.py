@@ -49,6 +49,8 @@ class MetadataCommit:
         written: Sequence[WrittenFile],
         schema: pa.Schema,
         known: MetadataTable | None = None,
+        *,
+        same_rows: bool = False,
     ) -> dict[str, str]:
         """Commit the changes of a data commit at the same instant.
 
@@ -57,12 +59,14 @@ class MetadataCommit:
             written: Its new files. schema: Data columns of the table.
             known: The metadata table as the write saw it. It is used again when no instant was completed since: whoever
                 changes the metadata table completes an instant of the data table under the same lock.
+            same_rows: True for a compaction: what is known of a partition encloses its rows already. Its instant was fixed by
+                the plan, so records of later writes, which replace older ones where Apache Hudi made them, are no conflict.
 
         Returns:
             Entries for the data commit's extraMetadata, which spare readers requests.
         """
         table = self._current(timeline, known)
-        return self._write(instant, table, self._delta(table, instant, written, schema))
+        return self._write(instant, table, self._delta(table, instant, written, schema, same_rows))
 
     def clean(self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]) -> None:
         """Take files that a clean deleted out of the metadata table, at the clean's instant.
@@ -116,11 +120,13 @@ class MetadataCommit:
             compaction.compact(self._storage, table, self._writer, self._times)
             self.compacted = True
 
-    def _delta(self, table: MetadataTable, instant: str, written: Sequence[WrittenFile], schema: pa.Schema) -> MetadataDelta:
+    def _delta(
+        self, table: MetadataTable, instant: str, written: Sequence[WrittenFile], schema: pa.Schema, same_rows: bool
+    ) -> MetadataDelta:
         rows = [column_stats.SCHEMA.empty_table()]
         if column_stats.PARTITION in table.ready:
             rows += [f.statistics for f in written]
-        of_partitions, lost = self._partition_statistics(table, instant, written, schema)
+        of_partitions, lost = self._partition_statistics(table, instant, () if same_rows else written, schema)
         removed = {partition_stats.PARTITION: lost} if len(lost) else {}
         return MetadataDelta(file_rows(written), pa.concat_tables(rows), of_partitions, removed)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from hudimeta.storage.protocol import OutputStream
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Action, Operation
-from hudimeta.write import verbs
+from hudimeta.write import metadata_commit, verbs
 
 MERGE_ON_READ = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
 
@@ -115,7 +114,7 @@ class SecondCompactor(FaultyStorage):
         super().__init__(table.storage, FaultPlan(None, Fault.ERROR_BEFORE))
         self.table, self.refused = table, ""
 
-    def open_output(self, path: str) -> AbstractContextManager[OutputStream]:
+    def open_output(self, path: str) -> OutputStream:
         if not self.refused and path.endswith(".parquet"):
             with pytest.raises(CommitError) as caught:
                 Table(self.table.path).compact()
@@ -150,3 +149,19 @@ def test_a_published_write_is_no_error_when_compacting_after_it_fails(tmp_path: 
     Table(table.path).compact()
     table.check()
     check_all(table.storage)
+
+
+def test_statistics_of_later_writes_do_not_block_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Apache Hudi marks statistics of partitions as replacing the older ones, whatever is pending."""
+    statistics = {"hoodie.metadata.index.column.stats.enable": "true", "hoodie.metadata.index.partition.stats.enable": "true"}
+    table = updated(tmp_path / "t", **statistics)
+    instant = compaction.schedule(table.session())
+    assert instant is not None
+    union = metadata_commit.widened_partition_statistics
+    with monkeypatch.context() as patched:
+        patched.setattr(metadata_commit, "widened_partition_statistics", lambda *a, **k: union(*a, **{**k, "tight": True}))
+        table.write(Operation.UPSERT, simple_rows(range(5, 10), 11))
+    compaction.execute(table.session(), instant)
+    table.check()
+    check_all(table.storage)
+    assert Table(table.path).scan(where="ts = 11").to_table().num_rows == 5
