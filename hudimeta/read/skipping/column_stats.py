@@ -48,12 +48,17 @@ class ColumnStats:
 
 
 def statistic_columns(snapshot: Snapshot, bound: Bound) -> dict[str, pa.DataType]:
-    """Columns of the predicate that statistics may bound, with the types in which to compare."""
+    """Columns of the predicate that statistics may bound, with the types in which they were recorded.
+
+    A moment is a number there, in the unit in which it is stored, which is not always the one in which it is shown.
+    """
     from hudimeta.read.ordering import field_type
 
     found = {}
     for column in bound.columns:
         kind = field_type(snapshot.schema.arrow, column.name)
+        if kind is not None and pa.types.is_timestamp(kind):
+            kind = field_type(snapshot.schema.stored, column.name) or kind
         if kind is not None and not pa.types.is_nested(kind):
             found[column.name] = kind
     return found

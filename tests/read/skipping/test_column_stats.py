@@ -1,0 +1,44 @@
+"""Bounds are compared as what they were recorded as."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+
+SCHEMA = pa.schema([("id", pa.string()), ("at", pa.timestamp("us", "UTC")), ("part", pa.string())])
+
+
+def moment(*fields: int) -> dt.datetime:
+    return dt.datetime(*fields, tzinfo=dt.timezone.utc)  # type: ignore[misc]
+
+
+@pytest.fixture
+def in_milliseconds(tmp_path: Path) -> Path:
+    """A table whose Avro schema says timestamp-millis, which readers show as microseconds."""
+    path = tmp_path / "t"
+    hudimeta.Table.create(path, SCHEMA, key="id", partition_by=["part"], indexes=["column_stats", "partition_stats"])
+    properties = path / ".hoodie" / "hoodie.properties"
+    properties.write_text(properties.read_text().replace("timestamp-micros", "timestamp-millis"))
+    table = hudimeta.Table(path)
+    for name, part, *at in (("a", "x", 2024, 5, 1), ("b", "x", 2024, 6, 1), ("c", "y", 1971, 5, 1)):
+        table.bulk_insert(pa.table([[name], [moment(*at)], [part]], schema=SCHEMA))
+    return path
+
+
+@pytest.mark.parametrize("index", ["column_stats", "partition_stats"])
+def test_moments_stored_in_milliseconds_are_found(in_milliseconds: Path, index: str) -> None:
+    table = hudimeta.Table(in_milliseconds, {"hudimeta.index.use": index})
+    for where, found in (
+        ("at >= timestamp '2024-05-15 00:00:00'", ["b"]),
+        ("at = timestamp '2024-05-01 00:00:00'", ["a"]),
+        ("at < timestamp '1980-01-01 00:00:00'", ["c"]),
+        ("year(at) = 2024", ["a", "b"]),
+    ):
+        scan = table.scan(where=where)
+        assert sorted(scan.to_table()["id"].to_pylist()) == found
+        assert any(skip.by == index for skip in scan.report.skipped)
