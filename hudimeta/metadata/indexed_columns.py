@@ -63,14 +63,16 @@ def column_type(schema: pa.Schema, path: str) -> pa.DataType | None:
 
 
 def has_statistics(kind: pa.DataType, version: str) -> bool:
-    """True for types whose values have an order that bounds can hold."""
+    """True for types whose values have an order that bounds can hold: those that Hudi takes by default.
+
+    A writer of Hudi puts columns that we left out into the definition, and its readers then miss the partitions that have
+    no statistics of them.
+    """
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         return False
     if pa.types.is_decimal(kind) and version == "V1":
         return bool(kind.scale <= _V1_SCALE and kind.precision + _V1_SCALE - kind.scale <= _MAX_V1_PRECISION)
-    # Binary columns are left out, as Hudi does for rows that do not come as Avro.
-    is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
-    return not is_binary
+    return True
 
 
 def statistics_definition(columns: Sequence[str], table_version: int) -> IndexDefinition:

@@ -13,9 +13,12 @@ from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.metadata.bounds import wrap_bounds
 from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.record import RecordType
-from hudimeta.metadata.value_types import value_type_of
+from hudimeta.metadata.value_types import is_raw, value_type_of
 
 __all__ = ["file_statistics", "widened_partition_statistics"]
+
+_LONGEST_RAW_BOUND = 64
+"""Bytes of a bound of a binary column."""
 
 
 def file_statistics(
@@ -43,7 +46,7 @@ def file_statistics(
         name, rows = bounds["column"][at].as_py(), bounds["value_count"][at].as_py()
         if not rows and not keep_empty:
             continue
-        low, high = typed_scalar(bounds["min"][at]), typed_scalar(bounds["max"][at])
+        low, high = _shortened(typed_scalar(bounds["min"][at]), typed_scalar(bounds["max"][at]))
         compressed, uncompressed = chunk_bytes.get(name, (0, 0))
         found.append(
             _row(name, file_name, pa.array([low], low.type), pa.array([high], high.type), version)
@@ -57,6 +60,19 @@ def file_statistics(
             }
         )
     return _keyed(found, partition_path)
+
+
+def _shortened(low: pa.Scalar, high: pa.Scalar) -> tuple[pa.Scalar, pa.Scalar]:
+    """Bounds of byte sequences, which may be whole pictures, cut so that they still enclose them; others as they are."""
+    if not is_raw(low.type):
+        return low, high
+    least, greatest = low.as_py(), high.as_py()
+    if least is not None:
+        least = least[:_LONGEST_RAW_BOUND]
+    if greatest is not None and len(greatest) > _LONGEST_RAW_BOUND:
+        head = greatest[:_LONGEST_RAW_BOUND].rstrip(b"\xff")
+        greatest = head[:-1] + bytes([head[-1] + 1]) if head else greatest
+    return pa.scalar(least, pa.binary()), pa.scalar(greatest, pa.binary())
 
 
 def _row(name: str, file_name: str, low: pa.Array, high: pa.Array, version: str) -> dict[str, Any]:
