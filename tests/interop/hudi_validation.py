@@ -230,7 +230,10 @@ def _check_column_stats(reader: MetadataReader, findings: Findings, base_files: 
 def _check_partition_stats(spark: SparkSession, reader: MetadataReader, findings: Findings) -> None:
     """Bounds of a partition enclose its rows; they may be wider."""
     frame = spark.read.format("hudi").option("hoodie.metadata.enable", "false").load(reader.path)
+    fields = reader.client.getTableConfig().getPartitionFields()
+    folders = list(fields.get()) if fields.isPresent() else []  # columns that Spark may read from the folder's name instead
     columns = [c for c in _indexed_columns(reader.path) if c in frame.columns and not c.startswith("_hoodie_")]
+    columns = [c for c in columns if c not in folders]
     wanted = [text for c in columns for text in (f"min(`{c}`)", f"max(`{c}`)", f"count_if(`{c}` is null)", f"count(`{c}`)")]
     grouped = frame.groupBy("_hoodie_partition_path").agg(*(functions.expr(text) for text in wanted)).collect()
     for at, column in enumerate(columns):
