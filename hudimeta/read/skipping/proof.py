@@ -47,11 +47,20 @@ def why_unproven(question: Question, names: tuple[str, ...]) -> str | None:
 
 
 def runs_ahead(metadata: MetadataTable) -> bool:
-    """True when the metadata table knows a write that the data timeline, which was listed before, does not show."""
-    data = metadata.data_timeline
+    """True when the metadata table knows a write that the data timeline, which was listed before, does not show.
+
+    One that is pending in the data timeline is passed over while its records lie in log files of their own, but no more once
+    a compaction of the metadata table has folded them into its base files.
+    """
+    data, writes = metadata.data_timeline, metadata.timeline.writes
     since = max(data.first_active_write or "", _CREATION)
+    pending = {i.time for i in data.pending_writes}
+    folded = max((i.time for i in writes if i.action is Action.COMMIT), default="")
     return any(
-        i.action is Action.DELTA_COMMIT and i.time > since and data.get(i.time) is None for i in metadata.timeline.writes
+        i.action is Action.DELTA_COMMIT
+        and i.time >= since
+        and (data.get(i.time) is None or (i.time in pending and _completion(i) <= (folded,)))
+        for i in writes
     )
 
 
