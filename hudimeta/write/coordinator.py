@@ -19,7 +19,15 @@ import pyarrow as pa
 from hudimeta.concurrency.liveness import Heartbeat, is_alive
 from hudimeta.concurrency.lock import TableLock
 from hudimeta.config import HudiWarning
-from hudimeta.errors import CommitConflict, CommitError, CommitOutcomeUnknown, HudiError, InstantExists, StorageError
+from hudimeta.errors import (
+    CommitConflict,
+    CommitError,
+    CommitOutcomeUnknown,
+    CorruptFileError,
+    HudiError,
+    InstantExists,
+    StorageError,
+)
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
@@ -252,6 +260,7 @@ class Coordinator:
 
         Raises:
             CommitError: There is no such plan, or another process is running it.
+            CorruptFileError: The file of the plan is empty.
         """
         word = action.value
         with self._lock.held():
@@ -260,6 +269,9 @@ class Coordinator:
             if found is None or found.is_completed or found.action is not action:
                 raise CommitError(f"there is no pending {word} at {instant}", "See t.timeline for what is pending.")
             requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
+            if not timeline.plan(found):
+                hint = "Restore it from a copy; or delete it and the inflight file beside it, and the next run plans anew."
+                raise CorruptFileError(requested, 0, f"the plan of a {word}", "an empty file", hint)
             if is_alive(self._storage, instant, requested):
                 raise CommitError(
                     f"{word} {instant} is being run by another process", "Wait for its end; if it dies, run it again."

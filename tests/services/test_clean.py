@@ -9,7 +9,7 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.config import OPTIONS
-from hudimeta.errors import CommitError, StorageError, TableError
+from hudimeta.errors import CommitError, CorruptFileError, StorageError, TableError
 from hudimeta.services import compaction
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -217,3 +217,14 @@ def test_a_planned_compaction_holds_back_only_its_own_file_groups(tmp_path: Path
     compaction.execute(table.session(), planned)
     table.model.check(table.read())
     check_all(table.storage)
+
+
+def test_an_empty_plan_is_named(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 4)
+    options = {"hoodie.clean.commits.retained": "1"}
+    planned = clean_that_dies(table, **options)
+    (tmp_path / "t" / ".hoodie" / "timeline" / f"{planned}.clean.requested").write_bytes(b"")
+    with pytest.raises(CorruptFileError, match="the plan of a clean, found an empty file") as caught:
+        Table(table.path, options).clean()
+    assert caught.value.path == f".hoodie/timeline/{planned}.clean.requested"
+    table.model.check(table.read())

@@ -9,7 +9,7 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.config import OPTIONS, HudiWarning
-from hudimeta.errors import CommitError, StorageError
+from hudimeta.errors import CommitError, CorruptFileError, StorageError
 from hudimeta.services import compaction
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.storage.local import LocalStorage
@@ -165,3 +165,13 @@ def test_statistics_of_later_writes_do_not_block_a_plan(tmp_path: Path, monkeypa
     table.check()
     check_all(table.storage)
     assert Table(table.path).scan(where="ts = 11").to_table().num_rows == 5
+
+
+def test_an_empty_plan_is_not_published_as_a_compaction_of_nothing(tmp_path: Path) -> None:
+    table = updated(tmp_path / "t")
+    instant = compaction.schedule(table.session())
+    (tmp_path / "t" / ".hoodie" / "timeline" / f"{instant}.compaction.requested").write_bytes(b"")
+    with pytest.raises(CorruptFileError, match="the plan of a compaction, found an empty file"):
+        Table(table.path).compact()
+    assert [i.time for i in Table(table.path).timeline.pending] == [instant]
+    table.check()
