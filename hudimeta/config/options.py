@@ -126,6 +126,11 @@ KEY_GENERATOR_CLASS = OPTIONS.text(
     "The same by Java class name.",
     aliases=("hoodie.table.keygenerator.class",),
 )
+COMPLEX_KEY_ENCODING = OPTIONS.flag(
+    "hoodie.write.complex.keygen.new.encoding",
+    True,
+    "A version 8 table with one key column and several partition columns: keys are bare values, not column:value.",
+)
 HIVE_STYLE = OPTIONS.flag("hoodie.datasource.write.hive_style_partitioning", False, "Partition folders are named column=value.")
 URL_ENCODE = OPTIONS.flag(
     "hoodie.datasource.write.partitionpath.urlencode", False, "Escape special characters in partition folders."

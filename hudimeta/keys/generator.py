@@ -120,6 +120,13 @@ class KeyGenerator:
             )
         return replace(self, complex_single_field_prefix=key != bare)
 
+    def of_an_empty_table(self) -> KeyGenerator:
+        """The same generator for the first rows of a table: a single COMPLEX key is the bare value, if nothing states it.
+
+        So writes Hudi 1.0. Later releases refuse to guess, for version 8, until their option says the same.
+        """
+        return replace(self, complex_single_field_prefix=False) if self.needs_row_to_learn else self
+
     def record_keys(self, rows: Rows) -> pa.StringArray:
         """The record key of every row.
 

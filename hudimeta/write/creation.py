@@ -15,6 +15,7 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 from hudimeta.keys import KeyGenerator
+from hudimeta.keys.generator import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING
 from hudimeta.metadata import column_stats, files, partition_stats
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
 from hudimeta.metadata.indexed_columns import column_type, indexed_columns, statistics_definition
@@ -95,6 +96,9 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     mode = _merge_mode(options, ordering)
     more, columns = _metadata_properties(schema, options, version, bool(partitions))
     more |= {k: v for k, v in options.given.items() if k.startswith("hoodie.keygen.timebased.")}
+    kind = _key_generator(options, len(record_keys), len(partitions))
+    if version < FIRST_VERSION_WITH_PREFIX and len(record_keys) == 1 and _is_complex(kind, len(partitions)):
+        more[NEW_ENCODING] = str(options.get(keys.COMPLEX_KEY_ENCODING)).lower()  # nothing else tells the next writer
     properties = new_table_properties(
         name,
         TableType(options.get(keys.TABLE_TYPE)),
@@ -103,7 +107,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
         partition_fields=partitions,
         ordering_fields=ordering,
         merge_mode=mode,
-        keygen=_key_generator(options, len(record_keys), len(partitions)),
+        keygen=kind,
         database=options.get(keys.DATABASE_NAME) or "",
         create_schema=table_avro_schema(schema, name, create_schema=True),
         hive_style=options.get(keys.HIVE_STYLE),
@@ -149,6 +153,10 @@ def _merge_mode(options: Options, ordering: tuple[str, ...]) -> MergeMode | None
         hint = f"Name the column that decides which row is newer with {keys.ORDERING.key}."
         raise ConfigError(keys.MERGE_MODE.key, mode.value, "COMMIT_TIME_ORDERING for a table without ordering columns", hint)
     return mode
+
+
+def _is_complex(kind: KeyGeneratorType | None, n_partitions: int) -> bool:
+    return kind is KeyGeneratorType.COMPLEX or (kind is None and n_partitions > 1)
 
 
 def _key_generator(options: Options, n_keys: int, n_partitions: int) -> KeyGeneratorType | None:

@@ -248,7 +248,7 @@ class TableView:
                 rows = self.read_base(with_meta_columns(self.schema))(file.partition_path, file.name)
                 if rows.num_rows:
                     return found.learned_from(rows)
-        return found
+        return found.of_an_empty_table()
 
     def tag(self, batch_keys: pa.StringArray, partitions: pa.StringArray) -> tuple[Tagging, dict[str, list[KeyFile]]]:
         """Find a batch's keys in the table, each in its own partition."""

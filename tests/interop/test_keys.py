@@ -57,12 +57,12 @@ HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 ENCODED = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
 CASES = [
     Case("simple", "id", "place", places=tuple(SAFE_PLACES)),
-    Case("not partitioned", "id", quick=True),
+    Case("not partitioned", "id"),
     Case("number as key", "sub"),
     Case("several keys", "id,sub", "place", places=tuple(SAFE_PLACES)),
     Case("several keys, not partitioned", "id,sub,price"),
     Case("all types as keys", "id,price,x,day,at,flag", "day,flag", quick=True),
-    Case("several partitions", "id", "day,place,flag", HIVE, places=tuple(SAFE_PLACES)),
+    Case("several partitions", "id", "day,place,flag", HIVE, places=tuple(SAFE_PLACES), quick=True),
     Case("numbers as partitions", "id", "sub,price,x", HIVE),
     Case("hive style", "id", "place", HIVE, places=tuple(SAFE_PLACES)),
     Case("encoded", "id", "place", ENCODED, places=tuple(PLACES)),
@@ -120,7 +120,8 @@ def _settings(path: Path) -> dict[str, str]:
     """Properties that must not depend on who created the table."""
     mine = dict(hudimeta.Table(path).properties)
     about = ("recordkey", "partition.fields", "keygen", "hive_style", "urlencode", "precombine", "merge", "payload", "type")
-    return {k: v for k, v in mine.items() if v and any(word in k for word in about)}
+    only_ours = "hoodie.write.complex.keygen.new.encoding"  # later releases of Hudi have it as an option
+    return {k: v for k, v in mine.items() if v and any(word in k for word in about) and k != only_ours}
 
 
 @pytest.mark.timeout(300)

@@ -100,6 +100,13 @@ def test_single_complex_key_below_version_9_is_learned_from_a_row(stored, expect
         keys.learned_from(pa.table({"_hoodie_record_key": ["zzz"], "id": ["a"]}))
 
 
+def test_single_complex_key_of_an_empty_table_is_the_bare_value():
+    keys = generator(keys="id", parts="city", kind="COMPLEX", version="8")
+    assert keys.of_an_empty_table().record_keys(ROWS).to_pylist() == ["a", "b"]
+    stated = generator(keys="id", parts="city", kind="COMPLEX", version="9")
+    assert stated.of_an_empty_table() == stated
+
+
 def test_single_complex_key_can_be_stated():
     option = "hoodie.write.complex.keygen.new.encoding"
     for value, expected in (("true", "a"), ("false", "id:a")):
