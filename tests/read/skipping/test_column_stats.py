@@ -42,3 +42,14 @@ def test_moments_stored_in_milliseconds_are_found(in_milliseconds: Path, index: 
         scan = table.scan(where=where)
         assert sorted(scan.to_table()["id"].to_pylist()) == found
         assert any(skip.by == index for skip in scan.report.skipped)
+
+
+@pytest.mark.parametrize("index", ["column_stats", "footers", "none"])
+def test_floats_of_a_column_that_was_widened_are_found_as_the_doubles_that_they_show(tmp_path: Path, index: str) -> None:
+    narrow, wide = (pa.schema([("id", pa.string()), ("x", kind)]) for kind in (pa.float32(), pa.float64()))
+    table = hudimeta.Table.create(tmp_path / "t", narrow, key="id", indexes=["column_stats"])
+    table.bulk_insert(pa.table([["a"], [0.1]], schema=narrow))
+    table.bulk_insert(pa.table([["b"], [7.0]], schema=wide))
+    opened = hudimeta.Table(tmp_path / "t", {"hudimeta.index.use": index})
+    for where in ("x = 0.1D", "x <= 0.1", "NOT x > 0.1", "x IN (0.1D, 3)"):
+        assert opened.scan(where=where).to_table()["id"].to_pylist() == ["a"], where
