@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,8 +74,15 @@ def _bounds(footer: ParquetFooter, wanted: Mapping[str, pa.DataType]) -> dict[st
             usable = kind is not None and _is_ordered(kind) and _is_like(kind, wanted[leaf.path])
             bounds = _bounds_of(footer, at, kind) if usable else None
             if bounds is not None:
-                found[leaf.path] = bounds
+                widened = pa.types.is_float32(bounds.min.type) and pa.types.is_float64(wanted[leaf.path])
+                found[leaf.path] = _as_doubles(bounds) if widened else bounds
     return found
+
+
+def _as_doubles(bounds: ColumnBounds) -> ColumnBounds:
+    """Bounds of a column that was widened: its rows show the doubles that the floats' texts stand for."""
+    low, high = (side.cast(pa.string()).cast(pa.float64()) for side in (bounds.min, bounds.max))
+    return replace(bounds, min=low, max=high)
 
 
 def _is_ordered(kind: pa.DataType) -> bool:
