@@ -25,7 +25,7 @@ from hudimeta.table.file_names import parse_base_file
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
-from hudimeta.write.conflicts import groups_under_compaction
+from hudimeta.write.conflicts import groups_under_clustering, groups_under_compaction
 from hudimeta.write.coordinator import OpenWrite, Publication
 from hudimeta.write.markers import read_markers
 from hudimeta.write.report import CommitReport
@@ -98,8 +98,8 @@ def pending(timeline: Timeline) -> list[Instant]:
 
 
 def plan(view: TableView) -> CompactionPlan:
-    """All file slices with log files, except those of pending compactions."""
-    taken = groups_under_compaction(view.timeline)
+    """All file slices with log files, except those that pending compactions rewrite or pending clusterings replace."""
+    taken = groups_under_compaction(view.timeline) | groups_under_clustering(view.timeline)
     slices = [s for s in slices_of(view.slices()) if s.log_files and FileGroupId(s.partition_path, s.file_id) not in taken]
     return CompactionPlan(tuple(sorted(slices, key=lambda s: -sum(s.log_sizes))))
 

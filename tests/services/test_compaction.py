@@ -18,6 +18,7 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Action, Operation
 from hudimeta.write import metadata_commit, verbs
+from tests.write.test_conflicts import plan_clustering
 
 MERGE_ON_READ = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
 
@@ -75,6 +76,15 @@ def test_a_plan_takes_no_slice_of_a_pending_plan(tmp_path: Path) -> None:
     assert compaction.schedule(table.session()) is None
     with pytest.raises(CommitError, match="no pending compaction at 2020"):
         compaction.execute(table.session(), "20200101000000000")
+
+
+def test_a_plan_takes_no_slice_that_a_clustering_will_replace(tmp_path: Path) -> None:
+    """As in Hudi: the clustering, planned over the slice of before, would be refused or hide the new base file."""
+    table = updated(tmp_path / "t")
+    plan_clustering(table, "p0")
+    session = table.session()
+    view = session.table_at(session.properties.load_timeline(session.storage))
+    assert {s.partition_path for s in compaction.plan(view).slices} == {"p1"}
 
 
 def test_inline_compaction(tmp_path: Path) -> None:
