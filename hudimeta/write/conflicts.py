@@ -44,7 +44,7 @@ def check_conflicts(
     seen: frozenset[str],
     operation: str,
     changed: Iterable[FileGroupId],
-    keyed_partitions: Iterable[str] = (),
+    keyed_partitions: Iterable[str] | None = (),
 ) -> None:
     """Refuse to publish over another writer's work.
 
@@ -55,19 +55,20 @@ def check_conflicts(
         changed: File groups that this write rewrites or replaces.
         keyed_partitions: Partitions into which it inserts rows because no row of their key was there. Rows that another
             writer added to one of them meanwhile may have the same keys, which would then be doubled.
+            None for all partitions: rows that were added anywhere would outlive an overwrite of the table.
 
     Raises:
         CommitConflict: Both changed a file group, or both added rows to a partition in which keys are unique, or a pending
             clustering is going to replace a file group that this write changes.
     """
-    mine, unique = set(changed), set(keyed_partitions)
+    mine, unique = set(changed), None if keyed_partitions is None else set(keyed_partitions)
     for pending in timeline.pending:
         if pending.action is Action.CLUSTERING and (both := sorted(_pairs(mine & _clustered(timeline, pending)))):
             raise CommitConflict(operation, both, f"{pending.time} (a pending clustering)")
     for instant in writes_since(timeline, seen):
         groups, grown = touched_file_groups(timeline, instant)
         both = sorted(_pairs(mine & groups))
-        both += sorted((partition, "new rows") for partition in unique & grown)
+        both += sorted((partition, "new rows") for partition in (grown if unique is None else unique & grown))
         if both:
             raise CommitConflict(operation, both, instant.time)
 

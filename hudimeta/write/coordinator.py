@@ -226,7 +226,8 @@ class Coordinator:
         changed += [FileGroupId(p, file_id) for p, ids in publication.replaced.items() for file_id in ids]
         if write.action is not Action.COMPACTION:
             # What others add to a file group meanwhile lies on top of a compaction's base file.
-            check_conflicts(timeline, write.seen, write.operation.value, changed, publication.keyed_partitions)
+            keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
+            check_conflicts(timeline, write.seen, write.operation.value, changed, keyed)
             check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
         extra = {"schema": publication.avro_schema, **publication.extra}
         if self._metadata is not None:
