@@ -6,7 +6,7 @@ BENCH_ARGS ?=
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast crash-full damage-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -23,6 +23,12 @@ test: ## all tests that need no Apache Hudi (PYTEST_ARGS="-k timeline")
 
 test-fast: ## the tests that need no Spark
 	@$(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(PYTEST_ARGS)
+
+crash-full: ## writers killed at every storage call, and long random histories: some fifteen minutes
+	@CRASH_FULL=1 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=1800 $(PYTEST_ARGS)
+
+damage-full: ## ten thousand damages to recorded files of each format
+	@HUDIMETA_DAMAGE=10000 $(RUN) python -m pytest tests/formats/test_damaged_recordings.py $(PYTEST_ARGS)
 
 check: lint types layers ## lint, strict types, layer order
 
