@@ -138,6 +138,7 @@ def execute(
         roll_back_metadata(storage, the_plan.instant, time, times)
     writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     writer.delete_pending(the_plan.instant, the_plan.action, State.REQUESTED)
+    deleted = _with_late_files(storage, the_plan.instant, deleted)
     # Before the end, because afterwards nobody looks for them; a rollback that is run again goes by its plan.
     Heartbeat(storage, the_plan.instant).stop()
     remove_markers(storage, the_plan.instant)
@@ -145,6 +146,19 @@ def execute(
     outcome = encode_rollback_metadata(storage.root, time, the_plan.instant, the_plan.action, deleted)
     writer.complete(time, Action.ROLLBACK, completion, outcome)
     return RollbackOutcome(time, the_plan, sum(len(names) for names in deleted.values()))
+
+
+def _with_late_files(storage: Storage, instant: str, deleted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Delete what tasks of the write finished meanwhile; what is finished from now on, its task deletes (see PlainWrite).
+
+    Spark gives a write up while some of its tasks still run.
+    """
+    found = {partition: list(names) for partition, names in deleted.items()}
+    for marker in read_markers(storage, instant) or ():
+        partition, _, name = marker.path.rpartition("/")
+        if name not in found.get(partition, ()) and storage.delete(marker.path):
+            found.setdefault(partition, []).append(name)
+    return found
 
 
 def pending_plan(timeline: Timeline, rollback: Instant) -> RollbackPlan:

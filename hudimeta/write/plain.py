@@ -19,10 +19,11 @@ import pyarrow as pa
 from hudimeta.concurrency.liveness import Heartbeat
 from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
-from hudimeta.errors import CommitConflict, HudiError, StorageError, TableError, TableNotFound
+from hudimeta.errors import CommitConflict, CommitError, HudiError, StorageError, TableError, TableNotFound
 from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
-from hudimeta.types import Operation
+from hudimeta.timeline.naming import pending_name
+from hudimeta.types import Operation, State
 from hudimeta.write.batch import keyed_batch
 from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.creation import create_table
@@ -137,7 +138,7 @@ class PlainWrite:
         writer = view.writer(self.open_write.instant, self.schema)
         # Tasks count in steps, so that no two files of a write share the first number of their token.
         first = (task << _TASK_BITS) + number
-        return execute_plan(
+        files = execute_plan(
             plan,
             batch,
             writer,
@@ -147,7 +148,20 @@ class PlainWrite:
             session.engine,
             first_task=first,
             attempt=attempt,
-        ), rows.slice(0, 0)
+        )
+        self._refuse_when_taken_back(storage, view.timeline.folder, files)
+        return files, rows.slice(0, 0)
+
+    def _refuse_when_taken_back(self, storage: Storage, timeline_folder: str, files: Sequence[WrittenFile]) -> None:
+        """Delete files that the write's rollback can no longer know of: Spark aborts while tasks still run.
+
+        Whatever was finished while the instant was there, the rollback finds by its marker.
+        """
+        write = self.open_write
+        if storage.stat(join(timeline_folder, pending_name(write.instant, write.action, State.REQUESTED))) is None:
+            for file in files:
+                storage.delete(file.path)
+            raise CommitError(f"instant {write.instant} was taken back while a task wrote for it", "Run the write again.")
 
     def _large(self) -> int:
         return OPTIONS.read(self.given).get(keys.MAX_FILE_SIZE)

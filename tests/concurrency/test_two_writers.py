@@ -220,7 +220,8 @@ def test_who_was_taken_for_dead_publishes_nothing(table: ModelledTable) -> None:
     messages = [write.write(iter(simple_rows([30], 3).to_batches()), 0, 0)]
     silence(table, write)
     assert table.write(Operation.INSERT, simple_rows([31], 3)).rolled_back == (write.open_write.instant,)
-    messages += [write.write(iter(simple_rows([32], 3).to_batches()), 1, 0)]
+    with pytest.raises(CommitError, match="taken back"):
+        write.write(iter(simple_rows([32], 3).to_batches()), 1, 0)
     with pytest.raises(CommitError, match="rolled it back"):
         write.commit(messages)
     write.abort()
@@ -238,7 +239,9 @@ def test_rows_staged_by_a_write_taken_for_dead_are_gone(table: ModelledTable) ->
     finish(table)
 
 
-def test_what_a_late_task_wrote_is_swept_by_recovery(table: ModelledTable) -> None:
+def test_what_a_late_task_wrote_is_swept_by_recovery(table: ModelledTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was killed before it saw that its instant is gone."""
+    monkeypatch.setattr(PlainWrite, "_refuse_when_taken_back", lambda *_: None)
     rows = simple_rows([32], 3)
     write = PlainWrite.begin(table.path, BULK, rows.schema, overwrite=False)
     silence(table, write)

@@ -1,0 +1,80 @@
+"""Tasks of a Spark write that still run when the write is taken back: nothing that they write stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudimeta.errors import CommitError
+from hudimeta.hudi_table import Table
+from hudimeta.storage import Storage, open_storage
+from hudimeta.testing.builders import SIMPLE_OPTIONS, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.write import base_files
+from hudimeta.write.markers import Marker, write_marker
+from hudimeta.write.plain import PlainWrite
+
+BULK = {**SIMPLE_OPTIONS, "hoodie.datasource.write.operation": "bulk_insert"}
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> PlainWrite:
+    """A bulk insert that has begun on a table of ten rows."""
+    rows = simple_rows(range(10), 1)
+    path = str(tmp_path / "t")
+    Table.create(path, rows.schema, key="id", partition_by="part", ordering="ts").bulk_insert(rows)
+    return PlainWrite.begin(path, BULK, rows.schema, overwrite=False)
+
+
+def settled(path: str) -> None:
+    """The table is as before the write, to the last file."""
+    Table(path).recover()
+    check_all(open_storage(path))
+    assert Table(path).scan().count() == 10
+
+
+def test_a_task_that_writes_after_the_abort_takes_its_files_back(write: PlainWrite) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from simple_rows(range(10, 20), 2).to_batches()
+        write.abort()
+
+    with pytest.raises(CommitError, match="was taken back while a task wrote for it"):
+        write.write(batches(), 0, 0)
+    settled(write.location)
+
+
+@pytest.mark.parametrize("moment", ["marker, abort, file", "abort, marker, file"])
+def test_an_abort_between_a_marker_and_its_file(write: PlainWrite, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    aborted = []
+
+    def noting(storage: Storage, instant: str, marker: Marker) -> None:
+        if moment.startswith("marker"):
+            write_marker(storage, instant, marker)
+        if not aborted:
+            aborted.append(marker.path)
+            write.abort()
+        if moment.startswith("abort"):
+            write_marker(storage, instant, marker)
+
+    monkeypatch.setattr(base_files, "write_marker", noting)
+    with pytest.raises(CommitError, match="was taken back"):
+        write.write(simple_rows(range(10, 20), 2).to_batches(), 0, 0)
+    assert aborted
+    settled(write.location)
+
+
+def test_a_file_finished_while_the_rollback_runs_is_deleted_by_it(write: PlainWrite, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hudimeta.services import rollback
+
+    def rolling(*arguments: object) -> None:
+        write.write(simple_rows(range(10, 20), 2).to_batches(), 0, 0)  # behind the plan, before the instant is gone
+        before(*arguments)
+
+    before = rollback.roll_back_metadata
+    monkeypatch.setattr(rollback, "roll_back_metadata", rolling)
+    write.abort()
+    monkeypatch.undo()
+    settled(write.location)
