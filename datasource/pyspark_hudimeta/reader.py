@@ -54,9 +54,10 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]  # Spark's own classes
         plan = self._scan.plan()
         return [InputPartition(split) for split in plan.splits(split_bytes(plan), MOST_TASKS)]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The rows of one task, in batches with exactly the declared schema."""
-        split = partition.value if isinstance(partition.value, Split) else Split(())  # Spark makes a task of no partitions
+        # Of no partitions Spark makes a task without one: None in 4.1, an empty one since.
+        split = getattr(partition, "value", None) or Split(())
         for batch in read_split(self._task, split):
             yield fitted(batch, self._schema)
 

@@ -225,9 +225,11 @@ def test_with_a_users_schema_the_source_is_only_pickled(spark: SparkSession, fre
 
 
 def test_batches_must_have_exactly_the_declared_schema(spark: SparkSession, fresh: Told) -> None:
-    """Why every batch is cast to `arrow_schema`: even nullability counts."""
+    """Why every batch is cast to `arrow_schema`: even nullability counts. Spark 4.1 looks at names only, and takes nonsense."""
     reader = spark.read.format("fact_telling")
     assert reader.load("/p").count() == 1
+    if spark.version.startswith("4.1."):
+        return
     with pytest.raises(Exception, match="DATA_SOURCE_RETURN_SCHEMA_MISMATCH"):
         reader.option("types", "other").load("/p").collect()
 
