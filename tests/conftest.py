@@ -63,6 +63,19 @@ def rich_table(tmp_path_factory: pytest.TempPathFactory) -> Unpack:
     return _unpacker(RICH, tmp_path_factory.mktemp("rich"))
 
 
+@pytest.fixture(scope="session")
+def recorded_table(request: pytest.FixtureRequest, rich_table: Unpack) -> Unpack:
+    """A table of either set, by its name; the set beside the project is asked only for its own."""
+
+    def unpack(name: str, fresh: bool = False) -> Path:
+        if RICH.archive(name) is not None:
+            return rich_table(name, fresh)
+        beside: Unpack = request.getfixturevalue("conformance_table")
+        return beside(name, fresh)
+
+    return unpack
+
+
 def _unpacker(tables: TableSet, home: Path) -> Unpack:
     unpacked: dict[str, Path] = {}
     number = itertools.count()

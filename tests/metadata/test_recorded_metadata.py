@@ -266,9 +266,6 @@ def test_every_record_as_hudi_shows_it(name: str, rich_table: Unpack) -> None:
     assert found == expected
 
 
-WITH_METADATA = [("conformance", n) for n in CONFORMANCE.names()] + [("rich", n) for n in RICH.names()]
-
-
 def listed(path: Path) -> dict[tuple[str, str], int]:
     """Partition, name and size of every data file below a table."""
     found = {}
@@ -282,9 +279,9 @@ def listed(path: Path) -> dict[tuple[str, str], int]:
     return found
 
 
-@pytest.mark.parametrize(("tables", "name"), WITH_METADATA)
-def test_files_are_what_lies_on_disk(tables: str, name: str, conformance_table: Unpack, rich_table: Unpack) -> None:
-    path = (conformance_table if tables == "conformance" else rich_table)(name)
+@pytest.mark.parametrize("name", [*CONFORMANCE.names(), *RICH.names()])
+def test_files_are_what_lies_on_disk(name: str, recorded_table: Unpack) -> None:
+    path = recorded_table(name)
     if "hoodie.table.metadata.partitions=" not in (path / ".hoodie" / "hoodie.properties").read_text():
         assert not (path / ".hoodie" / "metadata" / "files").exists()
         return

@@ -114,18 +114,14 @@ def as_rows(table: pa.Table) -> list[str]:
     return sorted(map(str, table.to_pylist()))
 
 
-def unpacked(name: str, conformance_table: Unpack, rich_table: Unpack) -> Path:
-    return (conformance_table if CONFORMANCE.archive(name) is not None else rich_table)(name)
-
-
 def names() -> list[object]:
     found = [n for n in WHOLE_INDEXES if CONFORMANCE.archive(n) is not None or RICH.archive(n) is not None]
     return list(found) or [pytest.param("none", marks=pytest.mark.shared)]
 
 
 @pytest.mark.parametrize("name", names())
-def test_no_combination_of_indexes_loses_a_row(name: str, conformance_table: Unpack, rich_table: Unpack) -> None:
-    recorded = Recorded(unpacked(name, conformance_table, rich_table))
+def test_no_combination_of_indexes_loses_a_row(name: str, recorded_table: Unpack) -> None:
+    recorded = Recorded(recorded_table(name))
     trust = "true" if WHOLE_INDEXES[name] else "false"
     expression, values = EXPRESSIONS.get(name, ("", []))
     generator = Generator(
@@ -161,9 +157,9 @@ def every_table() -> list[object]:
 
 
 @pytest.mark.parametrize("name", every_table())
-def test_whatever_is_used_by_default_loses_no_row(name: str, conformance_table: Unpack, rich_table: Unpack) -> None:
+def test_whatever_is_used_by_default_loses_no_row(name: str, recorded_table: Unpack) -> None:
     """Tables of every kind of type, merge and evolution, above all for what footers of base files say."""
-    recorded = Recorded(unpacked(name, conformance_table, rich_table))
+    recorded = Recorded(recorded_table(name))
     if not recorded.slices:
         return
     table, generator = hudimeta.Table(recorded.path), Generator(recorded.rows, [], {}, seed=zlib.crc32(name.encode()))
@@ -175,9 +171,9 @@ def test_whatever_is_used_by_default_loses_no_row(name: str, conformance_table: 
 
 @pytest.mark.parametrize("name", names())
 def test_an_index_of_keys_opens_the_file_groups_of_the_keys_and_no_other(
-    name: str, conformance_table: Unpack, rich_table: Unpack
+    name: str, recorded_table: Unpack
 ) -> None:
-    recorded = Recorded(unpacked(name, conformance_table, rich_table))
+    recorded = Recorded(recorded_table(name))
     metadata = recorded.snapshot().metadata
     assert metadata is not None
     if "record_index" not in metadata.ready or not WHOLE_INDEXES[name]:
