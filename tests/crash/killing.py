@@ -65,9 +65,9 @@ def calls_of(scene: Scene, where: Path) -> list[str]:
     return plan.calls
 
 
-def points(total: int) -> Iterator[int]:
-    """The points to die at: every one with CRASH_FULL=1 in the environment, else every eighth and the last three."""
-    step = 1 if os.environ.get("CRASH_FULL") else 8
+def points(total: int, *, every: bool = False) -> Iterator[int]:
+    """The points to die at: every one if asked for or with CRASH_FULL=1 in the environment, else each eighth and the last three."""
+    step = 1 if every or os.environ.get("CRASH_FULL") else 8
     return (n for n in range(total) if n % step == total % step or n >= total - 3)
 
 
@@ -120,10 +120,10 @@ def check_goes_on(scene: Scene, copy: Path, where: str) -> None:
         raise AssertionError(f"after {where}: {error}") from error
 
 
-def survive_kills(scene: Scene, home: Path) -> None:
-    """Kill the act at every point, one after the other."""
+def survive_kills(scene: Scene, home: Path, *, every: bool = False) -> None:
+    """Kill the act at every point, one after the other; see `points`."""
     calls = calls_of(scene, home / "calls")
-    for at in points(len(calls)):
+    for at in points(len(calls), every=every):
         copy = scene.fresh(home / str(at))
         if killed_at(scene, at, copy):
             check_goes_on(scene, copy, f"a kill before call {at}, {calls[at]}")
