@@ -66,7 +66,7 @@ def calls_of(scene: Scene, where: Path) -> list[str]:
 
 
 def points(total: int, *, every: bool = False) -> Iterator[int]:
-    """The points to die at: every one if asked for or with CRASH_FULL=1 in the environment, else each eighth and the last three."""
+    """The points to die at: every one where asked for or with CRASH_FULL=1, else each eighth and the last three."""
     step = 1 if every or os.environ.get("CRASH_FULL") else 8
     return (n for n in range(total) if n % step == total % step or n >= total - 3)
 
