@@ -114,6 +114,7 @@ class Theirs:
             "hoodie.datasource.write.table.type": self.type,
             "hoodie.table.timeline.timezone": "UTC",
             "hoodie.clean.automatic": "false",
+            "hoodie.compact.inline": "false",
             "hoodie.write.table.version": TABLE_VERSION,
             "hoodie.write.auto.upgrade": "false",
             **({"hoodie.datasource.write.partitionpath.field": "month"} if self.partitioned else {}),
