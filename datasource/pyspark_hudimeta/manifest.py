@@ -1,7 +1,7 @@
 """A list of files that Spark reads as a folder: the manifest of a file sink, `_spark_metadata/0` in an empty folder.
 
-Spark asks such a folder's manifest which files there are, and lists and stats nothing. The files may lie anywhere. It is text: a
-line `v1`, then one JSON object a line (here broken in two), `path` being a percent-encoded URI::
+Spark asks such a folder's manifest which files there are, and lists and stats nothing. The files may lie anywhere. It is text:
+a line `v1`, then one JSON object a line (here broken in two), `path` being a percent-encoded URI::
 
     v1
     {"path":"file:///t/p=1/a%20b.parquet","size":10,"isDir":false,"modificationTime":1767225600000,
