@@ -62,6 +62,12 @@ INDEX_USE = OPTIONS.listing(
     "Indexes that a read may skip files by: partition_stats, column_stats, expression_index, record_index, secondary_index, "
     "bloom_filters, footers, or one by its name; none for no index; all when not set.",
 )
+MERGER = OPTIONS.text(
+    "hudimeta.merger",
+    None,
+    "A function package.module:function that merges versions of rows in place of the table's own rule: two Arrow tables in, "
+    "the older and the newer rows of the same keys, one out.",
+)
 SPLIT_BYTES = OPTIONS.number("hudimeta.split.bytes", 128 << 20, "Target size of one task's share of a read, in bytes.")
 SCHEMA_ON_READ = OPTIONS.flag(
     "hoodie.schema.on.read.enable",

@@ -3,6 +3,7 @@
 Without partial updates the version that survives is found at once: the last one, or under event time the one that sorts last by
 ordering value and age among those after the last delete without an ordering value. With partial updates the cells that survive
 depend on the order of arrival, so the records are folded in rounds, the r-th record of every key in round r, all keys at once.
+A merger that the user brings is called in such rounds as well.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.errors import UnsupportedFeature
+from hudimeta.read.custom_merger import merge_versions
 from hudimeta.read.log_parts import DataPart, LogPart
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.read.ordering import Codes, order_codes, ordering_columns, refuse_null_keys
@@ -75,6 +78,11 @@ def fold_log_records(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRu
     """
     records = _gather(parts, schema, rules)
     data = [part for part in parts if isinstance(part, DataPart)]
+    if rules.merger is not None:
+        if any(part.present is not None for part in data):
+            what = "hudimeta.merger over rows of which only some columns were written"
+            raise UnsupportedFeature(what, "Leave the option out.")
+        return _fold_by_merger(records, rules, rules.merger)
     if rules.partial_mode is not PartialUpdateMode.NONE or any(part.present is not None for part in data):
         return _fold_in_rounds(records, *_own_cells_of_parts(data, schema, rules), rules)
     winner = _last_by_event_time(records) if rules.by_event_time else _last(records)
@@ -225,6 +233,41 @@ def _fold_in_rounds(records: _Records, cells: _Mask, whole_rows: _Mask, rules: M
     columns = [column.take(pa.array(source[live, number])) for number, column in enumerate(records.rows.columns)]
     rows = pa.table(columns, schema=records.rows.schema)
     return _folded(records, winner, rows, filled[live])
+
+
+def _fold_by_merger(records: _Records, rules: MergeRules, merger: str) -> FoldedLog:
+    """Fold with a function of the user's; of a row that it deletes nothing is left that could win or be filled from.
+
+    Args:
+        records: The records. rules: Which of a row and a delete wins. merger: Makes one row of two.
+    """
+    order = np.argsort(records.key, kind="stable")
+    sizes = np.bincount(records.key, minlength=len(records.keys))
+    starts = np.cumsum(sizes) - sizes
+    winner = order[starts] if len(order) else np.zeros(0, np.int64)
+    deleted, natural, row = records.deleted[winner], records.natural[winner], records.row[winner]
+    versions = records.rows
+    for turn in range(1, int(sizes.max(initial=0))):
+        keys = np.flatnonzero(sizes > turn)
+        new = order[starts[keys] + turn]
+        newer = np.ones(len(keys), bool)
+        if rules.by_event_time:
+            newer = natural[keys] | records.natural[new] | (records.codes[new] >= records.codes[winner[keys]])
+        both = ~deleted[keys] & ~records.deleted[new]
+        taken, merged = keys[newer & ~both], keys[both]
+        winner[keys[newer]] = new[newer]
+        source = winner[taken]
+        row[taken], deleted[taken], natural[taken] = records.row[source], records.deleted[source], records.natural[source]
+        if len(merged):
+            older = versions.take(pa.array(row[merged]))
+            rows, gone = merge_versions(merger, older, records.rows.take(pa.array(records.row[new[both]])))
+            row[merged] = versions.num_rows + np.arange(len(merged))
+            deleted[merged] = natural[merged] = gone
+            versions = pa.concat_tables([versions, rows])
+    live = ~deleted
+    row_of = np.where(deleted, -1, np.cumsum(live) - 1).astype(np.int64)
+    ordering = tuple(column.take(pa.array(winner)) for column in records.ordering)
+    return FoldedLog(records.keys, deleted, natural, ordering, versions.take(pa.array(row[live])), row_of)
 
 
 def _newer_wins(records: _Records, old: _Indices, new: _Indices, rules: MergeRules) -> _Mask:

@@ -3,7 +3,8 @@
 Records of the log are folded oldest to newest into one version per key; what comes out is laid over the base rows. The later
 version wins, or under event time the one with the higher ordering value, of equal ones the later. A delete wins and loses as a
 row does, except one without an ordering value: it beats whatever is older, and whatever follows it starts anew. A winner that
-holds only some columns (a partial update, or defaults under IGNORE_DEFAULTS) is filled from the loser.
+holds only some columns (a partial update, or defaults under IGNORE_DEFAULTS) is filled from the loser. A merger that the user
+brings (`custom_merger`) makes one row of two instead.
 
 Folding before the base row is seen is Hudi's order of work and shows in the results: a row that is inserted again with a
 smaller ordering value after a delete loses against the base row that was deleted.
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.read.custom_merger import merge_versions
 from hudimeta.read.fold import FoldedLog, fold_log_records, own_cells
 from hudimeta.read.log_parts import LogPart
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
@@ -130,6 +132,8 @@ class SliceMerger:
     def _lay_over(self, rows: pa.Table, at: _Indices, numbers: _Indices) -> pa.Table:
         """Rows with the log's versions `numbers` laid over the rows at `at`."""
         log_wins = self._log_wins(rows, at, numbers)
+        if self.rules.merger is not None:
+            return self._merged_by(self.rules.merger, rows, at, numbers, log_wins)
         gone = log_wins & self.log.deleted[numbers]
         keep = np.ones(rows.num_rows, bool)
         keep[at[gone]] = False
@@ -150,6 +154,20 @@ class SliceMerger:
             from_log = np.where(wins, filled[:, number], filled[:, number] & ~own[:, number])
             columns.append(column.take(pa.array(_sources(rows.num_rows, target, from_log)[keep])))
         return pa.table(columns, schema=both.schema)
+
+    def _merged_by(self, merger: str, rows: pa.Table, at: _Indices, numbers: _Indices, log_wins: _Mask) -> pa.Table:
+        """Rows with those at `at` merged with the log's versions `numbers` by a function of the user's."""
+        deleted = self.log.deleted[numbers]
+        target = at[~deleted]
+        versions = self.log.rows.take(pa.array(self.log.row_of[numbers[~deleted]]))
+        merged, gone = merge_versions(merger, rows.take(pa.array(target)), versions) if len(target) else (versions, deleted[:0])
+        keep = np.ones(rows.num_rows, bool)
+        keep[at[deleted & log_wins]] = False
+        keep[target[gone]] = False
+        self.counts.deleted += int((~keep).sum())
+        self.counts.updated += int((~gone).sum())
+        source = _sources(rows.num_rows, target, np.ones(len(target), bool))
+        return pa.concat_tables([rows, merged]).take(pa.array(source[keep]))
 
     def _log_wins(self, rows: pa.Table, at: _Indices, numbers: _Indices) -> _Mask:
         if not self.rules.by_event_time:

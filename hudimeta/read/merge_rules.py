@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.read.custom_merger import MERGER_KEY
 from hudimeta.table.merge_settings import PartialUpdateMode
 from hudimeta.table.properties import TableProperties
 from hudimeta.types import MergeMode
@@ -37,6 +38,8 @@ class MergeRules:
         delete_marker: See `delete_field`.
         partial_mode: Whether a winner's default values give way to the loser's (NONE or IGNORE_DEFAULTS).
         column_defaults: Defaults other than null, by column, for IGNORE_DEFAULTS.
+        merger: Name of the function that merges two versions (see `custom_merger`); mode and ordering fields then decide about
+            deletes only. None goes by the mode.
     """
 
     mode: MergeMode
@@ -45,6 +48,7 @@ class MergeRules:
     delete_marker: str | None = None
     partial_mode: PartialUpdateMode = PartialUpdateMode.NONE
     column_defaults: tuple[tuple[str, object], ...] = ()
+    merger: str | None = None
 
     def __post_init__(self) -> None:
         if self.mode is MergeMode.CUSTOM:
@@ -76,7 +80,8 @@ class MergeRules:
 
         Args:
             properties: The table's properties.
-            options: The reader's or writer's; `hoodie.payload.delete.field` and `….marker` count where the table has none.
+            options: The reader's or writer's; `hoodie.payload.delete.field` and `….marker` count where the table has none, and
+                `hudimeta.merger` goes before what the table says.
 
         Raises:
             UnsupportedFeature: A payload class, merge strategy or partial update mode that hudimeta does not do.
@@ -84,8 +89,14 @@ class MergeRules:
         """
         table = properties if isinstance(properties, TableProperties) else TableProperties(dict(properties))
         stated = table.merge_settings
-        stated.check_known()
         given = options or {}
+        merger = given.get(MERGER_KEY) or None
         field = stated.delete_field or given.get(DELETE_FIELD) or None
         marker = stated.delete_marker or given.get(DELETE_MARKER) or None
-        return cls(stated.mode, tuple(table.ordering_fields), field, marker, stated.partial_update)
+        if merger is None:
+            stated.check_known()
+            return cls(stated.mode, tuple(table.ordering_fields), field, marker, stated.partial_update)
+        ordering = tuple(table.ordering_fields)
+        mode = MergeMode.EVENT_TIME_ORDERING if stated.mode is MergeMode.CUSTOM and ordering else stated.mode
+        mode = MergeMode.COMMIT_TIME_ORDERING if mode is MergeMode.CUSTOM else mode
+        return cls(mode, ordering, field, marker, merger=merger)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudimeta.config.options import MERGER
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
 
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from hudimeta.read.predicate import Bound
     from hudimeta.schema.internal_schema import SchemaHistory
 
-__all__ = ["ReadTask", "VisibleInstants"]
+__all__ = ["MERGE_OPTIONS", "ReadTask", "VisibleInstants"]
+
+MERGE_OPTIONS = (MERGER.key,)
+"""Options that merging goes by, in every process that reads."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class ReadTask:
         history: How columns were called before, for tables that were altered; None for all others.
         batch_rows: Most rows of a batch.
         footers: Leave out row groups of base files that hold no match as the files' footers say.
+        merge_options: Options that merging goes by, by their names.
     """
 
     location: str
@@ -66,6 +71,7 @@ class ReadTask:
     storage_options: Mapping[str, str] = field(default_factory=dict)
     batch_rows: int = 1 << 16
     footers: bool = True
+    merge_options: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def output_schema(self) -> pa.Schema:
@@ -86,12 +92,17 @@ class ReadTask:
     @cached_property
     def rules(self) -> MergeRules:
         """How log records and base rows are merged."""
-        return MergeRules.from_properties(self.properties)
+        return MergeRules.from_properties(self.properties, self.merge_options)
 
     @cached_property
     def merged(self) -> pa.Schema:
-        """Columns that take part in a merge: the needed ones, the key, and what decides which version wins."""
+        """Columns that take part in a merge: the needed ones, the key, and what decides which version wins.
+
+        A merger that the user brings is given all columns, since what it looks at is not known.
+        """
         names = {f.name for f in self.needed} | set(self.rules.columns) | set(self.key_columns)
+        if self.rules.merger is not None:
+            names |= set(self.table_schema.names)
         columns = [self._as_merged(f) for f in self.table_schema if f.name in names]
         if KEY_COLUMN not in self.table_schema.names:
             columns.insert(0, pa.field(KEY_COLUMN, pa.string()))

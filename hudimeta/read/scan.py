@@ -15,7 +15,7 @@ from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.read.file_slice import slices_of
 from hudimeta.read.incremental import IncrementalRange, moment_of, range_slices, with_commits
 from hudimeta.read.planner import PlannedSlices, plan_slices, planned_range
-from hudimeta.read.read_task import ReadTask, VisibleInstants
+from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
 from hudimeta.read.report import ScanReport
 from hudimeta.read.slice_reader import ReadCounts
 from hudimeta.read.split import Split, pack_slices, read_split
@@ -152,6 +152,7 @@ class Scan:
             history=snapshot.history,
             storage_options=store,
             footers=self._bound is not None and _may_use_footers(snapshot),
+            merge_options={k: v for k, v in snapshot.options.given.items() if k in MERGE_OPTIONS},
         )
 
     # Rows

@@ -17,7 +17,7 @@ import pyarrow as pa
 from hudimeta.config import options as keys
 from hudimeta.metadata.compaction import encode_plan
 from hudimeta.read.file_slice import FileSlice, slices_of
-from hudimeta.read.read_task import ReadTask, VisibleInstants
+from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
 from hudimeta.schema import table_avro_schema
 from hudimeta.storage import join
@@ -183,7 +183,16 @@ def _merge_all(session: WriteSession, view: TableView, instant: str, slices: Seq
     schema = view.writer_schema(view.schema)
     writer = view.writer(instant, view.schema)
     instants = VisibleInstants(frozenset(view.timeline.completion_times), view.timeline.first_active_write)
-    task = ReadTask(session.storage.root, dict(session.properties), schema, view.schema, tuple(schema.names), None, instants)
+    task = ReadTask(
+        session.storage.root,
+        dict(session.properties),
+        schema,
+        view.schema,
+        tuple(schema.names),
+        None,
+        instants,
+        merge_options={k: v for k, v in session.options.given.items() if k in MERGE_OPTIONS},
+    )
 
     def merge(work: tuple[int, FileSlice]) -> WrittenFile:
         number, file_slice = work

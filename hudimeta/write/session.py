@@ -91,7 +91,7 @@ class WriteSession:
         check_supported(self.properties, options)
         self.times = InstantGenerator(clock or SystemClock(), self.properties.zone)
         self.lock = table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS))
-        self.rules = MergeRules.from_properties(self.properties)
+        self.rules = MergeRules.from_properties(self.properties, options.given)
 
     @cached_property
     def coordinator(self) -> Coordinator:

@@ -1,11 +1,16 @@
-"""Which indexes a reader may use (`hudimeta.index.use`)."""
+"""Which indexes a reader may use: what `hudimeta.index.use` names, and nothing that a merger of the user's makes untrue.
+
+Statistics speak of the values in the files. A function that adds the older version of a row to the newer one makes values that
+no file holds, so beneath a merge only the record keys tell what may be left out then.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hudimeta.config.options import DATA_SKIPPING, INDEX_USE
+from hudimeta.config.options import DATA_SKIPPING, INDEX_USE, MERGER
 from hudimeta.errors import ConfigError
+from hudimeta.types import TableType
 
 if TYPE_CHECKING:
     from hudimeta.read.snapshot import Snapshot
@@ -23,6 +28,8 @@ KINDS = (
     FOOTERS,
 )
 _NONE = "none"
+_OF_VALUES = ("partition_stats", "column_stats", "expression_index", "secondary_index")
+"""Kinds that speak of values as the files have them."""
 
 
 def check_allowed(snapshot: Snapshot) -> None:
@@ -40,10 +47,19 @@ def check_allowed(snapshot: Snapshot) -> None:
 def may_use(snapshot: Snapshot, kind: str, name: str = "") -> bool:
     """True when the options allow an index; `name` is its metadata partition."""
     given = snapshot.options.get(INDEX_USE)
-    return snapshot.options.get(DATA_SKIPPING) and (not given or kind in given or name in given)
+    allowed = snapshot.options.get(DATA_SKIPPING) and (not given or kind in given or name in given)
+    return allowed and not (kind in _OF_VALUES and _makes_values(snapshot))
+
+
+def _makes_values(snapshot: Snapshot) -> bool:
+    """True when rows may come out of merging with values that no file holds."""
+    return snapshot.options.get(MERGER) is not None and snapshot.properties.type is TableType.MERGE_ON_READ
 
 
 def why_forbidden(snapshot: Snapshot) -> str:
     """Which option forbids what `may_use` refuses."""
-    skipping = snapshot.options.get(DATA_SKIPPING)
-    return f"switched off by {INDEX_USE.key}" if skipping else f"switched off by {DATA_SKIPPING.key}=false"
+    if not snapshot.options.get(DATA_SKIPPING):
+        return f"switched off by {DATA_SKIPPING.key}=false"
+    if _makes_values(snapshot):
+        return f"{MERGER.key} may make values that no file holds"
+    return f"switched off by {INDEX_USE.key}"
