@@ -16,6 +16,7 @@ __all__ = [
     "CommitOutcomeUnknown",
     "ConfigError",
     "CorruptFileError",
+    "DuplicateKeys",
     "HudiError",
     "IndexNotReady",
     "InstantExists",
@@ -216,6 +217,23 @@ class CommitOutcomeUnknown(CommitError):
         super().__init__(
             f"the outcome of instant {instant} is unknown: {why}",
             "Open the table again: if t.timeline shows the instant as completed, the write succeeded; if not, run it again.",
+        )
+
+
+class DuplicateKeys(CommitError):
+    """An insert that must not repeat keys brought some that the table has.
+
+    Attributes:
+        keys: How many. sample: A few of them.
+    """
+
+    code = "DUPLICATE_KEYS"
+
+    def __init__(self, keys: int, sample: Iterable[str]) -> None:
+        self.keys, self.sample = keys, tuple(sample)
+        super().__init__(
+            f"{keys:,} of the rows to insert have a key that the table has already: {', '.join(self.sample)}",
+            "Nothing was written; leave them out, upsert them, or set hoodie.datasource.insert.dup.policy to drop or none.",
         )
 
 

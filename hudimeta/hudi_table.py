@@ -238,6 +238,17 @@ class Table:
             return self._write(Operation.DELETE, self.scan(where=keys_or_where).to_table())
         return self._write(Operation.DELETE, keys_or_where)
 
+    def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
+        """Take all rows of partitions out of the table; their files stay until a clean.
+
+        Args:
+            partitions: Paths as their folders are named, such as `2024-01` or `month=2024-01`; `*` stands for any text.
+        """
+        from hudimeta.write import verbs
+
+        self._unread = False
+        return verbs.delete_partition(self._snapshot.storage, self._options, partitions)
+
     def insert_overwrite(self, data: Any) -> CommitReport:
         """Replace the partitions that the rows belong to. See `upsert` for what `data` may be."""
         return self._write(Operation.INSERT_OVERWRITE, data)

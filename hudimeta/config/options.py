@@ -176,8 +176,16 @@ CDC_ENABLED = OPTIONS.flag("hoodie.table.cdc.enabled", False, "Log changes for C
 OPERATION = OPTIONS.choice(
     "hoodie.datasource.write.operation",
     "upsert",
-    ["insert", "upsert", "bulk_insert", "delete", "insert_overwrite", "insert_overwrite_table"],
+    ["insert", "upsert", "bulk_insert", "delete", "insert_overwrite", "insert_overwrite_table", "delete_partition"],
     "What a write does with its rows.",
+)
+PARTITIONS_TO_DELETE = OPTIONS.listing(
+    "hoodie.datasource.write.partitions.to.delete",
+    "Partitions that a delete_partition drops, `*` stands for any text; those of the rows when not set.",
+)
+OVERWRITTEN_PARTITIONS = OPTIONS.listing(
+    "hoodie.static.overwrite.partition.paths",
+    "Partitions that an insert_overwrite replaces, also where it brings no row for them; those of the rows when not set.",
 )
 OVERWRITE_MODE = OPTIONS.choice(
     "hoodie.datasource.overwrite.mode",
@@ -188,7 +196,25 @@ OVERWRITE_MODE = OPTIONS.choice(
 COMBINE_BEFORE_INSERT = OPTIONS.flag("hoodie.combine.before.insert", False, "Keep one row a key among the rows of an insert.")
 COMBINE_BEFORE_UPSERT = OPTIONS.flag("hoodie.combine.before.upsert", True, "Keep one row a key among the rows of an upsert.")
 INSERT_DROP_DUPLICATES = OPTIONS.flag(
-    "hoodie.datasource.write.insert.drop.duplicates", False, "Drop inserted rows whose key the table has.", refused=_LATER
+    "hoodie.datasource.write.insert.drop.duplicates",
+    False,
+    "Keep one row a key among inserted rows and drop those whose key the table has; an upsert with it is an insert.",
+)
+INSERT_DUPLICATES = OPTIONS.choice(
+    "hoodie.datasource.insert.dup.policy",
+    "none",
+    ["none", "drop", "fail"],
+    "What an insert does with rows whose key the table has: store them beside the others, drop them, or fail.",
+)
+BULK_SORT_MODE = OPTIONS.choice(
+    "hoodie.bulkinsert.sort.mode",
+    "NONE",
+    ["NONE", "GLOBAL_SORT", "PARTITION_SORT", "PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT"],
+    "Order of a bulk insert's rows: as given, or by partition and record key. Files never mix partitions in any mode.",
+)
+BULK_SORT_COLUMNS = OPTIONS.listing(
+    "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
+    "Columns by which a bulk insert sorts the rows of each partition, instead of the sort mode.",
 )
 MAX_FILE_SIZE = OPTIONS.number("hoodie.parquet.max.file.size", 120 << 20, "Target size of a base file, in bytes.")
 SMALL_FILE_LIMIT = OPTIONS.number(

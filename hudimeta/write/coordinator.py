@@ -146,7 +146,8 @@ class Coordinator:
         Returns:
             The write, and the timeline on which it began: what is completed there is what the write knows.
         """
-        timeline = timeline or self._properties.load_timeline(self._storage)
+        if timeline is None:  # one without instants counts as well
+            timeline = self._properties.load_timeline(self._storage)
         undone = self._recovery.before_a_write(timeline)
         if undone:
             timeline = self._properties.load_timeline(self._storage)

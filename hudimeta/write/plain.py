@@ -19,19 +19,21 @@ import pyarrow as pa
 from hudimeta.concurrency.liveness import Heartbeat
 from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
-from hudimeta.errors import CommitConflict, CommitError, HudiError, StorageError, TableError, TableNotFound
+from hudimeta.errors import CommitConflict, CommitError, ConfigError, HudiError, StorageError, TableError, TableNotFound
 from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Operation, State
 from hudimeta.write.batch import keyed_batch
+from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.creation import create_table
+from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
 from hudimeta.write.markers import read_markers, staging_folder
 from hudimeta.write.operations import execute_plan, plan_inserts
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, Timings, WriteSession
-from hudimeta.write.table_writer import ATTEMPTS, Outcome, prepare, publish, replaced_by, write_batch
+from hudimeta.write.table_writer import ATTEMPTS, Outcome, overwritten, prepare, publish, replaced_by, write_batch
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["PlainWrite", "TaskResult", "operation_of"]
@@ -55,8 +57,13 @@ class TaskResult:
 def operation_of(options: Options, overwrite: bool) -> Operation:
     """The operation of a Spark write: the option, or what the save mode implies."""
     if not overwrite:
-        return Operation((options.get(keys.OPERATION) or "upsert").upper())
+        asked = Operation((options.get(keys.OPERATION) or "upsert").upper())
+        dropping = asked is Operation.UPSERT and options.get(keys.INSERT_DROP_DUPLICATES)
+        return Operation.INSERT if dropping else asked
     given = options.get(keys.OPERATION) if options.is_set(keys.OPERATION) else None
+    if given in ("delete", "delete_partition"):
+        # The rows say what to delete: they must not become what the table holds.
+        raise ConfigError(keys.OPERATION.key, given, "an operation that writes rows, in mode overwrite", "Use mode append.")
     if given == "insert_overwrite" or options.get(keys.OVERWRITE_MODE) == "DYNAMIC":
         return Operation.INSERT_OVERWRITE
     return Operation.INSERT_OVERWRITE_TABLE
@@ -127,13 +134,15 @@ class PlainWrite:
     ) -> tuple[list[WrittenFile], pa.Table]:
         """Write what goes into new file groups of its own; returns the files and the rows that are left."""
         operation = self.open_write.operation
-        if operation not in _OWN_GROUPS and not (operation is Operation.INSERT and rows.nbytes >= self._large()):
+        if operation not in _OWN_GROUPS and not self._fills_files(rows):
             return [], rows
         session = WriteSession(storage, OPTIONS.read(self.given))
         view = session.table_at(session.properties.load_timeline(storage))
         batch = keyed_batch(rows, self.schema, view.generator(), session.rules)
-        if session.options.get(keys.COMBINE_BEFORE_INSERT):
+        if combines(session.options, operation):
             batch = batch.combined(session.rules)
+        if operation is Operation.BULK_INSERT:
+            batch = sorted_for_bulk_insert(batch, session.options)
         plan = plan_inserts(batch, {}, session.sizing(view.timeline))
         writer = view.writer(self.open_write.instant, self.schema)
         # Tasks count in steps, so that no two files of a write share the first number of their token.
@@ -163,8 +172,12 @@ class PlainWrite:
                 storage.delete(file.path)
             raise CommitError(f"instant {write.instant} was taken back while a task wrote for it", "Run the write again.")
 
-    def _large(self) -> int:
-        return OPTIONS.read(self.given).get(keys.MAX_FILE_SIZE)
+    def _fills_files(self, rows: pa.Table) -> bool:
+        """Whether an insert's rows are enough for a file, and may be written before anybody has looked for their keys."""
+        operation, options = self.open_write.operation, OPTIONS.read(self.given)
+        if operation is not Operation.INSERT or duplicate_policy(options, operation) is not DuplicatePolicy.NONE:
+            return False
+        return bool(rows.nbytes >= options.get(keys.MAX_FILE_SIZE))
 
     def _stage(self, storage: Storage, rows: pa.Table, task: int, attempt: int) -> str:
         path = join(staging_folder(self.open_write.instant), f"{task}-{attempt}.arrow")
@@ -249,12 +262,14 @@ class PlainWrite:
         attempt: int,
     ) -> Outcome:
         operation = write.operation
+        if rows is None and operation is Operation.DELETE_PARTITION:
+            rows = self.schema.empty_table()  # the options may name partitions
         if rows is not None:
             prepared = prepare(view, session, operation, rows)
             # Behind the numbers of all tasks, and of earlier attempts.
             return write_batch(session, view, write, prepared, timings, first_task=_FIRST_OF_COMMIT + (attempt << _TASK_BITS))
         if operation in (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE):
-            touched = sorted({file.partition_path for file in files})
+            touched = overwritten(session, view, operation, {file.partition_path for file in files})
             return Outcome((), replaced_by(view, operation, touched), frozenset(touched))
         return Outcome((), {}, frozenset())
 
@@ -279,7 +294,7 @@ def _open_or_create(storage: Storage, options: Options, schema: pa.Schema, opera
     try:
         return WriteSession(storage, options)
     except TableNotFound:
-        if operation is Operation.DELETE:
+        if operation in (Operation.DELETE, Operation.DELETE_PARTITION):
             raise
     try:
         create_table(storage, schema, options)

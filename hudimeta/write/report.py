@@ -16,6 +16,7 @@ class CommitReport:
         instant: Requested time. completion: Completion time; None when nothing was to be written, then nothing was.
         operation: Name as in the commit's metadata.
         inserted, updated, deleted: Rows. unmatched_deletes: Keys to delete that the table did not have.
+        dropped_duplicates: Rows that an insert left out because the table had their key.
         files_written: Base files. file_groups_added: How many of them began a file group. bytes_written: Of base files.
         file_groups_replaced: How many an overwrite took out.
         rolled_back: Instants of dead writes that were rolled back first.
@@ -32,6 +33,7 @@ class CommitReport:
     updated: int = 0
     deleted: int = 0
     unmatched_deletes: int = 0
+    dropped_duplicates: int = 0
     files_written: int = 0
     file_groups_added: int = 0
     bytes_written: int = 0
@@ -57,6 +59,8 @@ class CommitReport:
             lines.append(f"  look-up   {self.index}")
         if self.unmatched_deletes:
             lines.append(f"  unmatched {self.unmatched_deletes:,} keys to delete were not in the table")
+        if self.dropped_duplicates:
+            lines.append(f"  dropped   {self.dropped_duplicates:,} rows whose key was in the table")
         if self.attempts > 1:
             lines.append(f"  attempts  {self.attempts}, after conflicts with other writers")
         if self.rolled_back:

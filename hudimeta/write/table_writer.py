@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,19 +15,33 @@ from hudimeta.index.simple import KeyFile
 from hudimeta.schema import table_avro_schema
 from hudimeta.types import Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
+from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.coordinator import OpenWrite, Publication
+from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.operations import WritePlan, execute_plan, plan_inserts, plan_tagged
+from hudimeta.write.partitions import named_partitions, partition_batch
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, Timings, WriteSession
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["Prepared", "prepare", "publish", "write_batch", "write_rows"]
+__all__ = [
+    "Outcome",
+    "Prepared",
+    "delete_partitions",
+    "overwritten",
+    "prepare",
+    "publish",
+    "replaced_by",
+    "write_batch",
+    "write_rows",
+]
 
 ATTEMPTS = 3
 """How often a write is tried before a conflict with other writers is the user's to know."""
 
 _KEYED = (Operation.UPSERT, Operation.DELETE)
 _OVERWRITES = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+_REPLACING = (*_OVERWRITES, Operation.DELETE_PARTITION)
 
 
 @dataclass(frozen=True)
@@ -46,6 +61,7 @@ class Outcome:
     keyed_partitions: frozenset[str]
     index: str = ""
     unmatched: int = 0
+    dropped: int = 0
 
 
 def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
@@ -58,14 +74,49 @@ def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> C
         SchemaError, ConfigError: Bad input; nothing was written.
         CommitConflict: Other writers were first, `ATTEMPTS` times. HudiError: Anything else; the write was rolled back.
     """
+    return _until_no_conflict(session, partial(_attempt, session, operation, rows))
+
+
+def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitReport:
+    """Take all rows of some partitions out of the table.
+
+    Args:
+        session: The table. names: See `named_partitions`.
+
+    Raises:
+        ConfigError: No name. CommitConflict: Other writers were first, `ATTEMPTS` times.
+    """
+    return _until_no_conflict(session, partial(_attempt_to_delete, session, names))
+
+
+def _until_no_conflict(session: WriteSession, run: Callable[[int], CommitReport]) -> CommitReport:
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            return _attempt(session, operation, rows, attempt)
+            return run(attempt)
         except CommitConflict:
             if attempt == ATTEMPTS:
                 raise
             session.reload()
     raise AssertionError("the last attempt returns or raises")
+
+
+def _attempt_to_delete(session: WriteSession, names: Sequence[str], attempt: int) -> CommitReport:
+    timings, mark = Timings(), session.request_mark()
+    operation = Operation.DELETE_PARTITION
+    with timings.phase("check"):
+        view = session.table_at(session.properties.load_timeline(session.storage))
+        found, missing = named_partitions(view, names)
+    session.notes += [f"no partition {name!r} has rows" for name in missing]
+    if not found:
+        return CommitReport("", None, operation.value, notes=tuple(session.notes))
+    if session.ensure_metadata():
+        view = session.table_at(session.properties.load_timeline(session.storage))
+    with session.coordinator.writing(operation, view.timeline) as (write, begun):
+        if begun is not view.timeline:
+            view = session.table_at(begun)
+        outcome = Outcome((), replaced_by(view, operation, found), frozenset(found))
+        report = publish(session, view, write, view.schema, outcome, timings)
+    return replace(report, attempts=attempt, requests=session.requests_since(mark))
 
 
 def _attempt(session: WriteSession, operation: Operation, rows: pa.Table, attempt: int) -> CommitReport:
@@ -75,6 +126,7 @@ def _attempt(session: WriteSession, operation: Operation, rows: pa.Table, attemp
         view = session.table_at(session.properties.load_timeline(session.storage))
         prepared = prepare(view, session, operation, rows)
     if not len(prepared.batch) and operation not in _OVERWRITES:
+        # An overwrite without rows may still empty partitions.
         return CommitReport("", None, operation.value, notes=tuple(session.notes))
     if session.ensure_metadata():
         view = session.table_at(session.properties.load_timeline(session.storage))
@@ -93,10 +145,15 @@ def prepare(view: TableView, session: WriteSession, operation: Operation, rows: 
     generator = view.generator()
     if operation is Operation.DELETE:
         return Prepared(keys_only_batch(rows, generator, view.schema, session.rules).combined(session.rules), view.schema)
+    if operation is Operation.DELETE_PARTITION:
+        return Prepared(partition_batch(rows, generator, view.schema, session.rules), view.schema)
     change = view.evolve(rows.schema)
     batch = keyed_batch(rows, change.schema, generator, session.rules)
-    combine = session.options.get(keys.COMBINE_BEFORE_UPSERT if operation in _KEYED else keys.COMBINE_BEFORE_INSERT)
-    return Prepared(batch.combined(session.rules) if combine else batch, change.schema)
+    if combines(session.options, operation):
+        batch = batch.combined(session.rules)
+    if operation is Operation.BULK_INSERT:
+        batch = sorted_for_bulk_insert(batch, session.options)
+    return Prepared(batch, change.schema)
 
 
 def write_batch(
@@ -110,9 +167,14 @@ def write_batch(
 ) -> Outcome:
     """Write the files of a batch; nothing becomes visible. `first_task` keeps write tokens apart from those of other tasks."""
     batch, operation = prepared.batch, write.operation
-    index, unmatched = "", 0
+    index, unmatched, dropped = "", 0, 0
     replaced: dict[str, list[str]] = {}
+    touched: Sequence[str] = ()
     sizing = session.sizing(view.timeline)
+    policy = duplicate_policy(session.options, operation)
+    if operation in _REPLACING:
+        touched = overwritten(session, view, operation, batch.partitions.unique().to_pylist())
+        replaced = replaced_by(view, operation, touched)
     if operation in _KEYED and batch.keys is not None:
         with timings.phase("look-up"):
             tagging, files = view.tag(batch.keys, batch.partitions)
@@ -120,14 +182,21 @@ def write_batch(
         small = older_than(write.instant, files)
         plan = plan_tagged(batch, tagging, small, sizing, insert_rest=operation is Operation.UPSERT)
         unmatched = _unmatched_deletes(batch, tagging.row)
+    elif policy is not DuplicatePolicy.NONE and batch.keys is not None:
+        with timings.phase("look-up"):
+            tagging, files = view.tag(batch.keys, batch.partitions)
+        index = str(tagging)
+        fresh = settle_duplicates(batch, tagging.row, policy)
+        dropped = len(batch) - len(fresh)
+        plan = plan_inserts(batch, older_than(write.instant, files) if sizing.small_limit else {}, sizing, fresh)
     elif operation in (Operation.INSERT, Operation.UPSERT):
         partitions = batch.partitions.unique().to_pylist()
         small = older_than(write.instant, view.files(partitions)) if sizing.small_limit else {}
         plan = plan_inserts(batch, small, sizing)
+    elif operation is Operation.DELETE_PARTITION:
+        plan = WritePlan()
     else:
         plan = plan_inserts(batch, {}, sizing)
-        if operation in _OVERWRITES:
-            replaced = replaced_by(view, operation, batch.partitions.unique().to_pylist())
     check_ages(plan, write)
     with timings.phase("write"):
         read = view.read_base(view.writer_schema(prepared.schema))
@@ -144,12 +213,28 @@ def write_batch(
             deletes_only=operation is Operation.DELETE,
             first_task=first_task,
         )
-    return Outcome(files_written, replaced, _sole_partitions(plan, operation), index, unmatched)
+    sole = _sole_partitions(plan, operation, policy) | set(touched)
+    return Outcome(files_written, replaced, sole, index, unmatched, dropped)
+
+
+def overwritten(session: WriteSession, view: TableView, operation: Operation, own: Iterable[str]) -> list[str]:
+    """Partitions that a replacing write is about: those of its rows, and those that its options name.
+
+    Raises:
+        ConfigError: See `named_partitions`.
+    """
+    deletes = operation is Operation.DELETE_PARTITION
+    names = session.options.get(keys.PARTITIONS_TO_DELETE if deletes else keys.OVERWRITTEN_PARTITIONS)
+    if not names:
+        return sorted(own)
+    found, missing = named_partitions(view, names)
+    session.notes += [f"no partition {name!r} has rows" for name in missing]
+    return found if deletes else sorted({*found, *own})
 
 
 def replaced_by(view: TableView, operation: Operation, partitions: Sequence[str]) -> dict[str, list[str]]:
     """File groups that an overwrite takes out, by partition."""
-    files: Mapping[str, Sequence[KeyFile]] = view.files(partitions if operation is Operation.INSERT_OVERWRITE else None)
+    files: Mapping[str, Sequence[KeyFile]] = view.files(None if operation is Operation.INSERT_OVERWRITE_TABLE else partitions)
     return {partition: [f.file_id for f in found] for partition, found in files.items() if found}
 
 
@@ -177,11 +262,11 @@ def check_ages(plan: WritePlan, write: OpenWrite) -> None:
             raise CommitConflict(write.operation.value, [group], rewrite.base.newest_instant)
 
 
-def _sole_partitions(plan: WritePlan, operation: Operation) -> frozenset[str]:
+def _sole_partitions(plan: WritePlan, operation: Operation, policy: DuplicatePolicy) -> frozenset[str]:
     """Partitions to which nobody else may have added rows meanwhile: see `check_conflicts`."""
     if operation in _OVERWRITES:
         return frozenset(n.partition_path for n in plan.new_groups)
-    if operation is not Operation.UPSERT:
+    if operation is not Operation.UPSERT and policy is DuplicatePolicy.NONE:
         return frozenset()
     grown = {n.partition_path for n in plan.new_groups}
     return frozenset(grown | {r.partition_path for r in plan.rewrites if len(r.inserted)})
@@ -218,6 +303,7 @@ def publish(
         file_groups_replaced=sum(len(ids) for ids in outcome.replaced.values()),
         rolled_back=write.rolled_back,
         index=outcome.index,
+        dropped_duplicates=outcome.dropped,
         compacted_metadata=session.coordinator.compacted_metadata,
         seconds=timings.seconds,
         notes=(*session.notes, *session.coordinator.notes),

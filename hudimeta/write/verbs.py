@@ -18,12 +18,12 @@ from hudimeta.write.creation import create_table
 from hudimeta.write.report import CommitReport
 from hudimeta.write.rows_in import as_table
 from hudimeta.write.session import WriteSession
-from hudimeta.write.table_writer import write_rows
+from hudimeta.write.table_writer import delete_partitions, write_rows
 
 if TYPE_CHECKING:
     from hudimeta.services.clean import CleanReport
 
-__all__ = ["clean", "compact", "create", "recover", "write"]
+__all__ = ["clean", "compact", "create", "delete_partition", "recover", "write"]
 
 _INDEX_OPTIONS = {
     "column_stats": keys.COLUMN_STATS.key,
@@ -86,6 +86,11 @@ def write(storage: Storage, options: Options, operation: Operation, data: Any) -
             # The write is published: an error would make its caller write the same rows again.
             warnings.warn(f"the write is published, but compacting after it failed: {error}", HudiWarning, stacklevel=2)
     return report
+
+
+def delete_partition(storage: Storage, options: Options, partitions: str | Sequence[str]) -> CommitReport:
+    """Take partitions out of a table; see `hudimeta.Table.delete_partition`."""
+    return delete_partitions(WriteSession(storage, options), [partitions] if isinstance(partitions, str) else list(partitions))
 
 
 def compact(storage: Storage, options: Options) -> list[CommitReport]:

@@ -252,3 +252,35 @@ def test_threads_read_and_write_side_by_side(spark: SparkSession, tmp_path: Path
     assert all(found % 10 == 0 for found in counts), "a commit is seen whole or not at all"
     assert len(contents(tmp_path / "t")) == 40
     check(tmp_path / "t")
+
+
+def test_partitions_are_deleted_by_rows_and_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    create(tmp_path / "t")
+    where = tmp_path / "t"
+    save(spark.createDataFrame([("p1",)], "part string"), where, operation="delete_partition")
+    assert {n % 5 for n, *_ in contents(where)} == {0, 2, 3, 4}
+    named = {"hoodie.datasource.write.partitions.to.delete": "p2,p3*"}
+    save(frame(spark, range(0)), where, operation="delete_partition", **named)
+    assert {n % 5 for n, *_ in contents(where)} == {0, 4}
+    check(where)
+    assert "Use mode append" in refusal(lambda: save(frame(spark, range(4)), where, "overwrite", operation="delete_partition"))
+
+
+def test_inserts_drop_or_refuse_known_keys(spark: SparkSession, tmp_path: Path) -> None:
+    create(tmp_path / "t")
+    known = len(contents(tmp_path / "t"))
+    again = frame(spark, range(known - 3, known + 2), ts=9)
+    fail = {"hoodie.datasource.insert.dup.policy": "fail"}
+    assert "DUPLICATE_KEYS" in refusal(lambda: save(again, tmp_path / "t", operation="insert", **fail))
+    save(again, tmp_path / "t", **{"hoodie.datasource.write.insert.drop.duplicates": "true"})
+    assert contents(tmp_path / "t")[-3:] == [(known - 1, 1, float(known - 1)), *((n, 9, float(n)) for n in (known, known + 1))]
+    check(tmp_path / "t")
+
+
+def test_bulk_inserts_sort_within_their_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    sort = {"hoodie.bulkinsert.sort.mode": "GLOBAL_SORT"}
+    backwards = frame(spark, range(20), tasks=1).orderBy("id", ascending=False)
+    save(backwards, tmp_path / "t", operation="bulk_insert", **KEYS, **sort, **{"hoodie.table.name": "t"})
+    found = hudimeta.Table(tmp_path / "t").scan(where="part = 'p0'").to_table()
+    assert found["_hoodie_record_key"].to_pylist() == sorted(found["_hoodie_record_key"].to_pylist())
+    check(tmp_path / "t")

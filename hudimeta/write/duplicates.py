@@ -1,0 +1,63 @@
+"""What an insert does with rows whose key the table has (`hoodie.datasource.insert.dup.policy`)."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.errors import DuplicateKeys
+from hudimeta.types import Operation
+from hudimeta.write.batch import KeyedBatch
+
+__all__ = ["DuplicatePolicy", "combines", "duplicate_policy", "settle_duplicates"]
+
+_SHOWN = 5
+
+
+class DuplicatePolicy(enum.Enum):
+    """What becomes of inserted rows whose key the table has: stored beside the others, left out, or an error."""
+
+    NONE = "none"
+    DROP = "drop"
+    FAIL = "fail"
+
+
+def duplicate_policy(options: Options, operation: Operation) -> DuplicatePolicy:
+    """The policy of a write; NONE for everything but an insert."""
+    if operation is not Operation.INSERT:
+        return DuplicatePolicy.NONE
+    if options.get(keys.INSERT_DROP_DUPLICATES):
+        return DuplicatePolicy.DROP
+    return DuplicatePolicy(options.get(keys.INSERT_DUPLICATES) or "none")
+
+
+def combines(options: Options, operation: Operation) -> bool:
+    """Whether a write keeps one row a key among its own rows."""
+    if operation in (Operation.UPSERT, Operation.DELETE):
+        return options.get(keys.COMBINE_BEFORE_UPSERT)
+    return options.get(keys.COMBINE_BEFORE_INSERT) or (
+        operation is Operation.INSERT and options.get(keys.INSERT_DROP_DUPLICATES)
+    )
+
+
+def settle_duplicates(batch: KeyedBatch, known: np.ndarray[Any, Any], policy: DuplicatePolicy) -> np.ndarray[Any, Any]:
+    """Positions of the rows to insert.
+
+    Args:
+        batch: The rows. known: Positions of those whose key the table has. policy: DROP or FAIL.
+
+    Raises:
+        DuplicateKeys: There are some, and the policy is to fail.
+    """
+    fresh = ~batch.deleted
+    repeated = np.unique(known[fresh[known]])
+    if len(repeated) and policy is DuplicatePolicy.FAIL and batch.keys is not None:
+        raise DuplicateKeys(len(repeated), [batch.keys[int(at)].as_py() for at in repeated[:_SHOWN]])
+    fresh = fresh.copy()
+    fresh[known] = False
+    kept: np.ndarray[Any, Any] = np.flatnonzero(fresh)
+    return kept

@@ -1,0 +1,114 @@
+"""How inserts treat keys that come up again, and the order in which bulk inserts store rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudimeta.config import OPTIONS
+from hudimeta.errors import ConfigError, DuplicateKeys
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+from hudimeta.write.report import CommitReport
+from hudimeta.write.table_writer import write_rows
+
+TYPE = "hoodie.datasource.write.table.type"
+BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+POLICY, DROP = "hoodie.datasource.insert.dup.policy", "hoodie.datasource.write.insert.drop.duplicates"
+MODE, COLUMNS = "hoodie.bulkinsert.sort.mode", "hoodie.bulkinsert.user.defined.partitioner.sort.columns"
+
+
+def insert(table: ModelledTable, rows: pa.Table, operation: Operation = Operation.INSERT, **options: Any) -> CommitReport:
+    return write_rows(table.session(options=OPTIONS.read({**table.options.given, **options})), operation, rows)
+
+
+def table_of(tmp_path: Path, kind: str = "COPY_ON_WRITE") -> ModelledTable:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, TYPE: kind})
+    table.write(Operation.INSERT, simple_rows(range(10), 1))
+    table.write(Operation.UPSERT, simple_rows(range(8, 13), 2))
+    return table
+
+
+@BOTH
+@pytest.mark.parametrize("options", [{POLICY: "drop"}, {DROP: "true"}], ids=["policy", "flag"])
+def test_rows_with_known_keys_are_dropped(tmp_path: Path, kind: str, options: dict[str, str]) -> None:
+    table = table_of(tmp_path, kind)
+    report = insert(table, simple_rows(range(5, 20), 7), **options)
+    assert (report.inserted, report.dropped_duplicates) == (7, 8)
+    assert "8 rows whose key was in the table" in str(report)
+    table.model.write(Operation.INSERT, simple_rows(range(13, 20), 7))
+    table.check()
+    assert insert(table, simple_rows(range(20), 8), **options).inserted == 0
+    table.check()
+    check_all(table.storage)
+
+
+def test_dropping_by_the_flag_keeps_one_row_a_key_of_the_batch_as_well(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    twice = pa.concat_tables([simple_rows([30, 31], 5), simple_rows([30], 6)])
+    assert insert(table, twice, **{DROP: "true"}).inserted == 2
+    table.model.write(Operation.INSERT, pa.concat_tables([simple_rows([31], 5), simple_rows([30], 6)]))
+    table.check()
+
+
+@BOTH
+def test_an_insert_may_fail_at_known_keys_and_writes_nothing_then(tmp_path: Path, kind: str) -> None:
+    table = table_of(tmp_path, kind)
+    with pytest.raises(DuplicateKeys, match=r"2 of the rows.*k0003, k0012") as raised:
+        insert(table, simple_rows([3, 12, 40], 7), **{POLICY: "fail"})
+    assert raised.value.keys == 2
+    table.check()
+    assert insert(table, simple_rows([40, 41], 7), **{POLICY: "fail"}).inserted == 2
+    table.model.write(Operation.INSERT, simple_rows([40, 41], 7))
+    table.check()
+    check_all(table.storage)
+
+
+def test_without_a_policy_keys_are_doubled_as_in_hudi(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    table.write(Operation.INSERT, simple_rows([3], 7))
+    table.check()
+    assert table.read().num_rows == 14
+
+
+@given(ids=st.lists(st.integers(0, 30), min_size=1, max_size=40))
+def test_a_row_is_inserted_once_however_often_its_key_comes(tmp_path_factory: pytest.TempPathFactory, ids: list[int]) -> None:
+    table = ModelledTable(str(tmp_path_factory.mktemp("dup") / "t"))
+    half = len(ids) // 2
+    for some in (ids[:half], ids[half:]):
+        insert(table, simple_rows(some, 1), **{DROP: "true"})
+    assert sorted(table.read()["id"].to_pylist()) == sorted({f"k{n:04d}" for n in ids})
+
+
+SHUFFLED = [7, 2, 9, 4, 1, 8, 3, 6]
+
+
+def stored(table: ModelledTable, column: str) -> list[list[Any]]:
+    rows = table.read()
+    parts = sorted(set(rows["part"].to_pylist()))
+    return [rows.filter(pa.compute.equal(rows["part"], part))[column].to_pylist() for part in parts]
+
+
+@pytest.mark.parametrize("mode", ["NONE", "GLOBAL_SORT", "PARTITION_SORT", "partition_path_repartition_and_sort"])
+def test_bulk_inserts_store_rows_in_the_order_of_the_mode(tmp_path: Path, mode: str) -> None:
+    table = ModelledTable(str(tmp_path / "t"))
+    insert(table, simple_rows(SHUFFLED, 1), Operation.BULK_INSERT, **{MODE: mode})
+    found = stored(table, "id")
+    given = [[f"k{n:04d}" for n in SHUFFLED if n % 2 == parity] for parity in (0, 1)]
+    assert found == ([sorted(ids) for ids in given] if mode in ("GLOBAL_SORT", "PARTITION_SORT") else given)
+    check_all(table.storage)
+
+
+def test_bulk_inserts_sort_by_columns_of_the_user(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"))
+    rows = simple_rows(SHUFFLED, 1).set_column(3, "x", pa.array([1.0, None, 3.0, 0.5, -1.0, 7.0, 2.0, -3.0]))
+    insert(table, rows, Operation.BULK_INSERT, **{COLUMNS: "ts,x", MODE: "GLOBAL_SORT"})
+    assert stored(table, "x") == [[-3.0, 0.5, 7.0, None], [-1.0, 1.0, 2.0, 3.0]]
+    with pytest.raises(ConfigError, match="nosuch"):
+        insert(table, rows, Operation.BULK_INSERT, **{COLUMNS: "nosuch"})
