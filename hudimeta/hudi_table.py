@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE
-from hudimeta.errors import IndexNotReady
 from hudimeta.read.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, absolute_location, open_storage
 from hudimeta.types import Operation, QueryType
@@ -16,10 +15,10 @@ from hudimeta.types import Operation, QueryType
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudimeta.metadata.metadata_table import MetadataTable
     from hudimeta.read.predicate import Where
     from hudimeta.read.scan import Scan
     from hudimeta.services.clean import CleanReport
+    from hudimeta.services.table_metadata import TableMetadata
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline.active import Timeline
     from hudimeta.write.report import CommitReport
@@ -45,6 +44,7 @@ class Table:
         storage = CountingStorage(open_storage(path, self._options.given))
         self._snapshot = Snapshot.open(storage, self._options)
         self._unread = True
+        self._metadata: TableMetadata | None = None
 
     def __repr__(self) -> str:
         properties = self.properties
@@ -79,16 +79,17 @@ class Table:
         return self._now().timeline
 
     @property
-    def metadata(self) -> MetadataTable:
-        """The metadata table of now: `.partitions()`, `.files()`, `.records(name)` and its indexes.
+    def metadata(self) -> TableMetadata:
+        """The metadata table of now: `.partitions()`, `.files()`, `.records(name)`, its indexes, and `.validate()`.
 
-        Raises:
-            IndexNotReady: The table has none, or reading it is switched off.
+        Where the table has none, or reading it is switched off, what is read from it raises IndexNotReady.
         """
         snapshot = self._now()
-        if snapshot.metadata is None:
-            raise IndexNotReady("files", f"not there: {snapshot.listing_reason}")
-        return snapshot.metadata
+        if self._metadata is None or self._metadata.snapshot is not snapshot:
+            from hudimeta.services.table_metadata import TableMetadata
+
+            self._metadata = TableMetadata(snapshot)
+        return self._metadata
 
     # Reading
 

@@ -84,9 +84,9 @@ def test_it_says_what_it_is(trips: hudimeta.Table) -> None:
 
 def test_without_a_metadata_table_the_reason_is_told(rich_table: Unpack) -> None:
     with pytest.raises(IndexNotReady, match="the table has no metadata table"):
-        _ = hudimeta.Table(rich_table("auto_keys")).metadata
+        _ = hudimeta.Table(rich_table("auto_keys")).metadata.ready
     with pytest.raises(IndexNotReady, match="switched off"):
-        _ = hudimeta.Table(rich_table("deletes_cow"), {"hoodie.metadata.enable": False}).metadata
+        _ = hudimeta.Table(rich_table("deletes_cow"), {"hoodie.metadata.enable": False}).metadata.ready
 
 
 # Scanning

@@ -68,6 +68,11 @@ MERGER = OPTIONS.text(
     "A function package.module:function that merges versions of rows in place of the table's own rule: two Arrow tables in, "
     "the older and the newer rows of the same keys, one out.",
 )
+VALIDATE = OPTIONS.flag(
+    "hudimeta.metadata.validate",
+    False,
+    "A read lists storage too, and fails when that is not what the metadata table lists.",
+)
 SPLIT_BYTES = OPTIONS.number("hudimeta.split.bytes", 128 << 20, "Target size of one task's share of a read, in bytes.")
 SCHEMA_ON_READ = OPTIONS.flag(
     "hoodie.schema.on.read.enable",

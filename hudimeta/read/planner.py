@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudimeta.config.options import VALIDATE
 from hudimeta.errors import ConfigError, IndexNotReady, UnsupportedFeature
 from hudimeta.read.decisions import Decisions
 from hudimeta.read.partition_columns import path_values
@@ -67,9 +68,16 @@ def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType =
     Args:
         snapshot: The table at its moment. bound: The predicate, None for every row.
         query_type: SNAPSHOT or READ_OPTIMIZED.
+
+    Raises:
+        ValidationFailed: Validation was asked for by option, and the metadata table does not list what is on storage.
     """
     begin = time.perf_counter()
     plan = PlannedSlices(pa.table({}))
+    if snapshot.options.get(VALIDATE):
+        from hudimeta.read.listing_check import check_against_storage
+
+        plan.notes.append(check_against_storage(snapshot))
     if bound is None:
         plan.slices = snapshot.slices(None, query_type)
         _count(plan, None)

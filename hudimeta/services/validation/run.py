@@ -1,0 +1,98 @@
+"""Running the checks: which there are for a table, and what became of the table meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from hudimeta.engine import Engine, LocalEngine
+from hudimeta.errors import ConfigError, CorruptFileError, IndexNotReady, MetadataError, NotFound
+from hudimeta.metadata import (
+    bloom_filters,
+    column_stats,
+    expression_index,
+    files,
+    partition_stats,
+    record_index,
+    secondary_index,
+)
+from hudimeta.read.snapshot import Snapshot
+from hudimeta.services.validation.expressions import check_expressions
+from hudimeta.services.validation.filters import check_filters
+from hudimeta.services.validation.keyed import KeyedIndexes
+from hudimeta.services.validation.listing import Listings
+from hudimeta.services.validation.result import CheckResult, Difference, ValidationReport
+from hudimeta.services.validation.statistics import Statistics
+from hudimeta.services.validation.subject import Subject
+
+__all__ = ["validate"]
+
+Check = tuple[str, Callable[[], CheckResult]]
+
+
+def validate(snapshot: Snapshot, partitions: Sequence[str] | None = None, engine: Engine | None = None) -> ValidationReport:
+    """Compare a table's metadata table with the table.
+
+    Args:
+        snapshot: The newest moment of the table. partitions: Metadata partitions to check; None for all that are ready.
+        engine: Where files are read.
+
+    Returns:
+        What holds, what differs, and what cannot be told.
+
+    Raises:
+        IndexNotReady: The table has no metadata table, or not that partition.
+        ConfigError: A name that is no metadata partition of the table.
+    """
+    metadata = snapshot.metadata
+    if metadata is None:
+        raise IndexNotReady(files.PARTITION, f"not there: {snapshot.listing_reason}")
+    for name in partitions or ():
+        if name not in metadata.ready:
+            raise ConfigError("partitions", name, ", ".join(metadata.ready))
+    subject = Subject(snapshot, metadata, engine or LocalEngine())
+    wanted = metadata.ready if partitions is None else tuple(partitions)
+    results = tuple(_run(name, check) for name, check in _checks(subject, wanted))
+    return ValidationReport(snapshot.storage.root, snapshot.latest_write, results, _moved(snapshot))
+
+
+def _checks(subject: Subject, wanted: Sequence[str]) -> Iterator[Check]:
+    """What to check, cheapest first."""
+    if files.PARTITION in wanted:
+        listings = Listings(subject)
+        yield files.PARTITION, listings.check_files
+        yield "file slices", listings.check_slices
+    statistics = Statistics(subject)
+    if column_stats.PARTITION in wanted:
+        yield column_stats.PARTITION, statistics.check_files
+    if partition_stats.PARTITION in wanted:
+        yield partition_stats.PARTITION, statistics.check_partitions
+    if bloom_filters.PARTITION in wanted:
+        yield bloom_filters.PARTITION, lambda: check_filters(subject)
+    secondary = [name for name in wanted if name.startswith(secondary_index.PREFIX)]
+    keyed = KeyedIndexes(subject, secondary)
+    if record_index.PARTITION in wanted:
+        yield record_index.PARTITION, keyed.check_records
+    for name in secondary:
+        yield name, lambda name=name: keyed.check_secondary(name)  # type: ignore[misc]
+    for name in wanted:
+        if name.startswith(expression_index.PREFIX):
+            yield name, lambda name=name: check_expressions(subject, name)  # type: ignore[misc]
+
+
+def _run(name: str, check: Callable[[], CheckResult]) -> CheckResult:
+    """A result also of a partition that cannot be read: that is what validation is there to find."""
+    begin = time.perf_counter()
+    try:
+        found = check()
+    except (NotFound, CorruptFileError, MetadataError) as error:
+        found = CheckResult(name, differences=(Difference("cannot be read", 1, (error.message,)),))
+    return replace(found, name=name, seconds=time.perf_counter() - begin)
+
+
+def _moved(snapshot: Snapshot) -> tuple[str, ...]:
+    """Instants that are on the timeline now in another state than the snapshot shows."""
+    now = snapshot.properties.load_timeline(snapshot.storage)
+    changed = {*now.instants} ^ {*snapshot.timeline.instants}
+    return tuple(sorted({instant.time for instant in changed}))

@@ -1,0 +1,215 @@
+"""Do column and partition statistics enclose every value of the files that readers open?
+
+Each file of the latest slices is read once and its bounds are computed; what the records say is then compared with that, column
+by column, as array work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.formats.parquet.bounds import BoundsOfColumns, typed_scalar
+from hudimeta.metadata import column_stats
+from hudimeta.metadata.indexed_columns import column_type
+from hudimeta.read.ordering import field_type
+from hudimeta.services.validation.result import SHOWN, CheckResult, Findings
+from hudimeta.services.validation.subject import FilePart, Subject, Unreadable
+
+__all__ = ["FoundBounds", "Statistics", "breaches", "gathered"]
+
+
+@dataclass(frozen=True)
+class FoundBounds:
+    """Bounds of one column, as the rows of many files or partitions have them.
+
+    Attributes:
+        rows: name string, partition_path string, min, max of the column's type, null_count, value_count int64, is_log bool.
+    """
+
+    rows: pa.Table
+
+    @property
+    def kind(self) -> pa.DataType:
+        """Type of the bounds."""
+        return self.rows.schema.field("min").type
+
+    def by_partition(self) -> FoundBounds:
+        """Bounds of whole partitions."""
+        rows = self.rows
+        if pa.types.is_floating(self.kind):
+            rows = rows.append_column("nan", pc.fill_null(pc.is_nan(rows["max"]), False))
+        else:
+            rows = rows.append_column("nan", pa.repeat(False, len(rows)))
+        groups = rows.group_by("partition_path", use_threads=False).aggregate(
+            [("min", "min"), ("max", "max"), ("null_count", "sum"), ("value_count", "sum"), ("nan", "any")]
+        )
+        high = groups["max_max"].cast(self.kind)
+        if pa.types.is_floating(self.kind):
+            high = pc.if_else(groups["nan_any"], pa.scalar(float("nan"), self.kind), high)
+        columns = {
+            "name": groups["partition_path"],
+            "partition_path": groups["partition_path"],
+            "min": groups["min_min"].cast(self.kind),
+            "max": high,
+            "null_count": groups["null_count_sum"],
+            "value_count": groups["value_count_sum"],
+            "is_log": pa.repeat(True, len(groups)),
+        }
+        return FoundBounds(pa.table(columns))
+
+
+class Statistics:
+    """The checks of `column_stats` and `partition_stats`, which look at the same values."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+
+    def check_files(self) -> CheckResult:
+        """Statistics of each file."""
+        findings = self._findings()
+        stated = self._subject.metadata.column_stats(self.columns) if self.columns else {}
+        for name, found in self._bounds.items():
+            wrong = breaches(found, stated[name].rename_columns(["name", *stated[name].column_names[1:]]))
+            for what, examples in wrong.items():
+                findings.wrong(f"column {name}: {what}", examples)
+            _note_missing(findings, name, found, stated[name])
+        return findings.result("column_stats")
+
+    def check_partitions(self) -> CheckResult:
+        """Statistics of each partition; one without a record is opened by every reader, which is no error."""
+        findings = self._findings()
+        known = self._subject.metadata.partition_stats(self.columns) if self.columns else {}
+        partitions: set[str] = set()
+        for name, found in self._bounds.items():
+            whole = found.by_partition()
+            partitions |= set(whole.rows["name"].to_pylist())
+            stated = known[name].rename_columns(["name", *known[name].column_names[1:]])
+            for what, examples in breaches(whole, stated).items():
+                findings.wrong(f"column {name}: {what}", examples)
+            missing = len(whole.rows) - len(set(whole.rows["name"].to_pylist()) & set(stated["name"].to_pylist()))
+            if missing:
+                findings.notes.append(f"column {name}: {missing} partitions without a record")
+        findings.compared = len(partitions)
+        return findings.result("partition_stats", "partitions")
+
+    def _findings(self) -> Findings:
+        findings = Findings(compared=len(self._subject.parts))
+        if self._subject.snapshot.history is not None:
+            findings.unknown.append("the table was altered, and statistics go by the columns' former names")
+        elif not self.columns:
+            findings.unknown.append("the definition that names the columns is missing")
+        findings.wrong("files that cannot be read", [one.what for one in self._files if isinstance(one, Unreadable)])
+        return findings
+
+    @cached_property
+    def columns(self) -> Mapping[str, pa.DataType]:
+        """Indexed columns that the table has, with the types in which they were recorded."""
+        snapshot, definition = self._subject.snapshot, self._subject.metadata.index_definitions.get(column_stats.PARTITION)
+        if definition is None or snapshot.history is not None:
+            return {}
+        found = {}
+        for name in definition.source_fields:
+            kind = column_type(snapshot.schema.arrow, name)
+            if kind is not None and pa.types.is_timestamp(kind):
+                kind = field_type(snapshot.schema.stored, name) or kind
+            if kind is not None and not pa.types.is_nested(kind):
+                found[name] = kind
+        return found
+
+    @cached_property
+    def _files(self) -> list[pa.Table | Unreadable]:
+        """Bounds of each file's columns."""
+        subject, columns = self._subject, self.columns
+        task = subject.task([name.split(".")[0] for name in columns]) if columns else None
+
+        def read(part: FilePart) -> pa.Table:
+            found = BoundsOfColumns(list(columns))
+            for piece in subject.rows(part.alone, task) if task is not None else ():
+                found.add(piece)
+            return found.table()
+
+        return subject.map(read, subject.parts)
+
+    @cached_property
+    def _bounds(self) -> dict[str, FoundBounds]:
+        """By column."""
+        by_column: dict[str, list[tuple[FilePart, pa.Table, int]]] = {name: [] for name in self.columns}
+        for part, table in zip(self._subject.parts, self._files, strict=True):
+            if not isinstance(table, Unreadable):
+                for at, name in enumerate(table["column"].to_pylist()):
+                    by_column[name].append((part, table, at))
+        return {name: gathered(rows, self.columns[name]) for name, rows in by_column.items()}
+
+
+def gathered(found: list[tuple[FilePart, pa.Table, int]], kind: pa.DataType) -> FoundBounds:
+    sides = {
+        side: pa.array([typed_scalar(t[side].chunk(0)[at]).cast(kind, safe=False) for _, t, at in found], kind)
+        for side in ("min", "max")
+    }
+    columns = {
+        "name": pa.array([part.name for part, _, _ in found], pa.string()),
+        "partition_path": pa.array([part.alone.partition_path for part, _, _ in found], pa.string()),
+        **sides,
+        **{c: pa.array([t[c][at].as_py() for _, t, at in found], pa.int64()) for c in ("null_count", "value_count")},
+        "is_log": pa.array([part.is_log for part, _, _ in found], pa.bool_()),
+    }
+    return FoundBounds(pa.table(columns))
+
+
+def breaches(found: FoundBounds, stated: pa.Table) -> dict[str, list[str]]:
+    """In what ways statistics are not true.
+
+    Args:
+        found: What the rows say. stated: name, min, max, null_count, value_count as the metadata table has them; None is
+            "unknown", which is never wrong.
+
+    Returns:
+        Names of files or partitions by what is wrong of them.
+    """
+    at = pc.index_in(found.rows["name"].combine_chunks(), value_set=stated["name"].combine_chunks())
+    said = {c: stated[c].combine_chunks().take(at) for c in ("min", "max", "null_count", "value_count")}
+    rows = {c: found.rows[c].combine_chunks() for c in found.rows.column_names}
+    values = pc.greater(rows["value_count"], rows["null_count"])
+    no_values = pc.and_(values, pc.equal(said["null_count"], said["value_count"]))
+    # The rows of a log file that are seen are the newest of each key, so counts tell less there.
+    no_nulls = pc.and_(pc.and_(pc.equal(said["null_count"], 0), pc.greater(rows["null_count"], 0)), pc.invert(rows["is_log"]))
+    tests = {
+        "a value below the minimum": _less(rows["min"], said["min"]),
+        "a value above the maximum": _less(said["max"], rows["max"]),
+        "values, where only nulls are stated": no_values,
+        "nulls, where none are stated": no_nulls,
+    }
+    wrong = {}
+    for what, test in tests.items():
+        places = pc.fill_null(test, False)
+        if pc.any(places).as_py():
+            wrong[what] = [
+                f"{name}: found {low} to {high}, stated {least} to {most}"
+                for name, low, high, least, most in zip(
+                    *(a.filter(places).to_pylist() for a in (rows["name"], rows["min"], rows["max"], said["min"], said["max"])),
+                    strict=True,
+                )
+            ]
+    return wrong
+
+
+def _less(one: pa.Array, other: pa.Array) -> pa.Array:
+    """One < other, NaN the greatest of all."""
+    if not pa.types.is_floating(one.type):
+        return pc.less(one, other)
+    return pc.or_(pc.less(one, other), pc.and_(pc.invert(pc.is_nan(one)), pc.is_nan(other)))
+
+
+def _note_missing(findings: Findings, column: str, found: FoundBounds, stated: pa.Table) -> None:
+    """A file without statistics costs a reader time and no row."""
+    known = pc.is_in(found.rows["name"], value_set=stated["file_name"].combine_chunks())
+    missing = pc.and_(pc.invert(known), pc.greater(found.rows["value_count"], 0))
+    names = found.rows["name"].filter(missing).to_pylist()
+    if names:
+        findings.notes.append(f"column {column}: {len(names)} files without a record, such as {', '.join(names[:SHOWN][:1])}")
+

@@ -1,0 +1,122 @@
+"""The table that is validated: one snapshot of it, what storage holds, and the rows of its files and slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+import pyarrow as pa
+
+from hudimeta.engine import Engine
+from hudimeta.errors import CorruptFileError, NotFound
+from hudimeta.keys import KeyGenerator
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.read.file_slice import FileSlice, slices_of
+from hudimeta.read.merge_rules import KEY_COLUMN
+from hudimeta.read.read_task import ReadTask
+from hudimeta.read.scan import Scan
+from hudimeta.read.slice_reader import SliceReader
+from hudimeta.read.snapshot import Snapshot
+
+__all__ = ["FilePart", "Subject", "Unreadable"]
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A file that could not be read, which is a finding and no reason to stop."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """One file of a slice, readable alone.
+
+    Attributes:
+        name: Of the file. is_log: Whether it is a log file. alone: A slice of nothing but this file.
+    """
+
+    name: str
+    is_log: bool
+    alone: FileSlice
+
+    @property
+    def path(self) -> str:
+        """Relative to the table."""
+        return self.alone.base_path or self.alone.log_paths[0]
+
+
+class Subject:
+    """A table while it is validated.
+
+    Args:
+        snapshot: The newest moment of the table. metadata: Its metadata table. engine: Runs work file by file.
+    """
+
+    def __init__(self, snapshot: Snapshot, metadata: MetadataTable, engine: Engine) -> None:
+        self.snapshot, self.metadata, self.engine = snapshot, metadata, engine
+
+    @cached_property
+    def slices(self) -> list[FileSlice]:
+        """The latest slices, as the metadata table lists them."""
+        return list(slices_of(self.snapshot.slices()))
+
+    @cached_property
+    def parts(self) -> list[FilePart]:
+        """Every file of the latest slices; files of change images are none."""
+        return [part for one in self.slices for part in _parts_of(one)]
+
+    def map(self, task: Callable[[FilePart], R], parts: Sequence[FilePart]) -> list[R | Unreadable]:
+        """Run a task for each file; a file that is gone or damaged gives `Unreadable`."""
+
+        def guarded(part: FilePart) -> R | Unreadable:
+            try:
+                return task(part)
+            except (NotFound, CorruptFileError) as error:
+                return Unreadable(error.message)
+
+        return self.engine.map(guarded, parts)
+
+    def task(self, columns: Sequence[str]) -> ReadTask:
+        """How rows with these top-level columns are read."""
+        return Scan(self.snapshot, None, list(dict.fromkeys(columns))).task
+
+    def rows(self, file_slice: FileSlice, task: ReadTask) -> Iterator[pa.Table]:
+        """Rows of a slice, logs merged, in pieces."""
+        return SliceReader(task, self.snapshot.storage).tables(file_slice)
+
+    # Keys
+
+    @property
+    def virtual_keys(self) -> bool:
+        """True when record keys are not stored but computed."""
+        return not self.snapshot.properties.populate_meta
+
+    @cached_property
+    def key_columns(self) -> tuple[str, ...]:
+        """Columns to read for a row's key."""
+        if not self.virtual_keys:
+            return (KEY_COLUMN,)
+        return tuple(dict.fromkeys(name.split(".")[0] for name in self.generator.record_fields))
+
+    @cached_property
+    def generator(self) -> KeyGenerator:
+        """Computes keys that are not stored."""
+        found = KeyGenerator.from_properties(self.snapshot.properties)
+        return replace(found, complex_single_field_prefix=True) if found.needs_row_to_learn else found
+
+    def keys(self, rows: pa.Table) -> pa.ChunkedArray:
+        """Record keys of rows that have `key_columns`."""
+        return pa.chunked_array([self.generator.record_keys(rows)]) if self.virtual_keys else rows.column(KEY_COLUMN)
+
+
+def _parts_of(one: FileSlice) -> Iterator[FilePart]:
+    if one.base_file is not None:
+        yield FilePart(one.base_file, False, replace(one, log_files=(), log_sizes=()))
+    for name, size in zip(one.log_files, one.log_sizes, strict=True):
+        alone = replace(one, base_file=None, base_size=0, log_files=(name,), log_sizes=(size,))
+        yield FilePart(name, True, alone)

@@ -1,0 +1,233 @@
+"""Validation says of every recorded table what Apache Hudi left in it, and finds whatever is broken on purpose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.config import OPTIONS
+from hudimeta.errors import ConfigError, IndexNotReady, ValidationFailed
+from hudimeta.metadata import column_stats, files, partition_stats
+from hudimeta.metadata.writer import MetadataDelta, MetadataWriter
+from hudimeta.services.validation import Outcome, ValidationReport, validate
+from hudimeta.storage import open_storage
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.timeline.clock import InstantGenerator, SystemClock
+from hudimeta.types import Operation
+from tests.conftest import Unpack
+
+SOUND = {
+    "mdt_all_v8": {"bloom_filters", "column_stats", "partition_stats", "record_index", "secondary_index_sec_note"},
+    "big_mor": {"bloom_filters", "column_stats", "record_index", "secondary_index_by_who"},
+    "expr_index_v9": {"expr_index_ex_day", "record_index"},
+    "part_rli": {"record_index"},
+    "mdt_logcompact": {"record_index"},
+    "single_complex_key": {"record_index"},
+    "v8_by_11_all": {"column_stats", "partition_stats", "record_index"},
+    "all_types_cow8": {"column_stats", "partition_stats"},
+    "multi_level_typed": {"column_stats", "partition_stats"},
+    "event_late_mor": {"column_stats", "partition_stats"},
+    "zstd_no_dict": {"bloom_filters"},
+    "v6_mor_written_by_12": set(),
+    "evolve_write_mor": set(),
+    "failed_write_markers": set(),
+    "inflight_left_mor": set(),
+    "pending_compaction": set(),
+    "odd_partitions": set(),
+}
+"""Recorded tables whose metadata is right, and what they keep beside the listing."""
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_what_apache_hudi_kept_right_holds(rich_table: Unpack, name: str) -> None:
+    report = hudimeta.Table(rich_table(name)).metadata.validate()
+    assert report.outcome is Outcome.HOLDS, report
+    assert {check.name for check in report.checks} >= {"files", "file slices", *SOUND[name]}
+    assert report.check("files").compared
+
+
+def test_the_stale_indexes_of_a_recorded_table_are_named_row_by_row(rich_table: Unpack) -> None:
+    report = hudimeta.Table(rich_table("mdt_all_v9")).metadata.validate()
+    assert report.outcome is Outcome.DIFFERS
+    assert set(report.differences) == {"record_index", "secondary_index_sec_note"}
+    (lost,) = report.differences["record_index"]
+    assert (lost.what, lost.count) == ("live keys that the index lacks", 1)
+    assert lost.examples[0].startswith("ord-0001 in south/")
+    stale = {d.what: d.count for d in report.differences["secondary_index_sec_note"]}
+    assert stale == {"rows that the index lacks": 8, "entries of no row": 9}
+    assert report.proven == ("secondary_index_sec_qty",)
+    text = str(report)
+    assert "differs      record_index: 25 rows compared" in text
+    assert "ord-0001" in text
+
+
+def test_a_report_is_plain_data_too(rich_table: Unpack) -> None:
+    report = hudimeta.Table(rich_table("mdt_all_v9")).metadata.validate(["record_index"])
+    plain = json.loads(report.to_json())
+    assert plain["outcome"] == "differs"
+    (check,) = plain["checks"]
+    assert check["name"] == "record_index"
+    assert check["differences"][0]["count"] == 1
+    with pytest.raises(ValidationFailed, match="live keys that the index lacks: 1"):
+        report.raise_if_differs()
+
+
+def test_partitions_that_are_not_there_are_refused(rich_table: Unpack) -> None:
+    with pytest.raises(ConfigError, match="record_index"):
+        hudimeta.Table(rich_table("deletes_cow")).metadata.validate(["record_index"])
+    with pytest.raises(IndexNotReady, match="no metadata table"):
+        hudimeta.Table(rich_table("auto_keys")).metadata.validate()
+
+
+# Broken on purpose
+
+
+def _table(folder: Path, **options: str) -> ModelledTable:
+    table = ModelledTable(str(folder / "t"), {**SIMPLE_OPTIONS, **options})
+    table.write(Operation.INSERT, simple_rows(range(40), 1))
+    table.write(Operation.UPSERT, simple_rows(range(0, 40, 3), 2))
+    return table
+
+
+def _report(table: ModelledTable) -> ValidationReport:
+    return hudimeta.Table(table.path).metadata.validate()
+
+
+def _slander(table: ModelledTable, change: Callable[[pa.Table], pa.Table], partition: str = column_stats.PARTITION) -> None:
+    """Write records into the metadata table that are not true, as a broken writer would."""
+    storage = open_storage(table.path)
+    metadata = hudimeta.Table(table.path).metadata
+    times = InstantGenerator(SystemClock(), metadata._properties.zone)
+    instant = times.next(metadata.timeline.last_time)
+    wrong = change(metadata.records(partition))
+    none = column_stats.SCHEMA.empty_table()
+    chosen = {column_stats.PARTITION: none, partition_stats.PARTITION: none} | {partition: wrong}
+    writer = MetadataWriter(storage, 8, times)
+    groups = {name: len(metadata.file_groups(name)) for name in metadata.ready}
+    writer.begin(instant)
+    delta = MetadataDelta(files.SCHEMA.empty_table(), *chosen.values(), lists_partitions=False)
+    writer.complete(instant, writer.write_logs(instant, delta, groups), metadata.timeline.last_time)
+
+
+def _said(records: pa.Table, **values: Any) -> pa.Table:
+    for name, value in values.items():
+        at = records.schema.get_field_index(name)
+        records = records.set_column(at, records.field(at), pa.array([value] * len(records), records.field(at).type))
+    return records
+
+
+def _column(records: pa.Table, name: str) -> pa.Table:
+    return records.filter(pa.compute.equal(records["column_name"], name)).slice(0, 1)
+
+
+def test_our_own_tables_hold(tmp_path: Path) -> None:
+    for kind in ("COPY_ON_WRITE", "MERGE_ON_READ"):
+        folder = tmp_path / kind
+        report = _report(_table(folder, **{"hoodie.datasource.write.table.type": kind}))
+        assert report.outcome is Outcome.HOLDS, report
+        assert report.check("column_stats").compared >= 2
+
+
+def test_a_deleted_file_is_named(tmp_path: Path) -> None:
+    table = _table(tmp_path)
+    lost = hudimeta.Table(table.path).file_slices()["base_file"].to_pylist()[0]
+    next(Path(table.path).rglob(lost)).unlink()
+    report = _report(table)
+    assert report.outcome is Outcome.DIFFERS
+    (difference,) = report.check("files").differences
+    assert difference.what == "listed but not on storage"
+    assert lost in difference.examples[0]
+    assert report.check("column_stats").outcome is Outcome.DIFFERS  # it cannot be read
+
+
+def test_a_file_that_nobody_lists_is_named(tmp_path: Path) -> None:
+    table = _table(tmp_path)
+    source = next(Path(table.path).rglob("*.parquet"))
+    twin = source.with_name("11111111-2222-3333-4444-555555555555-0" + source.name[source.name.index("_") :])
+    twin.write_bytes(source.read_bytes())
+    report = _report(table)
+    assert [d.what for d in report.check("files").differences] == ["on storage but not listed"]
+    assert [d.what for d in report.check("file slices").differences] == ["file groups that are not listed"]
+
+
+def test_bounds_that_are_too_narrow_are_found(tmp_path: Path) -> None:
+    table = _table(tmp_path)
+    _slander(table, lambda records: _said(_column(records, "ts"), max_value=b"\x00"))
+    report = _report(table)
+    (difference,) = report.check("column_stats").differences
+    assert difference.what == "column ts: a value above the maximum"
+    assert difference.count == 1
+    assert "stated" in difference.examples[0]
+    assert report.check("partition_stats").outcome is Outcome.HOLDS
+
+
+def test_nulls_that_are_denied_or_invented_are_found(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"))
+    rows = simple_rows(range(6), 1)
+    table.write(Operation.INSERT, rows.set_column(3, "x", pa.array([None, 1.0, 2.0] * 2)))
+    _slander(table, lambda records: _said(_column(records, "x"), null_count=0))
+    _slander(table, lambda records: _said(_column(records, "ts"), null_count=3, value_count=3))
+    found = {d.what for d in _report(table).check("column_stats").differences}
+    assert found == {"column x: nulls, where none are stated", "column ts: values, where only nulls are stated"}
+
+
+def test_partition_bounds_that_are_too_narrow_are_found(tmp_path: Path) -> None:
+    table = _table(tmp_path)
+    _slander(table, lambda records: _said(_column(records, "ts"), min_value=b"\x7e"), partition_stats.PARTITION)
+    report = _report(table)
+    assert [d.what for d in report.check("partition_stats").differences] == ["column ts: a value below the minimum"]
+    assert report.check("column_stats").outcome is Outcome.HOLDS
+
+
+def test_a_metadata_file_that_is_damaged_is_a_difference(tmp_path: Path) -> None:
+    table = _table(tmp_path)
+    for log in Path(table.path, ".hoodie/metadata/column_stats").glob(".col-stats-*_2*.log.*"):
+        log.write_bytes(log.read_bytes()[:-40])
+    report = _report(table)
+    assert report.outcome is Outcome.DIFFERS
+    assert report.check("column_stats").differences[0].what == "cannot be read"
+
+
+# A table that moves
+
+
+def test_differences_of_a_table_that_moved_prove_nothing(tmp_path: Path) -> None:
+    table = _table(tmp_path)
+    snapshot = hudimeta.Table(table.path).snapshot()
+    report = validate(snapshot)
+    assert report.outcome is Outcome.HOLDS
+    lost = snapshot.slices()["base_file"].to_pylist()[0]
+    written = table.write(Operation.UPSERT, simple_rows(range(40), 3))
+    next(Path(table.path).rglob(lost)).unlink()  # as a cleaner does in a table that many write to
+    report = validate(snapshot)
+    assert report.outcome is Outcome.CANNOT_TELL
+    assert written.instant in report.moved
+    assert "the table moved meanwhile" in str(report)
+    assert report.proven == ()
+    report.raise_if_differs()
+
+
+# Reads that validate
+
+
+def test_a_read_that_validates_fails_instead_of_returning_too_little(tmp_path: Path) -> None:
+    table = _table(tmp_path)
+    options = {"hudimeta.metadata.validate": True}
+    scan = hudimeta.Table(table.path, options).scan(where="ts > 0")
+    assert scan.to_table().num_rows == 40
+    assert any(note.startswith("validated: storage has the 4 files") for note in scan.report.notes)
+    source = next(Path(table.path).rglob("*.parquet"))
+    source.with_name("11111111-2222-3333-4444-555555555555-0" + source.name[source.name.index("_") :]).write_bytes(b"PAR1")
+    assert hudimeta.Table(table.path).scan().to_table().num_rows == 40
+    with pytest.raises(ValidationFailed, match="on storage but not listed"):
+        hudimeta.Table(table.path, options).scan().to_table()
+
+
+def test_the_option_is_documented() -> None:
+    assert OPTIONS.read({"hudimeta.metadata.validate": "true"}).given
