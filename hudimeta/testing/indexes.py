@@ -43,5 +43,5 @@ def _check(table: Inspection, is_meant: Callable[[str], bool]) -> None:
     names = [name for name in table.properties.metadata_partitions if is_meant(name)]
     if names:
         storage = CountingStorage(table.storage)
-        snapshot = Snapshot(storage, table.properties, table.timeline, OPTIONS.read({"hudimeta.index.trust": True}))
+        snapshot = Snapshot(storage, table.properties, table.timeline, OPTIONS.read({"hudimeta.index.trust": "true"}))
         validate(snapshot, names).raise_if_differs()
