@@ -24,7 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.engine import Engine
-from hudimeta.index.simple import KeyFile, Tagging
+from hudimeta.index.key_file import KeyFile
+from hudimeta.index.tagging import Tagging
 from hudimeta.keys import add_meta_columns
 from hudimeta.read.log_parts import DataPart, DeletePart, LogPart
 from hudimeta.read.merge_rules import MergeRules

@@ -15,7 +15,9 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import ConfigError, UnsupportedFeature
-from hudimeta.index.simple import KeyFile, Tagging, tag
+from hudimeta.index.key_file import KeyFile
+from hudimeta.index.simple import SimpleIndex
+from hudimeta.index.tagging import Tagging
 from hudimeta.keys import KeyGenerator
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.metadata_table import MetadataTable
@@ -254,7 +256,8 @@ class TableView:
         """Find a batch's keys in the table, each in its own partition."""
         files = self.files(partitions.unique().to_pylist())
         read = partial(read_slice_keys, self._session.storage)
-        return tag(batch_keys, partitions, files, read, self._session.engine.map), files
+        index = SimpleIndex(lambda _: files, read, self._session.engine.map)
+        return index.tag(batch_keys, partitions), files
 
     def read_base(self, schema: pa.Schema) -> Callable[[str, str], pa.Table]:
         """A reader of base files: all rows, in a schema with meta columns."""

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from hudimeta.formats.log import decode_data_block, read_blocks
 from hudimeta.formats.parquet import read_key_column
-from hudimeta.index.simple import KeyFile
+from hudimeta.index.key_file import KeyFile
 from hudimeta.read.file_slice import FileSlice
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.read_task import ReadTask, VisibleInstants

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict
-from hudimeta.index.simple import KeyFile
+from hudimeta.index.key_file import KeyFile
 from hudimeta.schema import table_avro_schema
 from hudimeta.types import Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch

@@ -1,8 +1,7 @@
-"""The pieces that a write is made of: markers, placement, one row a key, look-up by key."""
+"""The pieces that a write is made of: markers, placement, one row a key."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudimeta.engine import LocalEngine
 from hudimeta.errors import ConfigError, CorruptFileError, SchemaMismatch
-from hudimeta.index.simple import KeyFile, files_in_range, tag
 from hudimeta.keys import KeyGenerator
 from hudimeta.read.merge_rules import MergeRules
 from hudimeta.storage import LocalStorage, Storage
@@ -163,57 +160,3 @@ def test_a_delete_needs_the_key_and_partition_columns_only() -> None:
         keys_only_batch(rows.select(["id"]), generator(), rows.schema, EVENT_TIME)
     with pytest.raises(ConfigError, match="generates its keys"):
         keys_only_batch(rows, generator(**{"hoodie.table.recordkey.fields": ""}), rows.schema, EVENT_TIME)
-
-
-# Look-up by key
-
-
-def look_up(keys: Sequence[str], held: Sequence[Sequence[str]], ranges: bool) -> tuple[set[tuple[int, int]], list[int]]:
-    """(row, file) pairs found, and which files were read."""
-    files = [
-        KeyFile("", str(i), f"{i}", 1, *((min(h, key=str.encode), max(h, key=str.encode)) if ranges and h else (None, None)))
-        for i, h in enumerate(held)
-    ]
-    seen: list[int] = []
-
-    def read(file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
-        seen.append(int(file.file_id))
-        return pa.array(held[int(file.file_id)], pa.string())
-
-    found = tag(pa.array(keys, pa.string()), None, {"": files}, read, LocalEngine(1).map)
-    numbers = [int(found.files[int(f)].file_id) for f in found.file]
-    return set(zip(found.row.tolist(), numbers, strict=True)), seen
-
-
-texts = st.text(alphabet="aZ0~é𝄞\x00", max_size=3)
-
-
-@given(st.lists(texts, max_size=12), st.lists(st.lists(texts, max_size=6), max_size=4), st.booleans())
-def test_every_key_is_found_in_every_file_that_holds_it(keys: list[str], held: list[list[str]], ranges: bool) -> None:
-    found, seen = look_up(keys, held, ranges)
-    assert found == {(row, i) for row, key in enumerate(keys) for i, h in enumerate(held) if key in h}
-    if ranges:
-        needed = {
-            i
-            for i, h in enumerate(held)
-            if not h or any(min(h, key=str.encode).encode() <= k.encode() <= max(h, key=str.encode).encode() for k in keys)
-        }
-        assert set(seen) <= needed
-
-
-def test_files_whose_range_excludes_all_keys_are_not_read() -> None:
-    files = [KeyFile("", "a", "a", 1, "a", "f"), KeyFile("", "b", "b", 1, "g", "m"), KeyFile("", "c", "c", 1)]
-    assert files_in_range(files, pa.array(["h", "z"])).tolist() == [False, True, True]
-    assert files_in_range(files, pa.array(["f"])).tolist() == [True, False, True]
-    assert files_in_range(files, pa.array([], pa.string())).tolist() == [False, False, False]
-
-
-def test_keys_are_looked_for_in_their_own_partition() -> None:
-    files = {p: [KeyFile(p, p, p, 1)] for p in ("a", "b", "unasked")}
-
-    def read(file: KeyFile, wanted: pa.StringArray) -> pa.StringArray:
-        return pa.array(["k"])
-
-    found = tag(pa.array(["k", "k", "k"]), pa.array(["a", "b", "new"]), files, read, LocalEngine(1).map)
-    assert [(r, found.files[f].partition_path) for r, f in zip(found.row, found.file, strict=True)] == [(0, "a"), (1, "b")]
-    assert found.read == 2
