@@ -3,6 +3,8 @@ PYTHON ?= python3
 RUN := $(PYTHON) tools/run.py
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+HUDI ?= 1.0.2
+RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -44,14 +46,14 @@ layers:
 conformance: ## compare the engine and Spark with recorded answers of Apache Hudi (needs ../shared)
 	@$(RUN) --java python -m pytest tests/conformance $(PYTEST_ARGS)
 
-interop: ## alternate with real Apache Hudi on the same tables (fetches Spark 3.5 and Hudi's jar once)
-	@$(RUN) --interop python -m pytest tests/interop $(PYTEST_ARGS)
+interop: ## alternate with real Apache Hudi on the same tables (fetches Spark 3.5 and Hudi's jar once; HUDI=1.2.0 chooses it)
+	@$(RUN) --interop=$(HUDI) python -m pytest tests/interop $(PYTEST_ARGS)
 
 interop-full: ## the same with all rounds and all ways to name rows, some ten minutes
-	@HUDIMETA_INTEROP_FULL=1 $(RUN) --interop python -m pytest tests/interop $(PYTEST_ARGS)
+	@HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI) python -m pytest tests/interop $(PYTEST_ARGS)
 
 bench: ## measure every claim against its rival (BENCH_ARGS="P1 P3 --scale 0.1")
-	@$(RUN) --interop python -m benchmarks $(BENCH_ARGS)
+	@$(RUN) --interop=$(RIVALS) python -m benchmarks $(BENCH_ARGS)
 
 bench-smoke: ## the same at a size that takes a minute, to see that it runs; needs no Apache Hudi
 	@$(RUN) --java python -m benchmarks --smoke $(BENCH_ARGS)

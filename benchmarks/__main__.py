@@ -30,6 +30,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="where to write the figures (default: benchmarks/results/)")
     parser.add_argument("--data", type=Path, default=cache, help="folder for generated tables, kept between runs")
     parser.add_argument("--only-ours", action="store_true", help="leave the rivals out")
+    parser.add_argument("--without", action="append", default=[], metavar="SIDE", help="leave a side out: 'Hudi 1.0.2'")
     parser.add_argument("--smoke", action="store_true", help="tiny data, two rounds, no rival in Java: does it run at all?")
     parser.add_argument("--list", action="store_true", help="list the cases")
     return parser.parse_args(arguments)
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
         settings = replace(settings, scale=min(asked.scale, SMOKE_SCALE), rounds=2)
     broken, rows = 0, []
     for case in cases:
-        left_out = (asked.only_ours and set(case.sides) - {OURS}) or (asked.smoke and NEEDS_JVM) or ()
+        left_out = {*asked.without, *((set(case.sides) - {OURS}) if asked.only_ours else NEEDS_JVM if asked.smoke else ())}
         unready = _prepare(case, settings)
         sides = {
             side: Measured(error=unready) if unready else run_side(case, side, settings)

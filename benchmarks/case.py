@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from benchmarks.job import Job
 
-OURS, APACHE, RUST, SPARK = "hudimeta", "Apache Hudi", "hudi-rs", "Spark"
-NEEDS_JVM = frozenset({APACHE, SPARK})
+OURS, RUST, SPARK = "hudimeta", "hudi-rs", "Spark"
+APACHE_10, APACHE_12 = "Hudi 1.0.2", "Hudi 1.2.0"
+APACHE = (APACHE_10, APACHE_12)
+"""Of Apache Hudi, the last version that writes table version 8 by itself, and the newest; `make bench` fetches the jars."""
+
+NEEDS_JVM = frozenset({*APACHE, SPARK})
 """Sides that a smoke run leaves out."""
 
 
@@ -118,6 +122,20 @@ def times_faster(rival: str, factor: float, metric: str = "warm.cpu") -> Goal:
     return Goal(f">= {factor:g}x {rival} ({metric})", met)
 
 
+def faster_than_apache(factor: float, metric: str = "warm.cpu") -> tuple[Goal, ...]:
+    """The same against each version of Apache Hudi."""
+    return tuple(times_faster(version, factor, metric) for version in APACHE)
+
+
+def counted(note: str, limit: float, text: str = "") -> Goal:
+    """One of our notes is at most `limit`, at any scale."""
+
+    def met(sides: Mapping[str, Measured]) -> bool | None:
+        return None if sides[OURS].error else float(sides[OURS].notes[note]) <= limit
+
+    return Goal(text or f"{note} <= {limit:g}", met)
+
+
 def rate_at_least(note: str, minimum: float, text: str) -> Goal:
     """One of our notes is at least `minimum`; says nothing at other scales, where fixed costs count."""
 
@@ -144,6 +162,14 @@ class Case:
     goals: tuple[Goal, ...] = ()
     rounds: int = 6
     prepare: Callable[[Settings], object] | None = None
+
+
+Side = Callable[["Job"], None]
+
+
+def versions_of_apache(run: Side) -> dict[str, Side]:
+    """One side for each version of Apache Hudi; `rivals.apache_hudi` takes the version from the name of the side."""
+    return dict.fromkeys(APACHE, run)
 
 
 def all_cases() -> list[Case]:

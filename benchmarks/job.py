@@ -23,11 +23,11 @@ class Job:
     """One side of one case, inside the process that runs it.
 
     Args:
-        settings: Of the run. rounds: How often to call.
+        settings: Of the run. rounds: How often to call. side: Its name.
     """
 
-    def __init__(self, settings: Settings, rounds: int) -> None:
-        self.settings, self.rounds = settings, rounds
+    def __init__(self, settings: Settings, rounds: int, side: str) -> None:
+        self.settings, self.rounds, self.side = settings, rounds, side
         self.measured = Measured()
 
     @contextlib.contextmanager

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from benchmarks import ours, rivals, synthetic
-from benchmarks.case import APACHE, OURS, Case, Settings, at_most
+from benchmarks.case import OURS, Case, Settings, at_most, versions_of_apache
 from benchmarks.job import Job
 
 PROGRAM = "import sys, hudimeta; print(len(hudimeta.Table(sys.argv[1]).metadata.partitions()))"
@@ -64,7 +64,7 @@ CASES = [
     Case(
         "P1-same",
         "all partitions, same table object",
-        {OURS: same_object, APACHE: apache_same},
+        {OURS: same_object, **versions_of_apache(apache_same)},
         (at_most("warm.wall", 0.003, "<= 3 ms"),),
         rounds=20,
         prepare=prepare,
@@ -72,7 +72,7 @@ CASES = [
     Case(
         "P1-new",
         "all partitions, new table object",
-        {OURS: new_object, APACHE: apache_new},
+        {OURS: new_object, **versions_of_apache(apache_new)},
         (at_most("warm.wall", 0.020, "<= 20 ms"),),
         rounds=20,
         prepare=prepare,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from benchmarks import ours, rivals, synthetic
-from benchmarks.case import APACHE, OURS, Case, Goal, Measured, Settings, at_most, times_faster
+from benchmarks.case import OURS, Case, Goal, Measured, Settings, at_most, faster_than_apache, versions_of_apache
 from benchmarks.job import Job
 
 Range = tuple[int, int | None]
@@ -93,10 +93,10 @@ def _case(name: str, title: str, condition: Condition, limit: float) -> Case:
     return Case(
         name,
         title,
-        {OURS: _hudimeta(condition), APACHE: _apache(condition)},
+        {OURS: _hudimeta(condition), **versions_of_apache(_apache(condition))},
         (
             at_most("warm.wall", limit, f"<= {limit:g} s"),
-            times_faster(APACHE, 8),
+            *faster_than_apache(8),
             Goal("exactly the files that match", exact),
         ),
         rounds=4,

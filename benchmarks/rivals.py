@@ -1,4 +1,4 @@
-"""The rivals: Apache Hudi in a Java process of its own, hudi-rs, and Spark's own Parquet."""
+"""The rivals: Apache Hudi, two versions, each in a Java process of its own; hudi-rs; Spark's own Parquet."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.case import APACHE, APACHE_10
 from benchmarks.job import Absent, Job
 
 if TYPE_CHECKING:
@@ -25,14 +26,17 @@ READ_OPTIONS = {
 
 @contextlib.contextmanager
 def apache_hudi(job: Job) -> Iterator[ApacheHudi]:
-    """A fresh process of Apache Hudi; its peak memory counts for the side. Raises Absent."""
+    """A fresh process of Apache Hudi; its peak memory counts for the side. Raises Absent.
+
+    The side's name ends in the version; Spark's own sides use the Spark of the first.
+    """
     from tests.interop.apache_hudi import ApacheHudi, Installation
 
-    installation = Installation.find()
+    version = (job.side if job.side in APACHE else APACHE_10).rsplit(" ", 1)[1]
+    installation = Installation.find(version)
     if installation is None:
-        raise Absent("run `make interop` once, which fetches Apache Hudi")
+        raise Absent(f"run `make bench` once, which fetches Apache Hudi {version}")
     with ApacheHudi(installation, memory=HEAP) as process:
-        job.note("version", installation.bundle.stem.rsplit("-", 1)[1])
         yield process
         job.peak(int(process.about["jvm"]))
 

@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> None:
     values = json.loads(text)
     settings = Settings(values["scale"], Path(values["data"]), values["rounds"])
     case = select(all_cases(), [name])[0]
-    job = Job(settings, settings.rounds or case.rounds)
+    job = Job(settings, settings.rounds or case.rounds, side)
     try:
         case.sides[side](job)
     except (Absent, ModuleNotFoundError, UnsupportedFeature) as error:

@@ -1,10 +1,10 @@
 """Runs one command inside the project's environment, after making whatever the command needs.
 
-    python3 tools/run.py [--java] [--interop] COMMAND [ARGUMENT ...]
+    python3 tools/run.py [--java] [--interop[=VERSION,...]] COMMAND [ARGUMENT ...]
 
 ``--java``     finds or installs a Java runtime and points Spark at it and at the environment's Python.
 ``--interop``  also makes the environment of Spark 3.5 with Apache Hudi; it reaches the command as HUDIMETA_INTEROP_PYTHON,
-               HUDIMETA_INTEROP_JAVA_HOME and HUDI_BUNDLE.
+               HUDIMETA_INTEROP_JAVA_HOME and HUDI_BUNDLE, the jar of the first version named.
 
 Nothing newer than Python 3.6 stands above the version check, so that an old interpreter gets the message instead of a
 syntax error.
@@ -27,11 +27,13 @@ import java
 
 def main(arguments: list[str]) -> int:
     """Prepare, then become the command. Returns an exit code only when there is none, or when preparing failed."""
-    flags = set()
-    while arguments and arguments[0] in ("--java", "--interop"):
-        flags.add(arguments.pop(0))
+    flags, versions = set(), [hudi_bundle.VERSION]
+    while arguments and arguments[0].split("=")[0] in ("--java", "--interop"):
+        flag, _, named = arguments.pop(0).partition("=")
+        flags.add(flag)
+        versions = named.split(",") if named else versions
     try:
-        variables = prepared(flags)
+        variables = prepared(flags, versions)
     except (environment.SetupFailed, java.JavaMissing, hudi_bundle.BundleMissing) as error:
         print("error:", error, file=sys.stderr)
         return 1
@@ -42,8 +44,8 @@ def main(arguments: list[str]) -> int:
     return os.execvpe(arguments[0], arguments, variables)
 
 
-def prepared(flags: set[str]) -> dict[str, str]:
-    """The environment variables for the command."""
+def prepared(flags: set[str], versions: list[str]) -> dict[str, str]:
+    """The environment variables for the command; `versions` of Apache Hudi are fetched where the flags ask for it."""
     python = environment.prepare(environment.PROJECT)
     variables = dict(os.environ)
     variables["VIRTUAL_ENV"] = str(environment.PROJECT.path)
@@ -57,7 +59,10 @@ def prepared(flags: set[str]) -> dict[str, str]:
         other, home = environment.prepare(environment.INTEROP), java.require_java(java.SPARK_3)
         variables["HUDIMETA_INTEROP_PYTHON"] = str(other)
         variables["HUDIMETA_INTEROP_JAVA_HOME"] = str(home)
-        variables["HUDI_BUNDLE"] = str(hudi_bundle.fetch_bundle(other, home))
+        first, *more = versions
+        variables["HUDI_BUNDLE"] = str(hudi_bundle.fetch_bundle(other, home, first, os.environ.get("HUDI_BUNDLE")))
+        for version in more:
+            hudi_bundle.fetch_bundle(other, home, version)
     return variables
 
 

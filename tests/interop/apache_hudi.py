@@ -41,12 +41,19 @@ class Installation:
     bundle: Path
 
     @classmethod
-    def find(cls) -> Installation | None:
-        """From the environment (`make interop` sets it), else from the places where `make interop` leaves things."""
+    def find(cls, version: str | None = None) -> Installation | None:
+        """From the environment (`make interop` sets it), else from the places where `make interop` leaves things.
+
+        Args:
+            version: Of Apache Hudi; None takes what HUDI_BUNDLE names, else the oldest that was fetched.
+        """
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hudimeta"
         python = Path(os.environ.get("HUDIMETA_INTEROP_PYTHON") or ROOT / ".venv-interop" / "bin" / "python")
         named = os.environ.get("HUDI_BUNDLE")
-        bundle = Path(named) if named else next(iter(sorted(cache.glob("hudi-spark3.5-bundle_2.12-*.jar"))), None)
+        if named and (version is None or Path(named).stem.endswith(f"-{version}")):
+            bundle: Path | None = Path(named)
+        else:
+            bundle = next(iter(sorted(cache.glob(f"hudi-spark3.5-bundle_2.12-{version or '*'}.jar"))), None)
         home = os.environ.get("HUDIMETA_INTEROP_JAVA_HOME") or os.environ.get("JAVA_HOME")
         if bundle is None or not bundle.is_file() or not python.exists():
             return None
