@@ -37,7 +37,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run; 1 when a side failed or answers differ. A missed goal is a figure, not a failure."""
+    """Run; 1 when a side failed, answers differ, or a count is above its goal. A missed goal of time is a figure, no failure."""
     asked = parse(arguments)
     try:
         cases = select(all_cases(), asked.names)
@@ -60,14 +60,15 @@ def main(arguments: list[str] | None = None) -> int:
             if side not in left_out
         }
         print("\n".join([*report.lines(case, sides, settings.scale == 1), *report.load()]), end="\n\n", flush=True)
-        differing = disagreements(sides)
+        differing, verdicts = disagreements(sides), report.verdicts(case, sides, settings.scale == 1)
+        broken += sum(goal.binding and verdicts[goal.text] == "MISSED" for goal in case.goals)
         broken += bool(differing) + sum(bool(m.error) and not m.error.startswith("absent") for m in sides.values())
         rows.append(
             {
                 "case": case.name,
                 "title": case.title,
                 "sides": {name: measured.to_json() for name, measured in sides.items()},
-                "goals": report.verdicts(case, sides, settings.scale == 1),
+                "goals": verdicts,
                 "disagreements": differing,
             }
         )

@@ -94,11 +94,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class Goal:
-    """Something to reach; `met` says yes, no, or None where a side is missing."""
+    """Something to reach; `met` says yes, no, or None where a side is missing.
+
+    Attributes:
+        binding: It depends on no machine and no load, so that missing it fails the run.
+    """
 
     text: str
     met: Callable[[Mapping[str, Measured]], bool | None]
     only_at_full_scale: bool = False
+    binding: bool = False
 
 
 def at_most(metric: str, limit: float, text: str) -> Goal:
@@ -128,12 +133,12 @@ def faster_than_apache(factor: float, metric: str = "warm.cpu") -> tuple[Goal, .
 
 
 def counted(note: str, limit: float, text: str = "") -> Goal:
-    """One of our notes is at most `limit`, at any scale."""
+    """One of our notes, a count that every machine gives alike, is at most `limit`, at any scale."""
 
     def met(sides: Mapping[str, Measured]) -> bool | None:
         return None if sides[OURS].error else float(sides[OURS].notes[note]) <= limit
 
-    return Goal(text or f"{note} <= {limit:g}", met)
+    return Goal(text or f"{note} <= {limit:g}", met, binding=True)
 
 
 def rate_at_least(note: str, minimum: float, text: str) -> Goal:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +42,37 @@ def planned_ids(path: Path, where: str) -> set[str]:
     return set(open_table(path).scan(where=where).plan().slices["file_id"].to_pylist())
 
 
-def bulk_insert(path: Path, rows: pa.Table, indexes: list[str]) -> None:
+def locate(table: Any, keys: pa.Array) -> int:
+    """How many of some record keys the record index knows."""
+    return int(table.metadata.record_index(keys).num_rows)
+
+
+@contextlib.contextmanager
+def storage_wrapped(wrap: Callable[[Any], Any]) -> Iterator[None]:
+    """Tables that are opened inside stand on `wrap(storage)`: it counts requests, or makes them slow."""
+    from hudimeta import hudi_table
+
+    plain = hudi_table.open_storage
+    hudi_table.open_storage = lambda *location: wrap(plain(*location))
+    try:
+        yield
+    finally:
+        hudi_table.open_storage = plain
+
+
+def bulk_insert(path: Path, rows: pa.Table, indexes: list[str], kind: str = "COPY_ON_WRITE") -> None:
     """A new lineitem table with these rows."""
     import hudimeta
 
     table = hudimeta.Table.create(
-        str(path), rows.schema, key="key", partition_by=["ship_year"], ordering=["l_linenumber"], indexes=indexes
+        str(path), rows.schema, key="key", partition_by=["ship_year"], ordering=["l_linenumber"], indexes=indexes, type=kind
     )
     table.bulk_insert(rows)
+
+
+def upsert(path: Path, rows: pa.Table) -> Any:
+    """Update and insert; the table is opened for it. The report."""
+    return open_table(path).upsert(rows)
 
 
 def scan(path: Path, where: str | None = None, columns: list[str] | None = None) -> int:

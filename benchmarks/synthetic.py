@@ -34,12 +34,14 @@ class Shape:
     Attributes:
         name: Folder. partitions, files: Partitions, and files in each. statistics: Whether column_stats are there, for ten
             bigint columns: c0 rises from file to file, the others are random ranges.
+        keys: Rows with an entry in the record index, see `synthetic_keys`; 0 for no such index.
     """
 
     name: str
     partitions: int
     files: int
     statistics: bool = False
+    keys: int = 0
 
     @property
     def total(self) -> int:
@@ -127,7 +129,13 @@ def _generate(path: Path, shape: Shape) -> None:
         changes["hoodie.table.metadata.partitions"] = "column_stats,files"
         changes["hoodie.table.index.defs.path"] = ".hoodie/.index_defs/index.json"
         storage.put(".hoodie/.index_defs/index.json", json.dumps(_index_definition()).encode())
-    MetadataWriter(storage, 8, times).create(shape.name, groups, content=content)
+    writer = MetadataWriter(storage, 8, times)
+    writer.create(shape.name, groups, content=content)
+    if shape.keys:
+        from benchmarks.synthetic_keys import write_index
+
+        write_index(path, writer, shape, partitions, instants[-1], len(groups))
+        changes["hoodie.table.metadata.partitions"] = "files,record_index"
     table_properties.update(storage, changes)
 
 

@@ -117,6 +117,10 @@ class MetadataReader:
             located[entry.getKey()] = (place.getPartitionPath(), place.getFileId())
         return located
 
+    def count_located(self, keys: Any) -> int:
+        """How many keys of a Java list the record index knows."""
+        return int(self.metadata.readRecordIndex(keys).size())
+
     def keys_of_value(self, value: str, index: str) -> set[str]:
         """Record keys that a secondary index gives for one column value."""
         return {str(key) for key in self.metadata.readSecondaryIndex(self._list([value]), index).keySet()}
