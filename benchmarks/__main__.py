@@ -37,7 +37,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run; 1 when a side failed, answers differ, or a count is above its goal. A missed goal of time is a figure, no failure."""
+    """Run; 1 when a side failed, answers differ, or a count is above its goal. A missed time is a figure, no failure."""
     asked = parse(arguments)
     try:
         cases = select(all_cases(), asked.names)

@@ -115,7 +115,7 @@ def at_most(metric: str, limit: float, text: str) -> Goal:
     return Goal(text, met, only_at_full_scale=True)
 
 
-def times_faster(rival: str, factor: float, metric: str = "warm.cpu") -> Goal:
+def times_faster(rival: str, factor: float, metric: str = "warm.cpu", only_at_full_scale: bool = False) -> Goal:
     """The rival's `metric` is at least `factor` times ours."""
 
     def met(sides: Mapping[str, Measured]) -> bool | None:
@@ -124,7 +124,7 @@ def times_faster(rival: str, factor: float, metric: str = "warm.cpu") -> Goal:
             return None
         return other.value(metric) >= factor * sides[OURS].value(metric)
 
-    return Goal(f">= {factor:g}x {rival} ({metric})", met)
+    return Goal(f">= {factor:g}x {rival} ({metric})", met, only_at_full_scale)
 
 
 def faster_than_apache(factor: float, metric: str = "warm.cpu") -> tuple[Goal, ...]:

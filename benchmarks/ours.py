@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,14 +51,13 @@ def locate(table: Any, keys: pa.Array) -> int:
 @contextlib.contextmanager
 def storage_wrapped(wrap: Callable[[Any], Any]) -> Iterator[None]:
     """Tables that are opened inside stand on `wrap(storage)`: it counts requests, or makes them slow."""
-    from hudimeta import hudi_table
-
-    plain = hudi_table.open_storage
-    hudi_table.open_storage = lambda *location: wrap(plain(*location))
+    face: Any = importlib.import_module("hudimeta.hudi_table")
+    plain = face.open_storage
+    face.open_storage = lambda *location: wrap(plain(*location))
     try:
         yield
     finally:
-        hudi_table.open_storage = plain
+        face.open_storage = plain
 
 
 def bulk_insert(path: Path, rows: pa.Table, indexes: list[str], kind: str = "COPY_ON_WRITE") -> None:
@@ -72,7 +72,12 @@ def bulk_insert(path: Path, rows: pa.Table, indexes: list[str], kind: str = "COP
 
 def upsert(path: Path, rows: pa.Table) -> Any:
     """Update and insert; the table is opened for it. The report."""
-    return open_table(path).upsert(rows)
+    return upsert_into(open_table(path), rows)
+
+
+def upsert_into(table: Any, rows: pa.Table) -> Any:
+    """Update and insert. The report."""
+    return table.upsert(rows)
 
 
 def scan(path: Path, where: str | None = None, columns: list[str] | None = None) -> int:

@@ -75,7 +75,7 @@ def write(storage: Storage, options: Options, operation: Operation, data: Any) -
     rows = as_table(data)
     session = WriteSession(storage, options)
     report = write_rows(session, operation, rows)
-    if session.properties.type is TableType.MERGE_ON_READ:
+    if session.properties.type is TableType.MERGE_ON_READ and session.options.get(keys.COMPACT_INLINE):
         from hudimeta.services import compaction
 
         try:
