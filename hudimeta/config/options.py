@@ -123,9 +123,16 @@ MERGE_MODE = OPTIONS.choice(
 PAYLOAD_CLASS = OPTIONS.text(
     "hoodie.datasource.write.payload.class",
     None,
-    "The merge mode by Java class name: DefaultHoodieRecordPayload or OverwriteWithLatestAvroPayload.",
+    "How rows are merged, by the name of one of Hudi's own payload classes: DefaultHoodieRecordPayload, EventTimeAvroPayload, "
+    "OverwriteWithLatestAvroPayload, PartialUpdateAvroPayload, OverwriteNonDefaultsWithLatestAvroPayload or AWSDmsAvroPayload.",
     aliases=("hoodie.compaction.payload.class",),
 )
+DELETE_FIELD = OPTIONS.text(
+    "hoodie.payload.delete.field",
+    None,
+    "Column that marks rows as deletes, beside _hoodie_is_deleted. A table of version 9 keeps it from its creation.",
+)
+DELETE_MARKER = OPTIONS.text("hoodie.payload.delete.marker", None, "What that column holds in a delete.")
 KEY_GENERATOR = OPTIONS.text(
     "hoodie.datasource.write.keygenerator.type",
     None,

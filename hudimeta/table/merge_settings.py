@@ -14,10 +14,21 @@ from typing import TypeVar
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.types import MergeMode
 
-__all__ = ["MERGE_MODE_KEY", "STRATEGY_IDS", "MergeSettings", "PartialUpdateMode", "merge_settings", "payload_class_of"]
+__all__ = [
+    "DELETE_PROPERTY",
+    "MERGE_MODE_KEY",
+    "STRATEGY_IDS",
+    "MergeSettings",
+    "PartialUpdateMode",
+    "delete_properties",
+    "merge_settings",
+    "payload_class_of",
+    "payload_properties",
+]
 
 MERGE_MODE_KEY = "hoodie.record.merge.mode"
 PARTIAL_UPDATE_KEY = "hoodie.table.partial.update.mode"
+DELETE_PROPERTY = "hoodie.record.merge.property.hoodie.payload.delete."
 
 STRATEGY_IDS = {
     MergeMode.EVENT_TIME_ORDERING: "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
@@ -126,6 +137,38 @@ def merge_settings(
 def payload_class_of(mode: MergeMode) -> str:
     """The payload class that version 8 stores beside a mode; "" for CUSTOM."""
     return _PAYLOAD_OF_MODE.get(mode, "")
+
+
+def payload_properties(payload_class: str, version: int) -> dict[str, str] | None:
+    """What a new table stores for one of Hudi's own payload classes; None for a class that is not known.
+
+    Version 8 names the class, and CUSTOM as its mode where no built-in mode says the same; version 9 says what the class does.
+    """
+    name = payload_class.rpartition(".")[2]
+    rules = _RULES_OF_PAYLOAD.get(name)
+    if rules is None:
+        return None
+    built_in = {name.rpartition(".")[2] for name in _PAYLOAD_OF_MODE.values()}
+    if name in built_in:
+        return {}
+    if version < 9:
+        mode = MergeMode.EVENT_TIME_ORDERING if name == "EventTimeAvroPayload" else MergeMode.CUSTOM
+        return {
+            MERGE_MODE_KEY: mode.value,
+            "hoodie.record.merge.strategy.id": STRATEGY_IDS[mode],
+            "hoodie.compaction.payload.class": _PACKAGE + name,
+        }
+    stated = {MERGE_MODE_KEY: rules.mode.value, "hoodie.table.legacy.payload.class": _PACKAGE + name}
+    if rules.partial_update is not PartialUpdateMode.NONE:
+        stated[PARTIAL_UPDATE_KEY] = rules.partial_update.value
+    return stated | delete_properties(rules.delete_field, rules.delete_marker)
+
+
+def delete_properties(field: str | None, marker: str | None) -> dict[str, str]:
+    """How version 9 stores what marks a row as a delete; nothing without a field."""
+    if field is None or marker is None:
+        return {}
+    return {f"{DELETE_PROPERTY}field": field, f"{DELETE_PROPERTY}marker": marker}
 
 
 def _mode_without_hints(strategy_id: str, has_ordering: bool) -> MergeMode:

@@ -11,7 +11,7 @@ from hudimeta.errors import ConfigError, TableError, UnsupportedFeature, Unsuppo
 from hudimeta.formats.properties import table_checksum
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.table.key_generator import KeyGeneratorType, TimestampKeyOptions, key_generator_type
-from hudimeta.table.merge_settings import MergeSettings, merge_settings
+from hudimeta.table.merge_settings import DELETE_PROPERTY, MergeSettings, merge_settings
 from hudimeta.table.properties_file import CHECKSUM_KEY, DATABASE_KEY, NAME_KEY, read_properties, write_properties
 from hudimeta.table.property_texts import PropertyTexts
 from hudimeta.timeline.active import Timeline
@@ -36,7 +36,6 @@ _LAYOUT_OF_VERSION = {6: LAYOUT_V1, 8: LAYOUT_V2, 9: LAYOUT_V2}
 
 _FOLDER = ".hoodie"
 _TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
-_DELETE_PREFIX = "hoodie.record.merge.property.hoodie.payload.delete."
 _BASE_FILE_FORMATS = ("PARQUET", "HFILE", "ORC", "LANCE")
 
 _CHECKED_AT_OPEN = (
@@ -248,8 +247,8 @@ class TableProperties(PropertyTexts):
             payload_class=self.payload_class or self.get("hoodie.table.legacy.payload.class", ""),
             partial_update=self.get("hoodie.table.partial.update.mode", ""),
             has_ordering=bool(self.ordering_fields),
-            delete_field=self.get(_DELETE_PREFIX + "field") or None,
-            delete_marker=self.get(_DELETE_PREFIX + "marker") or None,
+            delete_field=self.get(DELETE_PROPERTY + "field") or None,
+            delete_marker=self.get(DELETE_PROPERTY + "marker") or None,
         )
 
     @property

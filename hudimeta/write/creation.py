@@ -25,7 +25,7 @@ from hudimeta.schema import normalise_schema, table_avro_schema
 from hudimeta.storage import Storage
 from hudimeta.table.create import create_table_layout, new_table_properties
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
-from hudimeta.table.merge_settings import payload_class_of
+from hudimeta.table.merge_settings import MergeSettings, delete_properties, merge_settings, payload_properties
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudimeta.timeline.active import DEFAULT_FOLDER
@@ -96,6 +96,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     mode = _merge_mode(options, ordering)
     more, columns = _metadata_properties(schema, options, version, bool(partitions))
     more |= {k: v for k, v in options.given.items() if k.startswith("hoodie.keygen.timebased.")}
+    more |= _merge_properties(options, version)
     kind = _key_generator(options, len(record_keys), len(partitions))
     if version < FIRST_VERSION_WITH_PREFIX and len(record_keys) == 1 and _is_complex(kind, len(partitions)):
         more[NEW_ENCODING] = str(options.get(keys.COMPLEX_KEY_ENCODING)).lower()  # nothing else tells the next writer
@@ -141,9 +142,8 @@ def _merge_mode(options: Options, ordering: tuple[str, ...]) -> MergeMode | None
     text, payload = options.get(keys.MERGE_MODE), options.get(keys.PAYLOAD_CLASS)
     mode = MergeMode(text) if text else None
     if payload is not None:
-        simple_name = payload.rpartition(".")[2]
-        of_payload = next((m for m in _BUILT_IN_MODES if payload_class_of(m).rpartition(".")[2] == simple_name), None)
-        if of_payload is None or (mode or of_payload) is not of_payload:
+        of_payload = merge_settings(payload_class=payload).mode
+        if of_payload is MergeMode.CUSTOM or (mode or of_payload) is not of_payload:
             raise UnsupportedFeature(
                 f"payload class {payload}" + (f" beside merge mode {mode.value}" if mode else ""),
                 f"Leave it out and set {keys.MERGE_MODE.key} to {' or '.join(m.value for m in _BUILT_IN_MODES)}.",
@@ -153,6 +153,16 @@ def _merge_mode(options: Options, ordering: tuple[str, ...]) -> MergeMode | None
         hint = f"Name the column that decides which row is newer with {keys.ORDERING.key}."
         raise ConfigError(keys.MERGE_MODE.key, mode.value, "COMMIT_TIME_ORDERING for a table without ordering columns", hint)
     return mode
+
+
+def _merge_properties(options: Options, version: int) -> dict[str, str]:
+    """What a table keeps of a payload class and of the marks of deletes."""
+    found = payload_properties(options.get(keys.PAYLOAD_CLASS) or "", version) or {}
+    field, marker = options.get(keys.DELETE_FIELD), options.get(keys.DELETE_MARKER)
+    if (field is None) != (marker is None):
+        both = f"{keys.DELETE_FIELD.key} together with {keys.DELETE_MARKER.key}"
+        raise ConfigError(keys.DELETE_FIELD.key, field, both, "Set both options or neither.")
+    return found | (delete_properties(field, marker) if version >= 9 else {})
 
 
 def _is_complex(kind: KeyGeneratorType | None, n_partitions: int) -> bool:
@@ -204,6 +214,12 @@ def _groups(partition: str, options: Options) -> int:
     return options.get(keys.COLUMN_STATS_GROUPS) if partition == column_stats.PARTITION else 1
 
 
+def _same_rules(one: MergeSettings, other: MergeSettings) -> bool:
+    return (one.mode, one.partial_update) == (other.mode, other.partial_update) and (
+        one.delete_field is None or (one.delete_field, one.delete_marker) == (other.delete_field, other.delete_marker)
+    )
+
+
 def contradictions(properties: TableProperties, options: Options) -> dict[str, tuple[str, str]]:
     """Options of a write that contradict an existing table: key -> (what the table has, what was given)."""
     found: dict[str, tuple[str, str]] = {}
@@ -225,6 +241,10 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
     for text_option, text in texts:
         if options.is_set(text_option) and options.get(text_option) != text:
             found[text_option.key] = (text, str(options.get(text_option)))
+    payload = options.get(keys.PAYLOAD_CLASS)
+    if payload is not None and not _same_rules(merge_settings(payload_class=payload), properties.merge_settings):
+        rules = properties.merge_settings
+        found[keys.PAYLOAD_CLASS.key] = (rules.payload_class or rules.mode.value, payload)
     for flag, value in ((keys.HIVE_STYLE, properties.hive_style), (keys.URL_ENCODE, properties.url_encode)):
         if options.is_set(flag) and options.get(flag) != value:
             found[flag.key] = (str(value).lower(), str(options.get(flag)).lower())

@@ -29,7 +29,7 @@ from hudimeta.index.tagging import Tagging
 from hudimeta.keys import add_meta_columns
 from hudimeta.read.log_parts import DataPart, DeletePart, LogPart
 from hudimeta.read.merge_rules import MergeRules
-from hudimeta.read.ordering import field_type
+from hudimeta.read.ordering import field_type, ordering_columns
 from hudimeta.table.file_names import BaseFileName, parse_base_file
 from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.batch import KeyedBatch
@@ -184,7 +184,7 @@ def execute_plan(
             return writer.write_new(piece.partition_path, part.rows, keys, task=work.number, attempt=attempt)
         if logs is not None and ordering_of is not None and not len(piece.inserted):
             part = batch.take(piece.changed)
-            return append_to_log(logs, ordering_of, piece.base, part, instant, work.number, attempt, deletes_only)
+            return append_to_log(logs, ordering_of, piece.base, part, instant, work.number, attempt, deletes_only, rules)
         base = read_base(piece.partition_path, piece.base.name)
         name = parse_base_file(piece.base.name)
         if name is None:
@@ -211,22 +211,29 @@ def append_to_log(
     task: int,
     attempt: int,
     deletes_only: bool,
+    rules: MergeRules,
 ) -> WrittenFile:
     """Write what a batch has for one file group to a log file of it."""
     if deletes_only and part.keys is not None:
         nothing = _with_meta(part.take(_nothing()), instant, task, base.file_id, 0)
         deletes = Deletes(part.keys, ordering_of(base, part.keys))
         return logs.append(base.partition_path, base.file_id, nothing, deletes, updated=0, task=task, attempt=attempt)
-    rows = _with_meta(part, instant, task, base.file_id, 0)
-    return logs.append(
-        base.partition_path,
-        base.file_id,
-        rows,
-        Deletes(pa.array([], pa.string())),
-        updated=rows.num_rows,
-        task=task,
-        attempt=attempt,
-    )
+    fresh, gone = _split_deletes(part)
+    rows = _with_meta(fresh, instant, task, base.file_id, 0)
+    deletes = Deletes(pa.array([], pa.string()))
+    if gone is not None and gone.keys is not None:
+        # As Hudi's writers do: readers need not know what marks a row as a delete.
+        fields = rules.ordering_fields if rules.by_event_time else ()
+        columns = ordering_columns(gone.rows, fields)
+        deletes = Deletes(gone.keys, tuple(column.combine_chunks() for column in columns))
+    return logs.append(base.partition_path, base.file_id, rows, deletes, updated=rows.num_rows, task=task, attempt=attempt)
+
+
+def _split_deletes(part: KeyedBatch) -> tuple[KeyedBatch, KeyedBatch | None]:
+    """Rows to store and deletes to store as such; deletes stay among the rows where a key comes twice and order decides."""
+    if not part.deleted.any() or part.keys is None or len(part.keys.unique()) < len(part):
+        return part, None
+    return part.take(np.flatnonzero(~part.deleted)), part.take(np.flatnonzero(part.deleted))
 
 
 def _keys_of(part: KeyedBatch, instant: str, task: int, first: int = 0) -> pa.StringArray:

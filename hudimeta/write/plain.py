@@ -26,6 +26,7 @@ from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Operation, State
 from hudimeta.write.batch import keyed_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
+from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.creation import create_table
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
@@ -140,7 +141,7 @@ class PlainWrite:
         view = session.table_at(session.properties.load_timeline(storage))
         batch = keyed_batch(rows, self.schema, view.generator(), session.rules)
         if combines(session.options, operation):
-            batch = batch.combined(session.rules)
+            batch = combine(batch, combining_rules(session.properties, session.rules))
         if operation is Operation.BULK_INSERT:
             batch = sorted_for_bulk_insert(batch, session.options)
         plan = plan_inserts(batch, {}, session.sizing(view.timeline))

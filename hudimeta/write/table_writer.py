@@ -16,6 +16,7 @@ from hudimeta.schema import table_avro_schema
 from hudimeta.types import Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
+from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.coordinator import OpenWrite, Publication
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.operations import WritePlan, execute_plan, plan_inserts, plan_tagged
@@ -144,13 +145,14 @@ def prepare(view: TableView, session: WriteSession, operation: Operation, rows: 
     """Check rows against the table and give them keys; nothing is written. See `write_rows` for what may be raised."""
     generator = view.generator()
     if operation is Operation.DELETE:
-        return Prepared(keys_only_batch(rows, generator, view.schema, session.rules).combined(session.rules), view.schema)
+        named = keys_only_batch(rows, generator, view.schema, session.rules)
+        return Prepared(combine(named, combining_rules(session.properties, session.rules)), view.schema)
     if operation is Operation.DELETE_PARTITION:
         return Prepared(partition_batch(rows, generator, view.schema, session.rules), view.schema)
     change = view.evolve(rows.schema)
     batch = keyed_batch(rows, change.schema, generator, session.rules)
     if combines(session.options, operation):
-        batch = batch.combined(session.rules)
+        batch = combine(batch, combining_rules(session.properties, session.rules))
     if operation is Operation.BULK_INSERT:
         batch = sorted_for_bulk_insert(batch, session.options)
     return Prepared(batch, change.schema)

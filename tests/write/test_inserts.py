@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudimeta.config import OPTIONS
@@ -77,6 +77,7 @@ def test_without_a_policy_keys_are_doubled_as_in_hudi(tmp_path: Path) -> None:
     assert table.read().num_rows == 14
 
 
+@settings(max_examples=20)
 @given(ids=st.lists(st.integers(0, 30), min_size=1, max_size=40))
 def test_a_row_is_inserted_once_however_often_its_key_comes(tmp_path_factory: pytest.TempPathFactory, ids: list[int]) -> None:
     table = ModelledTable(str(tmp_path_factory.mktemp("dup") / "t"))

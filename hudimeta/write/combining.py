@@ -1,0 +1,77 @@
+"""One row a key among the rows of a write, before the table is looked at (`hoodie.combine.before.*`).
+
+The table's own rule decides, with two additions that Apache Hudi's payload classes make. AWSDmsAvroPayload and
+OverwriteNonDefaultsWithLatestAvroPayload, where a table of version 8 names them, compare the ordering values of rows of one
+batch, though against the table the later write wins. And under IGNORE_DEFAULTS rows of one key are merged as they would be
+with the table. Of equal rows the last one wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.read.fold import fold_log_records
+from hudimeta.read.log_parts import DataPart
+from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
+from hudimeta.table.properties import TableProperties
+from hudimeta.types import MergeMode
+from hudimeta.write.batch import KeyedBatch
+
+__all__ = ["combine", "combining_rules"]
+
+_BY_ORDERING_AMONG_THEMSELVES = ("AWSDmsAvroPayload", "OverwriteNonDefaultsWithLatestAvroPayload")
+
+
+def combining_rules(properties: TableProperties, rules: MergeRules) -> MergeRules:
+    """How rows of one write are combined, which is not always how they are merged with the table's."""
+    if (properties.payload_class or "").rpartition(".")[2] in _BY_ORDERING_AMONG_THEMSELVES:
+        return replace(rules, mode=MergeMode.EVENT_TIME_ORDERING, partial_mode=PartialUpdateMode.NONE)
+    return rules
+
+
+def combine(batch: KeyedBatch, rules: MergeRules) -> KeyedBatch:
+    """One row for each (partition, key).
+
+    Args:
+        batch: Rows with keys; without them nothing is combined. rules: See `combining_rules`.
+    """
+    if rules.partial_mode is PartialUpdateMode.NONE or batch.keys is None or not len(batch):
+        return batch.combined(rules)
+    pairs = pc.binary_join_element_wise(batch.partitions, batch.keys, "\0")
+    coded = pairs.dictionary_encode()
+    codes = coded.indices.to_numpy()
+    if len(coded.dictionary) == len(batch):
+        return batch
+    # A delete takes the place of whatever its key had, so that keys with one have nothing to merge.
+    with_delete = np.zeros(len(coded.dictionary), dtype=bool)
+    with_delete[codes[batch.deleted]] = True
+    plain = batch.take(np.flatnonzero(with_delete[codes])).combined(replace(rules, partial_mode=PartialUpdateMode.NONE))
+    merged = _merged(batch, pairs, np.flatnonzero(~with_delete[codes]), rules)
+    return _joined(merged, plain)
+
+
+def _merged(batch: KeyedBatch, pairs: pa.StringArray, at: np.ndarray[Any, Any], rules: MergeRules) -> KeyedBatch:
+    part = batch.take(at)
+    own = pairs.take(pa.array(at))
+    rows = part.rows.append_column(KEY_COLUMN, own)
+    none = np.zeros(len(part), dtype=bool)
+    folded = fold_log_records([DataPart(rows, none, none)], rows.schema, rules)
+    first = part.take(pc.index_in(folded.keys, value_set=own).to_numpy())
+    taken = folded.rows.take(pa.array(folded.row_of)).drop_columns([KEY_COLUMN])
+    return replace(first, rows=taken)
+
+
+def _joined(one: KeyedBatch, other: KeyedBatch) -> KeyedBatch:
+    if one.keys is None or other.keys is None:
+        raise ValueError("rows without keys are not combined")
+    return KeyedBatch(
+        pa.concat_tables([one.rows, other.rows]),
+        pa.concat_arrays([one.keys, other.keys]),
+        pa.concat_arrays([one.partitions, other.partitions]),
+        np.concatenate([one.deleted, other.deleted]),
+    )

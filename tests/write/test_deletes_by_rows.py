@@ -1,0 +1,124 @@
+"""Rows that delete: by `_hoodie_is_deleted`, by a marker that the user or the payload class defines; stored as real deletes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudimeta import Table
+from hudimeta.errors import ConfigError
+from hudimeta.formats.log import BlockType, read_blocks
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
+from tests.write.hudi_rs import read_with_hudi_rs
+
+BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+FIELD, MARKER = "hoodie.payload.delete.field", "hoodie.payload.delete.marker"
+PAYLOAD = "hoodie.datasource.write.payload.class"
+
+
+def rows(ids: range, ts: int, mark: dict[int, object] | None = None, column: str = "_hoodie_is_deleted") -> pa.Table:
+    kind = pa.bool_() if column == "_hoodie_is_deleted" else pa.string()
+    return pa.table(
+        {
+            "id": pa.array([f"k{n}" for n in ids], pa.string()),
+            "ts": pa.array([ts] * len(ids), pa.int64()),
+            "x": pa.array([float(n) for n in ids], pa.float64()),
+            column: pa.array([(mark or {}).get(n) for n in ids], kind),
+        }
+    )
+
+
+def keys(path: Path, options: dict[str, str] | None = None) -> list[str]:
+    return sorted(Table(path, options).scan(columns=["id"]).to_table()["id"].to_pylist())
+
+
+def blocks_of_logs(path: Path) -> list[BlockType]:
+    storage = open_storage(path)
+    logs = [f.path for f in storage.list("") if ".log." in f.name]
+    return [block.type for log in logs for block in read_blocks(storage.read(log), log).blocks]
+
+
+@BOTH
+@pytest.mark.parametrize("ordering", ["ts", ()], ids=["event time", "commit time"])
+def test_marked_rows_delete_and_are_never_stored(tmp_path: Path, kind: str, ordering: str) -> None:
+    path = tmp_path / "t"
+    table = Table.create(path, rows(range(0), 0).schema, key="id", ordering=ordering, type=kind)
+    report = table.upsert(rows(range(10), 1, {3: True, 4: False}))
+    assert (report.inserted, report.deleted) == (9, 0)
+    report = table.upsert(rows(range(8, 14), 2, {8: True, 9: False, 13: True}))
+    assert report.deleted == 1
+    assert report.unmatched_deletes == 1
+    assert keys(path) == sorted(f"k{n}" for n in (0, 1, 2, 4, 5, 6, 7, 9, 10, 11, 12))
+    if kind == "MERGE_ON_READ":
+        table.upsert(rows(range(2), 3, {0: True}))
+        table.insert(rows(range(20, 22), 3, {20: True}))
+        assert BlockType.DELETE in blocks_of_logs(path)
+        assert keys(path) == sorted(f"k{n}" for n in (1, 2, 4, 5, 6, 7, 9, 10, 11, 12, 21))
+        assert sorted(read_with_hudi_rs(str(path))["id"].to_pylist()) == keys(path)
+    check_all(open_storage(path))
+
+
+@BOTH
+def test_a_late_delete_loses_under_event_time(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "t"
+    table = Table.create(path, rows(range(0), 0).schema, key="id", ordering="ts", type=kind)
+    table.insert(rows(range(3), 5))
+    table.upsert(rows(range(3), 4, {0: True, 1: True, 2: True}))
+    assert keys(path) == ["k0", "k1", "k2"]
+    table.upsert(rows(range(2), 5, {0: True}))
+    assert keys(path) == ["k1", "k2"], "of equal ones the later wins"
+    if kind == "MERGE_ON_READ":
+        assert sorted(read_with_hudi_rs(str(path))["id"].to_pylist()) == keys(path)
+        table.compact()
+        assert keys(path) == ["k1", "k2"]
+
+
+@BOTH
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_a_marker_of_the_users_own(tmp_path: Path, kind: str, version: str) -> None:
+    path, marker = tmp_path / "t", {FIELD: "what", MARKER: "gone"}
+    given = {**marker, "hoodie.write.table.version": version}
+    schema = rows(range(0), 0, column="what").schema
+    table = Table.create(path, schema, key="id", ordering="ts", type=kind, options=given)
+    table.upsert(rows(range(5), 1, {1: "new", 2: "gone"}, column="what"))
+    writer = Table(path, {} if version == "9" else marker)
+    writer.upsert(rows(range(5), 2, {0: "gone", 3: "Gone"}, column="what"))
+    assert keys(path) == ["k1", "k2", "k3", "k4"], "no reader needs the options"
+    check_all(open_storage(path))
+    if version == "9":
+        assert Table(path).properties["hoodie.record.merge.property.hoodie.payload.delete.field"] == "what"
+
+
+def test_a_field_without_a_marker_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="both options"):
+        Table.create(tmp_path / "t", rows(range(0), 0).schema, key="id", options={FIELD: "x"})
+    assert not (tmp_path / "t").exists()
+
+
+@BOTH
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_changes_of_aws_dms(tmp_path: Path, kind: str, version: str) -> None:
+    path = tmp_path / "t"
+    options = {PAYLOAD: "org.apache.hudi.common.model.AWSDmsAvroPayload", "hoodie.write.table.version": version}
+    Table.create(path, rows(range(0), 0, column="Op").schema, key="id", ordering="ts", type=kind, options=options)
+    table = Table(path)
+    table.upsert(rows(range(4), 9, {0: "I", 1: "D"}, column="Op"))
+    table.upsert(rows(range(4), 1, {0: "U", 3: "D"}, column="Op"))
+    found = {row["id"]: row for row in table.scan().to_table().to_pylist()}
+    assert set(found) == {"k0", "k1", "k2"}
+    assert found["k0"]["ts"] == 1, "the later write wins, whatever its ordering value"
+    check_all(open_storage(path))
+
+
+@BOTH
+def test_rows_of_one_batch_go_by_ordering_value_also_with_payloads_that_do_not_otherwise(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "t"
+    options = {PAYLOAD: "org.apache.hudi.common.model.OverwriteNonDefaultsWithLatestAvroPayload"}
+    Table.create(path, rows(range(0), 0).schema, key="id", ordering="ts", type=kind, options=options)
+    Table(path).upsert(pa.concat_tables([rows(range(1), 9), rows(range(1), 2)]))
+    assert Table(path).scan().to_table()["ts"].to_pylist() == [9]
+    Table(path).upsert(rows(range(1), 1))
+    assert Table(path).scan().to_table()["ts"].to_pylist() == [1]

@@ -1,0 +1,145 @@
+"""Which version of a row survives a write: ordering values of every sort, payload classes, and rows of one batch."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudimeta import Table
+from hudimeta.errors import ConfigError, SchemaMismatch, UnsupportedFeature
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
+
+BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+PAYLOAD, VERSION = "hoodie.datasource.write.payload.class", "hoodie.write.table.version"
+PARTIAL = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
+
+
+def rows(*values: tuple[Any, ...], ordering: pa.DataType | None = None) -> pa.Table:
+    """Rows `id, ts, a, b` from tuples."""
+    columns = list(zip(*values, strict=True)) or [(), (), (), ()]
+    kinds = [pa.string(), ordering or pa.int64(), pa.string(), pa.int32()]
+    arrays = [pa.array(list(v), kind) for v, kind in zip(columns, kinds, strict=True)]
+    return pa.table(dict(zip(("id", "ts", "a", "b"), arrays, strict=True)))
+
+
+def contents(path: Path) -> list[tuple[Any, ...]]:
+    found = Table(path).scan(columns=["id", "ts", "a", "b"]).to_table()
+    return sorted((tuple(row.values()) for row in found.to_pylist()), key=str)
+
+
+@BOTH
+def test_of_rows_with_one_key_and_equal_ordering_the_last_wins(tmp_path: Path, kind: str) -> None:
+    table = Table.create(tmp_path / "t", rows().schema, key="id", ordering="ts", type=kind)
+    table.upsert(rows(("k", 1, "first", 1), ("k", 1, "last", 2), ("k", 0, "older", 3)))
+    assert contents(tmp_path / "t") == [("k", 1, "last", 2)]
+    table.upsert(rows(("k", 1, "again", 4)))
+    assert contents(tmp_path / "t") == [("k", 1, "again", 4)], "and against the table the later write"
+
+
+@BOTH
+def test_nan_is_above_every_number_as_in_java(tmp_path: Path, kind: str) -> None:
+    path, floats, nan = tmp_path / "t", pa.float64(), math.nan
+    table = Table.create(path, rows(ordering=floats).schema, key="id", ordering="ts", type=kind)
+    table.upsert(rows(("a", nan, "x", 1), ("a", math.inf, "y", 2), ("b", -0.0, "x", 1), ("b", 0.0, "y", 2), ordering=floats))
+    assert [row[2] for row in contents(path)] == ["x", "y"]
+    table.upsert(rows(("a", 1e308, "late", 3), ("b", -0.0, "late", 3), ordering=floats))
+    assert [row[2] for row in contents(path)] == ["x", "y"]
+    table.upsert(rows(("a", nan, "nan again", 4), ("b", nan, "nan", 4), ordering=floats))
+    assert [row[2] for row in contents(path)] == ["nan again", "nan"]
+    check_all(open_storage(path))
+    table.delete(pa.table({"id": ["a"], "ts": [1.0]}))
+    assert [row[0] for row in contents(path)] == ["b"], "a delete by key asks for no ordering value"
+
+
+@BOTH
+def test_an_ordering_column_must_be_there_and_have_values(tmp_path: Path, kind: str) -> None:
+    table = Table.create(tmp_path / "t", rows().schema, key="id", ordering="ts", type=kind)
+    table.upsert(rows(("k", 1, "x", 1)))
+    with pytest.raises(SchemaMismatch, match=r"ts.*decides which row is newer"):
+        table.upsert(rows(("k", 2, "y", 1)).drop_columns(["ts"]))
+    with pytest.raises(SchemaMismatch, match="null in 1 rows"):
+        table.upsert(rows(("k", None, "y", 1)))
+    assert contents(tmp_path / "t") == [("k", 1, "x", 1)]
+
+
+@BOTH
+def test_several_ordering_fields_compare_one_after_the_other(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "t"
+    table = Table.create(path, rows().schema, key="id", ordering=["ts", "b"], type=kind, options={VERSION: "9"})
+    table.upsert(rows(("k", 1, "x", 5), ("m", 1, "x", 5), ("n", 1, "x", 5)))
+    table.upsert(rows(("k", 1, "later", 4), ("m", 1, "wins", 6), ("n", 2, "wins", 0)))
+    assert contents(path) == [("k", 1, "x", 5), ("m", 1, "wins", 6), ("n", 2, "wins", 0)]
+    table.delete(pa.table({"id": ["m"]}))
+    table.upsert(rows(("m", 1, "back", 7)))
+    assert contents(path) == [("k", 1, "x", 5), ("m", 1, "back", 7), ("n", 2, "wins", 0)]
+    check_all(open_storage(path))
+
+
+def test_several_ordering_fields_need_version_9(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="version 9"):
+        Table.create(tmp_path / "t", rows().schema, key="id", ordering=["ts", "b"])
+
+
+@BOTH
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_partial_updates_by_payload_class(tmp_path: Path, kind: str, version: str) -> None:
+    path = tmp_path / "t"
+    options = {PAYLOAD: PARTIAL, VERSION: version}
+    Table.create(path, rows().schema, key="id", ordering="ts", type=kind, options=options)
+    table = Table(path)
+    table.upsert(rows(("k", 5, "a5", None), ("m", 1, "a1", 1), ("m", 2, None, 2)))
+    assert contents(path) == [("k", 5, "a5", None), ("m", 2, "a1", 2)], "rows of one batch are merged too"
+    table.upsert(rows(("k", 6, None, 6), ("m", 3, None, None)))
+    assert contents(path) == [("k", 6, "a5", 6), ("m", 3, "a1", 2)]
+    if kind == "COPY_ON_WRITE":  # the reader of a log lets late versions fill what its newest one lacks, as Hudi's does
+        table.upsert(rows(("k", 3, "late", 3), ("m", 1, "late", None)))
+        assert contents(path) == [("k", 6, "a5", 6), ("m", 3, "a1", 2)]
+    check_all(open_storage(path))
+    if version == "9":
+        assert table.properties["hoodie.table.partial.update.mode"] == "IGNORE_DEFAULTS"
+    else:
+        assert table.properties["hoodie.compaction.payload.class"] == PARTIAL
+
+
+def test_payload_classes_that_are_not_known_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedFeature, match=r"com.example.Mine"):
+        Table.create(tmp_path / "t", rows().schema, key="id", ordering="ts", options={PAYLOAD: "com.example.Mine"})
+
+
+def test_a_write_cannot_change_how_the_table_merges(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", rows().schema, key="id", ordering="ts")
+    table.upsert(rows(("k", 1, "x", 1)))
+    with pytest.raises(ConfigError, match="DefaultHoodieRecordPayload"):
+        Table(tmp_path / "t", {PAYLOAD: PARTIAL}).upsert(rows(("k", 2, "y", 1)))
+    Table(tmp_path / "t", {PAYLOAD: "EventTimeAvroPayload"}).upsert(rows(("k", 2, "y", 1)))
+
+
+_VERSIONS = st.lists(
+    st.tuples(st.sampled_from("km"), st.integers(0, 3), st.sampled_from([None, "p", "q"]), st.sampled_from([None, 1, 2])),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=20)
+@given(versions=_VERSIONS, cut=st.integers(0, 12))
+def test_one_batch_of_partial_updates_equals_as_many_writes(
+    tmp_path_factory: pytest.TempPathFactory, versions: list[tuple[Any, ...]], cut: int
+) -> None:
+    """In order of arrival, none late: how a write is cut into batches must not show."""
+    given_rows = sorted(versions, key=lambda v: v[1])
+    found = []
+    for parts in ([given_rows], [given_rows[:cut], given_rows[cut:]]):
+        path = tmp_path_factory.mktemp("partial") / "t"
+        Table.create(path, rows().schema, key="id", ordering="ts", options={PAYLOAD: PARTIAL, "hoodie.metadata.enable": False})
+        for part in parts:
+            Table(path).upsert(rows(*part))
+        found.append(contents(path))
+    assert found[0] == found[1]
