@@ -95,6 +95,7 @@ def bounds(shape: Shape) -> dict[str, npt.NDArray[np.int64]]:
 
 def _generate(path: Path, shape: Shape) -> None:
     from hudimeta.metadata import files
+    from hudimeta.metadata.delta import PartitionDelta
     from hudimeta.metadata.keys import ALL_PARTITIONS
     from hudimeta.metadata.record import layout_of, schema_text
     from hudimeta.metadata.writer import MetadataWriter
@@ -130,7 +131,11 @@ def _generate(path: Path, shape: Shape) -> None:
         changes["hoodie.table.index.defs.path"] = ".hoodie/.index_defs/index.json"
         storage.put(".hoodie/.index_defs/index.json", json.dumps(_index_definition()).encode())
     writer = MetadataWriter(storage, 8, times)
-    writer.create(shape.name, groups, content=content)
+    writer.create(shape.name)
+    for number, (partition, count) in enumerate(groups.items()):
+        writer.initialise(
+            partition, f"{number:017d}", count, writer.shards(PartitionDelta(partition, content[partition]), count)
+        )
     if shape.keys:
         from benchmarks.synthetic_keys import write_index
 

@@ -18,17 +18,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import COMPACTION_PLAN
-from hudimeta.formats.hfile import KeyValues
-from hudimeta.metadata import column_stats, files, partition_stats
+from hudimeta.metadata import files
 from hudimeta.metadata.groups import FileGroup
 from hudimeta.metadata.keys import ALL_PARTITIONS
+from hudimeta.metadata.kinds import codec_of
 from hudimeta.metadata.metadata_table import MetadataTable
-from hudimeta.metadata.record import RecordLayout, schema_text
+from hudimeta.metadata.record import schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import WRITE_TOKEN, MetadataWriter
 from hudimeta.storage import Storage, join
@@ -175,7 +173,12 @@ def _execute(
 def _write_base(
     inner: Storage, table: MetadataTable, writer: MetadataWriter, instant: str, partition: str, group: FileGroup
 ) -> dict[str, Any]:
-    records = encode_records(partition, table.group_records(partition, group), writer.layout)
+    rows = table.group_records(partition, group)
+    if partition == files.PARTITION:
+        has_list = ALL_PARTITIONS in rows["key"].unique().to_pylist()
+        records = files.encode_values(rows, writer.layout, () if has_list else (ALL_PARTITIONS,))
+    else:
+        records = codec_of(partition, table.index_definitions.get).encode(rows, writer.layout)
     data = writer.base_file(records)
     path = join(partition, f"{group.file_id}_{WRITE_TOKEN}_{instant}.hfile")
     inner.put(path, data)
@@ -191,13 +194,3 @@ def _write_base(
     if group.base is not None:
         facts |= {"prevCommit": group.base.instant, "prevBaseFile": group.base.path.rpartition("/")[2]}
     return write_stat(**facts)
-
-
-def encode_records(partition: str, rows: pa.Table, layout: RecordLayout) -> KeyValues:
-    """Merged records of a metadata partition in the form of a base file."""
-    if partition == files.PARTITION:
-        has_list = ALL_PARTITIONS in rows["key"].unique().to_pylist()
-        return files.encode_values(rows, layout, () if has_list else (ALL_PARTITIONS,))
-    if partition == column_stats.PARTITION:
-        return column_stats.encode_values(rows, layout)
-    return partition_stats.encode_values(rows, layout)

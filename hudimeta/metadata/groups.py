@@ -116,7 +116,7 @@ class GroupFinder:
         return tuple(i for i in reversed(self.timeline.writes) if i.action is Action.COMMIT)
 
     @cached_property
-    def _initialisers(self) -> tuple[Instant, ...]:
+    def initialisers(self) -> tuple[Instant, ...]:
         """Delta commits that may have created base files: those before all time, and those of an index that was built later.
 
         A data table that was bootstrapped from plain files has instants before all time as well: those are no initialisers.
@@ -129,14 +129,14 @@ class GroupFinder:
     @cached_property
     def deltas(self) -> tuple[Instant, ...]:
         """Delta commits that went with something in the data table: all but those that create a partition."""
-        created = {i.time for i in self._initialisers}
+        created = {i.time for i in self.initialisers}
         return tuple(i for i in self.delta_commits if i.time not in created)
 
     # From commits
 
     def newest_bases(self, partition: str) -> dict[str, BaseFile]:
         """Base files by file id, from the newest commit that names any of the partition; the fewest requests."""
-        for instant in (*self._compactions, *self._initialisers):
+        for instant in (*self._compactions, *self.initialisers):
             found = self._bases_in(instant, partition)
             if found:
                 return found
@@ -151,7 +151,7 @@ class GroupFinder:
             oldest = min((base.instant for base in bases.values()), default="")
             logs = self._logs_since(partition, oldest)
             missing = self._without_base(bases, logs)
-            for instant in (*self._compactions, *self._initialisers) if missing else ():
+            for instant in (*self._compactions, *self.initialisers) if missing else ():
                 for file_id, base in self._bases_in(instant, partition).items():
                     bases.setdefault(file_id, base)
             if missing:

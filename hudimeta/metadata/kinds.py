@@ -9,6 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from hudimeta.errors import UnsupportedFeature
+from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata import (
     bloom_filters,
     column_stats,
@@ -20,6 +21,7 @@ from hudimeta.metadata import (
 from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.merging import Unite
+from hudimeta.metadata.record import RecordLayout
 from hudimeta.metadata.slice_files import Decode
 
 __all__ = ["Codec", "codec_of"]
@@ -31,21 +33,23 @@ class Codec:
 
     Attributes:
         schema: Columns of the decoded table. decode: Cells, schema text and path to such a table.
+        encode: The inverse: rows of such a table to records sorted by key.
         key: Column that names a record. unite: See `merging.merge`.
     """
 
     schema: pa.Schema
     decode: Decode
+    encode: Callable[[pa.Table, RecordLayout], KeyValues]
     key: str = "key"
     unite: Unite | None = None
 
 
-_STATISTICS = Codec(column_stats.SCHEMA, column_stats.decode_values, unite=column_stats.merge_rows)
-_BLOOMS = Codec(bloom_filters.SCHEMA, bloom_filters.decode_values)
+_STATISTICS = Codec(column_stats.SCHEMA, column_stats.decode_values, column_stats.encode_values, unite=column_stats.merge_rows)
+_BLOOMS = Codec(bloom_filters.SCHEMA, bloom_filters.decode_values, bloom_filters.encode_values)
 _EXACT = {
     column_stats.PARTITION: _STATISTICS,
     partition_stats.PARTITION: _STATISTICS,
-    record_index.PARTITION: Codec(record_index.SCHEMA, record_index.decode_values, "record_key"),
+    record_index.PARTITION: Codec(record_index.SCHEMA, record_index.decode_values, record_index.encode_values, "record_key"),
     bloom_filters.PARTITION: _BLOOMS,
 }
 
@@ -62,10 +66,10 @@ def codec_of(partition: str, definition: Callable[[str], IndexDefinition | None]
     if partition in _EXACT:
         return _EXACT[partition]
     if partition.startswith(secondary_index.PREFIX):
-        return Codec(secondary_index.SCHEMA, secondary_index.decode_values)
+        return Codec(secondary_index.SCHEMA, secondary_index.decode_values, secondary_index.encode_values)
     if partition.startswith(expression_index.PREFIX):
         defined = definition(partition)
         kind = ExpressionKind(defined.kind) if defined else ExpressionKind.COLUMN_STATS
         like = _STATISTICS if kind is ExpressionKind.COLUMN_STATS else _BLOOMS
-        return Codec(like.schema, partial(expression_index.decode_values, kind=kind), unite=like.unite)
+        return Codec(like.schema, partial(expression_index.decode_values, kind=kind), like.encode, unite=like.unite)
     raise UnsupportedFeature(f"the metadata partition {partition}")

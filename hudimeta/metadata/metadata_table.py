@@ -21,6 +21,7 @@ from hudimeta.metadata.keys import NO_PARTITION, column_id, from_key_partition, 
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.timeline.active import Timeline
+from hudimeta.types import Instant
 
 if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
@@ -274,6 +275,11 @@ class MetadataTable:
         if partition == files.PARTITION:
             return files.as_live_entries(self._listing.records())
         return self._indexes.scan(partition, [group])
+
+    @property
+    def creations(self) -> tuple[Instant, ...]:
+        """The delta commits that made a metadata partition: when the metadata table began, or when an index was built later."""
+        return self._finder.initialisers
 
     def file_groups(self, partition: str) -> tuple[FileGroup, ...]:
         """The newest slices of a metadata partition, all groups; one LIST, once."""

@@ -8,20 +8,19 @@ and is ignored by readers until the next writer removes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timezone
+from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
 from hudimeta.formats.hfile import KeyValues, write_hfile
 from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_delete_content
 from hudimeta.formats.properties import encode_properties, table_checksum
-from hudimeta.metadata import column_stats, files, partition_stats
-from hudimeta.metadata.keys import ALL_PARTITIONS, shard
+from hudimeta.metadata.delta import MetadataDelta, PartitionDelta, by_group, file_group_id
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
@@ -30,49 +29,15 @@ from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
 
-__all__ = [
-    "GROUPS_KEY",
-    "MAINTAINED",
-    "MetadataDelta",
-    "MetadataWriter",
-    "WrittenLog",
-    "partition_metafile",
-]
-
-MAINTAINED = (files.PARTITION, column_stats.PARTITION, partition_stats.PARTITION)
-"""Metadata partitions that every commit of ours brings up to date."""
+__all__ = ["GROUPS_KEY", "MetadataWriter", "WrittenLog", "partition_metafile"]
 
 GROUPS_KEY = "hudimeta.metadata.groups"
 """Entry of a data commit's extraMetadata: JSON, metadata partition -> number of its file groups, which no one else records."""
 
 FIRST_INSTANT = "0" * 17
-WRITE_TOKEN = "0-0-0"
-_FILE_ID_PREFIX = {
-    files.PARTITION: "files",
-    column_stats.PARTITION: "col-stats",
-    partition_stats.PARTITION: "partition-stats",
-}
+WRITE_TOKEN, LOG_TOKEN = "0-0-0", "1-0-0"
 _EMPTY_DELETE = bytes.fromhex("000000030000000100")
 """Content of a delete block without keys: version 3, one byte of Avro, an empty array."""
-
-
-@dataclass(frozen=True)
-class MetadataDelta:
-    """What one data commit changes in the metadata table.
-
-    Attributes:
-        files: Rows of `files.SCHEMA`: new and deleted files by partition, and the touched partitions.
-        column_stats: Rows of `column_stats.SCHEMA`, one a file and column; empty when not kept.
-        partition_stats: Rows of the same shape, one a partition and column; empty when not kept.
-        removed: Keys to remove, string, by metadata partition; of any but `files`.
-        lists_partitions: False leaves the list of partitions as it is, even where `files` names none.
-    """
-
-    files: pa.Table
-    column_stats: pa.Table
-    partition_stats: pa.Table
-    removed: Mapping[str, pa.Array] = field(default_factory=dict)
-    lists_partitions: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +60,12 @@ def partition_metafile(instant: str, depth: int) -> bytes:
     return encode_properties({"commitTime": instant, "partitionDepth": str(depth)}, ["partition metadata"])
 
 
-def file_group_id(partition: str, group: int) -> str:
-    """File id of one file group of a metadata partition."""
-    return f"{_FILE_ID_PREFIX[partition]}-{group:04d}-0"
+RunAll = Callable[[Callable[[Any], Any], Iterable[Any]], "list[Any]"]
+"""Runs a task on every item and returns the results in order, as `Engine.map`."""
+
+
+def _one_by_one(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    return [task(item) for item in items]
 
 
 class MetadataWriter:
@@ -107,10 +75,14 @@ class MetadataWriter:
         storage: Rooted at the data table.
         table_version: 8 or 9; decides the layout of the records.
         times: Makes instants.
+        run_all: Runs what can be done side by side; None for one after the other.
     """
 
-    def __init__(self, storage: Storage, table_version: int, times: InstantGenerator) -> None:
+    def __init__(
+        self, storage: Storage, table_version: int, times: InstantGenerator, run_all: RunAll | None = None
+    ) -> None:
         self._storage = storage.sub(METADATA_ROOT)
+        self._run_all = run_all or _one_by_one
         self._timeline = TimelineWriter(self._storage)
         self._version = table_version
         self._times = times
@@ -127,35 +99,43 @@ class MetadataWriter:
         """Layout of the records that are written."""
         return self._layout
 
-    def create(
-        self, table_name: str, groups: Mapping[str, int], database: str = "", content: Mapping[str, KeyValues] | None = None
-    ) -> None:
-        """Lay out a new metadata table, each partition at its own first instant (0000…0, 0000…1 and so on).
-
-        Nothing refers to it until the data table's properties name its partitions, so a creation that died is simply repeated
-        after its folder was removed.
+    def create(self, table_name: str, database: str = "") -> None:
+        """Begin a new metadata table, without any partition.
 
         Args:
             table_name: Name of the data table. database: Its database, "" for none.
-            groups: How many file groups each partition has, in the order of creation; `files` comes first and has one.
-            content: Records of a table that exists already, by partition; None for a new, empty table.
         """
         self._storage.put_if_absent(".hoodie/hoodie.properties", self._properties(table_name, database))
-        for number, (partition, count) in enumerate(groups.items()):
-            instant = f"{number:017d}"
-            self._timeline.create_requested(instant, Action.DELTA_COMMIT)
-            self._timeline.create_inflight(instant, Action.DELTA_COMMIT)
-            self._storage.put(join(partition, PARTITION_METAFILE), partition_metafile(FIRST_INSTANT, 1))
-            for group in range(count):
-                name = f".{file_group_id(partition, group)}_{instant}.log.1_{WRITE_TOKEN}"
-                block = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: instant}, _EMPTY_DELETE)
-                self._storage.put(join(partition, name), block)
-            records = (content or {}).get(partition)
-            if records is None and partition == files.PARTITION:
-                # Readers other than Java need a base file here, even for a table without files.
-                records = files.encode_values(files.SCHEMA.empty_table(), self._layout, (ALL_PARTITIONS,))
-            stats = [] if records is None else self._write_bases(partition, count, instant, records)
-            self._complete(instant, Operation.BULK_INSERT.value, stats)
+
+    def initialise(
+        self,
+        partition: str,
+        instant: str,
+        groups: int,
+        content: Iterable[tuple[int, KeyValues]] = (),
+        data_partition: str = "",
+        after: str = "",
+    ) -> None:
+        """Lay out a metadata partition: an empty log for each of its file groups, base files for those that have records.
+
+        Args:
+            partition: Its name. instant: Of its creation. groups: How many file groups it has, for good.
+            content: The records of each group that has any, sorted by key; one is written before the next is asked for.
+            data_partition: See `PartitionDelta`. after: The last time on the metadata timeline.
+        """
+        self._timeline.create_requested(instant, Action.DELTA_COMMIT)
+        self._timeline.create_inflight(instant, Action.DELTA_COMMIT)
+        self.lay_groups(partition, instant, groups, data_partition)
+        stats = [self._write_base(partition, group, instant, part, data_partition) for group, part in content]
+        self._complete(instant, Operation.BULK_INSERT.value, stats, after)
+
+    def lay_groups(self, partition: str, instant: str, groups: int, data_partition: str = "") -> None:
+        """Put the empty log of each file group; see `initialise`."""
+        self._storage.put(join(partition, PARTITION_METAFILE), partition_metafile(FIRST_INSTANT, 1))
+        block = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: instant}, _EMPTY_DELETE)
+        ids = [file_group_id(partition, group, data_partition) for group in range(groups)]
+        names = [f".{file_id}_{instant}.log.1_{WRITE_TOKEN}" for file_id in ids]
+        self._run_all(lambda name: self._storage.put(join(partition, name), block), names)
 
     def _properties(self, table_name: str, database: str) -> bytes:
         name = f"{table_name}_metadata"
@@ -186,48 +166,32 @@ class MetadataWriter:
             ["Properties of the metadata table"],
         )
 
-    def _write_bases(self, partition: str, count: int, instant: str, records: KeyValues) -> list[dict[str, Any]]:
-        stats = []
-        for group, part in self._by_shard(records, count):
-            file_id = file_group_id(partition, group)
-            name = f"{file_id}_{WRITE_TOKEN}_{instant}.hfile"
-            data = self.base_file(part)
-            self._storage.put(join(partition, name), data)
-            stats.append(
-                write_stat(
-                    fileId=file_id,
-                    path=join(partition, name),
-                    partitionPath=partition,
-                    fileSizeInBytes=len(data),
-                    numWrites=len(part.keys),
-                    numInserts=len(part.keys),
-                )
-            )
-        return stats
+    def _write_base(
+        self, partition: str, group: int, instant: str, records: KeyValues, data_partition: str
+    ) -> dict[str, Any]:
+        file_id = file_group_id(partition, group, data_partition)
+        name = f"{file_id}_{WRITE_TOKEN}_{instant}.hfile"
+        data = self.base_file(records)
+        self._storage.put(join(partition, name), data)
+        return write_stat(
+            fileId=file_id,
+            path=join(partition, name),
+            partitionPath=partition,
+            fileSizeInBytes=len(data),
+            numWrites=len(records.keys),
+            numInserts=len(records.keys),
+        )
 
     def base_file(self, records: KeyValues) -> bytes:
         """Bytes of a base file with these records."""
         return write_hfile(records.keys, records.values, schema_text=self._schema_text, bloom=True, with_min_max=True)
 
-    def _by_shard(self, records: KeyValues, count: int) -> list[tuple[int, KeyValues]]:
-        if count == 1:
-            return [(0, records)]
-        groups = shard(records.keys, count)
-        return [
-            (int(group), KeyValues(records.keys.take(rows), records.values.take(rows)))
-            for group in np.unique(groups)
-            for rows in [pa.array(np.flatnonzero(groups == group))]
-        ]
-
-    def encode(self, delta: MetadataDelta) -> dict[str, KeyValues]:
-        """The delta's records by partition; partitions without any are left out."""
-        empty = (ALL_PARTITIONS,) if delta.lists_partitions and not _names_partitions(delta.files) else ()
-        encoded = {files.PARTITION: files.encode_values(delta.files, self._layout, empty)}
-        if len(delta.column_stats):
-            encoded[column_stats.PARTITION] = column_stats.encode_values(delta.column_stats, self._layout)
-        if len(delta.partition_stats):
-            encoded[partition_stats.PARTITION] = partition_stats.encode_values(delta.partition_stats, self._layout)
-        return encoded
+    @staticmethod
+    def shards(part: PartitionDelta, groups: int) -> list[tuple[int, KeyValues]]:
+        """The new records of each file group that gets any."""
+        if groups == 1:
+            return [(0, part.records)]
+        return [(group, part.records.take(rows)) for group, rows in by_group(part.records.keys, groups, part.hashed)]
 
     def begin(self, instant: str) -> None:
         """Announce the delta commit of a data instant."""
@@ -240,26 +204,32 @@ class MetadataWriter:
         Args:
             instant: Of the data commit. delta: What changes. groups: How many file groups each partition has.
         """
-        blocks: dict[tuple[str, int], list[tuple[bytes, int]]] = {}
-        for partition, records in self.encode(delta).items():
-            for group, part in self._by_shard(records, groups[partition]):
-                blocks.setdefault((partition, group), []).append((self._log_block(instant, part), len(part.keys)))
-        for partition, lost in delta.removed.items():
-            for group, part in self._keys_by_shard(lost, groups[partition]):
-                block = self._delete_block(instant, partition, part)
-                blocks.setdefault((partition, group), []).append((block, len(part)))
-        return [self._put_log(instant, partition, group, parts) for (partition, group), parts in blocks.items()]
+        work: dict[str, PartitionDelta] = {}
+        for part in delta.parts:
+            for group, share in self._shares(part, groups[part.partition]):
+                work[file_group_id(part.partition, group, part.data_partition)] = share
+        logs: list[WrittenLog] = self._run_all(partial(self._put_log, instant), list(work.items()))
+        return logs
 
-    def _put_log(self, instant: str, partition: str, group: int, blocks: Sequence[tuple[bytes, int]]) -> WrittenLog:
-        file_id = file_group_id(partition, group)
-        name = f".{file_id}_{instant}.log.1_{WRITE_TOKEN}"
-        data = b"".join(block for block, _ in blocks)
-        self._storage.put(join(partition, name), data)
-        return WrittenLog(partition, file_id, name, len(data), sum(records for _, records in blocks))
+    def _shares(self, part: PartitionDelta, groups: int) -> list[tuple[int, PartitionDelta]]:
+        """What a change has for each file group."""
+        records = dict(self.shards(part, groups)) if len(part.records) else {}
+        removed = {group: part.removed.take(rows) for group, rows in by_group(part.removed, groups, part.hashed)}
+        nothing = PartitionDelta(part.partition)
+        return [
+            (group, PartitionDelta(part.partition, records.get(group, nothing.records), removed.get(group, nothing.removed)))
+            for group in sorted(records.keys() | removed.keys())
+        ]
 
-    def _keys_by_shard(self, removed: pa.Array, count: int) -> list[tuple[int, pa.Array]]:
-        groups = shard(removed, count) if count > 1 else np.zeros(len(removed), np.int32)
-        return [(int(group), removed.filter(pa.array(groups == group))) for group in np.unique(groups)]
+    def _put_log(self, instant: str, work: tuple[str, PartitionDelta]) -> WrittenLog:
+        file_id, part = work
+        blocks = [self._log_block(instant, part.records)] if len(part.records) else []
+        blocks += [self._delete_block(instant, part.partition, part.removed)] if len(part.removed) else []
+        # The file groups of a new data partition begin at this instant as well, with empty logs that bear the other token.
+        name = f".{file_id}_{instant}.log.1_{LOG_TOKEN}"
+        data = b"".join(blocks)
+        self._storage.put(join(part.partition, name), data)
+        return WrittenLog(part.partition, file_id, name, len(data), len(part))
 
     def _delete_block(self, instant: str, partition: str, keys: pa.Array) -> bytes:
         paths = pa.repeat(pa.scalar(partition, pa.string()), len(keys))
@@ -307,9 +277,3 @@ class MetadataWriter:
         }
         completion = self._times.next(instant, after)
         self._timeline.complete(instant, Action.DELTA_COMMIT, completion, encode_commit_metadata(metadata))
-
-
-def _names_partitions(rows: pa.Table) -> bool:
-    import pyarrow.compute as pc
-
-    return bool(pc.any(pc.equal(rows["key"], ALL_PARTITIONS)).as_py())

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from hudimeta.formats.parquet import write_base_file
+from hudimeta.formats.parquet import ParquetFooter, write_base_file
+from hudimeta.formats.parquet.footer import BLOOM_TYPE_KEY
 from hudimeta.keys import add_meta_columns, with_file_name
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.metadata.writer import partition_metafile
@@ -22,6 +23,7 @@ from hudimeta.read.merge_rules import MergeRules
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import BaseFileName
+from hudimeta.write.index_facts import NO_CHANGE, FileFacts, WantedFacts, row_changes
 from hudimeta.write.markers import Marker, MarkerKind, write_marker
 from hudimeta.write.written_file import WrittenFile
 
@@ -36,7 +38,7 @@ class FileFormat:
         avro_schema: The table's schema as JSON, meta columns included, for the footer.
         codec: Parquet compression. bloom_fpp: False positive rate of the bloom filter.
         statistics: Columns to compute statistics of; empty for a table that keeps none.
-        regime: "V1" or "V2", the form of the statistics' bounds.
+        regime: "V1" or "V2", the form of the statistics' bounds. facts: What other indexes want to know of each file.
     """
 
     avro_schema: str
@@ -44,6 +46,7 @@ class FileFormat:
     bloom_fpp: float = 1e-9
     statistics: tuple[str, ...] = ()
     regime: str = "V1"
+    facts: WantedFacts = field(default_factory=WantedFacts)
 
 
 def new_file_id() -> str:
@@ -83,7 +86,8 @@ class BaseFileWriter:
             file_name=name,
             first=first_row,
         )
-        return self._write(partition_path, file_id, name, full, MarkerKind.CREATE, inserted=rows.num_rows)
+        facts = row_changes(None, full, self._format.facts)
+        return self._write(partition_path, file_id, name, full, MarkerKind.CREATE, facts, inserted=rows.num_rows)
 
     def rewrite(
         self,
@@ -115,6 +119,7 @@ class BaseFileWriter:
             name,
             full,
             MarkerKind.MERGE,
+            row_changes(base, full, self._format.facts),
             inserted=inserts.num_rows,
             updated=merger.counts.updated,
             deleted=merger.counts.deleted,
@@ -132,7 +137,7 @@ class BaseFileWriter:
         """
         name = str(BaseFileName(file_id, f"{task}-0-{attempt}", self._instant))
         kind = MarkerKind.CREATE if previous is None else MarkerKind.MERGE
-        return self._write(partition_path, file_id, name, with_file_name(rows, name), kind, previous=previous)
+        return self._write(partition_path, file_id, name, with_file_name(rows, name), kind, NO_CHANGE, previous=previous)
 
     def _write(
         self,
@@ -141,6 +146,7 @@ class BaseFileWriter:
         name: str,
         rows: pa.Table,
         kind: MarkerKind,
+        facts: FileFacts,
         *,
         inserted: int = 0,
         updated: int = 0,
@@ -172,7 +178,12 @@ class BaseFileWriter:
             statistics,
             str(previous) if previous else None,
             previous.instant if previous else None,
+            facts=self._with_bloom(facts, written.footer),
         )
+
+    def _with_bloom(self, facts: FileFacts, footer: ParquetFooter) -> FileFacts:
+        text = footer.bloom_text if self._format.facts.bloom else None
+        return facts if text is None else replace(facts, bloom=(footer.key_value.get(BLOOM_TYPE_KEY, "SIMPLE"), text))
 
     def _mark_partition(self, partition_path: str) -> None:
         """Java finds a partition on storage only by this file; it is written once and never changed."""

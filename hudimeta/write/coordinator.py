@@ -238,6 +238,7 @@ class Coordinator:
                 publication.files,
                 publication.schema,
                 publication.known,
+                replaced=publication.replaced,
                 same_rows=write.action is Action.COMPACTION,
             )
         content = encode_commit_metadata(_commit_record(write, publication, extra), replace=bool(_replaces(write)))

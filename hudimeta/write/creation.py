@@ -16,11 +16,9 @@ from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 from hudimeta.keys import KeyGenerator
 from hudimeta.keys.generator import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING
-from hudimeta.metadata import column_stats, files, partition_stats
-from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
-from hudimeta.metadata.indexed_columns import column_type, indexed_columns, statistics_definition
+from hudimeta.metadata.index_definitions import DEFAULT_PATH
+from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.rollback import METADATA_ROOT
-from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.schema import normalise_schema, table_avro_schema
 from hudimeta.storage import Storage
 from hudimeta.table.create import create_table_layout, new_table_properties
@@ -31,6 +29,8 @@ from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudimeta.timeline.active import DEFAULT_FOLDER
 from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import MergeMode, TableType
+from hudimeta.write.metadata_bootstrap import lay_out_indexes
+from hudimeta.write.planned_indexes import PlannedIndex, index_properties, planned_indexes
 
 __all__ = ["contradictions", "create_table", "planned_properties"]
 
@@ -52,7 +52,7 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
         ConfigError, SchemaError: Bad input; nothing was written. TableError: There is a table already.
     """
     data = normalise_schema(schema)
-    properties, columns = planned_properties(data, options)
+    properties, planned = planned_properties(data, options)
     clock = clock or SystemClock()
     _check_nothing_is_here(storage)  # before the lock, which leaves a file behind
     with table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS)).held():
@@ -60,12 +60,8 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
         storage.delete_folder(METADATA_ROOT)
         storage.delete(DEFAULT_PATH)
         if properties.has_metadata_table:
-            groups = {name: _groups(name, options) for name in _creation_order(properties)}
             times = InstantGenerator(clock, properties.zone)
-            MetadataWriter(storage, properties.version, times).create(properties.name, groups, properties.database)
-            if columns:
-                definition = statistics_definition(columns, properties.version)
-                storage.put(DEFAULT_PATH, encode_definitions({definition.name: definition}))
+            lay_out_indexes(storage, properties, planned, data, options, times)
         return create_table_layout(storage, properties, clock)
 
 
@@ -83,8 +79,8 @@ def _check_nothing_is_here(storage: Storage) -> None:
         )
 
 
-def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProperties, list[str]]:
-    """The properties that a new table would have, and its columns with statistics; writes nothing. See `create_table`."""
+def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProperties, list[PlannedIndex]]:
+    """The properties that a new table would have, and its metadata partitions; writes nothing. See `create_table`."""
     name = options.get(keys.TABLE_NAME)
     if name is None:
         raise ConfigError("hoodie.table.name", None, "a name", "Name the table with the option hoodie.table.name.")
@@ -94,7 +90,10 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
         _check_columns(option.key, names, schema)
     version = int(options.get(keys.TABLE_VERSION) or 8)
     mode = _merge_mode(options, ordering)
-    more, columns = _metadata_properties(schema, options, version, bool(partitions))
+    planned: list[PlannedIndex] = []
+    if options.get(keys.METADATA_ENABLE):
+        planned = planned_indexes(schema, options, version, bool(partitions))
+    more = index_properties(planned) if planned else {}
     more |= {k: v for k, v in options.given.items() if k.startswith("hoodie.keygen.timebased.")}
     more |= _merge_properties(options, version)
     kind = _key_generator(options, len(record_keys), len(partitions))
@@ -116,7 +115,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
         more=more,
     )
     KeyGenerator.from_properties(properties)
-    return properties, columns
+    return properties, planned
 
 
 def _check_columns(option: str, names: tuple[str, ...], schema: pa.Schema) -> None:
@@ -184,34 +183,6 @@ def _key_generator(options: Options, n_keys: int, n_partitions: int) -> KeyGener
         # Releases of Hudi write a single COMPLEX key in two ways; SIMPLE says the same in one.
         return KeyGeneratorType.SIMPLE if n_partitions else KeyGeneratorType.NON_PARTITION
     return found
-
-
-def _metadata_properties(
-    schema: pa.Schema, options: Options, version: int, partitioned: bool
-) -> tuple[dict[str, str], list[str]]:
-    if not options.get(keys.METADATA_ENABLE):
-        return {}, []
-    names, columns = [files.PARTITION], []
-    more: dict[str, str] = {}
-    if options.get(keys.COLUMN_STATS):
-        regime = "V2" if version >= 9 else "V1"
-        columns = indexed_columns(schema, options.get(keys.COLUMN_STATS_LIST), options.get(keys.COLUMN_STATS_MAX), regime)
-        names.append(column_stats.PARTITION)
-        more["hoodie.table.index.defs.path"] = DEFAULT_PATH
-        if partitioned and options.get(keys.PARTITION_STATS):
-            names.append(partition_stats.PARTITION)
-    more["hoodie.table.metadata.partitions"] = ",".join(sorted(names))
-    more["hoodie.table.metadata.partitions.inflight"] = ""
-    return more, columns
-
-
-def _creation_order(properties: TableProperties) -> list[str]:
-    order = (files.PARTITION, column_stats.PARTITION, partition_stats.PARTITION)
-    return [name for name in order if name in properties.metadata_partitions]
-
-
-def _groups(partition: str, options: Options) -> int:
-    return options.get(keys.COLUMN_STATS_GROUPS) if partition == column_stats.PARTITION else 1
 
 
 def _same_rules(one: MergeSettings, other: MergeSettings) -> bool:

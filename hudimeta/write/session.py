@@ -21,7 +21,6 @@ from hudimeta.index.tagging import Tagging
 from hudimeta.keys import KeyGenerator
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.metadata_table import MetadataTable
-from hudimeta.metadata.writer import MAINTAINED
 from hudimeta.read.file_slice import slices_of
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.read.read_task import VisibleInstants
@@ -47,6 +46,8 @@ from hudimeta.write.base_files import BaseFileWriter, FileFormat
 from hudimeta.write.conflicts import groups_under_compaction
 from hudimeta.write.coordinator import Coordinator
 from hudimeta.write.creation import contradictions
+from hudimeta.write.index_facts import WantedFacts
+from hudimeta.write.index_updates.registry import maintainer_of, wanted_facts
 from hudimeta.write.log_files import LogFileWriter
 from hudimeta.write.metadata_bootstrap import bootstrap_metadata
 from hudimeta.write.metadata_commit import MetadataCommit
@@ -100,7 +101,8 @@ class WriteSession:
         """Begins, publishes and aborts the writes of this session."""
         metadata = None
         if self.properties.has_metadata_table:
-            metadata = MetadataCommit(self.storage, self.properties, self.times, self.options.get(keys.METADATA_COMPACT_AFTER))
+            compact_after = self.options.get(keys.METADATA_COMPACT_AFTER)
+            metadata = MetadataCommit(self.storage, self.properties, self.times, compact_after, self.engine)
         return Coordinator(self.storage, self.properties, self.lock, self.times, metadata)
 
     def reload(self) -> None:
@@ -309,6 +311,7 @@ class TableView:
             session.options.get(keys.BLOOM_FPP),
             columns,
             regime,
+            WantedFacts() if metadata is None else wanted_facts(metadata),
         )
 
 
@@ -325,7 +328,7 @@ def _united(ranges: Mapping[str, tuple[str | None, str | None]], names: Sequence
 def check_supported(properties: TableProperties, options: Options) -> None:
     """Refuse tables that we would damage, by the name of what they use. See `WriteSession`."""
     properties.check_writable()
-    unmaintained = [name for name in properties.metadata_partitions if name not in MAINTAINED]
+    unmaintained = [name for name in properties.metadata_partitions if maintainer_of(name) is None]
     unmaintained += [name for name in properties.metadata_partitions_inflight if name]
     refusals = (
         (bool(unmaintained), f"keeping the metadata partitions {', '.join(unmaintained)} up to date"),

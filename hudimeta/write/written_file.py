@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.formats.avro.commit_metadata import write_stat
 from hudimeta.storage import join
+from hudimeta.write.index_facts import FileFacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +26,7 @@ class WrittenFile:
         log_instant: Of a log file the instant that wrote it; None for a base file.
         statistics: Rows of `hudimeta.metadata.column_stats.SCHEMA`, one a column; no rows for a file without rows, and
             for tables that keep no statistics.
+        facts: What the other indexes want to know of its rows.
     """
 
     partition_path: str
@@ -39,6 +41,7 @@ class WrittenFile:
     previous_name: str | None = None
     previous_instant: str | None = None
     log_instant: str | None = None
+    facts: FileFacts = field(default_factory=FileFacts)
 
     @property
     def path(self) -> str:

@@ -17,7 +17,8 @@ from hudimeta.storage.protocol import OutputStream
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Action, Operation
-from hudimeta.write import metadata_commit, verbs
+from hudimeta.write import verbs
+from hudimeta.write.index_updates import statistics as index_statistics
 from tests.write.test_conflicts import plan_clustering
 
 MERGE_ON_READ = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
@@ -167,9 +168,9 @@ def test_statistics_of_later_writes_do_not_block_a_plan(tmp_path: Path, monkeypa
     table = updated(tmp_path / "t", **statistics)
     instant = compaction.schedule(table.session())
     assert instant is not None
-    union = metadata_commit.widened_partition_statistics
+    union = index_statistics.widened_partition_statistics
     with monkeypatch.context() as patched:
-        patched.setattr(metadata_commit, "widened_partition_statistics", lambda *a, **k: union(*a, **{**k, "tight": True}))
+        patched.setattr(index_statistics, "widened_partition_statistics", lambda *a, **k: union(*a, **{**k, "tight": True}))
         table.write(Operation.UPSERT, simple_rows(range(5, 10), 11))
     compaction.execute(table.session(), instant)
     table.check()

@@ -1,0 +1,87 @@
+"""What one commit of the data table changes in its metadata table, and which file group each change goes to.
+
+A record lives in the file group that the hash of its key tells. What is hashed is the key itself, but for secondary indexes of
+the second form (their value's part alone), and for a record index kept by partition (the key, over the groups of its own data
+partition). File ids are the name of the partition, a number and a zero:
+
+    files-0000-0, col-stats-0001-0, record-index-0007-0, secondary-index-rider-idx-0000-0, record-index-south-0000-0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.formats.hfile import KeyValues
+from hudimeta.metadata.keys import shard
+
+__all__ = ["Hashed", "MetadataDelta", "PartitionDelta", "by_group", "file_group_id", "file_stem"]
+
+Hashed = Callable[[pa.Array], pa.Array]
+"""From keys (string or binary) to what is hashed of each."""
+
+_STEMS = {"column_stats": "col-stats"}
+
+
+def file_stem(partition: str, data_partition: str = "") -> str:
+    """What the ids of a metadata partition's file groups begin with.
+
+    Args:
+        partition: Metadata partition. data_partition: Of the table, for a record index that is kept by partition.
+    """
+    stem = _STEMS.get(partition, partition.replace("_", "-"))
+    return f"{stem}-{data_partition}" if data_partition else stem
+
+
+def file_group_id(partition: str, group: int, data_partition: str = "") -> str:
+    """File id of one file group of a metadata partition; see `file_stem`."""
+    return f"{file_stem(partition, data_partition)}-{group:04d}-0"
+
+
+def _no_keys() -> pa.Array:
+    return pa.array([], pa.string())
+
+
+@dataclass(frozen=True)
+class PartitionDelta:
+    """Records to write to one metadata partition, and keys to remove from it; no key is in both.
+
+    Attributes:
+        partition: Metadata partition. records: New records, sorted by key. removed: Keys, string.
+        hashed: What of a key decides about its file group; None for all of it.
+        data_partition: The table's partition that the records are of, where the index is kept by partition.
+    """
+
+    partition: str
+    records: KeyValues = field(default_factory=KeyValues.empty)
+    removed: pa.Array = field(default_factory=_no_keys)
+    hashed: Hashed | None = None
+    data_partition: str = ""
+
+    def __len__(self) -> int:
+        return len(self.records) + len(self.removed)
+
+
+@dataclass(frozen=True)
+class MetadataDelta:
+    """What one data commit changes in the metadata table; parts without any change are left out when it is written."""
+
+    parts: Sequence[PartitionDelta]
+
+
+def by_group(keys: pa.Array, groups: int, hashed: Hashed | None = None) -> list[tuple[int, pa.Array]]:
+    """The file groups that some keys live in, ascending, each with the positions of its keys.
+
+    Args:
+        keys: String or binary. groups: How many there are. hashed: See `PartitionDelta`.
+    """
+    if groups == 1 or not len(keys):
+        return [(0, pa.array(np.arange(len(keys))))] if len(keys) else []
+    at = shard(keys if hashed is None else hashed(keys), groups)
+    order = np.argsort(at, kind="stable")
+    numbers, starts = np.unique(at[order], return_index=True)
+    shares = np.split(order, starts[1:])
+    return [(int(number), pa.array(rows)) for number, rows in zip(numbers, shares, strict=True)]

@@ -1,0 +1,45 @@
+"""Every kind of index that commits keep in step. A new kind is one line here."""
+
+from __future__ import annotations
+
+from hudimeta.errors import UnsupportedFeature
+from hudimeta.metadata import bloom_filters, record_index
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.write.index_facts import WantedFacts
+from hudimeta.write.index_updates.listing import Files
+from hudimeta.write.index_updates.protocol import IndexMaintainer
+from hudimeta.write.index_updates.statistics import ColumnStatistics, PartitionStatistics
+
+__all__ = ["MAINTAINERS", "maintainer_for", "maintainer_of", "wanted_facts"]
+
+MAINTAINERS: tuple[IndexMaintainer, ...] = (
+    Files(),
+    ColumnStatistics(),
+    PartitionStatistics(),
+)
+"""In the order in which the metadata partitions of a new table are laid out."""
+
+
+def maintainer_of(partition: str) -> IndexMaintainer | None:
+    """Who keeps a metadata partition; None for a kind that is not known, which no commit may leave behind."""
+    return next((one for one in MAINTAINERS if one.keeps(partition)), None)
+
+
+def maintainer_for(partition: str) -> IndexMaintainer:
+    """The same.
+
+    Raises:
+        UnsupportedFeature: A kind that is not known.
+    """
+    found = maintainer_of(partition)
+    if found is None:
+        raise UnsupportedFeature(f"keeping the metadata partition {partition} up to date")
+    return found
+
+
+def wanted_facts(table: MetadataTable) -> WantedFacts:
+    """What the indexes of a table want to know of every file that is written."""
+    return WantedFacts(
+        keys=record_index.PARTITION in table.ready,
+        bloom=bloom_filters.PARTITION in table.ready,
+    )
