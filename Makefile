@@ -8,7 +8,7 @@ RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast crash-full damage-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast spark-oldest crash-full damage-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -25,6 +25,9 @@ test: ## all tests that need no Apache Hudi (PYTEST_ARGS="-k timeline")
 
 test-fast: ## the tests that need no Spark
 	@$(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(PYTEST_ARGS)
+
+spark-oldest: ## a small set of Spark's tests on the oldest Spark that is supported, in an environment of its own
+	@$(RUN) --spark-oldest python -m pytest tests/spark -m oldest $(PYTEST_ARGS)
 
 crash-full: ## writers killed at every storage call, and long random histories: some fifteen minutes
 	@CRASH_FULL=1 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=1800 $(PYTEST_ARGS)
@@ -66,4 +69,4 @@ clean: ## remove what tests and tools leave behind
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean ## also remove the environments
-	rm -rf .venv .venv-interop .venv.lock .venv-interop.lock
+	rm -rf .venv .venv-interop .venv-spark-oldest .venv.lock .venv-interop.lock .venv-spark-oldest.lock

@@ -1,7 +1,8 @@
-"""Makes the two virtual environments, and makes them again only when what they should hold has changed.
+"""Makes the virtual environments, and makes them again only when what they should hold has changed.
 
-``.venv`` holds the project (editable) with all its extras. ``.venv-interop`` holds Spark 3.5 for Apache Hudi, which has no
-build for Spark 4; it never sees the project. Standard library only: this runs before anything is installed.
+``.venv`` holds the project (editable) with all its extras. ``.venv-spark-oldest`` holds it with the oldest Spark that it
+supports. ``.venv-interop`` holds Spark 3.5 for Apache Hudi, which has no build for Spark 4; it never sees the project.
+Standard library only: this runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["INTEROP", "PROJECT", "ROOT", "Environment", "SetupFailed", "prepare"]
+__all__ = ["INTEROP", "OLDEST_SPARK", "PROJECT", "ROOT", "Environment", "SetupFailed", "prepare"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -50,6 +51,11 @@ class Environment:
 
 
 PROJECT = Environment(".venv", ("-e", ".[spark,connect,demo,bench,test,check]"), ("pyproject.toml",))
+OLDEST_SPARK = Environment(
+    ".venv-spark-oldest",
+    ("-e", ".[connect]", "pyspark==4.1.0", "pandas<3", "pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100"),
+    ("pyproject.toml",),
+)
 INTEROP = Environment(".venv-interop", ("pyspark==3.5.6", "pandas<3", "pyarrow", "setuptools"))
 
 

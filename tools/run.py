@@ -1,10 +1,11 @@
 """Runs one command inside the project's environment, after making whatever the command needs.
 
-    python3 tools/run.py [--java] [--interop[=VERSION,...]] COMMAND [ARGUMENT ...]
+    python3 tools/run.py [--java] [--spark-oldest] [--interop[=VERSION,...]] COMMAND [ARGUMENT ...]
 
-``--java``     finds or installs a Java runtime and points Spark at it and at the environment's Python.
-``--interop``  also makes the environment of Spark 3.5 with Apache Hudi; it reaches the command as HUDIMETA_INTEROP_PYTHON,
-               HUDIMETA_INTEROP_JAVA_HOME and HUDI_BUNDLE, the jar of the first version named.
+``--java``          finds or installs a Java runtime and points Spark at it and at the environment's Python.
+``--spark-oldest``  the same, inside an environment with the oldest Spark that is supported.
+``--interop``       also makes the environment of Spark 3.5 with Apache Hudi; it reaches the command as
+                    HUDIMETA_INTEROP_PYTHON, HUDIMETA_INTEROP_JAVA_HOME and HUDI_BUNDLE, the jar of the first version named.
 
 Nothing newer than Python 3.6 stands above the version check, so that an old interpreter gets the message instead of a
 syntax error.
@@ -25,10 +26,13 @@ import hudi_bundle
 import java
 
 
+FLAGS = ("--java", "--interop", "--spark-oldest")
+
+
 def main(arguments: list[str]) -> int:
     """Prepare, then become the command. Returns an exit code only when there is none, or when preparing failed."""
     flags, versions = set(), [hudi_bundle.VERSION]
-    while arguments and arguments[0].split("=")[0] in ("--java", "--interop"):
+    while arguments and arguments[0].split("=")[0] in FLAGS:
         flag, _, named = arguments.pop(0).partition("=")
         flags.add(flag)
         versions = named.split(",") if named else versions
@@ -38,7 +42,7 @@ def main(arguments: list[str]) -> int:
         print("error:", error, file=sys.stderr)
         return 1
     if not arguments:
-        print("ready:", environment.PROJECT.path)
+        print("ready:", variables["VIRTUAL_ENV"])
         return 0
     sys.stdout.flush()
     return os.execvpe(arguments[0], arguments, variables)
@@ -46,9 +50,10 @@ def main(arguments: list[str]) -> int:
 
 def prepared(flags: set[str], versions: list[str]) -> dict[str, str]:
     """The environment variables for the command; `versions` of Apache Hudi are fetched where the flags ask for it."""
-    python = environment.prepare(environment.PROJECT)
+    chosen = environment.OLDEST_SPARK if "--spark-oldest" in flags else environment.PROJECT
+    python = environment.prepare(chosen)
     variables = dict(os.environ)
-    variables["VIRTUAL_ENV"] = str(environment.PROJECT.path)
+    variables["VIRTUAL_ENV"] = str(chosen.path)
     variables["PATH"] = str(python.parent) + os.pathsep + variables.get("PATH", "")
     if flags:
         variables["JAVA_HOME"] = str(java.require_java(java.SPARK_4))
