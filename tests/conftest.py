@@ -92,7 +92,10 @@ def _unpacker(tables: TableSet, home: Path) -> Unpack:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One small Spark session for the whole run: a session costs seconds, a JVM hundreds of megabytes."""
+    """One small Spark session for the whole run: a session costs seconds, a JVM hundreds of megabytes.
+
+    `HUDIMETA_TEST_REMOTE=local[2]` makes it a session of Spark Connect, whose server is another process.
+    """
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         pytest.fail("Spark's tests need a Java runtime: run them through `make test`, or export JAVA_HOME")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -101,9 +104,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     home = tmp_path_factory.mktemp("spark")
+    remote = os.environ.get("HUDIMETA_TEST_REMOTE")
+    # Of a classic session's tasks each may fail once.
+    builder = SparkSession.builder.remote(remote) if remote else SparkSession.builder.master("local[2,2]")
     session = (
-        SparkSession.builder.master("local[2,2]")  # a task may fail once
-        .appName("hudimeta tests")
+        builder.appName("hudimeta tests")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "1g")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -115,6 +120,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.local.dir", str(home / "scratch"))
         .getOrCreate()
     )
-    session.sparkContext.setLogLevel("ERROR")
+    if not remote:
+        session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

@@ -6,8 +6,13 @@ the module's `DefaultSource`. So this module imports little: whoever asks for *a
 
 from __future__ import annotations
 
+import importlib
 import sys
 import traceback
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark_hudimeta.table_functions import register_functions
 
 try:
     from pyspark_hudimeta.source import DefaultSource
@@ -17,4 +22,13 @@ except Exception:
     traceback.print_exc()
     raise
 
-__all__ = ["DefaultSource"]
+__all__ = ["DefaultSource", "register_functions"]
+
+_LATER = {"register_functions": "pyspark_hudimeta.table_functions"}
+"""Where the names are that nobody needs who only reads and writes by format."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -264,6 +264,19 @@ class MetadataTable:
             return self.files()
         return self._indexes.scan(partition)
 
+    def record_schema(self, partition: str) -> pa.Schema:
+        """The columns of `records(partition)`; reads no record.
+
+        Raises:
+            IndexNotReady: The table has no such partition.
+        """
+        from hudimeta.metadata.kinds import codec_of
+
+        self._require(partition)
+        if partition == files.PARTITION:
+            return _no_files().rename_columns(["partition_path", "name", "size"]).schema
+        return codec_of(partition, self._definition).schema
+
     def named_groups(self, partition: str) -> tuple[FileGroup, ...]:
         """The newest slices of the file groups that commits name, those without any record left out; no LIST."""
         self._require(partition)

@@ -32,6 +32,7 @@ def test_uris(root: str, path: str, uri: str) -> None:
     assert file_uri(root, path) == uri
 
 
+@pytest.mark.oldest
 def test_spark_reads_exactly_the_files_listed(spark: SparkSession, tmp_path: Path) -> None:
     table = create(tmp_path / "a table", rows(range(20)).set_column(1, "part", pa.array((ODD * 2)[:20])))
     slices = table.file_slices()

@@ -30,6 +30,7 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
+@pytest.mark.oldest
 @pytest.mark.parametrize("name", RICH)
 def test_spark_shows_what_the_engine_shows(spark: SparkSession, rich_table: Callable[[str], Path], name: str) -> None:
     path = rich_table(name)
@@ -52,6 +53,7 @@ def test_meta_columns_come_first_and_every_column_is_nullable(spark: SparkSessio
     assert {row._hoodie_partition_path for row in frame.collect()} == {f"p{n}" for n in range(5)}
 
 
+@pytest.mark.oldest
 def test_columns_are_chosen_by_option_and_by_schema(spark: SparkSession, table: Path) -> None:
     assert load(spark, table, **{"hudimeta.columns": "x, id"}).columns == ["x", "id"]
     frame = spark.read.format("hudimeta").schema("part string, id bigint").load(str(table))
@@ -80,6 +82,7 @@ def test_times_are_instants_whatever_the_sessions_zone(spark: SparkSession, tmp_
     assert tuple(shown) == ("2023-11-14 17:13:20", "2023-11-14 22:13:20")
 
 
+@pytest.mark.oldest
 def test_an_empty_table_has_columns_and_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "t", rows([]))
     frame = load(spark, tmp_path / "t")
@@ -87,6 +90,7 @@ def test_an_empty_table_has_columns_and_no_rows(spark: SparkSession, tmp_path: P
     assert frame.count() == 0
 
 
+@pytest.mark.oldest
 def test_a_dataframe_shows_one_snapshot_however_often_it_is_planned(spark: SparkSession, tmp_path: Path) -> None:
     table = create(tmp_path / "t")
     frame = load(spark, tmp_path / "t")
@@ -99,6 +103,7 @@ def test_a_dataframe_shows_one_snapshot_however_often_it_is_planned(spark: Spark
     assert load(spark, tmp_path / "t").count() == 12
 
 
+@pytest.mark.oldest
 def test_time_travel(spark: SparkSession, tmp_path: Path) -> None:
     table = create(tmp_path / "t")
     first = table.timeline.writes[-1].time
@@ -109,6 +114,7 @@ def test_time_travel(spark: SparkSession, tmp_path: Path) -> None:
     assert "as.of.instant" in refusal(lambda: load(spark, tmp_path / "t", **{"as.of.instant": "yesterday"}))
 
 
+@pytest.mark.oldest
 def test_an_incremental_read_gives_the_rows_of_later_commits(spark: SparkSession, tmp_path: Path) -> None:
     table = create(tmp_path / "t")
     first = table.timeline.writes[-1].completion
@@ -118,6 +124,7 @@ def test_an_incremental_read_gives_the_rows_of_later_commits(spark: SparkSession
     assert ids(load(spark, tmp_path / "t", **asked)) == [1, 11]
 
 
+@pytest.mark.oldest
 @pytest.mark.parametrize("name", ["cdc_cow_full", "cdc_mor_before"])
 def test_changes_are_those_that_the_engine_finds(spark: SparkSession, rich_table: Callable[[str], Path], name: str) -> None:
     asked = {

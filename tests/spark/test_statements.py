@@ -48,6 +48,7 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
 # Registered tables
 
 
+@pytest.mark.oldest
 @pytest.mark.parametrize(
     "statement",
     [

@@ -30,6 +30,7 @@ def save(data: DataFrame, path: Path, mode: str = "append", **options: Any) -> N
     data.write.format("hudimeta").mode(mode).options(**options).save(str(path))
 
 
+@pytest.mark.oldest
 def test_a_write_creates_the_table(spark: SparkSession, tmp_path: Path) -> None:
     save(frame(spark, range(100)), tmp_path / "t", **KEYS, **{"hoodie.table.name": "trips"})
     table = hudimeta.Table(tmp_path / "t")
@@ -40,6 +41,7 @@ def test_a_write_creates_the_table(spark: SparkSession, tmp_path: Path) -> None:
     check(tmp_path / "t")
 
 
+@pytest.mark.oldest
 def test_upsert_updates_and_inserts(spark: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "t")
     save(frame(spark, range(8, 12), ts=2, x="-1D"), tmp_path / "t")
@@ -53,6 +55,7 @@ def test_an_older_version_of_a_row_does_not_win(spark: SparkSession, tmp_path: P
     assert contents(tmp_path / "t") == [(n, 5, float(n)) for n in range(3)]
 
 
+@pytest.mark.oldest
 def test_one_key_in_two_tasks_is_one_row(spark: SparkSession, tmp_path: Path) -> None:
     twice = frame(spark, range(50), tasks=2).union(frame(spark, range(50), ts=2, x="-1D", tasks=2))
     save(twice, tmp_path / "t", **KEYS, **{"hoodie.table.name": "t"})
@@ -74,6 +77,7 @@ def test_delete_needs_only_keys_and_partitions(spark: SparkSession, tmp_path: Pa
     check(tmp_path / "t")
 
 
+@pytest.mark.oldest
 def test_overwrite_replaces_all_rows_or_the_partitions_written_to(spark: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "t")
     part = frame(spark, range(20, 30)).where("part = 'p0'")
@@ -95,6 +99,7 @@ def test_meta_columns_of_written_rows_are_ignored(spark: SparkSession, tmp_path:
     assert set(made.column("_hoodie_commit_time").to_pylist()) == {hudimeta.Table(tmp_path / "b").timeline.writes[-1].time}
 
 
+@pytest.mark.oldest
 def test_every_type_comes_back_as_it_was_written(spark: SparkSession, tmp_path: Path) -> None:
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")

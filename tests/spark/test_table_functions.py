@@ -1,0 +1,118 @@
+"""Table functions of SQL answer as the engine does, in classic sessions and through Connect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark_hudimeta
+import pytest
+
+import hudimeta
+from tests.spark.tables import create, refusal, rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def sql(spark: SparkSession) -> Callable[[str], Any]:
+    """`sql(text)` is the answer of a session that knows the functions, as Arrow."""
+    pyspark_hudimeta.register_functions(spark)
+    return lambda text: spark.sql(text).toArrow()
+
+
+def same(found: Any, expected: Any) -> None:
+    """The same columns and rows; order does not count."""
+    assert found.column_names == expected.column_names
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, expected.cast(found.schema).to_pylist()))
+    assert expected.num_rows > 0
+
+
+@pytest.mark.oldest
+def test_the_timeline(sql: Callable[[str], Any], recorded_table: Callable[[str], Path]) -> None:
+    path = recorded_table("archived_lsm")
+    timeline = hudimeta.Table(path).timeline
+    active = sql(f"select * from hudi_timeline('{path}')")
+    assert active.column("timestamp").to_pylist() == [i.time for i in timeline]
+    assert {"COMPLETED"} == set(active.column("state").to_pylist())
+    query = "select Timestamp from hudi_query_timeline('{}', archived => true) where Total_Records_Written > 0"
+    assert sql(query.format(path)).num_rows > len(timeline.writes)
+
+
+@pytest.mark.parametrize("partition", ["files", "column_stats", "record_index", "bloom_filters"])
+def test_the_metadata_table(sql: Callable[[str], Any], recorded_table: Callable[[str], Path], partition: str) -> None:
+    path = recorded_table("mdt_all_v8")
+    same(sql(f"select * from hudi_metadata('{path}', '{partition}')"), hudimeta.Table(path).metadata.records(partition))
+
+
+def test_the_metadata_table_lists_files_when_nothing_else_is_asked_for(sql: Callable[[str], Any], tmp_path: Path) -> None:
+    table = create(tmp_path / "t")
+    same(sql(f"select * from hudi_metadata('{table.path}')"), table.metadata.files())
+
+
+@pytest.mark.oldest
+def test_rows_that_changed(sql: Callable[[str], Any], tmp_path: Path) -> None:
+    table = create(tmp_path / "t")
+    begin = table.timeline.writes[-1].completion
+    table.upsert(rows([1, 11], ts=2))
+    end = table.timeline.writes[-1].completion
+    table.upsert(rows([2], ts=3))
+    everything = sql(f"select * from hudi_table_changes('{table.path}', 'latest_state', 'earliest')")
+    same(everything, hudimeta.Table(table.path).scan().to_table())
+    cases = [(f"'{begin}'", [1, 2, 11]), (f"'{begin}', '{end}'", [1, 11]), (f"'{begin}', end => '{end}'", [1, 11])]
+    for words, ids in cases:
+        found = sql(f"select id from hudi_table_changes('{table.path}', 'latest_state', {words})")
+        assert sorted(found.column("id").to_pylist()) == ids
+
+
+@pytest.mark.parametrize("name", ["cdc_cow_full", "cdc_mor_before"])
+def test_changes_one_by_one(sql: Callable[[str], Any], recorded_table: Callable[[str], Path], name: str) -> None:
+    path = recorded_table(name)
+    expected = hudimeta.Table(path).scan(query_type="cdc", begin="earliest").to_table()
+    same(sql(f"select * from hudi_table_changes('{path}', 'cdc', 'earliest')"), expected)
+
+
+@pytest.mark.oldest
+@pytest.mark.parametrize("name", ["all_types_mor", "all_types_cow8"])
+def test_every_type_comes_through(sql: Callable[[str], Any], recorded_table: Callable[[str], Path], name: str) -> None:
+    path = recorded_table(name)
+    expected = hudimeta.Table(path).scan(query_type="incremental", begin="earliest").to_table()
+    same(sql(f"select * from hudi_table_changes('{path}', 'latest_state', 'earliest')"), expected)
+
+
+def test_the_end_is_the_newest_commit_when_the_query_was_made(spark: SparkSession, tmp_path: Path) -> None:
+    pyspark_hudimeta.register_functions(spark)
+    table = create(tmp_path / "t")
+    frame = spark.sql(f"select id from hudi_table_changes('{table.path}', 'latest_state', 'earliest')")
+    assert frame.count() == 10
+    table.upsert(rows([20]))
+    assert frame.count() == 10
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("hudi_timeline('/no/such/folder')", "HUDIMETA_TABLE_NOT_FOUND: no Hudi table at '/no/such/folder'"),
+        ("hudi_timeline('{path}', 'perhaps')", "true or false"),
+        ("hudi_metadata('{path}', 'record_index')", "HUDIMETA_INDEX_NOT_READY: index 'record_index' is not built"),
+        ("hudi_table_changes('{path}', 'newest', 'earliest')", "latest_state or cdc"),
+        ("hudi_table_changes('{path}', 'latest_state', 'soon')", "hoodie.datasource.read.begin.instanttime"),
+        ("hudi_table_changes('{path}', 'cdc', 'earliest')", "hoodie.table.cdc.enabled"),
+        ("hudi_table_changes('{path}', 'cdc', cast(null as string))", "HUDIMETA_CONFIG: option 'begin'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_when_the_query_is_made(
+    spark: SparkSession, tmp_path: Path, call: str, says: str
+) -> None:
+    pyspark_hudimeta.register_functions(spark)
+    create(tmp_path / "t")
+    assert says in refusal(lambda: spark.sql(f"select * from {call.format(path=tmp_path / 't')}").collect())
+
+
+@pytest.mark.oldest
+def test_a_name_of_the_catalog_is_no_path(spark: SparkSession) -> None:
+    pyspark_hudimeta.register_functions(spark)
+    said = refusal(lambda: spark.sql("select * from hudi_timeline('trips')").collect())
+    assert said.startswith("HUDIMETA_CONFIG: option 'path'")
