@@ -25,7 +25,6 @@ import environment
 import hudi_bundle
 import java
 
-
 FLAGS = ("--java", "--interop", "--spark-oldest")
 
 
