@@ -73,6 +73,14 @@ VALIDATE = OPTIONS.flag(
     False,
     "A read lists storage too, and fails when that is not what the metadata table lists.",
 )
+MERGE_MEMORY = OPTIONS.number(
+    "hudimeta.merge.memory.bytes",
+    256 << 20,
+    "Log records of a file slice that are merged in memory, in bytes as Arrow has them; what is more goes to temporary files.",
+)
+SPILL_FOLDER = OPTIONS.text(
+    "hudimeta.spill.folder", None, "Where these temporary files are made; the system's folder for them when not set."
+)
 SPLIT_BYTES = OPTIONS.number("hudimeta.split.bytes", 128 << 20, "Target size of one task's share of a read, in bytes.")
 SCHEMA_ON_READ = OPTIONS.flag(
     "hoodie.schema.on.read.enable",

@@ -274,7 +274,7 @@ class _KeyedReader(SliceReader):
 
     def keys_of(self, logs: Sequence[SliceLog]) -> pa.Array:
         """Keys of the records in the blocks that count."""
-        parts = self._log_parts(self._counting(logs))
+        parts = list(self._log_parts(self._counting(logs)))
         return fold_log_records(parts, self.task.merged, self.task.rules).keys
 
     def keyed(self, file_slice: FileSlice | None, only: pa.ChunkedArray | None = None) -> _KeyedRows:
@@ -291,7 +291,7 @@ class _KeyedReader(SliceReader):
         self, partition_path: str, base: Sequence[pa.Table], logs: Sequence[SliceLog], keys: pa.Array
     ) -> _KeyedRows:
         """Base rows with the blocks that count merged over them, and the rows with some keys that only the blocks have."""
-        parts = self._log_parts(self._counting(logs))
+        parts = list(self._log_parts(self._counting(logs)))
         merger = SliceMerger(fold_log_records(parts, self.task.merged, self.task.rules), self.task.rules)
         pieces = [merger.merge(rows) for rows in base]
         return self._finished(partition_path, [*pieces, _with_key(merger.remaining(), keys)])

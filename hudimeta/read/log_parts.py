@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -40,6 +40,11 @@ class DataPart:
     natural: _Mask
     present: frozenset[str] | None = None
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return int(self.rows.nbytes) + self.deleted.nbytes + self.natural.nbytes
+
 
 @dataclass(frozen=True, slots=True)
 class DeletePart:
@@ -55,14 +60,19 @@ class DeletePart:
     natural: _Mask
     ordering: tuple[pa.ChunkedArray, ...] = ()
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return int(self.keys.nbytes) + self.natural.nbytes + sum(int(column.nbytes) for column in self.ordering)
+
 
 LogPart: TypeAlias = DataPart | DeletePart
 
 
 def read_log_parts(
-    blocks: Sequence[LogBlock], schema: pa.Schema, conform: Conform, rules: MergeRules, *, whole: bool = False
-) -> list[LogPart]:
-    """Decode blocks for merging.
+    blocks: Iterable[LogBlock], schema: pa.Schema, conform: Conform, rules: MergeRules, *, whole: bool = False
+) -> Iterator[LogPart]:
+    """Decode blocks for merging, each when it is asked for.
 
     Args:
         blocks: Data and delete blocks, oldest first (`SliceBlocks.blocks`).
@@ -75,13 +85,11 @@ def read_log_parts(
         CorruptFileError: Damaged content. UnsupportedFeature: Content versions that hold Kryo, or are unknown.
     """
     columns = None if whole else [*schema.names, *rules.columns]
-    parts: list[LogPart] = []
     for block in blocks:
         if block.type is BlockType.DELETE:
-            parts.append(delete_part(decode_delete_block(block), schema, rules))
+            yield delete_part(decode_delete_block(block), schema, rules)
         else:
-            parts.append(data_part(decode_data_block(block, columns), schema, conform, rules, block.is_partial))
-    return parts
+            yield data_part(decode_data_block(block, columns), schema, conform, rules, block.is_partial)
 
 
 def delete_part(deletes: pa.Table, schema: pa.Schema, rules: MergeRules) -> DeletePart:

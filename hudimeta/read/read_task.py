@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudimeta.config.options import MERGER
+from hudimeta.config import OPTIONS, Options
+from hudimeta.config.options import MERGE_MEMORY, MERGER, SPILL_FOLDER
+from hudimeta.read.bounded_merge import MergeMemory
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MERGE_OPTIONS", "ReadTask", "VisibleInstants"]
 
-MERGE_OPTIONS = (MERGER.key,)
+MERGE_OPTIONS = (MERGER.key, MERGE_MEMORY.key, SPILL_FOLDER.key)
 """Options that merging goes by, in every process that reads."""
 
 
@@ -93,6 +95,12 @@ class ReadTask:
     def rules(self) -> MergeRules:
         """How log records and base rows are merged."""
         return MergeRules.from_properties(self.properties, self.merge_options)
+
+    @cached_property
+    def merge_memory(self) -> MergeMemory:
+        """How much of a slice's log is merged in memory."""
+        options = Options(OPTIONS, self.merge_options)
+        return MergeMemory(options.get(MERGE_MEMORY), options.get(SPILL_FOLDER))
 
     @cached_property
     def merged(self) -> pa.Schema:

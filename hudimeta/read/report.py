@@ -58,6 +58,7 @@ class ScanReport:
         corrupt: Spans of log files that are no blocks and were passed over, as Hudi does.
         rows: Rows returned so far. rows_read: Rows before the predicate.
         log_blocks: Blocks that were merged. blocks_ignored: Blocks of unfinished, later, rolled back or compacted writes.
+        spilled: Bytes that went to temporary files, because a slice's log did not fit `hudimeta.merge.memory.bytes`.
         requests: By (kind, purpose). bytes_read: Bytes that requests with a known length returned.
         seconds: By phase: `open`, `plan`, `read`.
     """
@@ -86,6 +87,7 @@ class ScanReport:
     row_groups_skipped: int = 0
     log_blocks: int = 0
     blocks_ignored: int = 0
+    spilled: int = 0
     requests: Mapping[tuple[str, str], int] = field(default_factory=dict)
     bytes_read: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -143,6 +145,8 @@ class ScanReport:
             lines.append(("row groups", f"{self.row_groups_skipped:,} of {self.row_groups:,} not read, by footers"))
         if self.log_blocks or self.blocks_ignored:
             lines.append(("log blocks", f"{self.log_blocks:,} merged, {self.blocks_ignored:,} ignored"))
+        if self.spilled:
+            lines.append(("spilled", f"{self.spilled:,} bytes of log and base rows to temporary files"))
         if self.requests:
             asked = ", ".join(f"{n} {kind} {purpose}" for (kind, purpose), n in sorted(self.requests.items()))
             lines.append(("requests", f"{asked}; {self.bytes_read:,} bytes"))

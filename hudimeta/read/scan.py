@@ -248,6 +248,7 @@ class Scan:
             row_groups_skipped=counts.row_groups_skipped,
             log_blocks=counts.log_blocks,
             blocks_ignored=counts.blocks_ignored,
+            spilled=counts.spilled,
             requests=requests.by_purpose(self._mark),
             bytes_read=sum(r.n_bytes for r in requests.since(self._mark)),
             seconds={"open": snapshot.seconds, "plan": planned.seconds, "read": self._read_seconds},

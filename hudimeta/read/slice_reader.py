@@ -9,22 +9,20 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudimeta.errors import CorruptFileError
 from hudimeta.formats.log import BlockType
 from hudimeta.formats.log.data_blocks import decode_data_block
 from hudimeta.formats.log.delete_block import decode_delete_block
 from hudimeta.read.base_file import BaseFile, open_base_file
 from hudimeta.read.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT, BootstrapSource
+from hudimeta.read.bounded_merge import merged_rows
 from hudimeta.read.file_slice import FileSlice
-from hudimeta.read.fold import fold_log_records
 from hudimeta.read.log_parts import LogPart, data_part, delete_part, read_log_parts
 from hudimeta.read.log_records import SliceBlocks, SliceLog, scan_slice_logs
-from hudimeta.read.merge import SliceMerger
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.partition_columns import path_values
 from hudimeta.read.read_task import ReadTask
+from hudimeta.read.slice_logs import LogFiles
 from hudimeta.schema.conform import conform
-from hudimeta.table.file_names import parse_log_file
 
 if TYPE_CHECKING:
     from hudimeta.keys import KeyGenerator
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
     from hudimeta.storage.protocol import Storage
 
 __all__ = ["ReadCounts", "SliceReader"]
-
-_PARALLEL_LOGS = 8
 
 
 @dataclass(slots=True)
@@ -48,7 +44,12 @@ class ReadCounts:
     row_groups_skipped: int = 0
     log_blocks: int = 0
     blocks_ignored: int = 0
+    spilled: int = 0
     corrupt: list[str] = field(default_factory=list)
+
+    def add_spilled(self, size: int) -> None:
+        """Count bytes that went to disk."""
+        self.spilled += size
 
 
 class SliceReader:
@@ -110,10 +111,10 @@ class SliceReader:
             plain = pa.schema([f for f in task.needed if f.name not in constants.column_names])
             yield from self._base_rows(file_slice, plain, constants)
             return
-        merger = SliceMerger(fold_log_records(self._log_parts(blocks), task.merged, task.rules), task.rules)
-        for piece in self._base_rows(file_slice, task.merged):
-            yield self._without_keys(merger.merge(self._with_keys(piece)))
-        yield self._without_keys(merger.remaining())
+        base = (self._with_keys(piece) for piece in self._base_rows(file_slice, task.merged))
+        parts = self._log_parts(blocks)
+        for rows in merged_rows(parts, base, task.merged, task.rules, task.merge_memory, self.counts.add_spilled):
+            yield self._without_keys(rows)
 
     def _base_rows(self, file_slice: FileSlice, wanted: pa.Schema, constants: pa.Table | None = None) -> Iterator[pa.Table]:
         """Rows of the base file.
@@ -211,37 +212,26 @@ class SliceReader:
         return blocks
 
     def _logs(self, file_slice: FileSlice) -> list[SliceLog]:
-        """The slice's log files, read at once."""
-        from concurrent.futures import ThreadPoolExecutor
+        """The slice's log files."""
+        return self._log_files.of(file_slice)
 
-        from hudimeta.formats.log import read_blocks
+    @cached_property
+    def _log_files(self) -> LogFiles:
+        return LogFiles(self._storage, self.task.merge_memory.limit)
 
-        paths = file_slice.log_paths
-        if len(paths) == 1:
-            contents = [self._storage.read(paths[0])]
-        else:
-            with ThreadPoolExecutor(min(_PARALLEL_LOGS, len(paths)), "logs") as pool:
-                contents = list(pool.map(self._storage.read, paths))
-        logs = []
-        for name, path, data in zip(file_slice.log_files, paths, contents, strict=True):
-            parsed = parse_log_file(name)
-            if parsed is None:
-                raise CorruptFileError(path, 0, "the name of a log file", name)
-            logs.append(SliceLog(parsed, read_blocks(data, path)))
-        return logs
-
-    def _log_parts(self, blocks: SliceBlocks) -> list[LogPart]:
+    def _log_parts(self, blocks: SliceBlocks) -> Iterator[LogPart]:
+        """The records of blocks, decoded one by one."""
         task, history = self.task, self.task.history
+        contents = self._log_files.with_contents(blocks.blocks)
         if history is None:
-            return read_log_parts(blocks.blocks, task.merged, self._bring, task.rules)
-        parts: list[LogPart] = []
-        for block in blocks.blocks:
+            yield from read_log_parts(contents, task.merged, self._bring, task.rules)
+            return
+        for block in contents:
             if block.type is BlockType.DELETE:
-                parts.append(delete_part(decode_delete_block(block), task.merged, task.rules))
-                continue
-            rows = history.at(block.instant).read_as(decode_data_block(block), history.latest)
-            parts.append(data_part(rows, task.merged, self._bring_altered, task.rules, block.is_partial))
-        return parts
+                yield delete_part(decode_delete_block(block), task.merged, task.rules)
+            else:
+                rows = history.at(block.instant).read_as(decode_data_block(block), history.latest)
+                yield data_part(rows, task.merged, self._bring_altered, task.rules, block.is_partial)
 
     def _bring(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
         return self._with_keys(conform(rows, schema))

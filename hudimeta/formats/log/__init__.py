@@ -13,7 +13,7 @@ from hudimeta.formats.log.data_blocks import (
     open_hfile_block,
 )
 from hudimeta.formats.log.delete_block import decode_delete_block, encode_delete_content
-from hudimeta.formats.log.framing import encode_block, encode_command_block, read_blocks
+from hudimeta.formats.log.framing import encode_block, encode_command_block, outline, outline_blocks, read_block, read_blocks
 from hudimeta.formats.log.positions import decode_positions, encode_positions
 
 __all__ = [
@@ -35,5 +35,8 @@ __all__ = [
     "encode_parquet_content",
     "encode_positions",
     "open_hfile_block",
+    "outline",
+    "outline_blocks",
+    "read_block",
     "read_blocks",
 ]

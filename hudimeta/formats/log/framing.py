@@ -24,6 +24,9 @@ A block may carry a *seal*: a CRC-32 of all its bytes, which the format itself l
 TARGET_INSTANT_TIME, which means something in command blocks only, as ``crc32:`` and 8 hexadecimal digits, computed with the
 digits taken as zeros. Other readers ignore it (Apache Hudi 1.0.2 and hudi-rs 0.5 give the same rows for sealed data and
 metadata logs); ours refuses a sealed block whose bytes changed.
+
+A file that is larger than memory should be is walked by ranges (`outline_blocks`): a reader then knows which blocks there are,
+and reads those that count one by one (`read_block`).
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from hudimeta.errors import ConfigError, CorruptFileError, UnsupportedFeature
@@ -48,6 +52,9 @@ __all__ = [
     "LogScan",
     "encode_block",
     "encode_command_block",
+    "outline",
+    "outline_blocks",
+    "read_block",
     "read_blocks",
 ]
 
@@ -56,6 +63,8 @@ LOG_FORMAT_VERSION: Final = 1
 MAX_BLOCK_SIZE: Final = 2**31 - 1
 """Hudi keeps a block's size in a 32-bit integer, so no larger block may be written and none can be right."""
 MAX_HEADER_ENTRIES: Final = 64
+OUTLINE_WINDOW: Final = 1 << 16
+"""Bytes that one request of a walk reads: the end of a block, and the header of the next with its schema."""
 SEAL_PREFIX: Final = "crc32:"
 _BLANK_SEAL: Final = SEAL_PREFIX + "0" * 8
 
@@ -96,6 +105,83 @@ def read_blocks(data: bytes | memoryview, path: str = "") -> LogScan:
         corrupt.append(CorruptSpan(path, position, following - position, fault))
         position = following
     return LogScan(blocks, corrupt)
+
+
+def outline(scan: LogScan) -> LogScan:
+    """The same blocks without their contents, so that the file's bytes can go; `read_block` reads a block again."""
+    return LogScan([replace(block, content=memoryview(b"")) for block in scan.blocks], scan.corrupt)
+
+
+def outline_blocks(read_range: Callable[[int, int], bytes], size: int, path: str = "") -> LogScan | None:
+    """The outline of a log file, from a request for each block.
+
+    Args:
+        read_range: Reads so many bytes (second) from an offset (first). size: Of the file. path: Its name, for messages.
+
+    Returns:
+        Blocks without contents, whose seals are not checked yet; None when anything does not add up or a header is uncommonly
+        large: the file must be read as a whole then.
+    """
+    blocks: list[LogBlock] = []
+    window, start, origin = memoryview(read_range(0, OUTLINE_WINDOW)), 0, 0
+    try:
+        while start < size:
+            head = window[start - origin :]
+            if not _is_magic(head, 0) or len(head) < _BODY_OFFSET + _MIN_LENGTH:
+                return None
+            end = start + _BODY_OFFSET + _LONG.unpack_from(head, _LENGTH_OFFSET)[0]
+            block, content_size = _outline_of(head, start, path)
+            origin = block.content_offset + content_size
+            if not (block.content_offset <= origin < end <= size) or end - start > MAX_BLOCK_SIZE:
+                return None
+            window = memoryview(read_range(origin, OUTLINE_WINDOW))
+            _, tail = _read_map(window, 0, end - _TRAILER_SIZE - origin, path)
+            rest = window[end - origin :]
+            sound = tail == end - _TRAILER_SIZE - origin and _LONG.unpack_from(window, tail)[0] == end - start - _TRAILER_SIZE
+            if not sound or (len(rest) >= len(MAGIC) and not _is_magic(rest, 0)):
+                return None
+            blocks.append(replace(block, size=end - start))
+            start = end
+    except (CorruptFileError, UnsupportedFeature, struct.error):
+        return None
+    return LogScan(blocks, [])
+
+
+def _outline_of(head: memoryview, start: int, path: str) -> tuple[LogBlock, int]:
+    """The block whose beginning `head` is, without its content and size; and how long the content is."""
+    version, kind = _PAIR.unpack_from(head, _BODY_OFFSET)
+    if version != LOG_FORMAT_VERSION or kind not in list(BlockType):
+        raise CorruptFileError(path, start, "a known block", f"version {version}, type {kind}")
+    entries, position = _read_map(head, _BODY_OFFSET + 8, len(head), path)
+    content_size = _LONG.unpack_from(head, position)[0]
+    header = _name_keys(entries, start, path)
+    block = LogBlock(BlockType(kind), header, memoryview(b""), start, 0, start + position + 8, {}, path)
+    _check_type(block)
+    if block.type is BlockType.COMMAND and content_size:
+        raise block.damaged("an empty command block", f"{content_size} bytes", at=0)
+    return block, content_size
+
+
+def read_block(data: bytes, known: LogBlock) -> LogBlock:
+    """A block of which the outline is known, with its content.
+
+    Args:
+        data: The bytes of the block, `known.size` from `known.offset` of its file. known: What the outline said.
+
+    Raises:
+        CorruptFileError: Other bytes than those that were outlined, or a broken seal.
+    """
+    view = memoryview(data).cast("B")
+    fault = _frame_fault(view, 0)
+    if fault is not None:
+        raise known.damaged("the block that stood here", fault)
+    try:
+        block = _read_block(view, 0, known.path)
+    except CorruptFileError as error:
+        raise CorruptFileError(known.path, known.offset + error.offset, error.expected, error.actual) from error
+    if (block.type, block.header, block.size) != (known.type, known.header, known.size):
+        raise known.damaged("the block that stood here", "another one")
+    return replace(block, offset=known.offset, content_offset=known.offset + block.content_offset)
 
 
 def _frame_fault(view: memoryview, start: int) -> str | None:
