@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from hudimeta.read.predicate import Where
     from hudimeta.read.scan import Scan
+    from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.table_metadata import TableMetadata
     from hudimeta.table.properties import TableProperties
@@ -275,6 +276,13 @@ class Table:
         from hudimeta.write import verbs
 
         return verbs.clean(self._snapshot.storage, self._options)
+
+    def archive(self) -> ArchivalReport:
+        """Move instants that nobody needs from the active timeline to its history: see the options `hoodie.keep.*`."""
+        from hudimeta.write import verbs
+
+        self._unread = False
+        return verbs.archive(self._snapshot.storage, self._options)
 
     def recover(self) -> tuple[str, ...]:
         """Roll back what writers that died left behind, as the next write would; returns their instants."""

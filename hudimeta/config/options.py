@@ -281,6 +281,24 @@ CLEAN_VERSIONS = OPTIONS.number(
     "Slices of each file group that stay.",
     aliases=("hoodie.cleaner.fileversions.retained",),
 )
+CLEAN_AUTOMATIC = OPTIONS.flag("hoodie.clean.automatic", True, "Clean after writes, when commits have come to be unneeded.")
+CLEAN_AFTER = OPTIONS.number(
+    "hoodie.clean.trigger.max.commits",
+    1,
+    "Commits since the last clean after which an automatic clean looks again.",
+    aliases=("hoodie.clean.max.commits",),
+)
+CLEAN_INCREMENTAL = OPTIONS.flag(
+    "hoodie.clean.incremental.enabled",
+    True,
+    "A clean looks only at partitions that were written to since the last one.",
+    aliases=("hoodie.cleaner.incremental.mode",),
+)
+ARCHIVE_AUTOMATIC = OPTIONS.flag(
+    "hoodie.archive.automatic", True, "After writes, move old instants from the active timeline to its history, when it is due."
+)
+ARCHIVE_MAX = OPTIONS.number("hoodie.keep.max.commits", 30, "More commits than this on the active timeline start an archival.")
+ARCHIVE_MIN = OPTIONS.number("hoodie.keep.min.commits", 20, "Commits that an archival leaves on the active timeline.")
 INDEX_TYPE = OPTIONS.choice(
     "hoodie.index.type",
     None,

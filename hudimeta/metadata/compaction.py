@@ -39,6 +39,10 @@ __all__ = ["CompactionPlan", "compact", "encode_plan", "fresh_deltas", "is_due",
 OVERDUE = 5
 """After so many times the wanted number of delta commits a compaction no longer waits for pending writes to end."""
 
+IDLE_COMPACTIONS = 10
+"""A group without logs is written anew by the compaction so many after its last: the commit that names its base file may not
+be archived before, because nothing else tells where that file is."""
+
 
 @dataclass(frozen=True)
 class CompactionPlan:
@@ -103,9 +107,15 @@ def pending_compaction(table: MetadataTable) -> Instant | None:
 
 
 def plan(table: MetadataTable) -> CompactionPlan:
-    """All file groups that have logs."""
+    """All file groups that have logs, and those that have been idle for so long that they hold up archival."""
+    compactions = [i.time for i in table.timeline.writes if i.action is Action.COMMIT]
+    stale_before = compactions[-IDLE_COMPACTIONS] if len(compactions) >= IDLE_COMPACTIONS else ""
+
+    def wanted(group: FileGroup) -> bool:
+        return bool(group.logs) or (group.base is not None and group.base.instant < stale_before)
+
     return CompactionPlan(
-        [(partition, group) for partition in table.ready for group in table.named_groups(partition) if group.logs]
+        [(partition, group) for partition in table.ready for group in table.named_groups(partition) if wanted(group)]
     )
 
 

@@ -20,48 +20,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
-from hudimeta.formats.avro.container import encode_container
-from hudimeta.formats.avro.schemas import CLEAN_METADATA, CLEANER_PLAN
 from hudimeta.storage import join
+from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.slices import place_files
 from hudimeta.table.text_arrays import instant_number
 from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clean_record import CleanPlan, decode_plan, encode_metadata, encode_plan, savepoints_of
 from hudimeta.timeline.clock import format_instant, parse_instant
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Instant, State
 from hudimeta.write.conflicts import groups_under_clustering, groups_under_compaction
 from hudimeta.write.session import TableView, WriteSession
 
-__all__ = ["CleanPlan", "CleanReport", "clean", "plan"]
+__all__ = ["CleanPlan", "CleanReport", "clean", "is_due", "plan"]
 
-_COMMITS, _HOURS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS"
+_COMMITS, _HOURS, _VERSIONS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"
 _MS_AN_HOUR = 3_600_000
-
-
-@dataclass(frozen=True)
-class CleanPlan:
-    """What a clean deletes; prints as a short list.
-
-    Attributes:
-        policy: One of the three. earliest: Earliest commit whose moment stays readable, None where the policy knows none.
-        files: Names of files to delete, by partition path. emptied: Partitions that have no file any more afterwards.
-        last_commit: Newest completed commit when the plan was made.
-    """
-
-    policy: str
-    earliest: Instant | None
-    files: Mapping[str, tuple[str, ...]]
-    emptied: tuple[str, ...]
-    last_commit: str
-
-    @property
-    def n_files(self) -> int:
-        """How many files go."""
-        return sum(len(names) for names in self.files.values())
-
-    def __str__(self) -> str:
-        kept = f", keeping what commits from {self.earliest.time} on need" if self.earliest else ""
-        return f"clean {self.n_files:,} files in {len(self.files):,} partitions ({self.policy}{kept})"
 
 
 @dataclass(frozen=True)
@@ -82,14 +56,69 @@ def plan(session: WriteSession, view: TableView) -> CleanPlan:
     policy = session.options.get(keys.CLEAN_POLICY) or _COMMITS
     earliest = _earliest(session, timeline) if policy in (_COMMITS, _HOURS) else None
     last = timeline.writes[-1].time if timeline.writes else ""
+    saved = tuple(sorted(timeline.savepoints))
     if policy in (_COMMITS, _HOURS) and earliest is None:
-        return CleanPlan(policy, None, {}, (), last)
-    placed = place_files(view.listing(), view.visibility())
+        return CleanPlan(policy, None, {}, (), last, saved)
+    touched = _partitions_touched(session, timeline, earliest, saved)
+    if touched is not None and not touched:
+        return CleanPlan(policy, earliest, {}, (), last, saved)
+    placed = place_files(view.listing(touched), view.visibility())
     gone = _obsolete(session, placed, timeline, earliest)
     gone &= ~_protected(placed, timeline)
     files = _by_partition(placed.filter(pa.array(gone)))
     left = set(placed.filter(pa.array(~gone))["partition_path"].unique().to_pylist())
-    return CleanPlan(policy, earliest, files, tuple(sorted(set(files) - left)), last)
+    return CleanPlan(policy, earliest, files, tuple(sorted(set(files) - left)), last, saved)
+
+
+def is_due(session: WriteSession, timeline: Timeline) -> bool:
+    """True when a clean is likely to find something: a commit that superseded files has come to the end of its time.
+
+    Only as many commits are looked at as may have come since the last look; one request each.
+    """
+    fresh = max(1, session.options.get(keys.CLEAN_AFTER))
+    cleans = [i.time for i in timeline.completed if i.action is Action.CLEAN]
+    if sum(i.time > max(cleans, default="") for i in timeline.writes) < fresh:
+        return False
+    if session.options.get(keys.CLEAN_POLICY) == _VERSIONS:
+        candidates = timeline.writes[-fresh:]
+    else:
+        earliest = _earliest(session, timeline)
+        candidates = () if earliest is None else tuple(i for i in timeline.writes if i.time < earliest.time)[-fresh:]
+    return any(_supersedes(timeline.metadata(i)) for i in candidates)
+
+
+def _supersedes(commit: Mapping[str, Any]) -> bool:
+    """True when a commit replaced file groups, or wrote base files on top of others; logs supersede nothing."""
+    if commit.get("partitionToReplaceFileIds"):
+        return True
+    stats = (stat for part in commit["partitionToWriteStats"].values() for stat in part)
+    bases = (stat for stat in stats if parse_base_file((stat["path"] or "").rpartition("/")[2]) is not None)
+    return any(stat["prevCommit"] not in (None, "", "null") for stat in bases)
+
+
+def _partitions_touched(
+    session: WriteSession, timeline: Timeline, earliest: Instant | None, saved: tuple[str, ...]
+) -> list[str] | None:
+    """Partitions that can hold what the last clean had to leave; None for all.
+
+    That clean kept what its earliest commit needed. What has become unneeded since was superseded or replaced by a commit
+    between that one and the new earliest; none of them may have left the active timeline, nor a savepoint have been given up.
+    """
+    cleans = [i for i in timeline.completed if i.action is Action.CLEAN]
+    if earliest is None or not cleans or not session.options.get(keys.CLEAN_INCREMENTAL):
+        return None
+    record = timeline.metadata(cleans[-1])
+    begin = record.get("earliestCommitToRetain") or ""
+    if not begin or set(savepoints_of(record)) - set(saved) or begin < (timeline.first_active_write or ""):
+        return None
+    between = [i for i in timeline.writes if begin <= i.time < earliest.time]
+    timeline.prefetch(between)
+    found: set[str] = set()
+    for instant in between:
+        metadata = timeline.metadata(instant)
+        found.update(metadata["partitionToWriteStats"])
+        found.update(metadata.get("partitionToReplaceFileIds") or ())
+    return sorted(found)
 
 
 def _earliest(session: WriteSession, timeline: Timeline) -> Instant | None:
@@ -194,7 +223,7 @@ def clean(session: WriteSession) -> CleanReport:
         if not the_plan.n_files:
             return CleanReport(None, 0, the_plan)
         time = session.times.next(view.timeline.last_time)
-        content = _encode_plan(session.storage.root, the_plan)
+        content = encode_plan(session.storage.root, the_plan)
         TimelineWriter(session.storage, view.timeline.folder).create_requested(time, Action.CLEAN, content)
     return _execute(session, time)
 
@@ -207,7 +236,7 @@ def _execute(session: WriteSession, time: str) -> CleanReport:
 
 def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CleanReport:
     time = found.time
-    the_plan = _decode_plan(timeline, found)
+    the_plan = decode_plan(timeline.plan(found))
     writer = TimelineWriter(session.storage, timeline.folder)
     if found.state is State.REQUESTED:
         writer.create_inflight(time, Action.CLEAN)
@@ -218,7 +247,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CleanRepo
         the_plan = replace(the_plan, emptied=_still_empty(session, timeline, the_plan, time))
         session.coordinator.record_clean(timeline, time, the_plan.files, the_plan.emptied)
         completion = session.times.next(timeline.last_time, time)
-        writer.complete(time, Action.CLEAN, completion, _encode_metadata(time, the_plan, deleted))
+        writer.complete(time, Action.CLEAN, completion, encode_metadata(time, the_plan, deleted))
     return CleanReport(time, deleted, the_plan)
 
 
@@ -235,63 +264,3 @@ def _still_empty(session: WriteSession, timeline: Timeline, the_plan: CleanPlan,
     found = zip(files["partition_path"].to_pylist(), files["name"].to_pylist(), strict=True)
     left = {partition for partition, name in found if (partition, name) not in gone}
     return tuple(partition for partition in the_plan.emptied if partition not in left)
-
-
-def _encode_plan(root: str, the_plan: CleanPlan) -> bytes:
-    earliest = the_plan.earliest
-    record = {
-        "earliestInstantToRetain": None
-        if earliest is None
-        else {"timestamp": earliest.time, "action": earliest.action.value, "state": earliest.state.name},
-        "lastCompletedCommitTimestamp": the_plan.last_commit,
-        "policy": the_plan.policy,
-        "filesToBeDeletedPerPartition": {},
-        "version": 2,
-        "filePathsToBeDeletedPerPartition": {
-            partition: [{"filePath": f"{root}/{join(partition, n)}", "isBootstrapBaseFile": False} for n in names]
-            for partition, names in the_plan.files.items()
-        },
-        "partitionsToBeDeleted": list(the_plan.emptied),
-        "extraMetadata": {},
-    }
-    return encode_container(CLEANER_PLAN, [record])
-
-
-def _decode_plan(timeline: Timeline, instant: Instant) -> CleanPlan:
-    record = timeline.plan(instant)
-    earliest = record.get("earliestInstantToRetain")
-    return CleanPlan(
-        record["policy"],
-        Instant(earliest["timestamp"], Action(earliest["action"]), State.COMPLETED) if earliest else None,
-        {
-            partition: tuple(entry["filePath"].rpartition("/")[2] for entry in entries)
-            for partition, entries in (record["filePathsToBeDeletedPerPartition"] or {}).items()
-        },
-        tuple(record["partitionsToBeDeleted"] or ()),
-        record["lastCompletedCommitTimestamp"],
-    )
-
-
-def _encode_metadata(time: str, the_plan: CleanPlan, deleted: int) -> bytes:
-    record = {
-        "startCleanTime": time,
-        "timeTakenInMillis": 0,
-        "totalFilesDeleted": deleted,
-        "earliestCommitToRetain": the_plan.earliest.time if the_plan.earliest else "",
-        "lastCompletedCommitTimestamp": the_plan.last_commit,
-        "partitionMetadata": {
-            partition: {
-                "partitionPath": partition,
-                "policy": the_plan.policy,
-                "deletePathPatterns": list(names),
-                "successDeleteFiles": list(names),
-                "failedDeleteFiles": [],
-                "isPartitionDeleted": partition in the_plan.emptied,
-            }
-            for partition, names in the_plan.files.items()
-        },
-        "version": 2,
-        "bootstrapPartitionMetadata": {},
-        "extraMetadata": {},
-    }
-    return encode_container(CLEAN_METADATA, [record])

@@ -162,13 +162,14 @@ class History:
 
         entries = () if self._layout == 1 else self.manifest()
         wanted = list(dict.fromkeys(("instant_time", *columns)))
-        parts = [self._read_file(entry.name, wanted) for entry in entries]
+        parts = [self.read_file(entry.name, wanted) for entry in entries]
         if not parts:
             return _schema(wanted).empty_table().select(list(columns))
         rows: pa.Table = pa.concat_tables(parts).sort_by("instant_time").select(list(columns))
         return rows
 
-    def _read_file(self, name: str, columns: list[str]) -> pa.Table:
+    def read_file(self, name: str, columns: Sequence[str] = COLUMNS) -> pa.Table:
+        """Some columns of `load`, of one file of the history. Raises NotFound, CorruptFileError."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -115,6 +115,8 @@ class Coordinator:
         self._writer = TimelineWriter(storage, properties.timeline_folder)
         self._recovery = Recovery(storage, properties, lock, times)
         self.notes: list[str] = []
+        self.published_on: Timeline | None = None
+        """The timeline as the last publication found it; its own instant is not completed there."""
         self._held = contextlib.ExitStack()
 
     @property
@@ -241,6 +243,7 @@ class Coordinator:
                 replaced=publication.replaced,
                 same_rows=write.action is Action.COMPACTION,
             )
+        self.published_on = timeline
         content = encode_commit_metadata(_commit_record(write, publication, extra), replace=bool(_replaces(write)))
         self._lock.check()
         completion = self._times.next(timeline.last_time, write.instant)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudimeta.config import Options
+from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
-from hudimeta.metadata import compaction, files
+from hudimeta.metadata import compaction, files, upkeep
 from hudimeta.metadata.delta import MetadataDelta
 from hudimeta.metadata.groups import LOGS_KEY
 from hudimeta.metadata.metadata_table import MetadataTable
@@ -23,7 +26,31 @@ from hudimeta.write.index_updates.protocol import CleanChange, CommitChange, Ind
 from hudimeta.write.index_updates.registry import maintainer_for
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["MetadataCommit"]
+__all__ = ["MetadataCommit", "Upkeep"]
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """What stays of the metadata table's past, after the options of the data table.
+
+    Attributes:
+        clean: Delete superseded files. retained: Commits that the data table's cleaning retains.
+        archive: Move old instants to the history. least, most: Commits that stay, and above how many an archival begins.
+    """
+
+    clean: bool
+    retained: int
+    archive: bool
+    least: int
+    most: int
+
+    @staticmethod
+    def of(options: Options) -> Upkeep:
+        """As the options of a write say."""
+        least = max(1, options.get(keys.ARCHIVE_MIN))
+        most = max(least, options.get(keys.ARCHIVE_MAX))
+        cleans, archives = options.get(keys.CLEAN_AUTOMATIC), options.get(keys.ARCHIVE_AUTOMATIC)
+        return Upkeep(cleans, options.get(keys.CLEAN_COMMITS), archives, least, most)
 
 
 class MetadataCommit:
@@ -31,7 +58,8 @@ class MetadataCommit:
 
     Args:
         storage: Rooted at the data table. properties: Of the data table. times: Makes instants.
-        compact_after: Delta commits after which the metadata table is compacted. engine: Where index updates are computed.
+        compact_after: Delta commits after which the metadata table is compacted. kept: What stays of its past.
+        engine: Where index updates are computed.
     """
 
     def __init__(
@@ -40,10 +68,11 @@ class MetadataCommit:
         properties: TableProperties,
         times: InstantGenerator,
         compact_after: int,
+        kept: Upkeep,
         engine: Engine | None = None,
     ) -> None:
         self._storage, self._properties, self._times = storage, properties, times
-        self._compact_after, self._engine = compact_after, engine or LocalEngine()
+        self._compact_after, self._upkeep, self._engine = compact_after, kept, engine or LocalEngine()
         self._writer = MetadataWriter(storage, properties.version, times, self._engine.map)
         self.compacted = False
         self._may_be_due = False
@@ -140,6 +169,17 @@ class MetadataCommit:
         if compaction.is_due(table, self._compact_after):
             compaction.compact(self._storage, table, self._writer, self._times)
             self.compacted = True
+            self._tidy(timeline)
+
+    def _tidy(self, timeline: Timeline) -> None:
+        """Delete what the compactions of the metadata table superseded, and archive its old instants, when that is due."""
+        kept = self._upkeep
+        table = MetadataTable.open(self._storage, self._properties, timeline)
+        upkeep.take_back_cleans(self._storage, table)
+        if kept.clean and upkeep.clean(self._storage, table, self._times, kept.retained):
+            table = MetadataTable.open(self._storage, self._properties, timeline)
+        if kept.archive:
+            upkeep.archive(self._storage, table, kept.least + 1, kept.most + 1)
 
     def _groups(self, table: MetadataTable) -> dict[str, int]:
         """How many file groups each metadata partition has: as our newest commit says, else by one listing each."""

@@ -196,6 +196,8 @@ class PlainWrite:
         Raises:
             HudiError: Nothing was published; call `abort`.
         """
+        from hudimeta.services.after_write import tend
+
         storage = self._storage()
         mark = len(storage.log) if isinstance(storage, CountingStorage) else 0
         results: list[TaskResult] = [pickle.loads(message) for message in messages if message]
@@ -216,6 +218,7 @@ class PlainWrite:
         with contextlib.suppress(StorageError):
             # Once more: the beat may have gone on for a moment after the write was published.
             heartbeat.stop()
+        report = tend(session, report)
         return replace(report, attempts=attempt, rolled_back=self.open_write.rolled_back, requests=session.requests_since(mark))
 
     def _publish(

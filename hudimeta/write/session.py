@@ -50,7 +50,7 @@ from hudimeta.write.index_facts import WantedFacts
 from hudimeta.write.index_updates.registry import maintainer_of, wanted_facts
 from hudimeta.write.log_files import LogFileWriter
 from hudimeta.write.metadata_bootstrap import bootstrap_metadata
-from hudimeta.write.metadata_commit import MetadataCommit
+from hudimeta.write.metadata_commit import MetadataCommit, Upkeep
 from hudimeta.write.placement import FileSizing, row_bytes_of
 from hudimeta.write.slice_keys import read_ordering, read_slice_keys
 
@@ -102,7 +102,8 @@ class WriteSession:
         metadata = None
         if self.properties.has_metadata_table:
             compact_after = self.options.get(keys.METADATA_COMPACT_AFTER)
-            metadata = MetadataCommit(self.storage, self.properties, self.times, compact_after, self.engine)
+            kept = Upkeep.of(self.options)
+            metadata = MetadataCommit(self.storage, self.properties, self.times, compact_after, kept, self.engine)
         return Coordinator(self.storage, self.properties, self.lock, self.times, metadata)
 
     def reload(self) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta.config import OPTIONS, HudiWarning, Options
+from hudimeta.config import OPTIONS, Options
 from hudimeta.config import options as keys
-from hudimeta.errors import ConfigError, HudiError, UnsupportedFeature
+from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.storage import Storage
 from hudimeta.types import Operation, TableType
 from hudimeta.write.creation import create_table
@@ -21,9 +19,10 @@ from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import delete_partitions, write_rows
 
 if TYPE_CHECKING:
+    from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
 
-__all__ = ["clean", "compact", "create", "delete_partition", "recover", "write"]
+__all__ = ["archive", "clean", "compact", "create", "delete_partition", "recover", "write"]
 
 _INDEX_OPTIONS = {
     "column_stats": keys.COLUMN_STATS.key,
@@ -72,25 +71,19 @@ def _index_options(indexes: Sequence[str] | None) -> dict[str, str]:
 
 def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
     """Write rows; see the verbs of `hudimeta.Table`."""
+    from hudimeta.services.after_write import tend
+
     rows = as_table(data)
     session = WriteSession(storage, options)
-    report = write_rows(session, operation, rows)
-    if session.properties.type is TableType.MERGE_ON_READ and session.options.get(keys.COMPACT_INLINE):
-        from hudimeta.services import compaction
-
-        try:
-            if compaction.is_due(session, session.properties.load_timeline(storage)):
-                done = compaction.compact(WriteSession(storage, options))
-                report = replace(report, notes=(*report.notes, *(f"compacted at {r.instant}" for r in done)))
-        except HudiError as error:
-            # The write is published: an error would make its caller write the same rows again.
-            warnings.warn(f"the write is published, but compacting after it failed: {error}", HudiWarning, stacklevel=2)
-    return report
+    return tend(session, write_rows(session, operation, rows))
 
 
 def delete_partition(storage: Storage, options: Options, partitions: str | Sequence[str]) -> CommitReport:
     """Take partitions out of a table; see `hudimeta.Table.delete_partition`."""
-    return delete_partitions(WriteSession(storage, options), [partitions] if isinstance(partitions, str) else list(partitions))
+    from hudimeta.services.after_write import tend
+
+    session = WriteSession(storage, options)
+    return tend(session, delete_partitions(session, [partitions] if isinstance(partitions, str) else list(partitions)))
 
 
 def compact(storage: Storage, options: Options) -> list[CommitReport]:
@@ -108,6 +101,13 @@ def clean(storage: Storage, options: Options) -> CleanReport:
     from hudimeta.services import clean as service
 
     return service.clean(WriteSession(storage, options))
+
+
+def archive(storage: Storage, options: Options) -> ArchivalReport:
+    """Move old instants to the timeline's history; see `hudimeta.Table.archive`."""
+    from hudimeta.services import archival
+
+    return archival.archive(WriteSession(storage, options))
 
 
 def recover(storage: Storage, options: Options) -> tuple[str, ...]:

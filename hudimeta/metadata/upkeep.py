@@ -1,0 +1,118 @@
+"""Keeping the metadata table small: what its compactions have superseded is deleted, and its old instants are archived.
+
+Both run under the table lock, after a compaction of the metadata table. Superseded files are known without any listing: the
+plan of a compaction names the logs that it merged and the base files that it followed on. Files that a reader may still have
+planned with stay: those of the newest instants, more of them than of the data table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.storage import Storage, join
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.archiving import leaving, move_to_history
+from hudimeta.timeline.clean_record import CleanPlan, encode_metadata, encode_plan
+from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, Instant, State
+
+__all__ = ["archive", "clean", "take_back_cleans"]
+
+LEAST_RETAINED = 20
+"""Delta commits whose slices stay, whatever the data table retains."""
+
+_POLICY = "KEEP_LATEST_COMMITS"
+
+
+def clean(storage: Storage, table: MetadataTable, times: InstantGenerator, retained: int) -> int:
+    """Delete files of the metadata table that compactions have superseded. The caller holds the table lock.
+
+    Args:
+        storage: Rooted at the data table. table: The metadata table, opened under the lock. times: Makes instants.
+        retained: Commits that the data table's cleaning retains.
+
+    Returns:
+        How many files went.
+    """
+    timeline = table.timeline
+    keep = max(LEAST_RETAINED, retained + retained // 5)
+    writes = timeline.writes
+    if len(writes) <= keep:
+        return 0
+    earliest = writes[-keep]
+    cleans = [i for i in timeline.completed if i.action is Action.CLEAN]
+    begin = (timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or "") if cleans else ""
+    gone: dict[str, set[str]] = {}
+    for compaction in (i for i in writes if i.action is Action.COMMIT and begin <= i.time < earliest.time):
+        for partition, name in _superseded(timeline, compaction):
+            gone.setdefault(partition, set()).add(name)
+    if not gone:
+        return 0
+    files = {partition: tuple(sorted(names)) for partition, names in sorted(gone.items())}
+    the_plan = CleanPlan(_POLICY, earliest, files, (), writes[-1].time)
+    inner = storage.sub(METADATA_ROOT)
+    instant = times.next(timeline.last_time, table.data_timeline.last_time)
+    TimelineWriter(inner, timeline.folder).create_requested(instant, Action.CLEAN, encode_plan(inner.root, the_plan))
+    return _run(inner, timeline, times, instant, the_plan)
+
+
+def take_back_cleans(storage: Storage, table: MetadataTable) -> None:
+    """Take back cleans that died: their plan is made again, and what they deleted is deleted then.
+
+    Args:
+        storage: Rooted at the data table. table: The metadata table, opened under the lock.
+    """
+    writer = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
+    for instant in table.timeline.pending:
+        if instant.action is Action.CLEAN:
+            writer.delete_pending(instant.time, Action.CLEAN, State.INFLIGHT)
+            writer.delete_pending(instant.time, Action.CLEAN, State.REQUESTED)
+
+
+def _run(inner: Storage, timeline: Timeline, times: InstantGenerator, instant: str, the_plan: CleanPlan) -> int:
+    writer = TimelineWriter(inner, timeline.folder)
+    writer.create_inflight(instant, Action.CLEAN)
+    paths = [join(partition, name) for partition, names in the_plan.files.items() for name in names]
+    deleted = sum(inner.delete(path) for path in paths)
+    completion = times.next(instant, timeline.last_time)
+    writer.complete(instant, Action.CLEAN, completion, encode_metadata(instant, the_plan, deleted))
+    return deleted
+
+
+def _superseded(timeline: Timeline, compaction: Instant) -> Iterator[tuple[str, str]]:
+    """Partition and name of the files that a compaction has put out of use."""
+    for operation in timeline.plan(compaction).get("operations") or ():
+        names = [path.rpartition("/")[2] for path in operation["deltaFilePaths"] or ()]
+        base = (operation["dataFilePath"] or "").rpartition("/")[2]
+        for name in [*names, *([base] if base else [])]:
+            yield operation["partitionPath"] or "", name
+
+
+def archive(storage: Storage, table: MetadataTable, least: int, most: int) -> int:
+    """Move old instants of the metadata table to its history. The caller holds the table lock.
+
+    Readers find the newest slice of a file group through the commit that wrote it, so none that names a file in use may leave;
+    nor one that cleaning has still to look at, nor one that the data table's timeline still shows.
+
+    Args:
+        storage: Rooted at the data table. table: The metadata table, opened under the lock.
+        least, most: Commits that stay, and above how many an archival begins.
+
+    Returns:
+        How many instants left.
+    """
+    timeline = table.timeline
+    if len(timeline.writes) <= most:
+        return 0
+    limits = [timeline.writes[-least].time, *(i.time for i in timeline.pending[:1])]
+    limits += [i.time for i in table.data_timeline.instants[:1]]
+    limits += [max((i.time for i in timeline.writes if i.action is Action.COMMIT), default="")]
+    limits += [group.base.instant for name in table.ready for group in table.named_groups(name) if group.base is not None]
+    cleans = [i for i in timeline.completed if i.action is Action.CLEAN]
+    limits += [(timeline.metadata(i).get("earliestCommitToRetain") or "") for i in cleans[-1:]]
+    instants = tuple(leaving(timeline, min(limits))) if cleans else ()
+    move_to_history(storage.sub(METADATA_ROOT), timeline, instants)
+    return len(instants)

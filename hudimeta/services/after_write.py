@@ -1,0 +1,73 @@
+"""What a writer does for its table after it has published: compaction, cleaning and archival, each when it is due.
+
+The write is visible by then, so whatever fails here is a warning and never an error: an error would make the caller write the
+same rows again. The next write tries what failed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from hudimeta.config import HudiWarning
+from hudimeta.config import options as keys
+from hudimeta.errors import HudiError
+from hudimeta.services import archival, clean, compaction
+from hudimeta.timeline.active import Timeline
+from hudimeta.types import TableType
+from hudimeta.write.report import CommitReport
+from hudimeta.write.session import WriteSession
+
+__all__ = ["tend"]
+
+_Service = Callable[[WriteSession], list[str]]
+"""Runs a service and says what it did, a line each; nothing where it found nothing to do."""
+
+
+def tend(session: WriteSession, report: CommitReport) -> CommitReport:
+    """Run the services that are due; the report with a note for each.
+
+    Args:
+        session: Of the write. report: Of the write, as published.
+    """
+    timeline = session.coordinator.published_on
+    if timeline is None or report.completion is None:
+        return report
+    notes: list[str] = []
+    try:
+        for run in _due(session, timeline):
+            notes += run(WriteSession(session.storage, session.options, engine=session.engine))
+    except HudiError as error:
+        warnings.warn(f"the write is published, but the services after it failed: {error}", HudiWarning, stacklevel=2)
+    return replace(report, notes=(*report.notes, *notes))
+
+
+def _due(session: WriteSession, timeline: Timeline) -> Iterator[_Service]:
+    """The services that are due on a timeline: that of the publication, so that asking costs no listing.
+
+    It lacks the write itself, which delays cleaning and archival by one write; a compaction counts exactly.
+    """
+    options = session.options
+    if session.properties.type is TableType.MERGE_ON_READ and options.get(keys.COMPACT_INLINE):
+        timeline = session.properties.load_timeline(session.storage)
+        if compaction.is_due(session, timeline):
+            yield _compact
+    if options.get(keys.CLEAN_AUTOMATIC) and clean.is_due(session, timeline):
+        yield _clean
+    if options.get(keys.ARCHIVE_AUTOMATIC) and archival.is_due(session, timeline):
+        yield _archive
+
+
+def _compact(session: WriteSession) -> list[str]:
+    return [f"compacted at {report.instant}" for report in compaction.compact(session)]
+
+
+def _clean(session: WriteSession) -> list[str]:
+    report = clean.clean(session)
+    return [] if report.instant is None else [f"cleaned at {report.instant}: {report.deleted:,} files deleted"]
+
+
+def _archive(session: WriteSession) -> list[str]:
+    report = archival.archive(session)
+    return [str(report)] if report.archived else []

@@ -1,0 +1,141 @@
+"""Archival: old instants leave the active timeline for its history, so that listing the timeline stays cheap.
+
+An instant may go when nobody will ask its files any more. What keeps it, and everything behind it: one of the newest
+`hoodie.keep.min.commits`; anything pending; a savepoint; the last compaction of the metadata table, since younger log files of
+it are found through the timeline; delta commits that the next compaction counts; file groups that it replaced and that no clean
+has deleted yet, because readers learn only from the active timeline that they are gone. Nothing happens before there are more
+than `hoodie.keep.max.commits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow.compute as pc
+
+from hudimeta.config import options as keys
+from hudimeta.table.slices import place_files
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.archiving import leaving, move_to_history
+from hudimeta.types import Action, Instant, TableType
+from hudimeta.write.session import TableView, WriteSession
+
+__all__ = ["ArchivalPlan", "ArchivalReport", "archive", "is_due", "plan"]
+
+@dataclass(frozen=True)
+class ArchivalPlan:
+    """What leaves the active timeline; prints as one line.
+
+    Attributes:
+        instants: Completed instants to archive, oldest first.
+        stopped_by: Why the next one stays.
+    """
+
+    instants: tuple[Instant, ...] = ()
+    stopped_by: str = ""
+
+    def __str__(self) -> str:
+        if not self.instants:
+            return f"nothing to archive: {self.stopped_by}"
+        first, last = self.instants[0].time, self.instants[-1].time
+        return f"archive {len(self.instants):,} instants from {first} to {last}; what follows stays: {self.stopped_by}"
+
+
+@dataclass(frozen=True)
+class ArchivalReport:
+    """What an archival did: how many instants left the active timeline, by action."""
+
+    plan: ArchivalPlan
+    by_action: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def archived(self) -> int:
+        """How many instants left the active timeline."""
+        return len(self.plan.instants)
+
+    def __str__(self) -> str:
+        if not self.archived:
+            return str(self.plan)
+        return f"archived {self.archived:,} instants: " + ", ".join(f"{n:,} {a}" for a, n in sorted(self.by_action.items()))
+
+
+@dataclass(frozen=True, order=True)
+class _Limit:
+    """An instant that stays, with all behind it, and why."""
+
+    time: str
+    reason: str
+
+
+def is_due(session: WriteSession, timeline: Timeline) -> bool:
+    """True when there are more completed writes than `hoodie.keep.max.commits`."""
+    return len(timeline.writes) > _bounds(session)[1]
+
+
+def plan(session: WriteSession, view: TableView) -> ArchivalPlan:
+    """Find the instants that nobody will ask any more."""
+    timeline = view.timeline
+    if not is_due(session, timeline):
+        return ArchivalPlan((), f"no more than {_bounds(session)[1]} writes (hoodie.keep.max.commits) are on the timeline")
+    limit = min(_limits(session, view))
+    limit = min([limit, *_uncleaned(view, limit)])
+    return ArchivalPlan(tuple(leaving(timeline, limit.time)), limit.reason)
+
+
+def _bounds(session: WriteSession) -> tuple[int, int]:
+    least = max(1, session.options.get(keys.ARCHIVE_MIN))
+    return least, max(least, session.options.get(keys.ARCHIVE_MAX))
+
+
+def _limits(session: WriteSession, view: TableView) -> Iterator[_Limit]:
+    timeline = view.timeline
+    least = _bounds(session)[0]
+    yield _Limit(timeline.writes[-least].time, f"the newest {least} writes (hoodie.keep.min.commits) stay")
+    for instant in timeline.pending[:1]:
+        yield _Limit(instant.time, f"{instant.action.value} {instant.time} is pending")
+    if timeline.savepoints:
+        first = min(timeline.savepoints)
+        yield _Limit(first, f"{first} is savepointed")
+    if session.properties.has_metadata_table and view.metadata is not None:
+        compactions = [i.time for i in view.metadata.timeline.writes if i.action is Action.COMMIT]
+        yield _Limit(max(compactions, default=""), "the metadata table's last compaction stands there")
+    if session.properties.type is TableType.MERGE_ON_READ:
+        yield from _needed_to_compact(session, timeline)
+
+
+def _needed_to_compact(session: WriteSession, timeline: Timeline) -> Iterator[_Limit]:
+    """The delta commits by which the next compaction tells whether it is due."""
+    wanted = max(1, session.options.get(keys.COMPACT_AFTER))
+    last = max((i.time for i in timeline.writes if i.action is Action.COMMIT), default="")
+    since = [i.time for i in timeline.writes if i.action is Action.DELTA_COMMIT and (i.completion or i.time) > last]
+    if len(since) > wanted:
+        yield _Limit(since[-wanted], "the next compaction counts the delta commits behind it")
+    elif last:
+        yield _Limit(last, "it is the last compaction")
+
+
+def _uncleaned(view: TableView, limit: _Limit) -> Iterator[_Limit]:
+    """The first replacing instant before a limit whose replaced files are still there."""
+    replaced = view.timeline.replaced_file_groups()
+    replaced = replaced.filter(pc.less(replaced["instant"], limit.time)) if len(replaced) else replaced
+    if not len(replaced):
+        return
+    files = place_files(view.listing(replaced["partition_path"].unique().to_pylist()), view.visibility())
+    there = set(zip(files["partition_path"].to_pylist(), files["file_id"].to_pylist(), strict=True))
+    columns = (replaced[c].to_pylist() for c in ("instant", "partition_path", "file_id"))
+    left = [time for time, partition, file_id in zip(*columns, strict=True) if (partition, file_id) in there]
+    if left:
+        yield _Limit(min(left), "the file groups that it replaced are not cleaned yet")
+
+
+def archive(session: WriteSession) -> ArchivalReport:
+    """Plan and run an archival, under the table lock."""
+    with session.lock.held():
+        view = session.table_at(session.properties.load_timeline(session.storage))
+        the_plan = plan(session, view)
+        move_to_history(session.storage, view.timeline, the_plan.instants)
+    by_action: dict[str, int] = {}
+    for instant in the_plan.instants:
+        by_action[instant.action.value] = by_action.get(instant.action.value, 0) + 1
+    return ArchivalReport(the_plan, by_action)

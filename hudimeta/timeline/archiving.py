@@ -1,0 +1,80 @@
+"""Moving instants from an active timeline to its history; the caller has decided which, and holds the table lock.
+
+The history is written first, then the instants' files go: pending ones, then completed ones, the oldest first, so that whatever
+is left of them is never older than something that is missing. A run that died is finished by the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hudimeta.errors import NotFound
+from hudimeta.storage.protocol import Storage, join
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.history_writer import HistoryWriter, archived_rows, without
+from hudimeta.timeline.naming import parse_instant_name
+from hudimeta.types import Action, Instant, State
+
+__all__ = ["leaving", "move_to_history"]
+
+_STAY = (Action.SAVEPOINT, Action.INDEXING, Action.RESTORE)
+"""Apache Hudi leaves these on the active timeline for good."""
+
+_PLANNED = (Action.CLEAN, Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
+"""Of these the requested file is kept as the plan."""
+
+
+def leaving(timeline: Timeline, limit: str) -> Iterator[Instant]:
+    """Completed instants before a time, without those that never leave; the newest clean stays: the next one begins there."""
+    cleans = [i.time for i in timeline.completed if i.action is Action.CLEAN]
+    for instant in timeline.completed:
+        if instant.time < limit and instant.action not in _STAY and instant.time != max(cleans, default=""):
+            yield instant
+
+
+def move_to_history(storage: Storage, timeline: Timeline, instants: Sequence[Instant]) -> None:
+    """Add instants to the history, then delete their files.
+
+    Args:
+        storage: Rooted at the table of the timeline. timeline: As listed under the lock. instants: Oldest first.
+    """
+    if not instants:
+        return
+    writer = HistoryWriter(storage, timeline.history)
+    timeline.prefetch(instants)
+    rows = archived_rows([_row(timeline, i) for i in instants])
+    writer.add(without(rows, writer.known(instants[0].time)))
+    for path in _paths(timeline, instants):
+        storage.delete(path)
+
+
+def _row(timeline: Timeline, instant: Instant) -> tuple[str, str | None, str, bytes | None, bytes | None]:
+    return instant.time, instant.completion, instant.action.value, timeline.read(instant), _plan_bytes(timeline, instant)
+
+
+def _plan_bytes(timeline: Timeline, instant: Instant) -> bytes | None:
+    """What Apache Hudi keeps as the plan: the requested file of a service, the inflight one of an overwrite."""
+    planned = instant.pending_action or instant.action
+    if planned in _PLANNED:
+        state = State.REQUESTED
+    elif planned is Action.REPLACE_COMMIT:
+        state = State.INFLIGHT
+    else:
+        return None
+    try:
+        return timeline.pending_bytes(instant, state)
+    except NotFound:  # other writers need not leave it
+        return None
+
+
+def _paths(timeline: Timeline, instants: Iterable[Instant]) -> Iterator[str]:
+    """Files to delete, in the order in which they may go."""
+    completed: list[str] = []
+    for instant in instants:
+        for name in timeline.files_of(instant):
+            file = parse_instant_name(name)
+            if file is not None and file.state is State.COMPLETED:
+                completed.append(name)
+            else:
+                yield join(timeline.folder, name)
+    yield from (join(timeline.folder, name) for name in completed)

@@ -1,0 +1,114 @@
+"""What a clean is going to delete, and did delete: the records of its requested and of its completed file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hudimeta.formats.avro.container import encode_container
+from hudimeta.formats.avro.schemas import CLEAN_METADATA, CLEANER_PLAN
+from hudimeta.storage import join
+from hudimeta.types import Action, Instant, State
+
+__all__ = ["CleanPlan", "decode_plan", "encode_metadata", "encode_plan", "savepoints_of"]
+
+SAVEPOINTS_KEY = "savepointed_timestamps"
+"""Entry of a clean's extraMetadata, Apache Hudi's too: savepointed moments, separated by commas."""
+
+
+@dataclass(frozen=True)
+class CleanPlan:
+    """What a clean deletes; prints as a short list.
+
+    Attributes:
+        policy: One of the three. earliest: Earliest commit whose moment stays readable, None where the policy knows none.
+        files: Names of files to delete, by partition path. emptied: Partitions that have no file any more afterwards.
+        last_commit: Newest completed commit when the plan was made.
+        savepoints: Savepointed moments then, whose files stay; a clean after one is given up looks at the whole table.
+    """
+
+    policy: str
+    earliest: Instant | None
+    files: Mapping[str, tuple[str, ...]]
+    emptied: tuple[str, ...]
+    last_commit: str
+    savepoints: tuple[str, ...] = ()
+
+    @property
+    def n_files(self) -> int:
+        """How many files go."""
+        return sum(len(names) for names in self.files.values())
+
+    def __str__(self) -> str:
+        kept = f", keeping what commits from {self.earliest.time} on need" if self.earliest else ""
+        return f"clean {self.n_files:,} files in {len(self.files):,} partitions ({self.policy}{kept})"
+
+
+def encode_plan(root: str, the_plan: CleanPlan) -> bytes:
+    """As the Avro container in the requested file; `root` is the table's own path."""
+    earliest = the_plan.earliest
+    record = {
+        "earliestInstantToRetain": None
+        if earliest is None
+        else {"timestamp": earliest.time, "action": earliest.action.value, "state": earliest.state.name},
+        "lastCompletedCommitTimestamp": the_plan.last_commit,
+        "policy": the_plan.policy,
+        "filesToBeDeletedPerPartition": {},
+        "version": 2,
+        "filePathsToBeDeletedPerPartition": {
+            partition: [{"filePath": f"{root}/{join(partition, n)}", "isBootstrapBaseFile": False} for n in names]
+            for partition, names in the_plan.files.items()
+        },
+        "partitionsToBeDeleted": list(the_plan.emptied),
+        "extraMetadata": {SAVEPOINTS_KEY: ",".join(the_plan.savepoints)},
+    }
+    return encode_container(CLEANER_PLAN, [record])
+
+
+def decode_plan(record: Mapping[str, Any]) -> CleanPlan:
+    """From the record in a requested file."""
+    earliest = record.get("earliestInstantToRetain")
+    return CleanPlan(
+        record["policy"],
+        Instant(earliest["timestamp"], Action(earliest["action"]), State.COMPLETED) if earliest else None,
+        {
+            partition: tuple(entry["filePath"].rpartition("/")[2] for entry in entries)
+            for partition, entries in (record["filePathsToBeDeletedPerPartition"] or {}).items()
+        },
+        tuple(record["partitionsToBeDeleted"] or ()),
+        record["lastCompletedCommitTimestamp"],
+        savepoints_of(record),
+    )
+
+
+def savepoints_of(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Savepointed moments that a plan, or the metadata of a clean, respected."""
+    text = (record.get("extraMetadata") or {}).get(SAVEPOINTS_KEY) or ""
+    return tuple(filter(None, text.split(",")))
+
+
+def encode_metadata(time: str, the_plan: CleanPlan, deleted: int) -> bytes:
+    """As the Avro container in the completed file of a clean at `time`, which deleted so many files."""
+    record = {
+        "startCleanTime": time,
+        "timeTakenInMillis": 0,
+        "totalFilesDeleted": deleted,
+        "earliestCommitToRetain": the_plan.earliest.time if the_plan.earliest else "",
+        "lastCompletedCommitTimestamp": the_plan.last_commit,
+        "partitionMetadata": {
+            partition: {
+                "partitionPath": partition,
+                "policy": the_plan.policy,
+                "deletePathPatterns": list(names),
+                "successDeleteFiles": list(names),
+                "failedDeleteFiles": [],
+                "isPartitionDeleted": partition in the_plan.emptied,
+            }
+            for partition, names in the_plan.files.items()
+        },
+        "version": 2,
+        "bootstrapPartitionMetadata": {},
+        "extraMetadata": {SAVEPOINTS_KEY: ",".join(the_plan.savepoints)},
+    }
+    return encode_container(CLEAN_METADATA, [record])

@@ -1,0 +1,154 @@
+"""Writing the archived part of a timeline: new files, the manifest that names them, and merging of many small files into few.
+
+A run adds files of level 0, then `manifest_<N+1>`, then points `_version_` at it: readers see the old history until that last
+step, and all of the new one after it. Ten files of a level are merged into one of the next. Files that only older manifests
+name stay for a while, because a reader may just have read such a manifest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.formats.avro.schemas import LSM_TIMELINE_INSTANT
+from hudimeta.storage.protocol import Storage, join
+from hudimeta.timeline.history import (
+    COLUMNS,
+    MANIFEST_PREFIX,
+    VERSION_FILE,
+    History,
+    ManifestEntry,
+    decode_manifest,
+    encode_manifest,
+)
+
+__all__ = ["FILES_TO_MERGE", "MANIFESTS_KEPT", "HistoryWriter", "archived_rows", "without"]
+
+FILES_TO_MERGE = 10
+"""So many files of a level become one of the next (`hoodie.timeline.compaction.batch.size`)."""
+
+MANIFESTS_KEPT = 3
+"""Manifests, the newest among them, whose files stay in the folder."""
+
+INSTANTS_A_FILE = 1_000
+ROW_VERSION = 1
+_TOP_LEVEL = 9
+"""A file's level is one digit of its name."""
+
+_STORED = pa.schema(
+    [
+        pa.field("instantTime", pa.string()),
+        pa.field("completionTime", pa.string()),
+        pa.field("action", pa.string()),
+        pa.field("metadata", pa.binary()),
+        pa.field("plan", pa.binary()),
+        pa.field("version", pa.int32(), nullable=False),
+    ]
+)
+_FOOTER = {"parquet.avro.schema": json.dumps(LSM_TIMELINE_INSTANT), "writer.model.name": "avro"}
+
+
+class HistoryWriter:
+    """Adds instants to a history. The caller holds the table lock.
+
+    Args:
+        storage: Rooted at the table (for the metadata table at `.hoodie/metadata`). history: What is there.
+    """
+
+    def __init__(self, storage: Storage, history: History) -> None:
+        self._storage, self._history = storage, history
+
+    def add(self, instants: pa.Table) -> None:
+        """Archive instants that the history does not hold yet.
+
+        Args:
+            instants: The columns of `History.load`, sorted by instant_time.
+        """
+        if not instants.num_rows:
+            return
+        starts = range(0, instants.num_rows, INSTANTS_A_FILE)
+        fresh = [self._write(instants.slice(start, INSTANTS_A_FILE), 0) for start in starts]
+        entries = [*self._history.manifest(), *fresh]
+        number = self._publish(self._merged(entries), self._history.manifest_number() or 0)
+        self._remove_unnamed(number)
+
+    def known(self, first: str) -> pa.StringArray:
+        """Requested times from `first` on that the history holds: a run that died may have added them already."""
+        names = [e.name for e in self._history.manifest() if e.name.split("_")[1] >= first]
+        found = [self._read(name)["instant_time"].combine_chunks() for name in names]
+        return pa.concat_arrays([pa.array([], pa.string()), *found])
+
+    def _write(self, rows: pa.Table, level: int) -> ManifestEntry:
+        import pyarrow.parquet as pq
+
+        times = rows["instant_time"]
+        name = f"{times[0].as_py()}_{times[-1].as_py()}_{level}.parquet"
+        version = pa.array([ROW_VERSION] * rows.num_rows, pa.int32())
+        stored = pa.table([*(rows[c] for c in COLUMNS), version], schema=_STORED)
+        sink = pa.BufferOutputStream()
+        with pq.ParquetWriter(sink, _STORED, compression="gzip", store_schema=False) as writer:
+            writer.write_table(stored)
+            writer.add_key_value_metadata(_FOOTER)
+        data = sink.getvalue().to_pybytes()
+        self._storage.put(join(self._history.folder, name), data)
+        return ManifestEntry(name, len(data))
+
+    def _merged(self, entries: list[ManifestEntry]) -> list[ManifestEntry]:
+        """Entries after all merging that is due, level by level."""
+        for level in range(_TOP_LEVEL):
+            while True:
+                here = sorted((e for e in entries if _level(e) == level), key=lambda e: e.name)[:FILES_TO_MERGE]
+                if len(here) < FILES_TO_MERGE:
+                    break
+                rows = pa.concat_tables([self._read(e.name) for e in here]).sort_by("instant_time")
+                entries = [e for e in entries if e not in here] + [self._write(rows, level + 1)]
+        return entries
+
+    def _read(self, name: str) -> pa.Table:
+        return self._history.read_file(name)
+
+    def _publish(self, entries: Sequence[ManifestEntry], current: int) -> int:
+        number = current + 1
+        in_order = sorted(entries, key=lambda e: e.name)
+        self._storage.put(join(self._history.folder, f"{MANIFEST_PREFIX}{number}"), encode_manifest(in_order))
+        self._storage.put(join(self._history.folder, VERSION_FILE), str(number).encode())
+        return number
+
+    def _remove_unnamed(self, newest: int) -> None:
+        """Delete manifests beyond the kept ones, and files that only those named."""
+        oldest_kept = newest - MANIFESTS_KEPT + 1
+        gone = oldest_kept - 1
+        if gone < 1:
+            return
+        path = join(self._history.folder, f"{MANIFEST_PREFIX}{gone}")
+        if self._storage.stat(path) is None:
+            return
+        kept: set[str] = set()
+        for number in range(oldest_kept, newest + 1):
+            kept |= self._names(join(self._history.folder, f"{MANIFEST_PREFIX}{number}"))
+        for name in sorted(self._names(path) - kept):
+            self._storage.delete(join(self._history.folder, name))
+        self._storage.delete(path)
+
+    def _names(self, path: str) -> set[str]:
+        return {entry.name for entry in decode_manifest(self._storage.read(path), path)}
+
+
+def archived_rows(rows: Sequence[tuple[str, str | None, str, bytes | None, bytes | None]]) -> pa.Table:
+    """Rows of `History.load` from (instant_time, completion_time, action, metadata, plan), sorted; empty bytes are null."""
+    types = dict(zip(COLUMNS, (pa.string(), pa.string(), pa.string(), pa.binary(), pa.binary()), strict=True))
+    ordered = sorted(rows, key=lambda row: row[0])
+    columns = [[row[i] or None for row in ordered] for i in range(len(COLUMNS))]
+    return pa.table([pa.array(c, t) for c, t in zip(columns, types.values(), strict=True)], names=list(types))
+
+
+def without(rows: pa.Table, times: pa.StringArray) -> pa.Table:
+    """The rows whose instant_time is none of `times`."""
+    return rows.filter(pc.invert(pc.is_in(rows["instant_time"], value_set=times)))
+
+
+def _level(entry: ManifestEntry) -> int:
+    return int(entry.name.rpartition("_")[2].partition(".")[0])

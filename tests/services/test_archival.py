@@ -1,0 +1,122 @@
+"""Archival: the active timeline stays short, nothing that a reader sees changes, and a run that died is finished."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hudimeta import Table
+from hudimeta.errors import StorageError
+from hudimeta.services import archival
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, Operation
+
+SHORT = {
+    "hoodie.keep.max.commits": "6",
+    "hoodie.keep.min.commits": "3",
+    "hoodie.metadata.compact.max.delta.commits": "2",
+    "hoodie.clean.automatic": "false",
+}
+
+
+def written(path: Path, writes: int, **options: str) -> ModelledTable:
+    table = ModelledTable(str(path), {**SIMPLE_OPTIONS, **SHORT, **options})
+    for ts in range(1, writes + 1):
+        table.write(Operation.UPSERT, simple_rows(range(ts % 3, ts % 3 + 6), ts))
+    return table
+
+
+def test_archived_moments_stay_readable(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 9)
+    before = Table(table.path).timeline
+    report = archival.archive(table.session())
+    after = Table(table.path).timeline
+    assert report.by_action == {"commit": report.archived}
+    assert report.archived == len(before.writes) - len(after.writes) > 0
+    assert len(after.writes) >= 3
+    assert [i.time for i in after.history.instants()] == [i.time for i in before.writes[: report.archived]]
+    table.check()
+    check_all(table.storage)
+
+
+def test_the_history_keeps_completion_times_and_metadata(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 9)
+    before = {i.time: (i.completion, Table(table.path).timeline.read(i)) for i in Table(table.path).timeline.writes}
+    archival.archive(table.session())
+    for row in Table(table.path).timeline.history.load().to_pylist():
+        assert before[row["instant_time"]] == (row["completion_time"], row["metadata"])
+
+
+def test_nothing_happens_before_it_is_due(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 6)
+    report = Table(table.path, SHORT).archive()
+    assert report.archived == 0
+    assert "hoodie.keep.max.commits" in str(report)
+
+
+@pytest.mark.parametrize("action", [Action.COMMIT, Action.CLEAN])
+def test_a_pending_instant_and_all_behind_it_stay(tmp_path: Path, action: Action) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **SHORT})
+    table.write(Operation.UPSERT, simple_rows(range(4), 1))
+    times = table.session().times
+    pending = times.next(Table(table.path).timeline.last_time)
+    for ts in range(2, 9):
+        table.write(Operation.UPSERT, simple_rows(range(4), ts))
+    TimelineWriter(table.storage).create_requested(pending, action)
+    view = table.session().table_at(Table(table.path).timeline)
+    the_plan = archival.plan(table.session(), view)
+    assert all(i.time < pending for i in the_plan.instants)
+    assert "is pending" in str(the_plan)
+
+
+def test_replaced_file_groups_hold_their_commit_until_they_are_cleaned(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 1)
+    table.write(Operation.INSERT_OVERWRITE_TABLE, simple_rows(range(20, 24), 2))
+    for ts in range(3, 12):
+        table.write(Operation.UPSERT, simple_rows(range(20, 24), ts))
+    report = archival.archive(table.session())
+    assert report.by_action == {"commit": 1}
+    assert "not cleaned yet" in str(report.plan)
+    table.model.check(table.read())
+    assert Table(table.path, {"hoodie.clean.commits.retained": 2}).clean().deleted
+    report = archival.archive(table.session())
+    assert report.by_action["replacecommit"] == 1
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_automatic_services_keep_the_table_small(tmp_path: Path) -> None:
+    """What a user sees who only ever writes."""
+    options = {**SIMPLE_OPTIONS, **SHORT, "hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "2"}
+    ModelledTable(str(tmp_path / "t"), options)
+    notes: list[str] = []
+    for ts in range(1, 41):
+        notes += Table(tmp_path / "t", options).upsert(simple_rows(range(6), ts)).notes
+    table = Table(tmp_path / "t")
+    assert any(note.startswith("cleaned at") for note in notes)
+    assert any(note.startswith("archived") for note in notes)
+    assert len(table.timeline.writes) <= 8
+    assert len(list((tmp_path / "t").glob("p*/*.parquet"))) <= 2 * 4
+    assert table.scan().to_table()["ts"].to_pylist() == [40] * 6
+    check_all(ModelledTable(str(tmp_path / "t"), options, exists=True).storage)
+
+
+@pytest.mark.parametrize("number", range(0, 22, 5))
+def test_a_run_that_fails_anywhere_is_finished_by_the_next(tmp_path: Path, number: int) -> None:
+    table = written(tmp_path / "t", 9)
+    faulty = FaultyStorage(table.storage, FaultPlan(number, Fault.ERROR_BEFORE))
+    try:
+        archival.archive(table.session(faulty))
+    except StorageError:
+        table.check()
+        check_all(table.storage)
+        archival.archive(table.session())
+    times = Table(table.path).timeline.history.times()["instant_time"].to_pylist()
+    assert times == sorted(set(times))
+    assert len(times) >= 3
+    table.check()
+    check_all(table.storage)

@@ -1,0 +1,92 @@
+"""The history: what is added is read back, many files become few, and a reader of an older manifest still finds its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudimeta.storage import open_storage
+from hudimeta.timeline.history import History
+from hudimeta.timeline.history_writer import FILES_TO_MERGE, MANIFESTS_KEPT, HistoryWriter, archived_rows, without
+
+FOLDER = ".hoodie/timeline/history"
+
+
+def time(number: int) -> str:
+    return f"{20260101000000000 + number}"
+
+
+def rows(first: int, count: int) -> pa.Table:
+    return archived_rows([(time(n), time(n + 1), "commit", b"m%d" % n, None) for n in range(first, first + count)])
+
+
+def history(path: Path) -> History:
+    return History(open_storage(str(path)), FOLDER, 2)
+
+
+def add(path: Path, first: int, count: int) -> None:
+    HistoryWriter(open_storage(str(path)), history(path)).add(rows(first, count))
+
+
+def test_what_is_added_is_read_back(tmp_path: Path) -> None:
+    add(tmp_path, 0, 3)
+    add(tmp_path, 3, 2)
+    assert history(tmp_path).load().equals(rows(0, 5))
+    assert [entry.name for entry in history(tmp_path).manifest()] == [
+        f"{time(0)}_{time(2)}_0.parquet",
+        f"{time(3)}_{time(4)}_0.parquet",
+    ]
+    for entry in history(tmp_path).manifest():
+        assert (tmp_path / FOLDER / entry.name).stat().st_size == entry.size
+
+
+def test_files_have_the_schema_that_apache_hudi_writes(tmp_path: Path) -> None:
+    add(tmp_path, 0, 1)
+    footer = pq.read_metadata(next((tmp_path / FOLDER).glob("*.parquet")))
+    assert [footer.schema.column(i).name for i in range(6)] == [
+        "instantTime",
+        "completionTime",
+        "action",
+        "metadata",
+        "plan",
+        "version",
+    ]
+    assert footer.schema.column(5).max_definition_level == 0  # required
+    assert footer.row_group(0).column(0).compression == "GZIP"
+    assert b"HoodieLSMTimelineInstant" in footer.metadata[b"parquet.avro.schema"]
+
+
+def test_ten_files_become_one_and_older_manifests_stay_readable(tmp_path: Path) -> None:
+    for n in range(FILES_TO_MERGE - 1):
+        add(tmp_path, n, 1)
+    before = history(tmp_path).manifest()
+    add(tmp_path, FILES_TO_MERGE - 1, 1)
+    merged = history(tmp_path).manifest()
+    assert [entry.name for entry in merged] == [f"{time(0)}_{time(FILES_TO_MERGE - 1)}_1.parquet"]
+    assert all((tmp_path / FOLDER / entry.name).exists() for entry in before)
+    for n in range(MANIFESTS_KEPT):
+        add(tmp_path, FILES_TO_MERGE + n, 1)
+    assert not any((tmp_path / FOLDER / entry.name).exists() for entry in before)
+    assert len(list((tmp_path / FOLDER).glob("manifest_*"))) == MANIFESTS_KEPT
+    assert history(tmp_path).load().equals(rows(0, FILES_TO_MERGE + MANIFESTS_KEPT))
+
+
+def test_a_run_that_is_repeated_adds_nothing_twice(tmp_path: Path) -> None:
+    add(tmp_path, 0, 4)
+    writer = HistoryWriter(open_storage(str(tmp_path)), history(tmp_path))
+    again = without(rows(2, 4), writer.known(time(2)))
+    assert again["instant_time"].to_pylist() == [time(4), time(5)]
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=25))
+def test_any_number_of_runs_keeps_every_instant_once(tmp_path_factory: object, sizes: list[int]) -> None:
+    path = tmp_path_factory.mktemp("history")  # type: ignore[attr-defined]
+    first = 0
+    for size in sizes:
+        add(path, first, size)
+        first += size
+    assert history(path).load().equals(rows(0, first))
