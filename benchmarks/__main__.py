@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import report
-from benchmarks.case import NEEDS_JVM, OURS, Case, Measured, Settings, all_cases, select
+from benchmarks.case import MINE, NEEDS_JVM, Case, Measured, Settings, all_cases, select
 from benchmarks.job import Absent
 from benchmarks.measure import disagreements, run_side
 
@@ -52,7 +52,9 @@ def main(arguments: list[str] | None = None) -> int:
         settings = replace(settings, scale=min(asked.scale, SMOKE_SCALE), rounds=2)
     broken, rows = 0, []
     for case in cases:
-        left_out = {*asked.without, *((set(case.sides) - {OURS}) if asked.only_ours else NEEDS_JVM if asked.smoke else ())}
+        left_out = set(asked.without)
+        left_out |= set(case.sides) - MINE if asked.only_ours else set()
+        left_out |= {*NEEDS_JVM, *case.not_in_smoke} if asked.smoke else set()
         unready = _prepare(case, settings)
         sides = {
             side: Measured(error=unready) if unready else run_side(case, side, settings)

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from benchmarks.job import Job
 
 OURS, RUST, SPARK = "hudimeta", "hudi-rs", "Spark"
+PLAIN, ATTACHED = "plain door", "attached"
+"""We again, through Spark: its Python data source alone, and a session after `pyspark_hudimeta.attach`."""
+
 APACHE_10, APACHE_12 = "Hudi 1.0.2", "Hudi 1.2.0"
 APACHE = (APACHE_10, APACHE_12)
 """Of Apache Hudi, the last version that writes table version 8 by itself, and the newest; `make bench` fetches the jars."""
 
+MINE = frozenset({OURS, PLAIN, ATTACHED})
 NEEDS_JVM = frozenset({*APACHE, SPARK})
-"""Sides that a smoke run leaves out."""
+"""Rivals that a smoke run leaves out."""
 
 
 @dataclass(frozen=True)
@@ -115,21 +119,24 @@ def at_most(metric: str, limit: float, text: str) -> Goal:
     return Goal(text, met, only_at_full_scale=True)
 
 
-def times_faster(rival: str, factor: float, metric: str = "warm.cpu", only_at_full_scale: bool = False) -> Goal:
-    """The rival's `metric` is at least `factor` times ours."""
+def times_faster(
+    rival: str, factor: float, metric: str = "warm.cpu", side: str = OURS, only_at_full_scale: bool = False
+) -> Goal:
+    """The rival's `metric` is at least `factor` times that of a side of ours."""
 
     def met(sides: Mapping[str, Measured]) -> bool | None:
-        other = sides.get(rival)
-        if other is None or other.error or sides[OURS].error:
+        mine, other = sides.get(side), sides.get(rival)
+        if mine is None or other is None or mine.error or other.error:
             return None
-        return other.value(metric) >= factor * sides[OURS].value(metric)
+        return other.value(metric) >= factor * mine.value(metric)
 
-    return Goal(f">= {factor:g}x {rival} ({metric})", met, only_at_full_scale)
+    who = "" if side == OURS else f"{side} "
+    return Goal(f"{who}>= {factor:g}x {rival} ({metric})", met, only_at_full_scale)
 
 
-def faster_than_apache(factor: float, metric: str = "warm.cpu") -> tuple[Goal, ...]:
+def faster_than_apache(factor: float, metric: str = "warm.cpu", side: str = OURS) -> tuple[Goal, ...]:
     """The same against each version of Apache Hudi."""
-    return tuple(times_faster(version, factor, metric) for version in APACHE)
+    return tuple(times_faster(version, factor, metric, side) for version in APACHE)
 
 
 def counted(note: str, limit: float, text: str = "") -> Goal:
@@ -159,6 +166,7 @@ class Case:
         title: What is measured.
         sides: What runs, by name, ours first. Each gets a `Job`.
         goals: To reach. rounds: Calls of each side. prepare: Makes the data, before any side, outside all measuring.
+        not_in_smoke: Sides that a smoke run leaves out, beside the rivals that need Java.
     """
 
     name: str
@@ -167,6 +175,7 @@ class Case:
     goals: tuple[Goal, ...] = ()
     rounds: int = 6
     prepare: Callable[[Settings], object] | None = None
+    not_in_smoke: tuple[str, ...] = ()
 
 
 Side = Callable[["Job"], None]

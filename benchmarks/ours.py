@@ -70,9 +70,11 @@ def bulk_insert(path: Path, rows: pa.Table, indexes: list[str], kind: str = "COP
     table.bulk_insert(rows)
 
 
-def upsert(path: Path, rows: pa.Table) -> Any:
+def upsert(path: Path, rows: pa.Table, options: dict[str, str] | None = None) -> Any:
     """Update and insert; the table is opened for it. The report."""
-    return upsert_into(open_table(path), rows)
+    import hudimeta
+
+    return upsert_into(hudimeta.Table(str(path), options), rows)
 
 
 def upsert_into(table: Any, rows: pa.Table) -> Any:
@@ -83,3 +85,8 @@ def upsert_into(table: Any, rows: pa.Table) -> Any:
 def scan(path: Path, where: str | None = None, columns: list[str] | None = None) -> int:
     """Read rows batch by batch, as a consumer does; how many."""
     return sum(batch.num_rows for batch in open_table(path).scan(where=where, columns=columns).to_batches())
+
+
+def count(path: Path, where: str | None = None) -> int:
+    """How many rows there are."""
+    return int(open_table(path).scan(where=where).count())

@@ -133,10 +133,11 @@ class Commands:
         where: str | None = None,
         columns: list[str] | None = None,
         repeat: int = 1,
+        count: bool = False,
     ) -> dict[str, Any]:
         """Read rows into an Arrow file; `files_read` is the scan's own count of files after all pruning.
 
-        Without `out` rows go nowhere (Spark's noop sink), `repeat` times, each timed: that is for measuring.
+        Without `out` rows go nowhere (Spark's noop sink) or are only counted, `repeat` times, each timed: for measuring.
         """
         timings = []
         answer: dict[str, Any] = {}
@@ -145,7 +146,9 @@ class Commands:
                 frame = self.spark.read.format("hudi").options(**(options or {})).load(path)
                 frame = frame.where(where) if where else frame
                 frame = frame.select(*columns) if columns else frame
-                if out is None:
+                if count:
+                    answer = {"rows": frame.count()}
+                elif out is None:
                     frame.write.format("noop").mode("overwrite").save()
                 else:
                     answer = {"rows": _collect(frame, out), "files_read": _files_read(frame)}
