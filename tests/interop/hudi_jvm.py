@@ -164,7 +164,12 @@ class Commands:
         self, path: str, name: str, options: dict[str, str] | None = None, instant: str | None = None
     ) -> dict[str, Any]:
         """Run a table service through Hudi's write client; returns the instant, or None when there was nothing to do."""
-        client = self._client(path, options or {})
+        with _Stopwatch(self.spark) as watch:
+            done = self._service(path, name, options or {}, instant)
+        return {**done, "timings": [watch.seconds]}
+
+    def _service(self, path: str, name: str, options: dict[str, str], instant: str | None) -> dict[str, Any]:
+        client = self._client(path, options)
         none = self.spark._jvm.org.apache.hudi.common.util.Option.empty()
         try:
             if name == "clean":

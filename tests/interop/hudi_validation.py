@@ -119,6 +119,10 @@ class MetadataReader:
 
     def count_located(self, keys: Any) -> int:
         """How many keys of a Java list the record index knows."""
+        hudi = self.java.org.apache.hudi
+        if isinstance(hudi.metadata.ColumnStatsIndexPrefixRawKey, JavaClass):  # from 1.1 on
+            wanted = hudi.common.data.HoodieListData.eager(keys)
+            return int(self.metadata.readRecordIndexLocationsWithKeys(wanted).collectAsList().size())
         return int(self.metadata.readRecordIndex(keys).size())
 
     def keys_of_value(self, value: str, index: str) -> set[str]:

@@ -1,0 +1,89 @@
+"""P9: updating one row in a hundred of lineitem, keys at random or keys that lie together; a fixed batch in growing tables.
+
+Each side updates a table that it wrote itself, with column statistics and a record index, which Apache Hudi is told to use.
+At random, one row in a hundred touches every file: copy-on-write then rewrites the table, in every system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pyarrow.parquet as pq
+
+from benchmarks import lineitem, ours, rivals, written
+from benchmarks.case import OURS, Case, Goal, Settings, Side, at_most, faster_than_apache, versions_of_apache
+from benchmarks.job import Job
+from benchmarks.written import COW, LOCAL, MOR, RANDOM, Written
+
+ROUNDS = 4
+FIXED = 1_500
+SHARE = 0.01
+
+Count = Callable[[Settings], int]
+
+
+def hundredth(settings: Settings) -> int:
+    """One row in a hundred."""
+    return max(10, round(int(pq.read_metadata(lineitem.rows_file(settings)).num_rows) * SHARE))
+
+
+def fixed(settings: Settings) -> int:
+    """The same number whatever the size of the table."""
+    return settings.scaled(FIXED, least=10)
+
+
+def _prepare(settings: Settings, table: Written, count: Count, how: str) -> None:
+    own = table.settings(settings)
+    written.batches(own, count(own), how, settings.rounds or ROUNDS)
+    written.by_us(settings, table)
+
+
+def _hudimeta(table: Written, count: Count, how: str) -> Side:
+    def run(job: Job) -> None:
+        own = table.settings(job.settings)
+        source = written.by_us(job.settings, table)
+        with job.folder() as folder:
+            path = written.copied(source, folder)
+            for file in written.batches(own, count(own), how, job.rounds):
+                batch = pq.read_table(file)
+                with job.timed():
+                    report = ours.upsert(path, batch)
+                job.note("updated", report.updated)
+                job.note("files", report.files_written)
+                job.note("MB", report.bytes_written / 1e6)
+
+    return run
+
+
+def _apache(table: Written, count: Count, how: str) -> Side:
+    def run(job: Job) -> None:
+        own = table.settings(job.settings)
+        with rivals.apache_hudi(job) as process, job.folder() as folder:
+            path = written.copied(written.by_hudi(job, process, table), folder)
+            options = written.hudi_options(table, "upsert")
+            for file in written.batches(own, count(own), how, job.rounds):
+                asked = {"path": str(path), "rows": str(file), "options": options}
+                job.add(process.call("write", timeout=1200, **asked)["timings"])
+
+    return run
+
+
+def _case(name: str, title: str, table: Written, count: Count, how: str, goals: tuple[Goal, ...]) -> Case:
+    everyone = {OURS: _hudimeta(table, count, how), **versions_of_apache(_apache(table, count, how))}
+    return Case(f"P9-{name}", title, everyone, goals, ROUNDS, partial(_prepare, table=table, count=count, how=how))
+
+
+COW_TABLE, MOR_TABLE = Written(COW), Written(MOR)
+FIXED_COST = at_most("warm.cpu", 3, "<= 3 CPU s")
+
+CASES = [
+    _case("cow-random", "upsert of 1 %, random keys", COW_TABLE, hundredth, RANDOM, faster_than_apache(5)),
+    _case("cow-local", "upsert of 1 %, keys that lie together", COW_TABLE, hundredth, LOCAL, faster_than_apache(3)),
+    _case("mor-random", "the same, merge-on-read, random", MOR_TABLE, hundredth, RANDOM, (*faster_than_apache(3), FIXED_COST)),
+    _case("mor-local", "the same, merge-on-read, together", MOR_TABLE, hundredth, LOCAL, (*faster_than_apache(3), FIXED_COST)),
+    _case("cow-150k", "1,500 rows into 150,000, random", Written(COW, 0.1), fixed, RANDOM, faster_than_apache(5)),
+    _case("cow-1.5m", "1,500 rows into 1.5 million, together", COW_TABLE, fixed, LOCAL, faster_than_apache(3)),
+    _case("mor-150k", "1,500 rows into 150,000, merge-on-read", Written(MOR, 0.1), fixed, RANDOM, faster_than_apache(3)),
+    _case("mor-1.5m", "1,500 rows into 1.5 million, merge-on-read", MOR_TABLE, fixed, RANDOM, faster_than_apache(3)),
+]

@@ -1,0 +1,106 @@
+"""P13: many commits of 100 new rows into four partitions, what runs by itself left on: does the thousandth cost more?
+
+We write 1,000 commits, Apache Hudi 100: it needs five seconds and more for each.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks import ours, rivals
+from benchmarks.case import OURS, Case, Goal, Measured, Settings, Side, at_most, faster_than_apache, versions_of_apache
+from benchmarks.job import Job
+from benchmarks.written import COW, MOR
+
+OUR_COMMITS, THEIR_COMMITS, ROWS, PARTITIONS = 1_000, 100, 100, 4
+
+
+def rows(number: int) -> pa.Table:
+    """The rows of one commit: new keys, spread over the partitions."""
+    ids = range(number * ROWS, (number + 1) * ROWS)
+    return pa.table(
+        {
+            "id": [f"{i:010d}" for i in ids],
+            "part": [f"p{i % PARTITIONS}" for i in ids],
+            "ts": [number] * ROWS,
+            "value": [i / 7 for i in ids],
+            "note": [f"row {i} of commit {number}" for i in ids],
+        }
+    )
+
+
+def commits(settings: Settings, most: int) -> int:
+    """How many commits a side writes."""
+    return settings.scaled(most, least=12)
+
+
+def _hudimeta(kind: str) -> Side:
+    def run(job: Job) -> None:
+        with job.folder() as folder:
+            ours.create(folder / "t", rows(0).schema, "id", "part", "ts", kind)
+            for number in range(commits(job.settings, OUR_COMMITS)):
+                batch = rows(number)
+                with job.timed():
+                    ours.upsert(folder / "t", batch)
+            job.note("rows", ours.count(folder / "t"))
+        _trend(job)
+
+    return run
+
+
+def _trend(job: Job) -> None:
+    """95th percentile of the first and of the last tenth of the commits, by CPU: the wall feels other programs."""
+    tenth = max(2, len(job.measured.calls) // 10)
+    for name, part in (("first", job.measured.calls[:tenth]), ("last", job.measured.calls[-tenth:])):
+        job.note(f"{name} p95 cpu", statistics.quantiles([c.cpu for c in part], n=20)[-1])
+        job.note(f"{name} p95 wall", statistics.quantiles([c.wall for c in part], n=20)[-1])
+
+
+def _apache(kind: str) -> Side:
+    def run(job: Job) -> None:
+        options = {
+            "hoodie.table.name": "small",
+            "hoodie.datasource.write.operation": "upsert",
+            "hoodie.datasource.write.table.type": kind,
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.partitionpath.field": "part",
+            "hoodie.datasource.write.precombine.field": "ts",
+        }
+        with rivals.apache_hudi(job) as process, job.folder() as folder:
+            for number in range(commits(job.settings, THEIR_COMMITS)):
+                pq.write_table(rows(number), folder / "rows.parquet")
+                asked = {"path": str(folder / "t"), "rows": str(folder / "rows.parquet"), "options": options}
+                job.add(process.call("write", timeout=1200, **asked)["timings"])
+        _trend(job)
+
+    return run
+
+
+def _flat(sides: Mapping[str, Measured]) -> bool | None:
+    """The last commits cost little more than the first."""
+    found = sides[OURS]
+    return None if found.error else found.notes["last p95 cpu"] <= 1.2 * found.notes["first p95 cpu"]
+
+
+def _case(name: str, title: str, kind: str) -> Case:
+    return Case(
+        f"P13-{name}",
+        title,
+        {OURS: _hudimeta(kind), **versions_of_apache(_apache(kind))},
+        (
+            at_most("warm.wall", 0.5, "<= 0.5 s"),
+            Goal("p95 of the last tenth <= 1.2x of the first", _flat, only_at_full_scale=True),
+            *faster_than_apache(1),
+        ),
+        rounds=1,
+    )
+
+
+CASES = [
+    _case("cow", "commits of 100 rows, copy-on-write", COW),
+    _case("mor", "commits of 100 rows, merge-on-read", MOR),
+]

@@ -1,0 +1,143 @@
+"""Tables of lineitem rows, written by each side itself, kept between runs; and copies of them that a run may change."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks import lineitem, ours
+from benchmarks.case import Settings
+from benchmarks.job import Job
+
+if TYPE_CHECKING:
+    from tests.interop.apache_hudi import ApacheHudi
+
+COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
+RANDOM, LOCAL = "random", "local"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A table and how it is written.
+
+    Attributes:
+        kind: Table type. share: Of lineitem's quarter, 1 for 1.5 million rows. indexes: Beside `files`.
+        updated: Share of the rows that one upsert changed afterwards, at random.
+    """
+
+    kind: str
+    share: float = 1
+    indexes: tuple[str, ...] = ("column_stats",)
+    updated: float = 0
+
+    def settings(self, settings: Settings) -> Settings:
+        """Those under which `lineitem` gives the table's rows."""
+        return Settings(settings.scale * self.share, settings.data, settings.rounds)
+
+    def folder(self, settings: Settings, writer: str) -> Path:
+        """Where it is kept."""
+        stem = lineitem.rows_file(self.settings(settings)).stem
+        parts = [stem, writer.replace(" ", "-"), self.kind.split("_")[0], *self.indexes, f"{self.updated:g}"]
+        return settings.data / "-".join(parts).lower()
+
+
+def hudi_options(written: Written, operation: str) -> dict[str, str]:
+    """The same table, in Apache Hudi's words, with the index that it finds keys by where it keeps one."""
+    options = {
+        "hoodie.table.name": "lineitem",
+        "hoodie.datasource.write.operation": operation,
+        "hoodie.datasource.write.table.type": written.kind,
+        "hoodie.datasource.write.recordkey.field": lineitem.KEY,
+        "hoodie.datasource.write.partitionpath.field": lineitem.PARTITION,
+        "hoodie.datasource.write.precombine.field": lineitem.ORDERING,
+        "hoodie.metadata.index.column.stats.enable": str("column_stats" in written.indexes).lower(),
+        "hoodie.metadata.record.index.enable": str("record_index" in written.indexes).lower(),
+        "hoodie.parquet.compression.codec": "zstd",
+    }
+    return options | ({"hoodie.index.type": "RECORD_INDEX"} if "record_index" in written.indexes else {})
+
+
+def by_us(settings: Settings, written: Written) -> Path:
+    """The table that hudimeta wrote."""
+    path = written.folder(settings, "ours")
+    with _once(path) as unfinished:
+        if unfinished is not None:
+            rows = lineitem.rows(written.settings(settings))
+            ours.bulk_insert(unfinished, rows, list(written.indexes), written.kind)
+            if written.updated:
+                ours.upsert(unfinished, changed(rows, round(len(rows) * written.updated), RANDOM, 0))
+    return path
+
+
+def by_hudi(job: Job, process: ApacheHudi, written: Written) -> Path:
+    """The table that this side's version of Apache Hudi wrote."""
+    path, own = written.folder(job.settings, job.side), written.settings(job.settings)
+    with _once(path) as unfinished:
+        if unfinished is not None:
+            rows, options = str(lineitem.rows_file(own)), hudi_options(written, "bulk_insert")
+            process.call("write", timeout=1200, path=str(unfinished), rows=rows, options=options)
+            if written.updated:
+                count = round(pq.read_metadata(rows).num_rows * written.updated)
+                batch, options = str(batch_file(own, count, RANDOM, 0)), hudi_options(written, "upsert")
+                process.call("write", timeout=1200, path=str(unfinished), rows=batch, options=options)
+    return path
+
+
+@contextlib.contextmanager
+def _once(path: Path) -> Iterator[Path | None]:
+    """A folder to fill in, renamed to `path` when that is done; None when it is there."""
+    if path.is_dir():
+        yield None
+        return
+    unfinished = path.with_suffix(".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    yield unfinished
+    unfinished.rename(path)
+
+
+def copied(path: Path, folder: Path) -> Path:
+    """A copy that may be written to: data files, which nobody changes, are linked."""
+
+    def copy(source: str, target: str) -> None:
+        if "/.hoodie/" in source:
+            shutil.copy2(source, target)
+        else:
+            os.link(source, target)
+
+    return Path(shutil.copytree(path, folder / "t", copy_function=copy))
+
+
+def changed(rows: pa.Table, count: int, how: str, seed: int) -> pa.Table:
+    """Rows with another comment: some at random, or the last ones of the source, whose keys lie together."""
+    count = min(count, len(rows))
+    random = np.random.default_rng(seed)
+    chosen = random.choice(len(rows), count, replace=False) if how == RANDOM else np.arange(len(rows) - count, len(rows))
+    batch = rows.take(pa.array(np.sort(chosen)))
+    at = batch.schema.get_field_index("l_comment")
+    return batch.set_column(at, "l_comment", pa.repeat(pa.scalar(f"changed {seed}"), len(batch)))
+
+
+def batch_file(settings: Settings, count: int, how: str, seed: int) -> Path:
+    """`changed` as a Parquet file, so that no side needs the memory of all rows to make its batch."""
+    source = lineitem.rows_file(settings)
+    path = settings.data / "batches" / f"{source.stem}-{count}-{how}-{seed}.parquet"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".unfinished")
+        pq.write_table(changed(pq.read_table(source), count, how, seed), unfinished)
+        unfinished.rename(path)
+    return path
+
+
+def batches(settings: Settings, count: int, how: str, rounds: int) -> Sequence[Path]:
+    """A batch for each round."""
+    return [batch_file(settings, count, how, seed) for seed in range(1, rounds + 1)]
