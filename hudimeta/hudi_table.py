@@ -271,6 +271,17 @@ class Table:
 
         return verbs.compact(self._snapshot.storage, self._options)
 
+    def schedule_compaction(self) -> str | None:
+        """Plan a compaction and leave it on the timeline, for `compact` or another process to run.
+
+        Returns:
+            Its instant; None when no file group has log files that the strategy takes.
+        """
+        from hudimeta.write import verbs
+
+        self._unread = False
+        return verbs.schedule_compaction(self._snapshot.storage, self._options)
+
     def clean(self) -> CleanReport:
         """Delete the files that no retained moment needs: see the options `hoodie.clean.*`."""
         from hudimeta.write import verbs

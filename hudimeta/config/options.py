@@ -262,6 +262,36 @@ COMPACT_INLINE = OPTIONS.flag("hoodie.compact.inline", False, "Compact a merge-o
 COMPACT_AFTER = OPTIONS.number(
     "hoodie.compact.inline.max.delta.commits", 5, "Delta commits after which an inline compaction is due."
 )
+COMPACT_TRIGGER = OPTIONS.choice(
+    "hoodie.compact.inline.trigger.strategy",
+    "NUM_COMMITS",
+    ["NUM_COMMITS", "NUM_COMMITS_AFTER_LAST_REQUEST", "TIME_ELAPSED", "NUM_AND_TIME", "NUM_OR_TIME"],
+    "When an inline compaction is due: by delta commits since the last one (or since the last plan), by time, or by both.",
+)
+COMPACT_AFTER_S = OPTIONS.number(
+    "hoodie.compact.inline.max.delta.seconds", 3600, "Seconds since the last compaction after which one is due by time."
+)
+COMPACT_SCHEDULE = OPTIONS.flag(
+    "hoodie.compact.schedule.inline", False, "Plan a compaction after writes, when it is due, and leave it to be run."
+)
+COMPACT_STRATEGY = OPTIONS.text(
+    "hoodie.compaction.strategy",
+    None,
+    "Which slices a compaction takes: LogFileSizeBasedCompactionStrategy (when not set), LogFileNumBasedCompactionStrategy, "
+    "BoundedIOCompactionStrategy, UnBoundedCompactionStrategy or DayBasedCompactionStrategy; with or without its Java package.",
+)
+COMPACT_TARGET_IO = OPTIONS.number(
+    "hoodie.compaction.target.io", 512_000, "What one compaction may read and write, in MB; a single slice may exceed it."
+)
+COMPACT_LEAST_LOG_BYTES = OPTIONS.number(
+    "hoodie.compaction.logfile.size.threshold", 0, "Log bytes below which a slice is not compacted."
+)
+COMPACT_LEAST_LOGS = OPTIONS.number(
+    "hoodie.compaction.logfile.num.threshold", 0, "Log files below which a slice is not compacted, by number of log files."
+)
+COMPACT_DAYS = OPTIONS.number(
+    "hoodie.compaction.daybased.target.partitions", 10, "Newest partitions that one compaction by days takes."
+)
 CLEAN_POLICY = OPTIONS.choice(
     "hoodie.clean.policy",
     "KEEP_LATEST_COMMITS",
@@ -315,7 +345,7 @@ FAILED_WRITES = OPTIONS.choice(
     "hoodie.clean.failed.writes.policy",
     "EAGER",
     ["EAGER", "LAZY", "NEVER"],
-    "Who rolls back abandoned writes: the next writer, or later when heartbeats stop.",
+    "Who rolls back what dead writers left: the next write, the next clean, or only recover().",
     aliases=("hoodie.cleaner.policy.failed.writes",),
 )
 EXTRA_METADATA_PREFIX = OPTIONS.text(

@@ -49,10 +49,11 @@ def _due(session: WriteSession, timeline: Timeline) -> Iterator[_Service]:
     It lacks the write itself, which delays cleaning and archival by one write; a compaction counts exactly.
     """
     options = session.options
-    if session.properties.type is TableType.MERGE_ON_READ and options.get(keys.COMPACT_INLINE):
+    runs, plans = options.get(keys.COMPACT_INLINE), options.get(keys.COMPACT_SCHEDULE)
+    if session.properties.type is TableType.MERGE_ON_READ and (runs or plans):
         timeline = session.properties.load_timeline(session.storage)
         if compaction.is_due(session, timeline):
-            yield _compact
+            yield _compact if runs else _plan_compaction
     if options.get(keys.CLEAN_AUTOMATIC) and clean.is_due(session, timeline):
         yield _clean
     if options.get(keys.ARCHIVE_AUTOMATIC) and archival.is_due(session, timeline):
@@ -61,6 +62,11 @@ def _due(session: WriteSession, timeline: Timeline) -> Iterator[_Service]:
 
 def _compact(session: WriteSession) -> list[str]:
     return [f"compacted at {report.instant}" for report in compaction.compact(session)]
+
+
+def _plan_compaction(session: WriteSession) -> list[str]:
+    instant = compaction.schedule(session)
+    return [] if instant is None else [f"planned a compaction at {instant}"]
 
 
 def _clean(session: WriteSession) -> list[str]:

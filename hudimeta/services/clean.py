@@ -213,7 +213,8 @@ def _by_partition(rows: pa.Table) -> dict[str, tuple[str, ...]]:
 
 def clean(session: WriteSession) -> CleanReport:
     """Roll dead writes back and finish a clean that died, then plan and run one."""
-    session.coordinator.recover()
+    if session.options.get(keys.FAILED_WRITES) != "NEVER":
+        session.coordinator.recover()
     for instant in session.properties.load_timeline(session.storage).pending:
         if instant.action is Action.CLEAN:
             _execute(session, instant.time)

@@ -20,9 +20,11 @@ from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
 from hudimeta.schema import table_avro_schema
+from hudimeta.services.compaction_strategy import choose
 from hudimeta.storage import join
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import parse_instant
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 from hudimeta.write.conflicts import groups_under_clustering, groups_under_compaction
@@ -97,18 +99,21 @@ def pending(timeline: Timeline) -> list[Instant]:
     return [i for i in timeline.pending if (i.pending_action or i.action) is Action.COMPACTION]
 
 
-def plan(view: TableView) -> CompactionPlan:
-    """All file slices with log files, except those that pending compactions rewrite or pending clusterings replace."""
+def plan(session: WriteSession, view: TableView) -> CompactionPlan:
+    """The file slices with log files that the strategy takes.
+
+    Left out are those that pending compactions rewrite or pending clusterings replace.
+    """
     taken = groups_under_compaction(view.timeline) | groups_under_clustering(view.timeline)
     slices = [s for s in slices_of(view.slices()) if s.log_files and FileGroupId(s.partition_path, s.file_id) not in taken]
-    return CompactionPlan(tuple(sorted(slices, key=lambda s: -sum(s.log_sizes))))
+    return CompactionPlan(tuple(choose(slices, session.options)))
 
 
 def schedule(session: WriteSession) -> str | None:
     """Put a compaction on the timeline; returns its instant, None when no slice has log files."""
     with session.lock.held():
         view = session.table_at(session.properties.load_timeline(session.storage))
-        the_plan = plan(view)
+        the_plan = plan(session, view)
         if not the_plan.slices:
             return None
         instant = session.times.next(view.timeline.last_time)
@@ -157,20 +162,32 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
 
 def compact(session: WriteSession) -> list[CommitReport]:
     """Roll dead writes back, run what is pending, then plan and run a compaction of all that has log files since."""
-    session.coordinator.recover()
+    if session.options.get(keys.FAILED_WRITES) == "EAGER":
+        session.coordinator.recover()
     reports = [execute(session, i.time) for i in pending(session.properties.load_timeline(session.storage))]
     instant = schedule(session)
     return [*reports, execute(session, instant)] if instant is not None else reports
 
 
 def is_due(session: WriteSession, timeline: Timeline) -> bool:
-    """True when inline compaction is on and enough delta commits were completed since the last compaction."""
-    if not session.options.get(keys.COMPACT_INLINE):
-        return False
-    compactions = [i for i in timeline.writes if i.action is Action.COMMIT]
-    since = max((i.time for i in compactions), default="")
+    """True when enough delta commits were completed, or enough time went by, since the last compaction: see the options.
+
+    Nothing is due while no delta commit was completed since.
+    """
+    options = session.options
+    trigger = options.get(keys.COMPACT_TRIGGER)
+    done = max((i.time for i in timeline.writes if i.action is Action.COMMIT), default="")
+    planned = max((i.time for i in pending(timeline)), default="")
+    since = max(done, planned) if trigger == "NUM_COMMITS_AFTER_LAST_REQUEST" else done
     fresh = [i for i in timeline.writes if i.action is Action.DELTA_COMMIT and (i.completion or i.time) > since]
-    return len(fresh) >= session.options.get(keys.COMPACT_AFTER)
+    if not fresh:
+        return False
+    many = len(fresh) >= options.get(keys.COMPACT_AFTER)
+    zone = session.properties.zone
+    began = parse_instant(since or fresh[0].time, zone)
+    late = parse_instant(session.times.next(timeline.last_time), zone) - began >= options.get(keys.COMPACT_AFTER_S) * 1000
+    by_trigger = {"TIME_ELAPSED": late, "NUM_AND_TIME": many and late, "NUM_OR_TIME": many or late}
+    return by_trigger.get(trigger or "", many)
 
 
 def _remove_leftovers(session: WriteSession, instant: str) -> None:

@@ -100,6 +100,7 @@ class Coordinator:
     Args:
         storage: Rooted at the table. properties: Of the table. lock: The table's lock. times: Makes instants.
         metadata: Brings the metadata table along; None for a table that has none.
+        eager: A write first rolls back what dead writers left; else that is left to cleaning, or to `recover`.
     """
 
     def __init__(
@@ -109,9 +110,11 @@ class Coordinator:
         lock: TableLock,
         times: InstantGenerator,
         metadata: MetadataCommit | None,
+        *,
+        eager: bool = True,
     ) -> None:
         self._storage, self._properties, self._lock, self._times = storage, properties, lock, times
-        self._metadata = metadata
+        self._metadata, self._eager = metadata, eager
         self._writer = TimelineWriter(storage, properties.timeline_folder)
         self._recovery = Recovery(storage, properties, lock, times)
         self.notes: list[str] = []
@@ -150,7 +153,7 @@ class Coordinator:
         """
         if timeline is None:  # one without instants counts as well
             timeline = self._properties.load_timeline(self._storage)
-        undone = self._recovery.before_a_write(timeline)
+        undone = self._recovery.before_a_write(timeline) if self._eager else ()
         if undone:
             timeline = self._properties.load_timeline(self._storage)
         plain = Action.DELTA_COMMIT if self._properties.type is TableType.MERGE_ON_READ else Action.COMMIT

@@ -104,7 +104,8 @@ class WriteSession:
             compact_after = self.options.get(keys.METADATA_COMPACT_AFTER)
             kept = Upkeep.of(self.options)
             metadata = MetadataCommit(self.storage, self.properties, self.times, compact_after, kept, self.engine)
-        return Coordinator(self.storage, self.properties, self.lock, self.times, metadata)
+        eager = self.options.get(keys.FAILED_WRITES) == "EAGER"
+        return Coordinator(self.storage, self.properties, self.lock, self.times, metadata, eager=eager)
 
     def reload(self) -> None:
         """Look at the table's properties again, for another try after somebody else changed the table."""

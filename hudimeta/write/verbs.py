@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
 
-__all__ = ["archive", "clean", "compact", "create", "delete_partition", "recover", "write"]
+__all__ = ["archive", "clean", "compact", "create", "delete_partition", "recover", "schedule_compaction", "write"]
 
 _INDEX_OPTIONS = {
     "column_stats": keys.COLUMN_STATS.key,
@@ -94,6 +94,16 @@ def compact(storage: Storage, options: Options) -> list[CommitReport]:
     if session.properties.type is not TableType.MERGE_ON_READ:
         raise UnsupportedFeature("compacting a copy-on-write table", "It has no log files; only merge-on-read tables need it.")
     return compaction.compact(session)
+
+
+def schedule_compaction(storage: Storage, options: Options) -> str | None:
+    """Plan a compaction and leave it to be run; see `hudimeta.Table.schedule_compaction`."""
+    from hudimeta.services import compaction
+
+    session = WriteSession(storage, options)
+    if session.properties.type is not TableType.MERGE_ON_READ:
+        raise UnsupportedFeature("compacting a copy-on-write table", "It has no log files; only merge-on-read tables need it.")
+    return compaction.schedule(session)
 
 
 def clean(storage: Storage, options: Options) -> CleanReport:
