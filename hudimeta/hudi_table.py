@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hudimeta.services.table_metadata import TableMetadata
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline.active import Timeline
+    from hudimeta.write.merge_builder import MergeBuilder
     from hudimeta.write.report import CommitReport
 
 __all__ = ["Table"]
@@ -237,8 +238,48 @@ class Table:
                 (SQL text, or tuples such as `[("id", "=", 7)]`).
         """
         if isinstance(keys_or_where, str) or _is_tuples(keys_or_where):
-            return self._write(Operation.DELETE, self.scan(where=keys_or_where).to_table())
+            from hudimeta.write import verbs
+
+            self._unread = False
+            return verbs.delete_where(self._snapshot.storage, self._options, keys_or_where)
         return self._write(Operation.DELETE, keys_or_where)
+
+    def update(self, set: Mapping[str, Any], where: Where | None = None) -> CommitReport:
+        """Change columns of rows.
+
+        Args:
+            set: New values by column: text is a SQL expression over the row (`"fare * 2"`, `"'text'"`, `"null"`), anything
+                else a constant. Columns of the key and of the partition cannot change.
+            where: Which rows, as `scan` takes it; all when None.
+
+        Raises:
+            ConfigError, SchemaError: Columns, expressions or values that do not fit; nothing was written.
+        """
+        from hudimeta.write import verbs
+
+        self._unread = False
+        return verbs.update(self._snapshot.storage, self._options, set, where)
+
+    def merge(
+        self,
+        source: Any,
+        on: str | Sequence[str] | Mapping[str, str],
+        *,
+        target_alias: str = "target",
+        source_alias: str = "source",
+    ) -> MergeBuilder:
+        """Begin to merge rows into the table; `execute()` on what comes back does it.
+
+        Args:
+            source: Rows (see `upsert` for what they may be).
+            on: What makes a row of the source and one of the table the same: a column, several, a mapping from the table's
+                columns to the source's, or SQL such as `"target.id = source.id and source.ts > target.ts"`.
+            target_alias, source_alias: How expressions call the two.
+        """
+        from hudimeta.write import verbs
+
+        self._unread = False
+        return verbs.merge(self._snapshot.storage, self._options, source, on, (target_alias, source_alias))
 
     def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
         """Take all rows of partitions out of the table; their files stay until a clean.

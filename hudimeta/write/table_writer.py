@@ -34,6 +34,7 @@ __all__ = [
     "publish",
     "replaced_by",
     "write_batch",
+    "write_prepared",
     "write_rows",
 ]
 
@@ -75,7 +76,21 @@ def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> C
         SchemaError, ConfigError: Bad input; nothing was written.
         CommitConflict: Other writers were first, `ATTEMPTS` times. HudiError: Anything else; the write was rolled back.
     """
-    return _until_no_conflict(session, partial(_attempt, session, operation, rows))
+    return write_prepared(session, operation, lambda view: prepare(view, session, operation, rows))
+
+
+def write_prepared(session: WriteSession, operation: Operation, make: Callable[[TableView], Prepared]) -> CommitReport:
+    """Write rows that may depend on what the table holds.
+
+    Args:
+        session: The table. operation: What to do.
+        make: Makes the rows for a state of the table; called again when that turns out not to be the newest.
+
+    Raises:
+        CommitConflict: Other writers were first, `ATTEMPTS` times. HudiError: What `make` raises; then nothing was written.
+            Anything else; the write was rolled back.
+    """
+    return _until_no_conflict(session, partial(_attempt, session, operation, make))
 
 
 def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitReport:
@@ -120,22 +135,25 @@ def _attempt_to_delete(session: WriteSession, names: Sequence[str], attempt: int
     return replace(report, attempts=attempt, requests=session.requests_since(mark))
 
 
-def _attempt(session: WriteSession, operation: Operation, rows: pa.Table, attempt: int) -> CommitReport:
+def _attempt(
+    session: WriteSession, operation: Operation, make: Callable[[TableView], Prepared], attempt: int
+) -> CommitReport:
     timings = Timings()
     mark = session.request_mark()
     with timings.phase("check"):
         view = session.table_at(session.properties.load_timeline(session.storage))
-        prepared = prepare(view, session, operation, rows)
+        prepared = make(view)
     if not len(prepared.batch) and operation not in _OVERWRITES:
         # An overwrite without rows may still empty partitions.
         return CommitReport("", None, operation.value, notes=tuple(session.notes))
     if session.ensure_metadata():
         view = session.table_at(session.properties.load_timeline(session.storage))
+        prepared = make(view)
     with session.coordinator.writing(operation, view.timeline) as (write, begun):
         if begun is not view.timeline:
             # Dead writes were rolled back; whoever else committed meanwhile may have changed the schema.
             view = session.table_at(begun)
-            prepared = prepare(view, session, operation, rows)
+            prepared = make(view)
         outcome = write_batch(session, view, write, prepared, timings)
         report = publish(session, view, write, prepared.schema, outcome, timings)
     return replace(report, attempts=attempt, requests=session.requests_since(mark))

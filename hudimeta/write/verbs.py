@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,10 +19,24 @@ from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import delete_partitions, write_rows
 
 if TYPE_CHECKING:
+    from hudimeta.read.predicate import Where
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
+    from hudimeta.write.merge_builder import MergeBuilder
 
-__all__ = ["archive", "clean", "compact", "create", "delete_partition", "recover", "schedule_compaction", "write"]
+__all__ = [
+    "archive",
+    "clean",
+    "compact",
+    "create",
+    "delete_partition",
+    "delete_where",
+    "merge",
+    "recover",
+    "schedule_compaction",
+    "update",
+    "write",
+]
 
 _INDEX_OPTIONS = {
     "column_stats": keys.COLUMN_STATS.key,
@@ -76,6 +90,38 @@ def write(storage: Storage, options: Options, operation: Operation, data: Any) -
     rows = as_table(data)
     session = WriteSession(storage, options)
     return tend(session, write_rows(session, operation, rows))
+
+
+def delete_where(storage: Storage, options: Options, where: Where) -> CommitReport:
+    """Delete rows by a predicate; see `hudimeta.Table.delete`."""
+    from hudimeta.services.after_write import tend
+    from hudimeta.write import row_changes
+
+    session = WriteSession(storage, options)
+    return tend(session, row_changes.delete_where(session, where))
+
+
+def update(storage: Storage, options: Options, assignments: Mapping[str, Any], where: Where | None) -> CommitReport:
+    """Change rows by a predicate; see `hudimeta.Table.update`."""
+    from hudimeta.services.after_write import tend
+    from hudimeta.write import row_changes
+
+    if not assignments:
+        raise ConfigError("set", "{}", "at least one column and its new value")
+    session = WriteSession(storage, options)
+    return tend(session, row_changes.update_where(session, assignments, where))
+
+
+def merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tuple[str, str]) -> MergeBuilder:
+    """Begin a merge; see `hudimeta.Table.merge`."""
+    from hudimeta.services.after_write import tend
+    from hudimeta.write.merge_builder import MergeBuilder
+
+    def run(changes: Callable[[WriteSession], CommitReport]) -> CommitReport:
+        session = WriteSession(storage, options)
+        return tend(session, changes(session))
+
+    return MergeBuilder(as_table(source), on, *aliases, run)
 
 
 def delete_partition(storage: Storage, options: Options, partitions: str | Sequence[str]) -> CommitReport:

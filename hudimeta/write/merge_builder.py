@@ -1,0 +1,218 @@
+"""`Table.merge`: what becomes of rows that two sides share, or that one of them lacks, said clause by clause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.errors import ConfigError
+from hudimeta.read.predicate import Expr
+from hudimeta.read.predicate.tree import Column, In, Literal, all_of, between
+from hudimeta.schema import conform
+from hudimeta.types import META_COLUMNS, Operation
+from hudimeta.write.batch import KeyedBatch, keyed_batch
+from hudimeta.write.combining import combine, combining_rules
+from hudimeta.write.expressions import Assigned, field_of
+from hudimeta.write.merge_clauses import (
+    Clause,
+    ClauseKind,
+    MergeCondition,
+    Positions,
+    Sides,
+    claimed,
+    join,
+    merge_condition,
+    new_values,
+    refuse_several_matches,
+    side_by_side,
+)
+from hudimeta.write.report import CommitReport
+from hudimeta.write.row_changes import fixed_columns, known_batch, read_rows
+from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.table_writer import Prepared, write_prepared
+
+__all__ = ["MergeBuilder"]
+
+_LISTED_KEYS = 1000
+"""Values of a join column up to here are looked for one by one, more of them by their range."""
+
+Run = Callable[[Callable[[WriteSession], CommitReport]], CommitReport]
+
+
+@dataclass(frozen=True)
+class MergeBuilder:
+    """A merge that is being described; nothing happens before `execute`. Every method returns a new builder.
+
+    Clauses are tried in the order in which they were added, those of each kind among themselves: a row goes to the first whose
+    condition is true of it, and stays as it is where none is. New values are SQL expressions over `target.x` and `source.x`
+    (or the aliases that were given), or constants that are no text.
+
+    Attributes:
+        source: Rows to merge. on: When two rows are the same, see `Table.merge`. target_alias, source_alias: Names in
+            expressions. run: Runs the write. clauses: What was added so far.
+    """
+
+    source: pa.Table
+    on: str | Sequence[str] | Mapping[str, str]
+    target_alias: str
+    source_alias: str
+    run: Run
+    clauses: tuple[Clause, ...] = ()
+
+    def when_matched_update(self, set: Mapping[str, Assigned] | None = None, *, condition: str | None = None) -> MergeBuilder:
+        """Change rows that are in both: columns to new values; None takes every column of the source."""
+        return self._with(Clause(ClauseKind.MATCHED, False, condition, set))
+
+    def when_matched_delete(self, *, condition: str | None = None) -> MergeBuilder:
+        """Delete rows that are in both."""
+        return self._with(Clause(ClauseKind.MATCHED, True, condition))
+
+    def when_not_matched_insert(
+        self, values: Mapping[str, Assigned] | None = None, *, condition: str | None = None
+    ) -> MergeBuilder:
+        """Insert rows that only the source has: columns from expressions; None takes every column of the source."""
+        return self._with(Clause(ClauseKind.NOT_MATCHED, False, condition, values))
+
+    def when_not_matched_by_source_update(self, set: Mapping[str, Assigned], *, condition: str | None = None) -> MergeBuilder:
+        """Change rows that only the table has."""
+        return self._with(Clause(ClauseKind.NOT_MATCHED_BY_SOURCE, False, condition, set))
+
+    def when_not_matched_by_source_delete(self, *, condition: str | None = None) -> MergeBuilder:
+        """Delete rows that only the table has."""
+        return self._with(Clause(ClauseKind.NOT_MATCHED_BY_SOURCE, True, condition))
+
+    def _with(self, clause: Clause) -> MergeBuilder:
+        return replace(self, clauses=(*self.clauses, clause))
+
+    def execute(self) -> CommitReport:
+        """Merge, in one commit.
+
+        Raises:
+            ConfigError: No clause, or columns or expressions that do not fit. SchemaError: Values that do not fit.
+            CommitError: Several rows of the source would change one row of the table. CommitConflict: Other writers were first.
+        """
+        if not self.clauses:
+            hint = "Add when_matched_update() and when_not_matched_insert() for an upsert."
+            raise ConfigError("merge", "no clause", "at least one", hint)
+        if self.target_alias == self.source_alias:
+            raise ConfigError("merge", self.source_alias, "two names for the two sides")
+        return self.run(lambda session: write_prepared(session, Operation.UPSERT, lambda view: self._rows(session, view)))
+
+    def _of(self, kind: ClauseKind) -> list[Clause]:
+        return [clause for clause in self.clauses if clause.kind is kind]
+
+    def _rows(self, session: WriteSession, view: TableView) -> Prepared:
+        sides = Sides(self.target_alias, self.source_alias)
+        condition = merge_condition(self.on, sides)
+        source = self.source.drop_columns([c for c in META_COLUMNS if c in self.source.column_names])
+        everything = bool(self._of(ClauseKind.NOT_MATCHED_BY_SOURCE))
+        where = None if everything else _range_of(condition, source, view.schema)
+        target = read_rows(session, view, where)
+        return _Merge(session, view, target, source, sides, condition, self.clauses).prepared()
+
+
+class _Merge:
+    """One merge at one state of the table."""
+
+    def __init__(
+        self,
+        session: WriteSession,
+        view: TableView,
+        target: pa.Table,
+        source: pa.Table,
+        sides: Sides,
+        condition: MergeCondition,
+        clauses: Sequence[Clause],
+    ) -> None:
+        self._session, self._view, self._sides, self._clauses = session, view, sides, clauses
+        self._target, self._source = target, source
+        self._schemas = (target.schema, source.schema)
+        self._fixed = fixed_columns(view.generator())
+        self._joined = join(target, source, condition, sides)
+        self._batches: list[KeyedBatch] = [known_batch(target.slice(0, 0), view.schema, deleted=False)]
+
+    def prepared(self) -> Prepared:
+        joined = self._joined
+        matched = self._apply(ClauseKind.MATCHED, joined.target, joined.source)
+        refuse_several_matches(matched)
+        self._apply(ClauseKind.NOT_MATCHED_BY_SOURCE, joined.only_target, None)
+        self._apply(ClauseKind.NOT_MATCHED, None, joined.only_source)
+        return Prepared(_concatenated(self._batches), self._view.schema)
+
+    def _apply(self, kind: ClauseKind, t: Positions | None, s: Positions | None) -> Positions:
+        """Add the rows that the clauses of a kind make; returns the table's positions that they change."""
+        clauses = [clause for clause in self._clauses if clause.kind is kind]
+        changed: list[Positions] = [np.zeros(0, np.int64)]
+        if not clauses:
+            return changed[0]
+        rows = side_by_side(self._target, self._source, t, s, self._sides)
+        for clause, at in zip(clauses, claimed(rows, clauses, self._sides, self._schemas), strict=True):
+            part = rows.take(pa.array(at))
+            if t is None:
+                self._batches.append(self._inserted(clause, part))
+                continue
+            base = self._target.take(pa.array(t[at]))
+            if not clause.deletes:
+                base = new_values(clause, part, self._assigned(clause), base, self._sides, self._schemas)
+            self._batches.append(known_batch(base, self._view.schema, deleted=clause.deletes))
+            changed.append(t[at])
+        return np.concatenate(changed)
+
+    def _inserted(self, clause: Clause, part: pa.Table) -> KeyedBatch:
+        schema = self._view.schema
+        empty = pa.table([pa.nulls(part.num_rows, f.type) for f in schema], schema=schema)
+        fields = self._assigned(clause, inserting=True)
+        rows = new_values(clause, part, fields, empty, self._sides, self._schemas)
+        # Columns that nobody fills are left out, so that a required one is missed by its name.
+        rows = rows.select([f.name for f, _ in fields])
+        generator, rules = self._view.generator(), self._session.rules
+        made = combine(keyed_batch(rows, schema, generator, rules), combining_rules(self._session.properties, rules))
+        if made.keys is None:
+            raise ConfigError(
+                "merge", "insert", "a table with key columns", "Insert the rows of a keyless table with insert()."
+            )
+        return made
+
+    def _assigned(self, clause: Clause, *, inserting: bool = False) -> list[tuple[pa.Field, Assigned]]:
+        schema = self._view.schema
+        if clause.values is not None:
+            fixed = () if inserting else self._fixed
+            return [(field_of(schema, name, fixed, "set"), value) for name, value in clause.values.items()]
+        own = {name.lower(): name for name in self._source.column_names}
+        fields = [f for f in schema if f.name.lower() in own and (inserting or f.name not in self._fixed)]
+        return [(f, Column((self._sides.source, own[f.name.lower()]))) for f in fields]
+
+
+def _range_of(condition: MergeCondition, source: pa.Table, schema: pa.Schema) -> Expr | None:
+    """What every row of the table that can match fulfils; None where nothing is known."""
+    import pyarrow.compute as pc
+
+    parts: list[Expr] = []
+    for ours, theirs in condition.pairs:
+        if theirs not in source.column_names or ours not in schema.names:
+            continue
+        values = source[theirs].unique().drop_null()
+        kind = schema.field(ours).type
+        if len(values) and values.type != kind:
+            values = conform(pa.table({ours: values}), pa.schema([schema.field(ours)]))[ours].combine_chunks()
+        if not len(values):
+            continue
+        if len(values) <= _LISTED_KEYS:
+            parts.append(In(Column((ours,)), tuple(Literal(v, type=v.type) for v in values)))
+        else:
+            ends = pc.min_max(values)
+            low, high = (Literal(ends[side], type=ends[side].type) for side in ("min", "max"))
+            parts.append(between(Column((ours,)), low, high))
+    return all_of(parts) if parts else None
+
+
+def _concatenated(batches: Sequence[KeyedBatch]) -> KeyedBatch:
+    return KeyedBatch(
+        pa.concat_tables([batch.rows for batch in batches]),
+        pa.concat_arrays([batch.keys for batch in batches if batch.keys is not None]),
+        pa.concat_arrays([batch.partitions for batch in batches]),
+        np.concatenate([batch.deleted for batch in batches]),
+    )

@@ -1,0 +1,96 @@
+"""Writes whose rows come out of the table itself: delete where, update where.
+
+The rows are read at the moment on which the write rests. Whoever changes one of their file groups before it is published makes
+it begin again, reading anew, so that nobody's change is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.errors import SchemaMismatch
+from hudimeta.keys import KeyGenerator
+from hudimeta.read.merge_rules import KEY_COLUMN
+from hudimeta.read.predicate import Where
+from hudimeta.read.scan import Scan
+from hudimeta.read.snapshot import Snapshot
+from hudimeta.schema import conform
+from hudimeta.storage import CountingStorage
+from hudimeta.types import Operation
+from hudimeta.write.batch import KeyedBatch
+from hudimeta.write.expressions import Assigned, assigned_column, field_of
+from hudimeta.write.report import CommitReport
+from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.table_writer import Prepared, write_prepared
+
+__all__ = ["delete_where", "fixed_columns", "known_batch", "read_rows", "update_where"]
+
+PATH_COLUMN = "_hoodie_partition_path"
+
+
+def read_rows(session: WriteSession, view: TableView, where: Where | None, columns: Sequence[str] | None = None) -> pa.Table:
+    """Rows of the table as a write sees it, meta columns included."""
+    storage = session.storage
+    counted = storage if isinstance(storage, CountingStorage) else CountingStorage(storage)
+    snapshot = Snapshot(counted, session.properties, view.timeline, session.options)
+    return Scan(snapshot, where, columns).to_table()
+
+
+def known_batch(rows: pa.Table, schema: pa.Schema, *, deleted: bool) -> KeyedBatch:
+    """Rows that were read from the table, as rows to write: they lie where their meta columns say.
+
+    Args:
+        rows: With meta columns. schema: Data columns to write. deleted: True to delete them.
+    """
+    keys, paths = (rows[name].combine_chunks().cast(pa.string()) for name in (KEY_COLUMN, PATH_COLUMN))
+    return KeyedBatch(conform(rows, schema), keys, paths, np.full(rows.num_rows, deleted))
+
+
+def fixed_columns(generator: KeyGenerator) -> tuple[str, ...]:
+    """Top-level columns that say which row a row is."""
+    named = (*generator.record_fields, *(field.name for field in generator.partitions))
+    return tuple(dict.fromkeys(name.partition(".")[0] for name in named))
+
+
+def delete_where(session: WriteSession, where: Where) -> CommitReport:
+    """Delete the rows that a predicate is true of. See `write_prepared` for what may be raised."""
+
+    def make(view: TableView) -> Prepared:
+        # One column at least: rows without any would not count as rows.
+        tops = {name.partition(".")[0] for name in session.rules.ordering_fields} or {view.schema.names[0]}
+        kept = pa.schema([f for f in view.schema if f.name in tops])
+        rows = read_rows(session, view, where, [KEY_COLUMN, PATH_COLUMN, *kept.names])
+        return Prepared(known_batch(rows, kept, deleted=True), view.schema)
+
+    return write_prepared(session, Operation.DELETE, make)
+
+
+def update_where(session: WriteSession, assignments: Mapping[str, Assigned], where: Where | None) -> CommitReport:
+    """Change columns of the rows that a predicate is true of; of all rows when it is None.
+
+    Raises:
+        ConfigError: Columns or expressions that do not fit. SchemaMismatch: Values that a column cannot hold.
+        HudiError: See `write_prepared`.
+    """
+
+    def make(view: TableView) -> Prepared:
+        fixed = fixed_columns(view.generator())
+        fields = [(field_of(view.schema, name, fixed, "set"), value) for name, value in assignments.items()]
+        rows = read_rows(session, view, where)
+        changed = rows
+        for field, value in fields:
+            at = rows.schema.get_field_index(field.name)
+            changed = changed.set_column(at, field, assigned_column(value, field, rows))
+        _check_order(changed, session.rules.ordering_fields if session.rules.by_event_time else ())
+        return Prepared(known_batch(changed, view.schema, deleted=False), view.schema)
+
+    return write_prepared(session, Operation.UPSERT, make)
+
+
+def _check_order(rows: pa.Table, fields: Sequence[str]) -> None:
+    for name in {field.partition(".")[0] for field in fields}:
+        if rows[name].null_count:
+            raise SchemaMismatch(name, "null", "a value, because it decides which row is newer", "Set it to a value.")

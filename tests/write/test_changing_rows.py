@@ -1,0 +1,207 @@
+"""Update, delete where, and merge: rows that depend on what the table holds."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudimeta import Table
+from hudimeta.errors import CommitError, ConfigError, SchemaMismatch
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
+
+BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+Row = tuple[Any, ...]
+
+
+def rows(*values: Row) -> pa.Table:
+    """Rows `id, part, ts, fare, note` from tuples."""
+    kinds = [pa.string(), pa.string(), pa.int64(), pa.float64(), pa.string()]
+    columns = list(zip(*values, strict=True)) or [()] * 5
+    arrays = [pa.array(list(v), kind) for v, kind in zip(columns, kinds, strict=True)]
+    return pa.table(dict(zip(("id", "part", "ts", "fare", "note"), arrays, strict=True)))
+
+
+FIRST = [(f"k{n}", f"p{n % 2}", 1, float(n), f"n{n}") for n in range(6)]
+
+
+def table_of(path: Path, kind: str = "COPY_ON_WRITE", ordering: Any = "ts", values: list[Row] = FIRST) -> Table:
+    table = Table.create(path, rows().schema, key="id", partition_by="part", ordering=ordering, type=kind)
+    table.insert(rows(*values))
+    return table
+
+
+def contents(table: Table) -> list[Row]:
+    found = table.scan(columns=["id", "part", "ts", "fare", "note"]).to_table()
+    return sorted(tuple(row.values()) for row in found.to_pylist())
+
+
+@BOTH
+def test_update_sets_expressions_and_constants_where_a_predicate_is_true(tmp_path: Path, kind: str) -> None:
+    table = table_of(tmp_path / "t", kind)
+    report = table.update({"fare": "fare * 2 + ts", "NOTE": "concat(note, '!')"}, where="fare >= 3 and part = 'p1'")
+    assert (report.inserted, report.updated, report.deleted) == (0, 2, 0)
+    expected = [(i, p, t, f * 2 + t, n + "!") if f in (3.0, 5.0) else (i, p, t, f, n) for i, p, t, f, n in FIRST]
+    assert contents(table) == expected
+    table.update({"note": "null", "fare": 7})
+    assert {row[3:] for row in contents(table)} == {(7.0, None)}
+    assert table.update({"fare": 1.5}, where="id = 'nobody'").completion is None
+    check_all(open_storage(tmp_path / "t"))
+
+
+def test_updates_that_do_not_fit_change_nothing(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t")
+    for assignments, error in (
+        ({"id": "'x'"}, ConfigError),
+        ({"part": "'x'"}, ConfigError),
+        ({"nosuch": "1"}, ConfigError),
+        ({"fare": "nosuch + 1"}, ConfigError),
+        ({}, ConfigError),
+        ({"ts": "'abc'"}, SchemaMismatch),
+        ({"ts": 1.5}, SchemaMismatch),
+        ({"ts": "fare + 0.5"}, SchemaMismatch),
+        ({"ts": "null"}, SchemaMismatch),
+    ):
+        with pytest.raises(error):
+            table.update(assignments, where="fare > 1")
+    assert contents(table) == FIRST
+    assert len(table.timeline.writes) == 1
+
+
+def test_constants_of_every_type(tmp_path: Path) -> None:
+    moment = dt.datetime(2024, 1, 2, 3, 4, 5, 600, tzinfo=dt.timezone.utc)
+    schema = pa.schema(
+        [
+            ("id", pa.string()),
+            ("day", pa.date32()),
+            ("at", pa.timestamp("us", "UTC")),
+            ("price", pa.decimal128(9, 2)),
+            ("many", pa.list_(pa.int32())),
+            ("deep", pa.struct([("a", pa.int32())])),
+            ("small", pa.int32()),
+        ]
+    )
+    table = Table.create(tmp_path / "t", schema, key="id")
+    table.insert(pa.table([pa.array(["a"]), *(pa.nulls(1, f.type) for f in list(schema)[1:])], schema=schema))
+    table.update({"day": moment.date(), "at": moment, "price": "12.5", "many": [1, 2], "deep": {"a": 4}, "small": "3 + 4"})
+    (row,) = table.scan().to_table().drop_columns([c for c in table.schema.names if c.startswith("_hoodie")]).to_pylist()
+    row["price"] = str(row["price"])
+    expected = {"day": moment.date(), "at": moment, "price": "12.50", "many": [1, 2], "deep": {"a": 4}, "small": 7}
+    assert row == {"id": "a", **expected}
+
+
+@BOTH
+def test_delete_where_works_without_keys_in_the_table(tmp_path: Path, kind: str) -> None:
+    table = Table.create(tmp_path / "t", rows().schema, type=kind)
+    table.insert(rows(*FIRST))
+    assert table.delete("fare >= 4").deleted == 2
+    assert table.delete([("id", "=", "k0")]).deleted == 1
+    assert contents(table) == FIRST[1:4]
+    table.update({"note": "'seen'"}, where="fare = 2")
+    assert [row[4] for row in contents(table)] == ["n1", "seen", "n3"]
+    check_all(open_storage(tmp_path / "t"))
+
+
+SOURCE = [("k1", "p1", 2, 10.0, "new"), ("k2", "p0", 2, 20.0, None), ("k9", "p1", 2, 90.0, "nine")]
+
+
+@BOTH
+def test_a_merge_of_all_columns_is_an_upsert(tmp_path: Path, kind: str) -> None:
+    table = table_of(tmp_path / "t", kind)
+    report = table.merge(rows(*SOURCE), "id").when_matched_update().when_not_matched_insert().execute()
+    assert (report.inserted, report.updated, report.deleted) == (1, 2, 0)
+    assert contents(table) == sorted([row for row in FIRST if row[0] not in ("k1", "k2")] + SOURCE)
+    check_all(open_storage(tmp_path / "t"))
+
+
+@BOTH
+def test_every_clause_in_one_merge(tmp_path: Path, kind: str) -> None:
+    table = table_of(tmp_path / "t", kind)
+    source = pa.table({"key": ["k1", "k2", "k3", "k8", "k9"], "delta": [1.0, -5.0, 0.0, 8.0, -9.0]})
+    before = len(table.timeline.writes)
+    report = (
+        table.merge(source, on="t.id = s.key", target_alias="t", source_alias="s")
+        .when_matched_delete(condition="s.delta = 0")
+        .when_matched_update({"fare": "t.fare + s.delta", "note": "'changed'"}, condition="s.delta > 0")
+        .when_not_matched_insert({"id": "s.key", "part": "'p7'", "ts": 5, "fare": "delta"}, condition="delta > 0")
+        .when_not_matched_by_source_update({"note": "upper(note)"}, condition="fare = 0")
+        .when_not_matched_by_source_delete(condition="t.fare = 5")
+        .execute()
+    )
+    assert (report.inserted, report.updated, report.deleted) == (1, 2, 2)
+    assert len(table.timeline.writes) == before + 1, "one commit"
+    assert contents(table) == [
+        ("k0", "p0", 1, 0.0, "N0"),
+        ("k1", "p1", 1, 2.0, "changed"),
+        ("k2", "p0", 1, 2.0, "n2"),
+        ("k4", "p0", 1, 4.0, "n4"),
+        ("k8", "p7", 5, 8.0, None),
+    ]
+    check_all(open_storage(tmp_path / "t"))
+
+
+def test_several_columns_and_a_mapping_join_too(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t")
+    table.merge(rows(("k1", "p0", 9, 1.0, "no")), ["id", "part"]).when_matched_delete().execute()
+    assert contents(table) == FIRST, "the key is in another partition"
+    table.merge(pa.table({"k": pa.array([1, 3, None], pa.int32())}), {"fare": "k"}).when_matched_delete().execute()
+    assert [row[3] for row in contents(table)] == [0.0, 2.0, 4.0, 5.0]
+
+
+def test_two_rows_for_one_are_refused(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t")
+    twice = rows(*SOURCE, ("k1", "p1", 3, 11.0, "again"))
+    with pytest.raises(CommitError, match="more than one row"):
+        table.merge(twice, "id").when_matched_update().execute()
+    table.merge(twice, "target.id = source.id and source.ts = 3").when_matched_update().execute()
+    assert contents(table)[1] == ("k1", "p1", 3, 11.0, "again")
+
+
+def test_merges_that_make_no_sense_are_refused_by_what_is_wrong(tmp_path: Path) -> None:
+    table, source = table_of(tmp_path / "t"), rows(*SOURCE)
+    for merge, match in (
+        (table.merge(source, "id"), "at least one"),
+        (table.merge(source, "nosuch").when_matched_delete(), "nosuch"),
+        (table.merge(source, "target.fare > source.fare").when_matched_delete(), "columns that are equal"),
+        (table.merge(source, "id").when_matched_update({"fare": "fare"}), "Both sides have it"),
+        (table.merge(source, "id").when_matched_update({"id": "source.id"}), "neither part of the key"),
+    ):
+        with pytest.raises(ConfigError, match=match):
+            merge.execute()
+    with pytest.raises(SchemaMismatch, match="part of the record key"):
+        table.merge(source, "id").when_not_matched_insert({"fare": 1.0, "part": "'p'", "ts": 1}).execute()
+    assert contents(table) == FIRST
+
+
+_KEYS = st.lists(st.integers(0, 12), unique=True, max_size=8)
+
+
+@settings(max_examples=25)
+@given(have=_KEYS, bring=_KEYS, limit=st.integers(0, 12))
+def test_merging_equals_the_model(
+    tmp_path_factory: pytest.TempPathFactory, have: list[int], bring: list[int], limit: int
+) -> None:
+    table = table_of(
+        tmp_path_factory.mktemp("merge") / "t", values=[(f"k{n}", "p", 1, float(n), None) for n in have] or FIRST[:1]
+    )
+    expected = {row[0]: row for row in contents(table)}
+    source = rows(*((f"k{n}", "p", 2, float(n), "s") for n in bring))
+    (
+        table.merge(source, "id")
+        .when_matched_delete(condition=f"source.fare < {limit}")
+        .when_matched_update()
+        .when_not_matched_insert(condition=f"source.fare >= {limit}")
+        .execute()
+    )
+    for row in source.to_pylist():
+        if row["id"] in expected and row["fare"] < limit:
+            del expected[row["id"]]
+        elif row["id"] in expected or row["fare"] >= limit:
+            expected[row["id"]] = tuple(row.values())
+    assert contents(table) == sorted(expected.values())
