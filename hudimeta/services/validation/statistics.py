@@ -212,4 +212,3 @@ def _note_missing(findings: Findings, column: str, found: FoundBounds, stated: p
     names = found.rows["name"].filter(missing).to_pylist()
     if names:
         findings.notes.append(f"column {column}: {len(names)} files without a record, such as {', '.join(names[:SHOWN][:1])}")
-
