@@ -9,11 +9,12 @@ from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet.bounds import BoundsOfColumns
 from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.read.predicate import Bound, bind_value, evaluate
+from hudimeta.read.single_files import FilePart
 from hudimeta.read.skipping.expressions import IndexedExpression, indexed_expression, widened
 from hudimeta.services.validation.filters import filters_of, missed_by
 from hudimeta.services.validation.result import CheckResult, Findings
 from hudimeta.services.validation.statistics import breaches, gathered
-from hudimeta.services.validation.subject import FilePart, Subject, Unreadable
+from hudimeta.services.validation.subject import Subject, Unreadable
 
 __all__ = ["check_expressions"]
 
@@ -75,7 +76,7 @@ def _check_filters(subject: Subject, name: str, indexed: IndexedExpression, boun
     task = subject.task(sorted({column.path[0] for column in bound.columns}))
 
     def read(part: FilePart) -> int:
-        given = stated.get((part.alone.partition_path, part.name))
+        given = stated.get((part.partition_path, part.name))
         if given is None:
             return 0
         bloom = BloomFilter.from_base64(given[1], given[0], part.name)
@@ -86,6 +87,6 @@ def _check_filters(subject: Subject, name: str, indexed: IndexedExpression, boun
     findings.wrong("files that cannot be read", [one.what for one in results if isinstance(one, Unreadable)])
     denied = [f"{p.path}: {n:,} values" for p, n in zip(parts, results, strict=True) if not isinstance(n, Unreadable) and n]
     findings.wrong("filters that deny values of their file", denied)
-    missing = [p.name for p in parts if (p.alone.partition_path, p.name) not in stated]
+    missing = [p.name for p in parts if (p.partition_path, p.name) not in stated]
     if missing:
         findings.notes.append(f"{len(missing)} files without a record, such as {missing[0]}")

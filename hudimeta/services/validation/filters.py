@@ -8,8 +8,9 @@ import pyarrow as pa
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet import read_footer
 from hudimeta.metadata import bloom_filters
+from hudimeta.read.single_files import FilePart
 from hudimeta.services.validation.result import CheckResult, Findings
-from hudimeta.services.validation.subject import FilePart, Subject, Unreadable
+from hudimeta.services.validation.subject import Subject, Unreadable
 
 __all__ = ["check_filters", "missed_by"]
 
@@ -27,7 +28,7 @@ def check_filters(subject: Subject) -> CheckResult:
         stated = filters_of(subject, some, bloom_filters.PARTITION)
 
         def compare(part: FilePart, stated: dict[tuple[str, str], tuple[str, bytes]] = stated) -> tuple[str, str] | None:
-            given = stated.get((part.alone.partition_path, part.name))
+            given = stated.get((part.partition_path, part.name))
             with subject.snapshot.storage.open_input(part.path) as source:
                 footer = read_footer(source, part.path)
                 of_file = footer.bloom
@@ -52,7 +53,7 @@ def check_filters(subject: Subject) -> CheckResult:
 
 def filters_of(subject: Subject, parts: list[FilePart], index: str) -> dict[tuple[str, str], tuple[str, bytes]]:
     """Type code and base64 text of the filters of some files, by partition path and name."""
-    found = subject.metadata.bloom_filters([(p.alone.partition_path, p.name) for p in parts], index)
+    found = subject.metadata.bloom_filters([(p.partition_path, p.name) for p in parts], index)
     rows = zip(*(found[c].to_pylist() for c in ("partition_path", "file_name", "type_code", "bloom")), strict=True)
     return {(path, name): (code, text) for path, name, code, text in rows}
 

@@ -17,8 +17,9 @@ from hudimeta.formats.parquet.bounds import BoundsOfColumns, typed_scalar
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.read.ordering import field_type
+from hudimeta.read.single_files import FilePart
 from hudimeta.services.validation.result import SHOWN, CheckResult, Findings
-from hudimeta.services.validation.subject import FilePart, Subject, Unreadable
+from hudimeta.services.validation.subject import Subject, Unreadable
 
 __all__ = ["FoundBounds", "Statistics", "breaches", "gathered"]
 
@@ -153,7 +154,7 @@ def gathered(found: list[tuple[FilePart, pa.Table, int]], kind: pa.DataType) -> 
     }
     columns = {
         "name": pa.array([part.name for part, _, _ in found], pa.string()),
-        "partition_path": pa.array([part.alone.partition_path for part, _, _ in found], pa.string()),
+        "partition_path": pa.array([part.partition_path for part, _, _ in found], pa.string()),
         **sides,
         **{c: pa.array([t[c][at].as_py() for _, t, at in found], pa.int64()) for c in ("null_count", "value_count")},
         "is_log": pa.array([part.is_log for part, _, _ in found], pa.bool_()),

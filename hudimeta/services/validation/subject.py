@@ -17,10 +17,11 @@ from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.read_task import ReadTask
 from hudimeta.read.scan import Scan
+from hudimeta.read.single_files import FilePart, parts_of
 from hudimeta.read.slice_reader import SliceReader
 from hudimeta.read.snapshot import Snapshot
 
-__all__ = ["FilePart", "Subject", "Unreadable"]
+__all__ = ["Subject", "Unreadable"]
 
 R = TypeVar("R")
 
@@ -30,24 +31,6 @@ class Unreadable:
     """A file that could not be read, which is a finding and no reason to stop."""
 
     what: str
-
-
-@dataclass(frozen=True)
-class FilePart:
-    """One file of a slice, readable alone.
-
-    Attributes:
-        name: Of the file. is_log: Whether it is a log file. alone: A slice of nothing but this file.
-    """
-
-    name: str
-    is_log: bool
-    alone: FileSlice
-
-    @property
-    def path(self) -> str:
-        """Relative to the table."""
-        return self.alone.base_path or self.alone.log_paths[0]
 
 
 class Subject:
@@ -68,7 +51,7 @@ class Subject:
     @cached_property
     def parts(self) -> list[FilePart]:
         """Every file of the latest slices; files of change images are none."""
-        return [part for one in self.slices for part in _parts_of(one)]
+        return [part for one in self.slices for part in parts_of(one)]
 
     def map(self, task: Callable[[FilePart], R], parts: Sequence[FilePart]) -> list[R | Unreadable]:
         """Run a task for each file; a file that is gone or damaged gives `Unreadable`."""
@@ -112,11 +95,3 @@ class Subject:
     def keys(self, rows: pa.Table) -> pa.ChunkedArray:
         """Record keys of rows that have `key_columns`."""
         return pa.chunked_array([self.generator.record_keys(rows)]) if self.virtual_keys else rows.column(KEY_COLUMN)
-
-
-def _parts_of(one: FileSlice) -> Iterator[FilePart]:
-    if one.base_file is not None:
-        yield FilePart(one.base_file, False, replace(one, log_files=(), log_sizes=()))
-    for name, size in zip(one.log_files, one.log_sizes, strict=True):
-        alone = replace(one, base_file=None, base_size=0, log_files=(name,), log_sizes=(size,))
-        yield FilePart(name, True, alone)
