@@ -187,7 +187,22 @@ RECORD_INDEX = OPTIONS.flag(
     refused=_LATER,
 )
 BLOOM_FILTERS = OPTIONS.flag(
-    "hoodie.metadata.index.bloom.filter.enable", False, "Keep bloom filters in the metadata table.", refused=_LATER
+    "hoodie.metadata.index.bloom.filter.enable", False, "Keep the bloom filters of base files in the metadata table."
+)
+BLOOM_COLUMNS = OPTIONS.listing(
+    "hoodie.metadata.index.bloom.filter.column.list",
+    "Columns with bloom filters: only those of the record key have one. Other columns get one by an expression index.",
+)
+BLOOM_GROUPS = OPTIONS.number(
+    "hoodie.metadata.index.bloom.filter.file.group.count", 4, "File groups of the bloom filters; fixed when they are built."
+)
+EXPRESSION_GROUPS = OPTIONS.number(
+    "hoodie.metadata.index.expression.file.group.count", 2, "File groups of an expression index; fixed when it is built."
+)
+INDEX_TIMEZONE = OPTIONS.text(
+    "hudimeta.index.timezone",
+    "UTC",
+    "Time zone in which a writer computes expression indexes over moments; Apache Hudi takes that of its Spark session.",
 )
 CDC_ENABLED = OPTIONS.flag("hoodie.table.cdc.enabled", False, "Log changes for CDC queries.", refused=_LATER)
 

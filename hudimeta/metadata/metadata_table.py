@@ -172,7 +172,29 @@ class MetadataTable:
         (column,) = self.index_definitions[name].source_fields
         rows = self._indexes.prefixed(name, _prefixes({column: wanted}, partitions))
         of_files = rows.filter(pc.equal(rows.column("type"), int(RecordType.COLUMN_STATS)))
-        return column_stats.typed(of_files, wanted)
+        found = column_stats.typed(of_files, wanted)
+        # Apache Hudi counts the values without the nulls here, and with them everywhere else. Records of ours are tight.
+        values, nulls = found.column("value_count"), found.column("null_count")
+        counts = pc.if_else(found.column("is_tight_bound"), values, pc.add(values, nulls))
+        return found.set_column(found.schema.get_field_index("value_count"), "value_count", counts)
+
+    def expression_partition_stats(
+        self, name: str, wanted: pa.DataType, partitions: Sequence[str] | None = None
+    ) -> pa.Table:
+        """Statistics of an expression index of kind column_stats, per partition; see `partition_stats`.
+
+        Raises:
+            IndexNotReady: The table has no such index.
+        """
+        from hudimeta.metadata import column_stats
+        from hudimeta.metadata.keys import PARTITION_STAT
+
+        self._require(name)
+        (column,) = self.index_definitions[name].source_fields
+        head = column_id(column) + column_id(PARTITION_STAT)
+        prefixes = [head] if partitions is None else [head + column_id(path) for path in partitions]
+        found = column_stats.typed(self._indexes.prefixed(name, prefixes), wanted)
+        return found.set_column(0, "partition_path", _paths_of(found.column("file_name")))
 
     # Key indexes
 

@@ -23,6 +23,7 @@ from hudimeta.read.merge_rules import MergeRules
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import BaseFileName
+from hudimeta.write.expression_facts import expression_records
 from hudimeta.write.index_facts import NO_CHANGE, FileFacts, WantedFacts, row_changes
 from hudimeta.write.markers import Marker, MarkerKind, write_marker
 from hudimeta.write.written_file import WrittenFile
@@ -178,12 +179,16 @@ class BaseFileWriter:
             statistics,
             str(previous) if previous else None,
             previous.instant if previous else None,
-            facts=self._with_bloom(facts, written.footer),
+            facts=self._with_bloom(self._with_expressions(facts, rows, partition_path, name, written.size), written.footer),
         )
 
     def _with_bloom(self, facts: FileFacts, footer: ParquetFooter) -> FileFacts:
         text = footer.bloom_text if self._format.facts.bloom else None
         return facts if text is None else replace(facts, bloom=(footer.key_value.get(BLOOM_TYPE_KEY, "SIMPLE"), text))
+
+    def _with_expressions(self, facts: FileFacts, rows: pa.Table, partition_path: str, name: str, size: int) -> FileFacts:
+        wanted = self._format.facts.expressions
+        return replace(facts, expressions=expression_records(wanted, rows, partition_path, name, size)) if wanted else facts
 
     def _mark_partition(self, partition_path: str) -> None:
         """Java finds a partition on storage only by this file; it is written once and never changed."""

@@ -6,7 +6,7 @@ Values are computed as predicates compute them. Where an expression turns moment
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,18 +17,19 @@ from hudimeta.errors import UnsupportedFeature
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet import column_bounds
 from hudimeta.formats.parquet.bounds import BoundsOfColumns
-from hudimeta.metadata import bloom_filters, column_stats
-from hudimeta.metadata.record import BoundKind
+from hudimeta.metadata import bloom_filters
 from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import bloom_filter_keys
+from hudimeta.metadata.record import BoundKind
 from hudimeta.metadata.statistics import file_statistics
+from hudimeta.table.file_names import parse_base_file, parse_log_file
 
 if TYPE_CHECKING:
     from hudimeta.read.predicate import Bound
     from hudimeta.read.skipping.expressions import IndexedExpression
 
-__all__ = ["WantedExpression", "expression_of", "expression_record", "filter_rows"]
+__all__ = ["WantedExpression", "expression_of", "expression_record", "expression_records", "filter_rows"]
 
 _DEFAULT_KEYS, _DEFAULT_MOST_KEYS, _DEFAULT_P = 60_000, 100_000, 1e-9
 _TEXTUAL = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32)
@@ -126,6 +127,27 @@ def expression_record(
     return _moments(
         file_statistics(bounds, partition_path, name, wanted.regime, sizes, keep_empty=is_log), wanted, _type_of(bound)
     )
+
+
+def expression_records(
+    wanted: Sequence[WantedExpression], rows: pa.Table, partition_path: str, name: str, size: int
+) -> dict[str, pa.Table]:
+    """The records of a file that is being written, by metadata partition; see `expression_record`."""
+    base, log = parse_base_file(name), parse_log_file(name)
+    instant = base.instant if base is not None else log.instant if log is not None else ""
+    return {
+        one.partition: expression_record(
+            one,
+            [rows],
+            rows.schema,
+            partition_path=partition_path,
+            name=name,
+            size=size,
+            instant=instant,
+            is_log=base is None,
+        )
+        for one in wanted
+    }
 
 
 def _type_of(bound: Bound) -> pa.DataType:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.keys import secondary_keys
 from hudimeta.read.merge_rules import KEY_COLUMN
+from hudimeta.write.expression_facts import WantedExpression
 
 __all__ = ["NO_CHANGE", "FileFacts", "KeyChanges", "WantedFacts", "row_changes", "value_keys", "value_texts"]
 
@@ -30,12 +31,13 @@ class WantedFacts:
     Attributes:
         keys: The changes of record keys. values: Metadata partition and column of each secondary index, and whether rows
             without a value are in it.
-        bloom: The bloom filter of base files.
+        bloom: The bloom filter of base files. expressions: The expression indexes.
     """
 
     keys: bool = False
     values: tuple[tuple[str, str, bool], ...] = ()
     bloom: bool = False
+    expressions: tuple[WantedExpression, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ from hudimeta.metadata.statistics import file_statistics
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import LogFileName
 from hudimeta.write.base_files import FileFormat
+from hudimeta.write.expression_facts import expression_records
+from hudimeta.write.index_facts import FileFacts
 from hudimeta.write.markers import Marker, MarkerKind, write_marker
 from hudimeta.write.written_file import WrittenFile
 
@@ -79,7 +81,13 @@ class LogFileWriter:
             len(deletes),
             self._statistics(rows, partition_path, name),
             log_instant=self._instant,
+            facts=self._facts(rows, partition_path, name, len(data)),
         )
+
+    def _facts(self, rows: pa.Table, partition_path: str, name: str, size: int) -> FileFacts:
+        wanted = self._format.facts.expressions
+        return FileFacts(expressions=expression_records(wanted, rows, partition_path, name, size) if wanted else {})
+
 
     def _blocks(self, rows: pa.Table, partition_path: str, deletes: Deletes) -> bytes:
         header = {HeaderKey.SCHEMA: self._format.avro_schema, HeaderKey.INSTANT_TIME: self._instant}

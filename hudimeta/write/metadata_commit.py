@@ -59,7 +59,7 @@ class MetadataCommit:
     Args:
         storage: Rooted at the data table. properties: Of the data table. times: Makes instants.
         compact_after: Delta commits after which the metadata table is compacted. kept: What stays of its past.
-        engine: Where index updates are computed.
+        engine: Where index updates are computed. timezone: In which expression indexes look at moments.
     """
 
     def __init__(
@@ -70,9 +70,11 @@ class MetadataCommit:
         compact_after: int,
         kept: Upkeep,
         engine: Engine | None = None,
+        timezone: str = "UTC",
     ) -> None:
         self._storage, self._properties, self._times = storage, properties, times
-        self._compact_after, self._upkeep, self._engine = compact_after, kept, engine or LocalEngine()
+        self._compact_after, self._upkeep = compact_after, kept
+        self._engine, self._timezone = engine or LocalEngine(), timezone
         self._writer = MetadataWriter(storage, properties.version, times, self._engine.map)
         self.compacted = False
         self._may_be_due = False
@@ -112,6 +114,7 @@ class MetadataCommit:
             written,
             replaced or {},
             same_rows,
+            self._timezone,
         )
         deltas = {name: maintainer_for(name).delta(name, change) for name in table.ready}
         return self._write(instant, table, deltas)

@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from hudimeta.config import Options
 from hudimeta.config import options as keys
-from hudimeta.metadata import column_stats, files, partition_stats
+from hudimeta.errors import ConfigError
+from hudimeta.metadata import bloom_filters, column_stats, files, partition_stats
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
 from hudimeta.metadata.indexed_columns import indexed_columns, statistics_definition
+from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage
 
 __all__ = ["PlannedIndex", "definitions_of", "index_properties", "planned_indexes", "store_definitions"]
@@ -42,7 +44,18 @@ def planned_indexes(schema: pa.Schema, options: Options, version: int, partition
         planned.append(PlannedIndex(column_stats.PARTITION, statistics_definition(columns, version)))
         if partitioned and options.get(keys.PARTITION_STATS):
             planned.append(PlannedIndex(partition_stats.PARTITION))
+    if options.get(keys.BLOOM_FILTERS):
+        _check_filtered(options)
+        planned.append(PlannedIndex(bloom_filters.PARTITION))
     return planned
+
+
+def _check_filtered(options: Options) -> None:
+    known = {KEY_COLUMN, *options.get(keys.RECORD_KEY)}
+    for name in options.get(keys.BLOOM_COLUMNS):
+        if name not in known:
+            hint = "Another column gets filters by t.metadata.create_index(name, 'bloom_filters', name, expression='identity')."
+            raise ConfigError(keys.BLOOM_COLUMNS.key, name, "columns of the record key", hint)
 
 
 def definitions_of(planned: list[PlannedIndex]) -> dict[str, IndexDefinition]:

@@ -102,8 +102,8 @@ class WriteSession:
         metadata = None
         if self.properties.has_metadata_table:
             compact_after = self.options.get(keys.METADATA_COMPACT_AFTER)
-            kept = Upkeep.of(self.options)
-            metadata = MetadataCommit(self.storage, self.properties, self.times, compact_after, kept, self.engine)
+            kept, timezone = Upkeep.of(self.options), self.options.get(keys.INDEX_TIMEZONE) or "UTC"
+            metadata = MetadataCommit(self.storage, self.properties, self.times, compact_after, kept, self.engine, timezone)
         eager = self.options.get(keys.FAILED_WRITES) == "EAGER"
         return Coordinator(self.storage, self.properties, self.lock, self.times, metadata, eager=eager)
 
@@ -313,7 +313,7 @@ class TableView:
             session.options.get(keys.BLOOM_FPP),
             columns,
             regime,
-            WantedFacts() if metadata is None else wanted_facts(metadata),
+            WantedFacts() if metadata is None else wanted_facts(metadata, session.options.get(keys.INDEX_TIMEZONE) or "UTC"),
         )
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
+from hudimeta.errors import UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata import bloom_filters, column_stats, expression_index
 from hudimeta.metadata.delta import PartitionDelta
@@ -28,7 +29,7 @@ from hudimeta.write.index_updates.filters import removed_filters
 from hudimeta.write.index_updates.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 from hudimeta.write.index_updates.statistics import check_order
 
-__all__ = ["ExpressionIndexes"]
+__all__ = ["ExpressionIndexes", "definition_of"]
 
 Stated = tuple[str, pa.Table]
 """Partition path of a file, and its record."""
@@ -43,14 +44,12 @@ class ExpressionIndexes:
 
     def delta(self, partition: str, change: CommitChange) -> IndexDelta:
         """A record for each new file: as it came with the file, else from its rows; and for each partition it went to."""
-        wanted = WantedExpression(_definition(change.table.index_definitions, partition))
+        wanted = WantedExpression(definition_of(change.table.index_definitions, partition), change.timezone)
         known = [(f.partition_path, f.facts.expressions[partition]) for f in change.written if partition in f.facts.expressions]
         missing = [f for f in change.written if partition not in f.facts.expressions]
         if missing:
             parts = [file_part(f.partition_path, f.name, f.size) for f in missing]
-            task = task_for(
-                change.storage, change.properties, change.timeline, [wanted.column.split(".")[0]], [change.instant]
-            )
+            task = task_for(change.storage, change.properties, change.timeline, [wanted.column.split(".")[0]], [change.instant])
             known += change.engine.map(
                 lambda part: _record(wanted, part, rows_of(part, task, change.storage), task.output_schema), parts
             )
@@ -63,7 +62,7 @@ class ExpressionIndexes:
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """One key for each deleted file that can have a record."""
-        wanted = WantedExpression(_definition(change.table.index_definitions, partition))
+        wanted = WantedExpression(definition_of(change.table.index_definitions, partition))
         if wanted.kind is ExpressionKind.BLOOM_FILTERS:
             return removed_filters(partition, change)
         gone = [(path, name) for path, names in change.removed.items() for name in names]
@@ -76,7 +75,8 @@ class ExpressionIndexes:
 
     def build(self, partition: str, source: IndexSource) -> BuiltIndex:
         """Records of the files of the newest slices, log files among them."""
-        wanted = WantedExpression(_definition(source.definitions, partition), source.options.get(keys.INDEX_TIMEZONE))
+        timezone = source.options.get(keys.INDEX_TIMEZONE) or "UTC"
+        wanted = WantedExpression(definition_of(source.definitions, partition), timezone)
         indexed, _ = expression_of(wanted, with_meta_columns(source.schema))
         groups = source.options.get(keys.EXPRESSION_GROUPS)
         parts = [part for one in slices_of(source.slices) for part in parts_of(one)]
@@ -94,9 +94,19 @@ class ExpressionIndexes:
         return BuiltIndex(groups, MetadataWriter.shards(part, groups) if len(part) else ())
 
 
-def _definition(definitions: Mapping[str, IndexDefinition], partition: str) -> IndexDefinition:
-    """Readers and writers refuse a table whose index has none before they come here."""
-    return definitions[partition]
+def definition_of(definitions: Mapping[str, IndexDefinition], partition: str) -> IndexDefinition:
+    """The definition of an expression index.
+
+    Raises:
+        UnsupportedFeature: There is none, or it names several columns.
+    """
+    found = definitions.get(partition)
+    if found is None or len(found.source_fields) != 1:
+        raise UnsupportedFeature(
+            f"keeping the index {partition} up to date, whose definition is missing or names several columns",
+            "Drop it with t.metadata.drop_index.",
+        )
+    return found
 
 
 def _record(wanted: WantedExpression, part: FilePart, pieces: Iterable[pa.Table], schema: pa.Schema) -> Stated:

@@ -45,8 +45,8 @@ class BloomFilters:
     def build(self, partition: str, source: IndexSource) -> BuiltIndex:
         """The filters of every base file, superseded ones too: of one file group after the other, because they are large."""
         groups = source.options.get(keys.BLOOM_GROUPS)
-        base = source.base_files
-        paths, names = (base[c].combine_chunks() if len(base) else pa.array([], pa.string()) for c in ("partition_path", "name"))
+        base, none = source.base_files, pa.array([], pa.string())
+        paths, names = (base[c].combine_chunks() if len(base) else none for c in ("partition_path", "name"))
         shares = by_group(bloom_filter_keys(paths, names), groups) if len(base) else []
 
         def records(rows: pa.Array) -> KeyValues:

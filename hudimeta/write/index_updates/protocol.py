@@ -41,7 +41,7 @@ class CommitChange:
         table: The metadata table before the commit, opened under the lock. layout: Of the records to write.
         instant: Of the commit. schema: Data columns of the table after it.
         written: Its new files. replaced: File ids that leave the table, by partition path.
-        same_rows: True for a compaction, which changes no row.
+        same_rows: True for a compaction, which changes no row. timezone: In which expression indexes look at moments.
     """
 
     storage: Storage
@@ -54,6 +54,7 @@ class CommitChange:
     written: Sequence[WrittenFile]
     replaced: Mapping[str, Sequence[str]] = field(default_factory=dict)
     same_rows: bool = False
+    timezone: str = "UTC"
 
     @property
     def timeline(self) -> Timeline:

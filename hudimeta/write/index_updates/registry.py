@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.metadata import bloom_filters, record_index
+from hudimeta.metadata import bloom_filters, expression_index, record_index
 from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.write.expression_facts import WantedExpression
 from hudimeta.write.index_facts import WantedFacts
+from hudimeta.write.index_updates.expressions import ExpressionIndexes, definition_of
+from hudimeta.write.index_updates.filters import BloomFilters
 from hudimeta.write.index_updates.listing import Files
 from hudimeta.write.index_updates.protocol import IndexMaintainer
 from hudimeta.write.index_updates.statistics import ColumnStatistics, PartitionStatistics
@@ -16,6 +19,8 @@ MAINTAINERS: tuple[IndexMaintainer, ...] = (
     Files(),
     ColumnStatistics(),
     PartitionStatistics(),
+    BloomFilters(),
+    ExpressionIndexes(),
 )
 """In the order in which the metadata partitions of a new table are laid out."""
 
@@ -37,9 +42,15 @@ def maintainer_for(partition: str) -> IndexMaintainer:
     return found
 
 
-def wanted_facts(table: MetadataTable) -> WantedFacts:
-    """What the indexes of a table want to know of every file that is written."""
+def wanted_facts(table: MetadataTable, timezone: str = "UTC") -> WantedFacts:
+    """What the indexes of a table want to know of every file that is written.
+
+    Args:
+        table: The metadata table. timezone: Of expressions over moments.
+    """
+    expressions = [name for name in table.ready if name.startswith(expression_index.PREFIX)]
     return WantedFacts(
         keys=record_index.PARTITION in table.ready,
         bloom=bloom_filters.PARTITION in table.ready,
+        expressions=tuple(WantedExpression(definition_of(table.index_definitions, name), timezone) for name in expressions),
     )

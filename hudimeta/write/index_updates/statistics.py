@@ -24,7 +24,7 @@ from hudimeta.schema import with_meta_columns
 from hudimeta.storage import Storage, join
 from hudimeta.write.index_updates.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 
-__all__ = ["ColumnStatistics", "PartitionStatistics", "file_bounds"]
+__all__ = ["ColumnStatistics", "PartitionStatistics", "check_order", "file_bounds"]
 
 
 class ColumnStatistics:
@@ -88,7 +88,7 @@ class PartitionStatistics:
             existing=sorted(set(touched) & set(table.partitions().to_pylist())),
             tight=not any(i.time < change.instant for i in change.timeline.pending_writes),
         )
-        _check_order(table, change.instant, known, lost)
+        check_order(table, change.instant, known, lost)
         return IndexDelta([PartitionDelta(partition, partition_stats.encode_values(rows, change.layout), lost)])
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
@@ -115,7 +115,7 @@ def _types(schema: pa.Schema, definition: IndexDefinition) -> dict[str, pa.DataT
     return {c: kind for c in definition.source_fields if (kind := column_type(full, c)) is not None}
 
 
-def _check_order(table: MetadataTable, instant: str, known: Mapping[str, pa.Table], lost: pa.Array) -> None:
+def check_order(table: MetadataTable, instant: str, known: Mapping[str, pa.Table], lost: pa.Array) -> None:
     """Refuse partition statistics that those of a write with a later instant, which was completed first, would replace.
 
     Args:

@@ -13,8 +13,9 @@ import pytest
 import hudimeta
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, IndexNotReady, ValidationFailed
-from hudimeta.metadata import column_stats, files, partition_stats
-from hudimeta.metadata.writer import MetadataDelta, MetadataWriter
+from hudimeta.metadata import column_stats, partition_stats
+from hudimeta.metadata.delta import MetadataDelta, PartitionDelta
+from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.services.validation import Outcome, ValidationReport, validate
 from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -105,13 +106,11 @@ def _slander(table: ModelledTable, change: Callable[[pa.Table], pa.Table], parti
     metadata = hudimeta.Table(table.path).metadata
     times = InstantGenerator(SystemClock(), metadata._properties.zone)
     instant = times.next(metadata.timeline.last_time)
-    wrong = change(metadata.records(partition))
-    none = column_stats.SCHEMA.empty_table()
-    chosen = {column_stats.PARTITION: none, partition_stats.PARTITION: none} | {partition: wrong}
     writer = MetadataWriter(storage, 8, times)
-    groups = {name: len(metadata.file_groups(name)) for name in metadata.ready}
+    wrong = column_stats.encode_values(change(metadata.records(partition)), writer.layout)
+    groups = {partition: len(metadata.file_groups(partition))}
     writer.begin(instant)
-    delta = MetadataDelta(files.SCHEMA.empty_table(), *chosen.values(), lists_partitions=False)
+    delta = MetadataDelta([PartitionDelta(partition, wrong)])
     writer.complete(instant, writer.write_logs(instant, delta, groups), metadata.timeline.last_time)
 
 
