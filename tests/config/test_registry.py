@@ -42,9 +42,11 @@ def test_bad_options_say_what_is_allowed(given: dict[str, str], text: str) -> No
 
 
 def test_a_known_option_that_is_not_done_is_refused_only_when_it_changes_something() -> None:
-    OPTIONS.read({"hoodie.metadata.index.bloom.filter.enable": "false"})
+    registry = Registry()
+    registry.flag("hoodie.not.done", False, "Something.", refused="Leave it out.")
+    registry.read({"hoodie.not.done": "false"})
     with pytest.raises(UnsupportedFeature, match="HUDIMETA_UNSUPPORTED"):
-        OPTIONS.read({"hoodie.metadata.index.bloom.filter.enable": "true"})
+        registry.read({"hoodie.not.done": "true"})
 
 
 def test_unknown_options_of_hudi_warn_once() -> None:
