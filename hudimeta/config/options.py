@@ -347,8 +347,49 @@ ARCHIVE_MIN = OPTIONS.number("hoodie.keep.min.commits", 20, "Commits that an arc
 INDEX_TYPE = OPTIONS.choice(
     "hoodie.index.type",
     None,
-    ["SIMPLE", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX", "BUCKET", "INMEMORY"],
-    "How existing rows are found by key. Keys are looked up in their own partition with SIMPLE and BLOOM.",
+    [
+        "SIMPLE",
+        "GLOBAL_SIMPLE",
+        "BLOOM",
+        "GLOBAL_BLOOM",
+        "RECORD_INDEX",
+        "GLOBAL_RECORD_LEVEL_INDEX",
+        "RECORD_LEVEL_INDEX",
+        "BUCKET",
+    ],
+    "How existing rows are found by key; by default by the record index where the table has one that is proven complete, else "
+    "SIMPLE. Global ones and the record index look in every partition.",
+)
+INDEX_ALLOW_FALLBACK = OPTIONS.flag(
+    "hudimeta.index.allow.fallback",
+    False,
+    "Look keys up in the files when the index that was asked for cannot be used, and say so in the report, instead of failing.",
+)
+SIMPLE_MOVES = OPTIONS.flag(
+    "hoodie.simple.index.update.partition.path",
+    True,
+    "GLOBAL_SIMPLE: a row whose partition changed leaves its old partition; false: it stays there and is updated.",
+)
+BLOOM_MOVES = OPTIONS.flag("hoodie.bloom.index.update.partition.path", True, "GLOBAL_BLOOM: the same.")
+RECORD_INDEX_MOVES = OPTIONS.flag(
+    "hoodie.record.index.update.partition.path",
+    False,
+    "Record index: the same.",
+    aliases=("hoodie.global.record.level.index.update.partition.path",),
+)
+BUCKET_ENGINE = OPTIONS.choice(
+    "hoodie.index.bucket.engine",
+    "SIMPLE",
+    ["SIMPLE", "CONSISTENT_HASHING"],
+    "BUCKET: a fixed number of buckets, or buckets written down for each partition of a merge-on-read table.",
+)
+BUCKET_COUNT = OPTIONS.number(
+    "hoodie.bucket.index.num.buckets",
+    256,
+    "BUCKET: buckets of a partition. Every writer of the table must give the same number; it cannot be changed later.",
+)
+BUCKET_FIELDS = OPTIONS.listing(
+    "hoodie.bucket.index.hash.field", "BUCKET: key columns that decide about the bucket; all when not set."
 )
 LOCK_PROVIDER = OPTIONS.text(
     "hoodie.write.lock.provider", None, "Class name of Hudi's lock provider; the storage-based lock when not set."

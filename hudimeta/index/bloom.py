@@ -60,9 +60,7 @@ class BloomIndex:
         left = Candidates([where.files[i] for i in kept], [where.rows[i] for i in kept], where.by_range)
         found = search(keys, left, self._read, self._run_all)
         source = "filters of the metadata table" if self._filters is not None else "filters in the footers"
-        return replace(
-            found, by_bloom=found.by_bloom + int(excluded.sum()), title=self.kind.title, note=source
-        )
+        return replace(found, by_bloom=found.by_bloom + int(excluded.sum()), title=self.kind.title, note=source)
 
 
 def excluded_by_filters(keys: pa.StringArray, where: Candidates, filters: FilterSource) -> np.ndarray[Any, Any]:

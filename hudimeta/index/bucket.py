@@ -30,10 +30,11 @@ class Buckets(Protocol):
     """How one partition is cut into buckets.
 
     Attributes:
-        title: For reports.
+        title: For reports. logs_first: In a merge-on-read table a bucket begins with a log file, not with a base file.
     """
 
     title: str
+    logs_first: bool
 
     def numbers(self, partition: str, keys: pa.StringArray) -> np.ndarray[Any, Any]:
         """The bucket of each key: int64."""
@@ -81,9 +82,7 @@ class BucketIndex:
                 else:
                     homes.add(partition, number, own)
         row = np.flatnonzero(file >= 0)
-        return Tagging(
-            row, file[row], held, asked=len(keys), title=self._buckets.title, exact=False, homes=homes.built()
-        )
+        return Tagging(row, file[row], held, asked=len(keys), title=self._buckets.title, exact=False, homes=homes.built())
 
     def homes(self, keys: pa.StringArray, partitions: pa.StringArray) -> Homes:
         """See `PlacingIndex`."""
@@ -110,7 +109,7 @@ class _HomesBuilder:
 
     def built(self) -> Homes:
         row = np.flatnonzero(self._number >= 0)
-        return Homes(row, self._number[row], self._partitions, self._file_ids)
+        return Homes(row, self._number[row], self._partitions, self._file_ids, self._buckets.logs_first)
 
 
 def _split(rows: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]) -> list[tuple[int, np.ndarray[Any, Any]]]:
@@ -126,6 +125,8 @@ class SimpleBuckets:
     Args:
         count: How many. fields: Key fields that are hashed.
     """
+
+    logs_first = False
 
     def __init__(self, count: int, fields: Sequence[str]) -> None:
         self.title = f"bucket index, {count} buckets a partition"

@@ -114,6 +114,7 @@ class HashRings:
     """
 
     title = "bucket index, consistent hashing"
+    logs_first = True
 
     def __init__(self, storage: Storage, timeline: Timeline, count: int, fields: Sequence[str]) -> None:
         self._storage, self._timeline, self._count, self._fields = storage, timeline, count, tuple(fields)

@@ -62,9 +62,7 @@ def _of_parts(keys: pa.StringArray, fields: Sequence[str], hash_of: _Hash) -> np
     return result
 
 
-def _regular(
-    keys: pa.StringArray, names: Sequence[str], fields: Sequence[str]
-) -> tuple[np.ndarray[Any, Any], list[pa.Array]]:
+def _regular(keys: pa.StringArray, names: Sequence[str], fields: Sequence[str]) -> tuple[np.ndarray[Any, Any], list[pa.Array]]:
     """Keys of the form that the first one has, with plain values: which they are, and their hashed values by field."""
     pattern = ",".join(f"{re.escape(name)}:(?P<v{i}>[^,:]*)" for i, name in enumerate(names))
     found = pc.extract_regex(keys, f"^{pattern}$")

@@ -34,9 +34,7 @@ class Candidates:
     by_range: int = 0
 
 
-def candidates(
-    keys: pa.StringArray, partitions: pa.StringArray | None, files: Mapping[str, Sequence[KeyFile]]
-) -> Candidates:
+def candidates(keys: pa.StringArray, partitions: pa.StringArray | None, files: Mapping[str, Sequence[KeyFile]]) -> Candidates:
     """Files that may hold keys, by partition and key range.
 
     Args:
@@ -80,9 +78,7 @@ def search(keys: pa.StringArray, where: Candidates, read: KeyReader, run_all: Ru
     row = np.concatenate([nothing, *(rows for _, rows in hits)])
     holder = np.concatenate([nothing, *(np.full(len(rows), number, dtype=np.int64) for number, rows in hits)])
     order = np.argsort(row, kind="stable")
-    return Tagging(
-        row[order], holder[order], where.files, where.by_range, len(results) - len(hits), len(hits), asked=len(keys)
-    )
+    return Tagging(row[order], holder[order], where.files, where.by_range, len(results) - len(hits), len(hits), asked=len(keys))
 
 
 class SimpleIndex:

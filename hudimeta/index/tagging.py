@@ -42,13 +42,14 @@ class Homes:
 
     Attributes:
         row: int64, positions in the batch. number: int64, for each of them the position in the other two.
-        partition_paths, file_ids: Of the new file groups.
+        partition_paths, file_ids: Of the new file groups. as_logs: They begin with log files in a merge-on-read table.
     """
 
     row: np.ndarray[Any, Any]
     number: np.ndarray[Any, Any]
     partition_paths: Sequence[str]
     file_ids: Sequence[str]
+    as_logs: bool = False
 
 
 @dataclass(frozen=True)

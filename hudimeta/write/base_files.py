@@ -28,7 +28,7 @@ from hudimeta.write.index_facts import NO_CHANGE, FileFacts, WantedFacts, row_ch
 from hudimeta.write.markers import Marker, MarkerKind, write_marker
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["BaseFileWriter", "FileFormat", "new_file_id"]
+__all__ = ["BaseFileWriter", "FileFormat", "mark_partition", "new_file_id"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,15 @@ class BaseFileWriter:
         self._storage, self._instant, self._format, self._schema = storage, instant, file_format, schema
 
     def write_new(
-        self, partition_path: str, rows: pa.Table, keys: pa.StringArray, *, task: int, attempt: int = 0, first_row: int = 0
+        self,
+        partition_path: str,
+        rows: pa.Table,
+        keys: pa.StringArray,
+        *,
+        task: int,
+        attempt: int = 0,
+        first_row: int = 0,
+        file_id: str | None = None,
     ) -> WrittenFile:
         """Write the first base file of a new file group.
 
@@ -75,8 +83,9 @@ class BaseFileWriter:
             partition_path: Where. rows: Data columns. keys: Their record keys.
             task: Number of the task, first part of the write token and of the rows' sequence numbers. attempt: Of the task.
             first_row: Sequence number of the first row: rows of one task must not share one.
+            file_id: Id of the file group; None for a new one.
         """
-        file_id = new_file_id()
+        file_id = file_id or new_file_id()
         name = str(BaseFileName(file_id, f"{task}-0-{attempt}", self._instant))
         full = add_meta_columns(
             rows,
@@ -165,7 +174,7 @@ class BaseFileWriter:
                 bloom_fpp=self._format.bloom_fpp,
                 bounds_of=self._format.statistics,
             )
-        self._mark_partition(partition_path)
+        mark_partition(self._storage, self._instant, partition_path)
         statistics = file_statistics(written.bounds, partition_path, name, self._format.regime, written.column_bytes)
         return WrittenFile(
             partition_path,
@@ -190,9 +199,10 @@ class BaseFileWriter:
         wanted = self._format.facts.expressions
         return replace(facts, expressions=expression_records(wanted, rows, partition_path, name, size)) if wanted else facts
 
-    def _mark_partition(self, partition_path: str) -> None:
-        """Java finds a partition on storage only by this file; it is written once and never changed."""
-        path = join(partition_path, PARTITION_METAFILE)
-        if self._storage.stat(path) is None:
-            depth = partition_path.count("/") + 1 if partition_path else 0
-            self._storage.put(path, partition_metafile(self._instant, depth))
+
+def mark_partition(storage: Storage, instant: str, partition_path: str) -> None:
+    """Java finds a partition on storage only by this file; it is written once and never changed."""
+    path = join(partition_path, PARTITION_METAFILE)
+    if storage.stat(path) is None:
+        depth = partition_path.count("/") + 1 if partition_path else 0
+        storage.put(path, partition_metafile(instant, depth))

@@ -43,12 +43,15 @@ class KeyedBatch:
         keys = None if self.keys is None else self.keys.take(where)
         return KeyedBatch(self.rows.take(where), keys, self.partitions.take(where), self.deleted[at])
 
-    def combined(self, rules: MergeRules) -> KeyedBatch:
-        """One row for each (partition, key): the highest ordering value, of equal ones the last; others are dropped."""
+    def combined(self, rules: MergeRules, *, whole_table: bool = False) -> KeyedBatch:
+        """One row for each (partition, key), or for each key where keys are unique in the whole table.
+
+        The row with the highest ordering value stays, of equal ones the last.
+        """
         if self.keys is None or not len(self):
             return self
-        pairs = pc.binary_join_element_wise(self.partitions, self.keys, "\0")
-        coded = pairs.dictionary_encode()
+        names = self.keys if whole_table else pc.binary_join_element_wise(self.partitions, self.keys, "\0")
+        coded = names.dictionary_encode()
         if len(coded.dictionary) == len(self):
             return self
         codes = coded.indices.to_numpy()
@@ -112,8 +115,12 @@ def deleted_rows(rows: pa.Table, rules: MergeRules) -> np.ndarray[Any, Any]:
     return deleted
 
 
-def keys_only_batch(rows: pa.Table, generator: KeyGenerator, schema: pa.Schema, rules: MergeRules) -> KeyedBatch:
+def keys_only_batch(
+    rows: pa.Table, generator: KeyGenerator, schema: pa.Schema, rules: MergeRules, *, whole_table: bool = False
+) -> KeyedBatch:
     """Rows that name what to delete: key and partition columns are needed, ordering columns used, all others ignored.
+
+    With `whole_table` keys are unique in the whole table, and partition columns are not needed.
 
     Raises:
         ConfigError: The table generates its keys, so that no row can name another. SchemaMismatch: A column is missing.
@@ -129,7 +136,12 @@ def keys_only_batch(rows: pa.Table, generator: KeyGenerator, schema: pa.Schema, 
     tops = {name.partition(".")[0] for name in names} & set(rows.column_names)
     places = [place for place, name in enumerate(rows.column_names) if name in tops]
     fitted = conform(rows.select(places), pa.schema([f for f in schema if f.name in tops]))
-    keys, paths = _one(generator.record_keys(fitted)), _one(generator.partition_paths(fitted))
+    keys = _one(generator.record_keys(fitted))
+    known = all(field.name.partition(".")[0] in tops for field in generator.partitions)
+    if known or not whole_table:
+        paths = _one(generator.partition_paths(fitted))
+    else:
+        paths = pa.repeat(pa.scalar("", pa.string()), fitted.num_rows)
     return KeyedBatch(fitted, keys, paths, np.ones(fitted.num_rows, dtype=bool))
 
 

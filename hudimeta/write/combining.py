@@ -34,15 +34,16 @@ def combining_rules(properties: TableProperties, rules: MergeRules) -> MergeRule
     return rules
 
 
-def combine(batch: KeyedBatch, rules: MergeRules) -> KeyedBatch:
-    """One row for each (partition, key).
+def combine(batch: KeyedBatch, rules: MergeRules, *, whole_table: bool = False) -> KeyedBatch:
+    """One row for each (partition, key), or for each key where keys are unique in the whole table.
 
     Args:
         batch: Rows with keys; without them nothing is combined. rules: See `combining_rules`.
+        whole_table: Keys are unique in the whole table.
     """
     if rules.partial_mode is PartialUpdateMode.NONE or batch.keys is None or not len(batch):
-        return batch.combined(rules)
-    pairs = pc.binary_join_element_wise(batch.partitions, batch.keys, "\0")
+        return batch.combined(rules, whole_table=whole_table)
+    pairs = batch.keys if whole_table else pc.binary_join_element_wise(batch.partitions, batch.keys, "\0")
     coded = pairs.dictionary_encode()
     codes = coded.indices.to_numpy()
     if len(coded.dictionary) == len(batch):
@@ -50,7 +51,8 @@ def combine(batch: KeyedBatch, rules: MergeRules) -> KeyedBatch:
     # A delete takes the place of whatever its key had, so that keys with one have nothing to merge.
     with_delete = np.zeros(len(coded.dictionary), dtype=bool)
     with_delete[codes[batch.deleted]] = True
-    plain = batch.take(np.flatnonzero(with_delete[codes])).combined(replace(rules, partial_mode=PartialUpdateMode.NONE))
+    plain_rules = replace(rules, partial_mode=PartialUpdateMode.NONE)
+    plain = batch.take(np.flatnonzero(with_delete[codes])).combined(plain_rules, whole_table=whole_table)
     merged = _merged(batch, pairs, np.flatnonzero(~with_delete[codes]), rules)
     return _joined(merged, plain)
 

@@ -90,7 +90,7 @@ class Publication:
     avro_schema: str
     replaced: Mapping[str, Sequence[str]] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
-    keyed_partitions: frozenset[str] = frozenset()
+    keyed_partitions: frozenset[str] | None = frozenset()
     known: MetadataTable | None = None
 
 

@@ -14,6 +14,8 @@ from hudimeta.concurrency.lock import table_lock
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
+from hudimeta.index.choice import bucket_settings
+from hudimeta.index.tagging import IndexKind
 from hudimeta.keys import KeyGenerator
 from hudimeta.keys.generator import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING
 from hudimeta.metadata.index_definitions import DEFAULT_PATH
@@ -96,6 +98,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     more = index_properties(planned) if planned else {}
     more |= {k: v for k, v in options.given.items() if k.startswith("hoodie.keygen.timebased.")}
     more |= _merge_properties(options, version)
+    more |= _bucket_properties(options)
     kind = _key_generator(options, len(record_keys), len(partitions))
     if version < FIRST_VERSION_WITH_PREFIX and len(record_keys) == 1 and _is_complex(kind, len(partitions)):
         more[NEW_ENCODING] = str(options.get(keys.COMPLEX_KEY_ENCODING)).lower()  # nothing else tells the next writer
@@ -115,6 +118,8 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
         more=more,
     )
     KeyGenerator.from_properties(properties)
+    if options.get(keys.INDEX_TYPE) == IndexKind.BUCKET.value:
+        bucket_settings(options, properties)
     return properties, planned
 
 
@@ -189,6 +194,19 @@ def _same_rules(one: MergeSettings, other: MergeSettings) -> bool:
     return (one.mode, one.partial_update) == (other.mode, other.partial_update) and (
         one.delete_field is None or (one.delete_field, one.delete_marker) == (other.delete_field, other.delete_marker)
     )
+
+
+def _bucket_properties(options: Options) -> dict[str, str]:
+    """Nothing else in a table says that its keys live in buckets, and how many there are."""
+    if options.get(keys.INDEX_TYPE) != IndexKind.BUCKET.value:
+        return {}
+    stated = {
+        keys.INDEX_TYPE.key: IndexKind.BUCKET.value,
+        keys.BUCKET_ENGINE.key: options.get(keys.BUCKET_ENGINE) or "",
+        keys.BUCKET_COUNT.key: str(options.get(keys.BUCKET_COUNT)),
+        keys.BUCKET_FIELDS.key: ",".join(options.get(keys.BUCKET_FIELDS)),
+    }
+    return {key: text for key, text in stated.items() if text}
 
 
 def contradictions(properties: TableProperties, options: Options) -> dict[str, tuple[str, str]]:

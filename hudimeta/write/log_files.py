@@ -23,7 +23,7 @@ from hudimeta.formats.parquet import column_bounds
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import LogFileName
-from hudimeta.write.base_files import FileFormat
+from hudimeta.write.base_files import FileFormat, mark_partition
 from hudimeta.write.expression_facts import expression_records
 from hudimeta.write.index_facts import FileFacts
 from hudimeta.write.markers import Marker, MarkerKind, write_marker
@@ -42,6 +42,14 @@ class Deletes:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def and_of(self, others: Deletes) -> Deletes:
+        """These and others, whose keys are not among them."""
+        if not len(self):
+            return others
+        columns = zip(self.ordering, others.ordering, strict=True)
+        ordering = tuple(pa.concat_arrays([one, other.cast(one.type)]) for one, other in columns)
+        return Deletes(pa.concat_arrays([self.keys, others.keys]), ordering)
+
 
 class LogFileWriter:
     """Writes the log files of one write.
@@ -55,14 +63,23 @@ class LogFileWriter:
         self._storage, self._instant, self._format, self._block_format = storage, instant, file_format, block_format
 
     def append(
-        self, partition_path: str, file_id: str, rows: pa.Table, deletes: Deletes, *, updated: int, task: int, attempt: int = 0
+        self,
+        partition_path: str,
+        file_id: str,
+        rows: pa.Table,
+        deletes: Deletes,
+        *,
+        updated: int,
+        task: int,
+        attempt: int = 0,
+        begins: bool = False,
     ) -> WrittenFile:
         """Write one log file.
 
         Args:
             partition_path, file_id: The file group. rows: Whole rows, meta columns first; may be empty.
             deletes: Keys to delete. updated: How many of the rows stand for rows that are there already.
-            task, attempt: For the write token.
+            task, attempt: For the write token. begins: The file begins its file group.
         """
         name = str(LogFileName(file_id, self._instant, 1, f"{task}-0-{attempt}"))
         path = join(partition_path, name)
@@ -70,6 +87,8 @@ class LogFileWriter:
         data = self._blocks(rows, partition_path, deletes)
         with self._storage.open_output(path) as stream:
             stream.write(data)
+        if begins:
+            mark_partition(self._storage, self._instant, partition_path)
         return WrittenFile(
             partition_path,
             file_id,
@@ -82,12 +101,12 @@ class LogFileWriter:
             self._statistics(rows, partition_path, name),
             log_instant=self._instant,
             facts=self._facts(rows, partition_path, name, len(data)),
+            begins_group=begins,
         )
 
     def _facts(self, rows: pa.Table, partition_path: str, name: str, size: int) -> FileFacts:
         wanted = self._format.facts.expressions
         return FileFacts(expressions=expression_records(wanted, rows, partition_path, name, size) if wanted else {})
-
 
     def _blocks(self, rows: pa.Table, partition_path: str, deletes: Deletes) -> bytes:
         header = {HeaderKey.SCHEMA: self._format.avro_schema, HeaderKey.INSTANT_TIME: self._instant}

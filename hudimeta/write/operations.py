@@ -7,6 +7,9 @@
     insert_overwrite      new file groups; all older ones of the partitions written to leave the table
     insert_overwrite_table   the same, for every partition
 
+Where a global index finds a key in another partition than its row's, the key is deleted there and the row inserted into its own
+(see `moves`). Where an index decides in which file group a key lives, new rows go there too, and an insert is an upsert.
+
 Of a merge-on-read table rows for known keys go to a log file of their file group, and deletes too; its base file is rewritten
 only where new rows are added to a small one.
 
@@ -22,22 +25,24 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudimeta.engine import Engine
 from hudimeta.index.key_file import KeyFile
-from hudimeta.index.tagging import Tagging
+from hudimeta.index.tagging import Homes, Tagging
 from hudimeta.keys import add_meta_columns
 from hudimeta.read.log_parts import DataPart, DeletePart, LogPart
-from hudimeta.read.merge_rules import MergeRules
+from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.read.ordering import field_type, ordering_columns
 from hudimeta.table.file_names import BaseFileName, parse_base_file
 from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.log_files import Deletes, LogFileWriter
+from hudimeta.write.moves import Leaving
 from hudimeta.write.placement import FileSizing, SmallFile, place
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["GroupRewrite", "NewGroup", "WritePlan", "execute_plan", "plan_inserts", "plan_tagged"]
+__all__ = ["GroupRewrite", "NewGroup", "WritePlan", "execute_plan", "plan_homes", "plan_inserts", "plan_tagged"]
 
 
 @dataclass
@@ -47,20 +52,30 @@ class GroupRewrite:
     Attributes:
         partition_path: Where. base: Its base file.
         changed: Positions in the batch of rows whose key the file has. inserted: Positions of rows to append.
+        removed: Positions of rows whose key leaves the file for another partition.
+        unsure: Positions of rows that belong here, be their key there or not.
     """
 
     partition_path: str
     base: KeyFile
     changed: np.ndarray[Any, Any]
     inserted: np.ndarray[Any, Any]
+    removed: np.ndarray[Any, Any] = field(default_factory=lambda: _nothing())
+    unsure: np.ndarray[Any, Any] = field(default_factory=lambda: _nothing())
 
 
 @dataclass
 class NewGroup:
-    """One file group to begin, with the rows at some positions in the batch."""
+    """One file group to begin, with the rows at some positions in the batch.
+
+    Attributes:
+        partition_path: Where. rows: Positions. file_id: Its id, None for any. as_log: Begin it with a log file.
+    """
 
     partition_path: str
     rows: np.ndarray[Any, Any]
+    file_id: str | None = None
+    as_log: bool = False
 
 
 @dataclass
@@ -71,7 +86,7 @@ class WritePlan:
     new_groups: list[NewGroup] = field(default_factory=list)
 
     def __str__(self) -> str:
-        changed = sum(len(r.changed) for r in self.rewrites)
+        changed = sum(len(r.changed) + len(r.unsure) for r in self.rewrites)
         inserted = sum(len(r.inserted) for r in self.rewrites) + sum(len(n.rows) for n in self.new_groups)
         return (
             f"rewrite {len(self.rewrites)} file groups, begin {len(self.new_groups)}: "
@@ -107,30 +122,67 @@ def _nothing() -> np.ndarray[Any, Any]:
 
 
 def plan_tagged(
-    batch: KeyedBatch, tagging: Tagging, files: Mapping[str, Sequence[KeyFile]], sizing: FileSizing, *, insert_rest: bool
+    batch: KeyedBatch,
+    tagging: Tagging,
+    files: Mapping[str, Sequence[KeyFile]],
+    sizing: FileSizing,
+    *,
+    insert_rest: bool,
+    leaving: Leaving | None = None,
 ) -> WritePlan:
     """Plan an upsert or a delete.
 
     Args:
         batch: All rows. tagging: Where their keys are. files: Base files of the latest slices by partition, for placement.
         sizing: Sizes. insert_rest: True for an upsert: rows whose key is not there are inserted, unless they are deletes.
+        leaving: Keys that leave file groups of other partitions.
     """
     untagged = np.ones(len(batch), dtype=bool)
     untagged[tagging.row] = False
     fresh = np.flatnonzero(untagged & ~batch.deleted) if insert_rest else _nothing()
-    plan = plan_inserts(batch, files, sizing, fresh)
+    homes = tagging.homes
+    plan = plan_inserts(batch, files, sizing, fresh) if homes is None else plan_homes(batch, homes, fresh)
     by_group = {(r.partition_path, r.base.file_id): r for r in plan.rewrites}
-    order = np.argsort(tagging.file, kind="stable")
-    numbers, starts = np.unique(tagging.file[order], return_index=True)
-    shares = np.split(tagging.row[order], starts[1:]) if len(numbers) else []  # split never gives no share at all
-    for number, rows in zip(numbers, shares, strict=True):
-        file = tagging.files[int(number)]
+
+    def rewrite_of(file: KeyFile) -> GroupRewrite:
         known = by_group.get((file.partition_path, file.file_id))
         if known is None:
-            plan.rewrites.append(GroupRewrite(file.partition_path, file, rows, _nothing()))
+            known = GroupRewrite(file.partition_path, file, _nothing(), _nothing())
+            by_group[file.partition_path, file.file_id] = known
+            plan.rewrites.append(known)
+        return known
+
+    for number, rows in _by_number(tagging.row, tagging.file):
+        rewrite = rewrite_of(tagging.files[number])
+        if tagging.exact or not insert_rest:
+            rewrite.changed = rows
         else:
-            known.changed = rows
+            rewrite.unsure = rows
+    for number, rows in _by_number(leaving.row, leaving.file) if leaving is not None else ():
+        rewrite_of(tagging.files[number]).removed = rows
     return plan
+
+
+def plan_homes(batch: KeyedBatch, homes: Homes, rows: np.ndarray[Any, Any] | None = None) -> WritePlan:
+    """Begin the file groups that an index asks for, with the rows at some positions; None for all that are no deletes."""
+    wanted = ~batch.deleted
+    if rows is not None:
+        wanted = np.zeros(len(batch), dtype=bool)
+        wanted[rows] = True
+    kept = wanted[homes.row]
+    groups = _by_number(homes.row[kept], homes.number[kept])
+    return WritePlan(
+        new_groups=[NewGroup(homes.partition_paths[n], own, homes.file_ids[n], homes.as_logs) for n, own in groups]
+    )
+
+
+def _by_number(rows: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]) -> list[tuple[int, np.ndarray[Any, Any]]]:
+    """The rows of each number."""
+    order = np.argsort(numbers, kind="stable")
+    distinct, starts = np.unique(numbers[order], return_index=True)
+    if not len(distinct):  # split never gives no share at all
+        return []
+    return list(zip(distinct.tolist(), np.split(rows[order], starts[1:]), strict=True))
 
 
 def _by_partition(partitions: pa.StringArray, rows: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
@@ -180,18 +232,28 @@ def execute_plan(
         piece = work.piece
         if isinstance(piece, NewGroup):
             part = batch.take(piece.rows)
+            if piece.as_log and piece.file_id is not None and logs is not None:
+                return begin_log(logs, piece.partition_path, piece.file_id, part, instant, work.number, attempt)
             keys = _keys_of(part, instant, work.number)
-            return writer.write_new(piece.partition_path, part.rows, keys, task=work.number, attempt=attempt)
+            return writer.write_new(
+                piece.partition_path, part.rows, keys, task=work.number, attempt=attempt, file_id=piece.file_id
+            )
+        gone = batch.take(piece.removed)
         if logs is not None and ordering_of is not None and not len(piece.inserted):
-            part = batch.take(piece.changed)
-            return append_to_log(logs, ordering_of, piece.base, part, instant, work.number, attempt, deletes_only, rules)
+            part = batch.take(np.concatenate([piece.changed, piece.unsure]))
+            if deletes_only:
+                part, gone = part.take(_nothing()), part
+            return append_to_log(logs, ordering_of, piece.base, part, gone, instant, work.number, attempt, rules)
         base = read_base(piece.partition_path, piece.base.name)
         name = parse_base_file(piece.base.name)
         if name is None:
             raise ValueError(piece.base.name)
-        changes = _changes(batch.take(piece.changed), name, instant, work.number, base.schema if deletes_only else None, rules)
-        fresh = batch.take(piece.inserted)
-        inserts = _with_meta(fresh, instant, work.number, name, len(piece.changed))
+        there, absent = _settled_by_base(batch, piece.unsure, base)
+        part = batch.take(np.concatenate([piece.changed, there]))
+        if deletes_only:
+            part, gone = part.take(_nothing()), part
+        changes = _changes(part, gone, name, instant, work.number, base.schema, rules)
+        inserts = _with_meta(batch.take(np.concatenate([piece.inserted, absent])), instant, work.number, name, len(part))
         return writer.rewrite(piece.partition_path, name, base, changes, inserts, rules, task=work.number, attempt=attempt)
 
     pieces: list[GroupRewrite | NewGroup] = [*plan.rewrites, *plan.new_groups]
@@ -207,25 +269,23 @@ def append_to_log(
     ordering_of: OrderingReader,
     base: KeyFile,
     part: KeyedBatch,
+    gone: KeyedBatch,
     instant: str,
     task: int,
     attempt: int,
-    deletes_only: bool,
     rules: MergeRules,
 ) -> WrittenFile:
-    """Write what a batch has for one file group to a log file of it."""
-    if deletes_only and part.keys is not None:
-        nothing = _with_meta(part.take(_nothing()), instant, task, base.file_id, 0)
-        deletes = Deletes(part.keys, ordering_of(base, part.keys))
-        return logs.append(base.partition_path, base.file_id, nothing, deletes, updated=0, task=task, attempt=attempt)
-    fresh, gone = _split_deletes(part)
-    rows = _with_meta(fresh, instant, task, base.file_id, 0)
+    """Write what a batch has for one file group to a log file of it: rows of `part`, deletes of the keys of `gone`."""
+    fresh, marked = _split_deletes(part)
     deletes = Deletes(pa.array([], pa.string()))
-    if gone is not None and gone.keys is not None:
+    if len(gone) and gone.keys is not None:
+        deletes = Deletes(gone.keys, ordering_of(base, gone.keys))
+    if marked is not None and marked.keys is not None:
         # As Hudi's writers do: readers need not know what marks a row as a delete.
         fields = rules.ordering_fields if rules.by_event_time else ()
-        columns = ordering_columns(gone.rows, fields)
-        deletes = Deletes(gone.keys, tuple(column.combine_chunks() for column in columns))
+        columns = tuple(column.combine_chunks() for column in ordering_columns(marked.rows, fields))
+        deletes = deletes.and_of(Deletes(marked.keys, columns))
+    rows = _with_meta(fresh, instant, task, base.file_id, 0)
     return logs.append(base.partition_path, base.file_id, rows, deletes, updated=rows.num_rows, task=task, attempt=attempt)
 
 
@@ -234,6 +294,26 @@ def _split_deletes(part: KeyedBatch) -> tuple[KeyedBatch, KeyedBatch | None]:
     if not part.deleted.any() or part.keys is None or len(part.keys.unique()) < len(part):
         return part, None
     return part.take(np.flatnonzero(~part.deleted)), part.take(np.flatnonzero(part.deleted))
+
+
+def begin_log(
+    logs: LogFileWriter, partition_path: str, file_id: str, part: KeyedBatch, instant: str, task: int, attempt: int
+) -> WrittenFile:
+    """Begin a file group with a log file."""
+    rows = _with_meta(part, instant, task, file_id, 0)
+    nothing = Deletes(pa.array([], pa.string()))
+    return logs.append(partition_path, file_id, rows, nothing, updated=0, task=task, attempt=attempt, begins=True)
+
+
+def _settled_by_base(
+    batch: KeyedBatch, unsure: np.ndarray[Any, Any], base: pa.Table
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Of some rows those whose key the base file has, and those to insert."""
+    if not len(unsure) or batch.keys is None:
+        return unsure, _nothing()
+    own = batch.keys.take(pa.array(unsure))
+    there = pc.is_in(own, value_set=base[KEY_COLUMN].combine_chunks().cast(pa.string())).to_numpy(zero_copy_only=False)
+    return unsure[there], unsure[~there & ~batch.deleted[unsure]]
 
 
 def _keys_of(part: KeyedBatch, instant: str, task: int, first: int = 0) -> pa.StringArray:
@@ -257,15 +337,16 @@ def _with_meta(part: KeyedBatch, instant: str, task: int, name: BaseFileName | s
 
 
 def _changes(
-    part: KeyedBatch, name: BaseFileName, instant: str, task: int, deletes_of: pa.Schema | None, rules: MergeRules
+    part: KeyedBatch, gone: KeyedBatch, name: BaseFileName, instant: str, task: int, schema: pa.Schema, rules: MergeRules
 ) -> Sequence[LogPart]:
-    """What is laid over the base file: rows, or (with the schema of the file) deletes that win whatever their age."""
-    if not len(part):
-        return []
-    if deletes_of is not None and part.keys is not None:
+    """What is laid over a base file of some schema: rows of `part`, and deletes of `gone` that win whatever their age."""
+    changes: list[LogPart] = []
+    if len(part):
+        rows = _with_meta(part, instant, task, name, 0)
+        changes.append(DataPart(rows, part.deleted, np.zeros(len(part), dtype=bool)))
+    if len(gone) and gone.keys is not None:
         fields = rules.ordering_fields if rules.by_event_time else ()
-        kinds = [field_type(deletes_of, field) or pa.int32() for field in fields]
-        ordering = tuple(pa.chunked_array([pa.nulls(len(part), kind)]) for kind in kinds)
-        return [DeletePart(pa.chunked_array([part.keys]), np.ones(len(part), dtype=bool), ordering)]
-    rows = _with_meta(part, instant, task, name, 0)
-    return [DataPart(rows, part.deleted, np.zeros(len(part), dtype=bool))]
+        kinds = [field_type(schema, field) or pa.int32() for field in fields]
+        ordering = tuple(pa.chunked_array([pa.nulls(len(gone), kind)]) for kind in kinds)
+        changes.append(DeletePart(pa.chunked_array([gone.keys]), np.ones(len(gone), dtype=bool), ordering))
+    return changes

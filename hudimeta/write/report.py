@@ -21,6 +21,7 @@ class CommitReport:
         file_groups_replaced: How many an overwrite took out.
         rolled_back: Instants of dead writes that were rolled back first.
         index: How existing rows were found, and what it cost, in words; empty when nothing was looked up.
+        looked_up, found: Keys asked of the index, and those that it knew. moved: Rows that changed their partition.
         compacted_metadata: True when the metadata table was compacted as well.
         attempts: How often the write was tried; more than one after conflicts.
         seconds: By phase. requests: By (kind, purpose). notes: Whatever else the user should know.
@@ -40,6 +41,9 @@ class CommitReport:
     file_groups_replaced: int = 0
     rolled_back: tuple[str, ...] = ()
     index: str = ""
+    looked_up: int = 0
+    found: int = 0
+    moved: int = 0
     compacted_metadata: bool = False
     attempts: int = 1
     seconds: Mapping[str, float] = field(default_factory=dict)

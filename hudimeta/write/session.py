@@ -15,8 +15,7 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import ConfigError, UnsupportedFeature
-from hudimeta.index.key_file import KeyFile
-from hudimeta.index.simple import SimpleIndex
+from hudimeta.index.key_file import KeyFile, KeyReader
 from hudimeta.index.tagging import Tagging
 from hudimeta.keys import KeyGenerator
 from hudimeta.metadata import column_stats
@@ -48,6 +47,7 @@ from hudimeta.write.coordinator import Coordinator
 from hudimeta.write.creation import contradictions
 from hudimeta.write.index_facts import WantedFacts
 from hudimeta.write.index_updates.registry import maintainer_of, wanted_facts
+from hudimeta.write.key_lookup import KeyLookup
 from hudimeta.write.log_files import LogFileWriter
 from hudimeta.write.metadata_bootstrap import bootstrap_metadata
 from hudimeta.write.metadata_commit import MetadataCommit, Upkeep
@@ -55,8 +55,6 @@ from hudimeta.write.placement import FileSizing, row_bytes_of
 from hudimeta.write.slice_keys import read_ordering, read_slice_keys
 
 __all__ = ["Timings", "WriteSession"]
-
-_BUILT_IN_INDEXES = (None, "SIMPLE", "BLOOM")
 
 
 @dataclass
@@ -256,12 +254,18 @@ class TableView:
                     return found.learned_from(rows)
         return found.of_an_empty_table()
 
-    def tag(self, batch_keys: pa.StringArray, partitions: pa.StringArray) -> tuple[Tagging, dict[str, list[KeyFile]]]:
-        """Find a batch's keys in the table, each in its own partition."""
-        files = self.files(partitions.unique().to_pylist())
-        read = partial(read_slice_keys, self._session.storage)
-        index = SimpleIndex(lambda _: files, read, self._session.engine.map)
-        return index.tag(batch_keys, partitions), files
+    @cached_property
+    def lookup(self) -> KeyLookup:
+        """The table's index."""
+        return KeyLookup(self._session, self)
+
+    def tag(self, batch_keys: pa.StringArray, partitions: pa.StringArray) -> tuple[Tagging, Mapping[str, Sequence[KeyFile]]]:
+        """Find keys; returns where they are, and the latest slices of the partitions. See `KeyLookup.tag`."""
+        return self.lookup.tag(batch_keys, partitions)
+
+    def key_reader(self) -> KeyReader:
+        """A reader of the keys of file slices."""
+        return partial(read_slice_keys, self._session.storage)
 
     def read_base(self, schema: pa.Schema) -> Callable[[str, str], pa.Table]:
         """A reader of base files: all rows, in a schema with meta columns."""
@@ -343,9 +347,6 @@ def check_supported(properties: TableProperties, options: Options) -> None:
     for applies, feature in refusals:
         if applies:
             raise UnsupportedFeature(feature, "Write to this table with Apache Hudi; reading it works.")
-    index = options.get(keys.INDEX_TYPE)
-    if index not in _BUILT_IN_INDEXES:
-        raise UnsupportedFeature(f"looking keys up with {index}", "Use hoodie.index.type=SIMPLE, or leave the option out.")
     for key, (have, given) in contradictions(properties, options).items():
         hint = f"Leave out {key}: what a table was created with cannot be changed by a write."
         raise ConfigError(key, given, f"what the table has: {have!r}", hint)

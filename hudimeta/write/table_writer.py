@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict
@@ -19,7 +18,7 @@ from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.coordinator import OpenWrite, Publication
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
-from hudimeta.write.operations import WritePlan, execute_plan, plan_inserts, plan_tagged
+from hudimeta.write.operations import WritePlan, execute_plan, plan_homes, plan_inserts, plan_tagged
 from hudimeta.write.partitions import named_partitions, partition_batch
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, Timings, WriteSession
@@ -42,6 +41,7 @@ ATTEMPTS = 3
 """How often a write is tried before a conflict with other writers is the user's to know."""
 
 _KEYED = (Operation.UPSERT, Operation.DELETE)
+_INSERTS = (Operation.INSERT, Operation.BULK_INSERT)
 _OVERWRITES = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
 _REPLACING = (*_OVERWRITES, Operation.DELETE_PARTITION)
 
@@ -60,10 +60,13 @@ class Outcome:
 
     files: Sequence[WrittenFile]
     replaced: Mapping[str, Sequence[str]]
-    keyed_partitions: frozenset[str]
+    keyed_partitions: frozenset[str] | None
     index: str = ""
     unmatched: int = 0
     dropped: int = 0
+    looked_up: int = 0
+    found: int = 0
+    moved: int = 0
 
 
 def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
@@ -162,15 +165,17 @@ def _attempt(
 def prepare(view: TableView, session: WriteSession, operation: Operation, rows: pa.Table) -> Prepared:
     """Check rows against the table and give them keys; nothing is written. See `write_rows` for what may be raised."""
     generator = view.generator()
+    rules = combining_rules(session.properties, session.rules)
+    whole_table = operation in _KEYED and view.lookup.choice.is_global
     if operation is Operation.DELETE:
-        named = keys_only_batch(rows, generator, view.schema, session.rules)
-        return Prepared(combine(named, combining_rules(session.properties, session.rules)), view.schema)
+        named = keys_only_batch(rows, generator, view.schema, session.rules, whole_table=whole_table)
+        return Prepared(combine(named, rules, whole_table=whole_table), view.schema)
     if operation is Operation.DELETE_PARTITION:
         return Prepared(partition_batch(rows, generator, view.schema, session.rules), view.schema)
     change = view.evolve(rows.schema)
     batch = keyed_batch(rows, change.schema, generator, session.rules)
-    if combines(session.options, operation):
-        batch = combine(batch, combining_rules(session.properties, session.rules))
+    if combines(session.options, operation) or (operation in _INSERTS and view.lookup.fixes_places):
+        batch = combine(batch, rules, whole_table=whole_table)
     if operation is Operation.BULK_INSERT:
         batch = sorted_for_bulk_insert(batch, session.options)
     return Prepared(batch, change.schema)
@@ -195,17 +200,20 @@ def write_batch(
     if operation in _REPLACING:
         touched = overwritten(session, view, operation, batch.partitions.unique().to_pylist())
         replaced = replaced_by(view, operation, touched)
-    if operation in _KEYED and batch.keys is not None:
+    keyed = operation in _KEYED or (operation in _INSERTS and view.lookup.fixes_places)
+    asked = hits = moved = 0
+    if keyed and policy is DuplicatePolicy.NONE and batch.keys is not None:
         with timings.phase("look-up"):
-            tagging, files = view.tag(batch.keys, batch.partitions)
-        index = str(tagging)
-        small = older_than(write.instant, files)
-        plan = plan_tagged(batch, tagging, small, sizing, insert_rest=operation is Operation.UPSERT)
-        unmatched = _unmatched_deletes(batch, tagging.row)
+            found = view.lookup.find(batch)
+        batch, settled = found.batch, found.settled
+        small = older_than(write.instant, found.files)
+        inserts = operation is not Operation.DELETE
+        plan = plan_tagged(batch, settled.tagging, small, sizing, insert_rest=inserts, leaving=settled.leaving)
+        index, unmatched, asked, hits, moved = found.text, found.unmatched, found.asked, found.hits, settled.moved
     elif policy is not DuplicatePolicy.NONE and batch.keys is not None:
         with timings.phase("look-up"):
             tagging, files = view.tag(batch.keys, batch.partitions)
-        index = str(tagging)
+        index, asked, hits = str(tagging), tagging.asked, tagging.hits
         fresh = settle_duplicates(batch, tagging.row, policy)
         dropped = len(batch) - len(fresh)
         plan = plan_inserts(batch, older_than(write.instant, files) if sizing.small_limit else {}, sizing, fresh)
@@ -216,7 +224,8 @@ def write_batch(
     elif operation is Operation.DELETE_PARTITION:
         plan = WritePlan()
     else:
-        plan = plan_inserts(batch, {}, sizing)
+        homes = view.lookup.homes(batch)
+        plan = plan_inserts(batch, {}, sizing) if homes is None else plan_homes(batch, homes)
     check_ages(plan, write)
     with timings.phase("write"):
         read = view.read_base(view.writer_schema(prepared.schema))
@@ -233,8 +242,10 @@ def write_batch(
             deletes_only=operation is Operation.DELETE,
             first_task=first_task,
         )
-    sole = _sole_partitions(plan, operation, policy) | set(touched)
-    return Outcome(files_written, replaced, sole, index, unmatched, dropped)
+    sole: frozenset[str] | None = _sole_partitions(plan, keyed or policy is not DuplicatePolicy.NONE, operation) | set(touched)
+    if keyed and view.lookup.choice.is_global and sole:
+        sole = None  # a row of the same key could have come anywhere
+    return Outcome(files_written, replaced, sole, index, unmatched, dropped, asked, hits, moved)
 
 
 def overwritten(session: WriteSession, view: TableView, operation: Operation, own: Iterable[str]) -> list[str]:
@@ -258,13 +269,6 @@ def replaced_by(view: TableView, operation: Operation, partitions: Sequence[str]
     return {partition: [f.file_id for f in found] for partition, found in files.items() if found}
 
 
-def _unmatched_deletes(batch: KeyedBatch, tagged: object) -> int:
-    hit = pa.array(range(0), pa.int64()) if tagged is None else pa.array(tagged)
-    wanted = pa.array(batch.deleted)
-    found = wanted.take(hit.unique())
-    return int(pc.sum(wanted).as_py() or 0) - int(pc.sum(found).as_py() or 0)
-
-
 def older_than(instant: str, files: Mapping[str, Sequence[KeyFile]]) -> dict[str, list[KeyFile]]:
     """Files of slices that began before an instant: a file of that instant would not be seen above a younger one."""
     return {partition: [f for f in found if f.newest_instant < instant] for partition, found in files.items()}
@@ -282,11 +286,11 @@ def check_ages(plan: WritePlan, write: OpenWrite) -> None:
             raise CommitConflict(write.operation.value, [group], rewrite.base.newest_instant)
 
 
-def _sole_partitions(plan: WritePlan, operation: Operation, policy: DuplicatePolicy) -> frozenset[str]:
+def _sole_partitions(plan: WritePlan, looked_up: bool, operation: Operation) -> frozenset[str]:
     """Partitions to which nobody else may have added rows meanwhile: see `check_conflicts`."""
     if operation in _OVERWRITES:
         return frozenset(n.partition_path for n in plan.new_groups)
-    if operation is not Operation.UPSERT and policy is DuplicatePolicy.NONE:
+    if not looked_up or operation is Operation.DELETE:
         return frozenset()
     grown = {n.partition_path for n in plan.new_groups}
     return frozenset(grown | {r.partition_path for r in plan.rewrites if len(r.inserted)})
@@ -323,6 +327,9 @@ def publish(
         file_groups_replaced=sum(len(ids) for ids in outcome.replaced.values()),
         rolled_back=write.rolled_back,
         index=outcome.index,
+        looked_up=outcome.looked_up,
+        found=outcome.found,
+        moved=outcome.moved,
         dropped_duplicates=outcome.dropped,
         compacted_metadata=session.coordinator.compacted_metadata,
         seconds=timings.seconds,

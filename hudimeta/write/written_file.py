@@ -24,6 +24,7 @@ class WrittenFile:
         rows: In the file. inserted, updated, deleted: Rows of the batch that went into it.
         previous_name, previous_instant: The base file that this one supersedes, None for a new file group and for logs.
         log_instant: Of a log file the instant that wrote it; None for a base file.
+        begins_group: A log file that is the first file of its group.
         statistics: Rows of `hudimeta.metadata.column_stats.SCHEMA`, one a column; no rows for a file without rows, and
             for tables that keep no statistics.
         facts: What the other indexes want to know of its rows.
@@ -41,6 +42,7 @@ class WrittenFile:
     previous_name: str | None = None
     previous_instant: str | None = None
     log_instant: str | None = None
+    begins_group: bool = False
     facts: FileFacts = field(default_factory=FileFacts)
 
     @property
@@ -51,7 +53,7 @@ class WrittenFile:
     @property
     def is_new_group(self) -> bool:
         """True when the file begins a file group."""
-        return self.previous_name is None and self.log_instant is None
+        return self.begins_group or (self.previous_name is None and self.log_instant is None)
 
     def stat(self) -> dict[str, Any]:
         """As commit metadata has it."""

@@ -1,0 +1,171 @@
+"""The look-up of one write: the table's index, made for the view that the write has of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudimeta.config import options as keys
+from hudimeta.errors import ConfigError, CorruptFileError, IndexNotReady, MetadataError
+from hudimeta.index.bloom import BloomIndex
+from hudimeta.index.bucket import BucketIndex, Buckets, SimpleBuckets, looks_bucketed
+from hudimeta.index.choice import BucketSettings, IndexChoice, choose_index
+from hudimeta.index.consistent_hashing import HashRings
+from hudimeta.index.key_file import KeyFile
+from hudimeta.index.record_index import RecordIndex
+from hudimeta.index.simple import SimpleIndex
+from hudimeta.index.tagging import Homes, Index, IndexKind, Tagging
+from hudimeta.write.batch import KeyedBatch
+from hudimeta.write.moves import Settled, settle_partitions
+
+if TYPE_CHECKING:
+    from hudimeta.metadata.index_definitions import IndexDefinition
+    from hudimeta.write.session import TableView, WriteSession
+
+__all__ = ["Found", "KeyLookup"]
+
+_BLOOM_FILTERS = "bloom_filters"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a look-up came to.
+
+    Attributes:
+        settled: The rows, where each of them goes, and what leaves other partitions.
+        files: Latest slices of the batch's partitions, for placing new rows.
+        unmatched: Rows that delete a key which the table does not have, as far as the index can tell.
+        asked, hits: Keys looked up, keys found. text: The same in words.
+    """
+
+    settled: Settled
+    files: Mapping[str, Sequence[KeyFile]]
+    unmatched: int
+    asked: int
+    hits: int
+    text: str
+
+    @property
+    def batch(self) -> KeyedBatch:
+        """The rows, each with the partition that it goes to."""
+        return self.settled.batch
+
+
+class KeyLookup:
+    """Finds the rows of a write by key.
+
+    Args:
+        session: The write. view: The table as it sees it.
+    """
+
+    def __init__(self, session: WriteSession, view: TableView) -> None:
+        self._session, self._view = session, view
+        self._files: dict[str, list[KeyFile]] = {}
+
+    @cached_property
+    def choice(self) -> IndexChoice:
+        """Which index. Raises as `choose_index` does."""
+        session = self._session
+        return choose_index(session.options, session.properties, self._view.timeline, self._definitions)
+
+    @property
+    def fixes_places(self) -> bool:
+        """True when the index decides in which file group a key lives, so that inserts are looked up as well."""
+        given = self._session.options.get(keys.INDEX_TYPE) or self._session.properties.get(keys.INDEX_TYPE.key)
+        return (given or "").strip().upper() == IndexKind.BUCKET.value
+
+    def tag(self, batch_keys: pa.StringArray, partitions: pa.StringArray) -> tuple[Tagging, Mapping[str, Sequence[KeyFile]]]:
+        """Find keys; returns where they are, and the latest slices of the partitions.
+
+        Raises:
+            MetadataError, CorruptFileError: The index cannot be used, and falling back is not allowed.
+        """
+        choice = self.choice
+        try:
+            tagging = self._index(choice).tag(batch_keys, partitions)
+        except (MetadataError, CorruptFileError) as error:
+            if choice.fallback is None:
+                raise
+            note = f"instead of {choice.kind.title}, which failed: {error}"
+            self._session.notes.append(f"keys were looked up in the files {note}")
+            instead = replace(choice, kind=choice.fallback, fallback=None, note=note)
+            tagging = self._index(instead).tag(batch_keys, partitions)
+            choice = instead
+        if choice.note:
+            tagging = replace(tagging, note="; ".join(filter(None, (tagging.note, choice.note))))
+        if not choice.stated and not choice.is_global:
+            self._refuse_buckets()
+        return tagging, self._files
+
+    def find(self, batch: KeyedBatch) -> Found:
+        """Find a batch's keys and settle which partition each row goes to. Raises as `tag` does."""
+        assert batch.keys is not None
+        tagging, files = self.tag(batch.keys, batch.partitions)
+        settled = Settled.as_found(batch, tagging)
+        if self.choice.is_global:
+            ordering_of = self._view.ordering_reader()
+            settled = settle_partitions(batch, tagging, ordering_of, self._session.rules, moves=self.choice.moves)
+        text = str(tagging) + (f"; {settled.moved:,} rows move to another partition" if settled.moved else "")
+        if settled.outdated:
+            text += f"; {settled.outdated:,} rows left out, because the row in another partition is newer"
+        return Found(settled, files, _unmatched(batch, tagging), tagging.asked, tagging.hits, text)
+
+    def homes(self, batch: KeyedBatch) -> Homes | None:
+        """Where the rows of an overwrite must go; None when they may go anywhere."""
+        if not self.fixes_places or batch.keys is None:
+            return None
+        settings = self.choice.buckets
+        assert settings is not None
+        return BucketIndex(self._files_of, self._buckets(settings)).homes(batch.keys, batch.partitions)
+
+    def _index(self, choice: IndexChoice) -> Index:
+        read, run_all = self._view.key_reader(), self._session.engine.map
+        if choice.buckets is not None:
+            return BucketIndex(self._files_of, self._buckets(choice.buckets))
+        if choice.kind is IndexKind.RECORD_INDEX:
+            metadata = self._view.metadata
+            if metadata is None:
+                raise IndexNotReady("record_index", "not built: the table has no metadata table")
+            return RecordIndex(
+                metadata.record_index, self._files_of, partitioned=not choice.is_global, unproven=choice.unproven
+            )
+        if choice.kind in (IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM):
+            metadata = self._view.metadata
+            filters = metadata.bloom_filters if metadata is not None and _BLOOM_FILTERS in metadata.ready else None
+            return BloomIndex(self._files_of, read, run_all, filters, is_global=choice.is_global)
+        return SimpleIndex(self._files_of, read, run_all, is_global=choice.is_global)
+
+    def _buckets(self, settings: BucketSettings) -> Buckets:
+        if not settings.consistent:
+            return SimpleBuckets(settings.count, settings.fields)
+        return HashRings(self._session.storage, self._view.timeline, settings.count, settings.fields)
+
+    def _files_of(self, partitions: Sequence[str] | None) -> Mapping[str, Sequence[KeyFile]]:
+        self._files = self._view.files(partitions)
+        return self._files
+
+    def _definitions(self) -> Mapping[str, IndexDefinition]:
+        metadata = self._view.metadata
+        return metadata.index_definitions if metadata is not None else {}
+
+    def _refuse_buckets(self) -> None:
+        """Refuse to put keys anywhere in a table of buckets: writers that compute a key's bucket would not find them."""
+        if not looks_bucketed([file.file_id for files in self._files.values() for file in files]):
+            return
+        raise ConfigError(
+            keys.INDEX_TYPE.key,
+            None,
+            "the index of the table's other writers: its file groups look like buckets",
+            "Set hoodie.index.type=BUCKET and hoodie.bucket.index.num.buckets, or SIMPLE if no writer uses buckets.",
+        )
+
+
+def _unmatched(batch: KeyedBatch, tagging: Tagging) -> int:
+    """Deletes whose key is not there; where the index cannot tell, those that belong to no file group."""
+    there = batch.deleted.copy()
+    there[tagging.row] = False
+    return int(there.sum())

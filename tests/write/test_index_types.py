@@ -1,0 +1,208 @@
+"""Tables written with each of Hudi's indexes: which rows are updates, where rows go, and what the report says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.errors import ConfigError, IndexNotReady, UnsupportedFeature
+from hudimeta.index.bucket import bucket_of_file_id
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
+
+SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("v", pa.int64()), ("ts", pa.int64())])
+BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+GLOBAL = pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM"])
+
+
+def rows(*given: tuple[str, str, int, int]) -> pa.Table:
+    """(id, part, v, ts) as a table."""
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, one, strict=True)) for one in given], SCHEMA)
+
+
+def create(path: Path, kind: str, *, ordering: str | tuple[()] = "ts", **options: Any) -> hudimeta.Table:
+    given = {key.replace("_", "."): value for key, value in options.items()}
+    return hudimeta.Table.create(path, SCHEMA, key="id", partition_by="part", ordering=ordering, type=kind, options=given)
+
+
+def contents(path: Path) -> list[tuple[str, str, str, int]]:
+    """(id, partition path, part, v), sorted."""
+    found = hudimeta.Table(path).scan().to_table()
+    return sorted(zip(*(found[c].to_pylist() for c in ("id", "_hoodie_partition_path", "part", "v")), strict=True))
+
+
+@BOTH
+@GLOBAL
+def test_rows_follow_their_partition(tmp_path: Path, kind: str, index: str) -> None:
+    table = create(tmp_path, kind, hoodie_index_type=index)
+    table.insert(rows(("a", "x", 1, 1), ("b", "x", 1, 1), ("c", "y", 1, 5)))
+    report = table.upsert(rows(("a", "y", 2, 2), ("b", "x", 2, 2), ("c", "x", 2, 2), ("d", "z", 2, 2)))
+    assert contents(tmp_path) == [("a", "y", "y", 2), ("b", "x", "x", 2), ("c", "y", "y", 1), ("d", "z", "z", 2)]
+    assert (report.looked_up, report.found, report.moved) == (4, 3, 1)
+    assert "1 rows move to another partition; 1 rows left out, because the row in another partition is newer" in report.index
+    check_all(open_storage(tmp_path))
+    table.upsert(rows(("a", "x", 3, 3)))
+    table.upsert(rows(("a", "y", 4, 4)))
+    assert contents(tmp_path)[0] == ("a", "y", "y", 4)
+    check_all(open_storage(tmp_path))
+
+
+@BOTH
+@GLOBAL
+def test_rows_stay_where_they_are_without_moves(tmp_path: Path, kind: str, index: str) -> None:
+    off = {f"hoodie_{index.partition('_')[2].lower()}_index_update_partition_path": "false"}
+    table = create(tmp_path, kind, hoodie_index_type=index, **off)
+    table.insert(rows(("a", "x", 1, 1), ("b", "x", 1, 1)))
+    report = table.upsert(rows(("a", "y", 2, 2), ("b", "x", 2, 0), ("c", "y", 2, 2)))
+    # The row keeps its own value of the column, as Hudi's do; its folder is that of the row that was there.
+    found = hudimeta.Table(tmp_path).scan().to_table()
+    assert sorted(zip(*(found[c].to_pylist() for c in ("id", "_hoodie_partition_path", "v")), strict=True)) == [
+        ("a", "x", 2),
+        ("b", "x", 1),
+        ("c", "y", 2),
+    ]
+    assert report.moved == 0
+    check_all(open_storage(tmp_path))
+
+
+@BOTH
+@GLOBAL
+def test_deletes_find_their_key_in_any_partition(tmp_path: Path, kind: str, index: str) -> None:
+    table = create(tmp_path, kind, hoodie_index_type=index)
+    table.insert(rows(("a", "x", 1, 1), ("b", "y", 1, 1), ("c", "z", 1, 1)))
+    report = table.delete(pa.table({"id": ["a", "b", "no such"]}))
+    assert [key for key, *_ in contents(tmp_path)] == ["c"]
+    assert (report.deleted, report.unmatched_deletes) == (2, 1)
+    table.delete(rows(("c", "elsewhere", 0, 9)))
+    assert contents(tmp_path) == []
+    check_all(open_storage(tmp_path))
+
+
+@BOTH
+def test_one_row_a_key_stays_of_a_batch_whose_rows_are_in_different_partitions(tmp_path: Path, kind: str) -> None:
+    table = create(tmp_path, kind, hoodie_index_type="GLOBAL_SIMPLE")
+    table.upsert(rows(("a", "x", 1, 1), ("a", "y", 3, 3), ("a", "z", 2, 2)))
+    assert contents(tmp_path) == [("a", "y", "y", 3)]
+
+
+@BOTH
+def test_a_key_in_several_partitions_becomes_one_row(tmp_path: Path, kind: str) -> None:
+    create(tmp_path, kind).insert(rows(("a", "x", 1, 1), ("a", "y", 1, 1), ("a", "z", 1, 1)))
+    table = hudimeta.Table(tmp_path, options={"hoodie.index.type": "GLOBAL_SIMPLE"})
+    table.upsert(rows(("a", "y", 2, 2)))
+    assert contents(tmp_path) == [("a", "y", "y", 2)]
+    check_all(open_storage(tmp_path))
+
+
+@BOTH
+def test_moves_by_commit_time(tmp_path: Path, kind: str) -> None:
+    table = create(tmp_path, kind, ordering=(), hoodie_index_type="GLOBAL_SIMPLE")
+    table.insert(rows(("a", "x", 1, 9)))
+    table.upsert(rows(("a", "y", 2, 1)))
+    table.delete(pa.table({"id": ["a"]}))
+    table.upsert(rows(("a", "x", 3, 0)))
+    assert contents(tmp_path) == [("a", "x", "x", 3)]
+    check_all(open_storage(tmp_path))
+
+
+BUCKETS = {"hoodie_index_type": "BUCKET", "hoodie_bucket_index_num_buckets": "3"}
+
+
+@BOTH
+def test_rows_live_in_their_bucket(tmp_path: Path, kind: str) -> None:
+    table = create(tmp_path, kind, **BUCKETS)
+    first = [(f"k{n}", "xy"[n % 2], 1, 1) for n in range(30)]
+    table.bulk_insert(rows(*first[:20]))
+    groups = {(s["partition_path"], s["file_id"]) for s in table.file_slices().to_pylist()}
+    assert sorted((p, bucket_of_file_id(f)) for p, f in groups) == [(p, n) for p in "xy" for n in range(3)]
+    table.insert(rows(*first[10:]))  # known keys are updates: their bucket is known
+    report = table.upsert(rows(("k0", "x", 2, 2), ("k1", "y", 2, 0), ("new", "x", 2, 2)))
+    assert {(s["partition_path"], s["file_id"]) for s in table.file_slices().to_pylist()} == groups
+    assert "bucket index, 3 buckets a partition" in report.index
+    table.delete(rows(("k2", "x", 0, 3), ("no such", "x", 0, 3), ("k3", "elsewhere", 0, 3)))
+    found = {key: v for key, _, _, v in contents(tmp_path)}
+    expected = {f"k{n}": 1 for n in range(30) if n != 2} | {"k0": 2, "new": 2}
+    assert found == expected
+    check_all(open_storage(tmp_path))
+    table.insert_overwrite(rows(*first[:2]))
+    assert {key for key, *_ in contents(tmp_path)} == {"k0", "k1"}
+    assert all(bucket_of_file_id(s["file_id"]) in range(3) for s in table.file_slices().to_pylist())
+    table.upsert(rows(*first))
+    assert len(contents(tmp_path)) == 30
+    check_all(open_storage(tmp_path))
+
+
+def test_updates_and_inserts_of_buckets_go_to_logs(tmp_path: Path) -> None:
+    table = create(tmp_path, "MERGE_ON_READ", **BUCKETS)
+    table.insert(rows(*((f"k{n}", "x", 1, 1) for n in range(9))))
+    bases = set(table.file_slices()["base_file"].to_pylist())
+    table.upsert(rows(*((f"k{n}", "x", 2, 2) for n in range(18))))
+    slices = table.file_slices()
+    assert set(slices["base_file"].to_pylist()) == bases, "no base file is written again"
+    assert all(slices["log_files"].to_pylist())
+    table.compact()
+    assert [v for *_, v in contents(tmp_path)] == [2] * 18
+
+
+def test_consistent_buckets_begin_with_logs_in_the_stretches_that_hudi_gives_them(tmp_path: Path) -> None:
+    options = {**BUCKETS, "hoodie_index_bucket_engine": "CONSISTENT_HASHING"}
+    table = create(tmp_path, "MERGE_ON_READ", **options)
+    table.insert(rows(*((f"k{n}", "north", 1, 1) for n in range(40))))
+    slices = table.file_slices().to_pylist()
+    assert len(slices) == 3
+    assert all(s["base_file"] is None and len(s["log_files"]) == 1 for s in slices)
+    assert (tmp_path / "north" / ".hoodie_partition_metadata").is_file()
+    ring = tmp_path / ".hoodie/.bucket_index/consistent_hashing_metadata/north/00000000000000.hashing_meta"
+    assert ring.is_file()
+    table.upsert(rows(*((f"k{n}", "north", 2, 2) for n in range(20, 50))))
+    table.compact()
+    table.delete(rows(("k0", "north", 0, 0)))
+    assert [v for *_, v in contents(tmp_path)] == [1 if int(k[1:]) < 20 else 2 for k, *_ in contents(tmp_path)]
+    assert len(contents(tmp_path)) == 49
+    assert {s["file_id"] for s in table.file_slices().to_pylist()} == {s["file_id"] for s in slices}
+    check_all(open_storage(tmp_path))
+    with pytest.raises(UnsupportedFeature, match="overwriting"):
+        table.insert_overwrite(rows(("k0", "north", 0, 0)))
+
+
+def test_the_number_of_buckets_stays(tmp_path: Path) -> None:
+    table = create(tmp_path, "COPY_ON_WRITE", **BUCKETS)
+    table.insert(rows(*((f"k{n}", "x", 1, 1) for n in range(9))))
+    with pytest.raises(ConfigError, match="created with"):
+        hudimeta.Table(tmp_path, options={"hoodie.bucket.index.num.buckets": "4"}).upsert(rows(("k0", "x", 2, 2)))
+    # A table of Apache Hudi says nothing of buckets but by the names of its file groups.
+    text = (tmp_path / ".hoodie/hoodie.properties").read_text()
+    kept = [line for line in text.splitlines() if not line.startswith(("hoodie.bucket.", "hoodie.index."))]
+    (tmp_path / ".hoodie/hoodie.properties").write_text("\n".join(kept) + "\n")
+    with pytest.raises(ConfigError, match="look like buckets"):
+        hudimeta.Table(tmp_path).upsert(rows(("k0", "x", 2, 2)))
+    wrong = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    with pytest.raises(ConfigError, match="is of bucket 2"):
+        hudimeta.Table(tmp_path, options=wrong).upsert(rows(("k0", "x", 2, 2)))
+    right = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"}
+    hudimeta.Table(tmp_path, options=right).upsert(rows(("k0", "x", 2, 2)))
+    assert ("k0", "x", "x", 2) in contents(tmp_path)
+
+
+def test_an_index_that_is_not_there_is_an_error_unless_falling_back_is_allowed(tmp_path: Path) -> None:
+    create(tmp_path, "COPY_ON_WRITE").insert(rows(("a", "x", 1, 1)))
+    asked = {"hoodie.index.type": "RECORD_INDEX"}
+    with pytest.raises(IndexNotReady, match=r"hudimeta\.index\.allow\.fallback"):
+        hudimeta.Table(tmp_path, options=asked).upsert(rows(("a", "x", 2, 2)))
+    allowed = {**asked, "hudimeta.index.allow.fallback": "true"}
+    report = hudimeta.Table(tmp_path, options=allowed).upsert(rows(("a", "y", 2, 2)))
+    assert "global simple index" in report.index
+    assert "instead of the record index, which the table does not have" in report.index
+    assert [(key, path, v) for key, path, _, v in contents(tmp_path)] == [("a", "x", 2)]
+
+
+def test_fields_of_buckets_are_key_fields(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="columns of the record key"):
+        create(tmp_path, "COPY_ON_WRITE", **BUCKETS, hoodie_bucket_index_hash_field="part")
+    with pytest.raises(UnsupportedFeature, match="copy-on-write"):
+        create(tmp_path, "COPY_ON_WRITE", **BUCKETS, hoodie_index_bucket_engine="CONSISTENT_HASHING")
+    assert not (tmp_path / ".hoodie").exists()
