@@ -19,7 +19,7 @@ from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
 from hudimeta.read.report import ScanReport
 from hudimeta.read.slice_reader import ReadCounts
 from hudimeta.read.split import Split, pack_slices, read_split
-from hudimeta.types import QueryType
+from hudimeta.types import Instant, QueryType
 
 if TYPE_CHECKING:
     from hudimeta.read.predicate import Bound, Where
@@ -239,7 +239,7 @@ class Scan:
             log_files_kept=log_files,
             bytes_kept=int(_total(slices.column("base_size")) + _total(slices.column("log_sizes"))),
             skipped=tuple(planned.skipped),
-            notes=tuple(planned.notes),
+            notes=(*planned.notes, *(_note_of_empty(snapshot, instant) for instant in snapshot.timeline.empty_writes)),
             fallbacks=(snapshot.listing_reason,) if snapshot.listing_reason else (),
             corrupt=tuple(counts.corrupt),
             rows=counts.rows,
@@ -254,6 +254,10 @@ class Scan:
             seconds={"open": snapshot.seconds, "plan": planned.seconds, "read": self._read_seconds},
             planned=planned.decisions,
         )
+
+
+def _note_of_empty(snapshot: Snapshot, instant: Instant) -> str:
+    return f"{snapshot.timeline.path_of(instant)} is empty: the write counts as completed, but what it did is not known"
 
 
 def _may_use_footers(snapshot: Snapshot) -> bool:

@@ -14,6 +14,7 @@ from datetime import timezone, tzinfo
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.errors import CorruptFileError
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.timeline import content
 from hudimeta.timeline.display import timeline_text
@@ -100,7 +101,7 @@ class Timeline:
         """
         default = join(folder, "archived" if layout == LAYOUT_V1 else "history")
         history = History(storage, history_folder or default, layout)
-        listing = list_instants(storage, folder, layout, zone, sleep)
+        listing = list_instants(storage, folder, layout, zone, sleep, place)
         return cls(listing, storage, folder, layout, zone, history, place)
 
     def __iter__(self) -> Iterator[Instant]:
@@ -133,6 +134,18 @@ class Timeline:
     def pending_writes(self) -> tuple[Instant, ...]:
         """Commits, deltacommits, replacecommits and services that are not completed, by requested time."""
         return tuple(instant for instant in self.pending if instant.action.writes_data)
+
+    @cached_property
+    def empty_writes(self) -> tuple[Instant, ...]:
+        """Completed writes whose file has lost its content: `metadata` refuses them, and no write may go on over them.
+
+        None in layout 1, where a commit without content was legal.
+        """
+        return () if self.layout == LAYOUT_V1 else tuple(instant for instant in self.writes if instant.size == 0)
+
+    def path_of(self, instant: Instant) -> str:
+        """The file of the instant's highest state, relative to the user's table."""
+        return join(self._place, self.folder, instant.file_name)
 
     @cached_property
     def savepoints(self) -> frozenset[str]:
@@ -286,10 +299,24 @@ class Timeline:
         version; other records are {} when the file is empty. The answer is shared: do not change it.
 
         Raises:
-            CorruptFileError: the file cannot be decoded. NotFound: it is gone meanwhile.
+            CorruptFileError: the file cannot be decoded, or is empty though its write is completed (see `empty_writes`).
+            NotFound: it is gone meanwhile.
         """
+        if instant.size == 0 and instant in self.empty_writes:
+            raise self.lost_content(instant)
         is_commit = instant.action is instant.action.completed_as and instant.action.writes_data
         return self._decoded(instant.file_name, is_commit and instant.state is not State.REQUESTED)
+
+    def lost_content(self, instant: Instant) -> CorruptFileError:
+        """The error for one of `empty_writes`, of which only a person can tell what happened."""
+        return CorruptFileError(
+            self.path_of(instant),
+            0,
+            "the metadata of a completed write",
+            "an empty file",
+            "If no writer is just publishing it, restore the file from a copy; or delete it, and the next write takes that "
+            "unfinished write back.",
+        )
 
     def plan(self, instant: Instant) -> dict[str, Any]:
         """The record in the instant's requested file: of a compaction, clustering, clean, rollback, restore or indexing.

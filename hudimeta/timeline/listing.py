@@ -1,18 +1,20 @@
 """From the files of a timeline's folder to instants: one LIST, and more only while somebody is writing.
 
-Writers on a local disk or HDFS may show a completed file before its bytes are there. A completed commit, deltacommit or
-replacecommit of 0 bytes therefore counts as not completed: the folder is listed again, a few times. If the file stays empty,
-a writer died: in layout 2 the instant stays pending. In layout 1 (version 6) such a file was legal, and Hudi reads it as a
-commit without content; so do we.
+Writers on a local disk or HDFS may show a completed file before its bytes are there. While a completed commit, deltacommit or
+replacecommit has 0 bytes, the folder is therefore listed again, a few times. If the file stays empty, its content is lost. In
+layout 2 the instant still counts as completed, by its name, because that is how Apache Hudi counts it; a warning names the
+file, and whoever needs what it should say is refused. In layout 1 (version 6) such a file was legal: a commit without content.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 
-from hudimeta.storage.protocol import FileInfo, Storage
+from hudimeta.config.registry import HudiWarning
+from hudimeta.storage.protocol import FileInfo, Storage, join
 from hudimeta.timeline.clock import format_instant
 from hudimeta.timeline.naming import LAYOUT_V1, InstantFile, parse_instant_name
 from hudimeta.types import Action, Instant, State
@@ -53,7 +55,9 @@ class _Found:
         return self.file.state is State.COMPLETED and self.info.size == 0 and self.file.action.writes_data
 
 
-def list_instants(storage: Storage, folder: str, layout: int, zone: tzinfo | None, sleep: Callable[[float], None]) -> Listing:
+def list_instants(
+    storage: Storage, folder: str, layout: int, zone: tzinfo | None, sleep: Callable[[float], None], place: str = ""
+) -> Listing:
     """List a timeline's folder.
 
     Args:
@@ -62,6 +66,7 @@ def list_instants(storage: Storage, folder: str, layout: int, zone: tzinfo | Non
         layout: 1 or 2.
         zone: The table's zone, for completion times that only the file's age tells.
         sleep: Waits so many seconds before listing again.
+        place: Where the storage's root is within the user's table, for the warning.
     """
     found = _instant_files(storage.list(folder))
     for pause in RELIST_PAUSES_S:
@@ -69,6 +74,8 @@ def list_instants(storage: Storage, folder: str, layout: int, zone: tzinfo | Non
             break
         sleep(pause)
         found = _instant_files(storage.list(folder))
+    if layout != LAYOUT_V1:
+        _warn_of_empty(join(place, folder), found)
     groups: dict[InstantKey, list[_Found]] = {}
     for one in found:
         groups.setdefault(one.key, []).append(one)
@@ -76,6 +83,14 @@ def list_instants(storage: Storage, folder: str, layout: int, zone: tzinfo | Non
     instants.sort(key=lambda instant: (instant.time, instant.action is Action.SAVEPOINT, instant.action.value))
     names = {key: tuple(one.info.name for one in sorted(group, key=_by_state)) for key, group in groups.items()}
     return Listing(tuple(instants), names)
+
+
+def _warn_of_empty(folder: str, found: Iterable[_Found]) -> None:
+    for one in found:
+        if one.is_half_written:
+            path = join(folder, one.info.name)
+            text = f"{path} is empty: the write counts as completed, but what it did is not known"
+            warnings.warn(text, HudiWarning, stacklevel=4)
 
 
 def _instant_files(entries: Iterable[FileInfo]) -> list[_Found]:
@@ -89,8 +104,9 @@ def _by_state(one: _Found) -> tuple[State, str]:
 
 
 def _instant(group: list[_Found], layout: int, zone: tzinfo | None) -> Instant:
-    """The highest state wins; of two completed files, which only a retried publication can leave, the earlier one."""
-    done = [one for one in group if one.file.state is State.COMPLETED and (layout == LAYOUT_V1 or not one.is_half_written)]
+    """The highest state wins; of two completed files, which only a retried publication leaves, the earlier with content."""
+    done = [one for one in group if one.file.state is State.COMPLETED]
+    done = [one for one in done if not one.is_half_written] or done
     waiting = [one for one in group if one.file.state is not State.COMPLETED]
     if done:
         first = min(done, key=lambda one: (_completion(one, layout, zone), one.info.name))
@@ -98,11 +114,8 @@ def _instant(group: list[_Found], layout: int, zone: tzinfo | None) -> Instant:
         completion = _completion(first, layout, zone)
         file = first.file
         return Instant(file.time, file.action, State.COMPLETED, completion, pending_action, first.info.name, first.info.size)
-    if waiting:
-        last = max(waiting, key=_by_state)
-        return Instant(last.file.time, last.file.action, last.file.state, None, None, last.info.name, last.info.size)
-    empty = group[0]
-    return Instant(empty.file.time, empty.file.action, State.INFLIGHT, None, None, empty.info.name, 0)
+    last = max(waiting, key=_by_state)
+    return Instant(last.file.time, last.file.action, last.file.state, None, None, last.info.name, last.info.size)
 
 
 def _completion(one: _Found, layout: int, zone: tzinfo | None) -> str:

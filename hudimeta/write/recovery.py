@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from hudimeta.concurrency.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
 from hudimeta.concurrency.lock import TableLock
-from hudimeta.errors import CommitError, CorruptFileError
+from hudimeta.errors import CommitError
 from hudimeta.services import rollback
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
-from hudimeta.timeline.naming import parse_instant_name, pending_name
+from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 from hudimeta.write.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
 
@@ -67,9 +67,9 @@ class Recovery:
 
     def _dead(self, timeline: Timeline) -> list[Instant]:
         """Pending rollbacks, and pending writes that nobody works on; plans of services wait for their executor."""
+        _refuse_half_published(timeline)
         dead = []
         for instant in timeline.pending:
-            _refuse_half_published(timeline, instant)
             action = instant.pending_action or instant.action
             if action is Action.ROLLBACK:
                 dead.append(instant)
@@ -87,7 +87,7 @@ class Recovery:
             timeline: As listed under the lock. instant: The pending write or rollback.
             partitions: Where to look for files of a write without markers; None for everywhere.
         """
-        _refuse_half_published(timeline, instant)
+        _refuse_half_published(timeline)
         if instant.action is Action.ROLLBACK:
             the_plan, time = rollback.pending_plan(timeline, instant), instant.time
         else:
@@ -129,23 +129,13 @@ class Recovery:
         remove_markers(self._storage, instant)
 
 
-def _refuse_half_published(timeline: Timeline, instant: Instant) -> None:
+def _refuse_half_published(timeline: Timeline) -> None:
     """Refuse to go on over a write whose completed file is there but empty: torn by a crash of the store, or not yet filled.
 
     Apache Hudi goes by the name and takes such a write for completed, so taking it back would delete files that it counts on.
-    Only a person can tell which it is.
 
     Raises:
         CorruptFileError: With the path of the empty file.
     """
-    for name in timeline.files_of(instant) if instant.action.writes_data else ():
-        found = parse_instant_name(name)
-        if found is not None and found.state is State.COMPLETED:
-            raise CorruptFileError(
-                join(timeline.folder, name),
-                0,
-                "the metadata of a completed write",
-                "an empty file",
-                "If no writer is just publishing it, restore the file from a copy; or delete it, and the next write takes "
-                "that unfinished write back.",
-            )
+    for instant in timeline.empty_writes:
+        raise timeline.lost_content(instant)

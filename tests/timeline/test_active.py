@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hudimeta.config.registry import HudiWarning
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.storage import Storage, open_storage
 from hudimeta.timeline.active import Timeline
@@ -151,15 +152,33 @@ def test_an_empty_completed_write_is_awaited(storage: Storage) -> None:
     assert pauses == list(RELIST_PAUSES_S[:2])
 
 
-def test_a_completed_write_that_stays_empty_is_pending(storage: Storage) -> None:
+def test_a_completed_write_that_stays_empty_counts_by_its_name_and_says_so(storage: Storage) -> None:
+    """As in Apache Hudi; but what the file should say is asked for in vain."""
     put(storage, f"{at(1)}.inflight", f"{at(1)}_{at(2)}.commit", f"{at(3)}_{at(4)}.deltacommit", content=b"")
     put(storage, f"{at(5)}_{at(6)}.clean", content=b"")
     pauses: list[float] = []
-    timeline = load(storage, sleep=pauses.append)
+    with pytest.warns(HudiWarning) as warned:
+        timeline = load(storage, sleep=pauses.append)
     assert pauses == list(RELIST_PAUSES_S), "bounded"
-    assert [(i.time, i.state) for i in timeline.pending] == [(at(1), State.INFLIGHT), (at(3), State.INFLIGHT)]
-    assert [i.action for i in timeline.completed] == [Action.CLEAN]
-    assert not timeline.is_committed(at(1))
+    assert not timeline.pending
+    assert [i.time for i in timeline.empty_writes] == [at(1), at(3)]
+    assert timeline.is_committed(at(1))
+    paths = [f"{FOLDER}/{at(1)}_{at(2)}.commit", f"{FOLDER}/{at(3)}_{at(4)}.deltacommit"]
+    assert [str(w.message).partition(" ")[0] for w in warned] == paths
+    for instant, path in zip(timeline.writes, paths, strict=True):
+        with pytest.raises(CorruptFileError, match="restore the file from a copy") as caught:
+            timeline.metadata(instant)
+        assert caught.value.path == path
+    assert timeline.metadata(timeline.completed[-1]) == {}
+
+
+def test_of_two_publications_the_one_with_content_counts(storage: Storage) -> None:
+    put(storage, f"{at(1)}_{at(2)}.commit", content=b"")
+    put(storage, f"{at(1)}_{at(3)}.commit")
+    with pytest.warns(HudiWarning):
+        timeline = load(storage, sleep=lambda _: None)
+    assert [i.completion for i in timeline] == [at(3)]
+    assert not timeline.empty_writes
 
 
 def test_of_two_publications_of_one_instant_the_first_counts(storage: Storage) -> None:

@@ -1,4 +1,4 @@
-"""A completed file without content: no write goes on over it, and none of the table's files is touched."""
+"""A completed file without content: read only where it is not needed, and no write goes on over it or touches any file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudimeta import Table
+from hudimeta.config.registry import HudiWarning
 from hudimeta.errors import CorruptFileError
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -51,3 +52,25 @@ def test_after_the_empty_file_is_deleted_the_write_is_taken_back(tmp_path: Path)
     assert len(report.rolled_back) == 1
     assert Table(table.path).scan().to_table()["ts"].to_pylist() == [3] * 4
     check_all(table.storage)
+
+
+def test_reading_names_the_file_where_it_is_needed(tmp_path: Path) -> None:
+    table, completed = table_with_an_empty_commit(tmp_path / "t")
+    with pytest.warns(HudiWarning, match=completed.name), pytest.raises(CorruptFileError, match="empty file") as caught:
+        Table(table.path).scan().to_table()
+    assert caught.value.path == f".hoodie/timeline/{completed.name}"
+
+
+def test_reading_says_so_where_others_know_what_the_write_did(tmp_path: Path) -> None:
+    """The metadata table was compacted since, and the newest write carries the schema."""
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.metadata.compact.max.delta.commits": "1"})
+    table.write(Operation.UPSERT, simple_rows(range(4), 1))
+    first = table.write(Operation.UPSERT, simple_rows(range(2, 6), 2)).instant
+    for ts in (3, 4, 5):
+        table.write(Operation.UPSERT, simple_rows(range(1), ts))
+    (completed,) = (tmp_path / "t" / ".hoodie" / "timeline").glob(f"{first}_*")
+    completed.write_bytes(b"")
+    with pytest.warns(HudiWarning, match=completed.name):
+        scan = Table(table.path).scan()
+    assert sorted(scan.to_table()["ts"].to_pylist()) == [1, 2, 2, 2, 2, 5]
+    assert any(completed.name in note for note in scan.report.notes)
