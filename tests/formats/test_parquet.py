@@ -162,6 +162,24 @@ def test_small_batches_become_whole_row_groups():
     assert pq.ParquetFile(io.BytesIO(big.getvalue())).metadata.num_row_groups >= 10
 
 
+def test_many_rows_become_small_row_groups_whose_pages_have_an_index():
+    rows = pa.table({"v": range(140_000), "few": [n % 7 for n in range(140_000)], "x": [math.nan, 1.0] * 70_000})
+    sink, summary = written(with_meta(rows))
+    metadata = pq.read_metadata(io.BytesIO(sink.getvalue()))
+    assert [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)] == [70_000, 70_000]
+    for group in map(metadata.row_group, range(2)):
+        by_name = {c.path_in_schema: c for c in map(group.column, range(group.num_columns))}
+        assert {name: c.has_column_index for name, c in by_name.items() if name in rows.column_names} == {
+            "v": True,
+            "few": True,
+            "x": False,  # it would leave NaN out
+        }
+        dictionaries = {name for name, c in by_name.items() if c.has_dictionary_page}
+        assert "few" in dictionaries
+        assert not dictionaries & {"v", "_hoodie_record_key", "_hoodie_commit_seqno"}, "of values that occur once"
+    assert summary.rows == 140_000
+
+
 @pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip", "uncompressed"])
 def test_codecs(codec):
     sink = io.BytesIO()
