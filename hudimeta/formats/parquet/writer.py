@@ -5,8 +5,8 @@ tables), lists have three levels, Arrow's own schema is left out, pages carry ch
 and greatest key are known only after the last row, so they are made at the end.
 
 Row groups are small, 131,072 rows: a scan of one percent of two million rows reads 1/16 of the file then instead of all of it,
-in a thirtieth of the time, and the file grows by 2 %. It would grow by a third if columns of mostly distinct values were given a
-dictionary in each group, so these get none; Java's writer drops such dictionaries by itself. Pages have an index, by which
+in a thirtieth of the time, and the file grows by 2 %. It would grow by a third if columns of mostly distinct values had a
+dictionary in each group, so these have none; Java's writer drops such dictionaries by itself. Pages have an index, by which
 Spark's reader skips.
 
 A floating column that holds NaN has no statistics in the footer, as in files of Java: pyarrow would leave NaN out of them, and
