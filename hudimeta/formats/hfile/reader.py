@@ -28,6 +28,9 @@ __all__ = ["HFileReader"]
 _MAX_LOAD_ON_OPEN = 256 << 20
 _MAX_INDEX_LEVELS = 6
 _SCAN_BATCH_BYTES = 64 << 20
+_PICK_BYTES = 4 << 20
+"""Packed bytes that are searched at once; what they unpack to is little beside the file."""
+
 _BLOOM_META = "bloomFilter"
 
 _Select = Callable[[BlockIndex], npt.NDArray[np.int64]]
@@ -183,39 +186,34 @@ class HFileReader:
         Args:
             keys: Sorted byte strings, or an Arrow array of them.
         """
-        return self.lookup_cells(keys).to_key_values()
-
-    def lookup_cells(self, keys: Sequence[bytes] | Any) -> RawCells:
-        """As `lookup`, as places in one buffer of the blocks that were opened."""
         wanted = _byte_strings(keys)
-        cells = self._open_blocks(self._choose(lambda index: index.blocks_of_keys(wanted)))
-        if not len(cells):
-            return cells
+        index = self._choose(lambda index: index.blocks_of_keys(wanted))
+        if not len(index):
+            return KeyValues.empty()
         import pyarrow.compute as pc
 
-        stored = cells.keys()
-        return _where(cells, pc.is_in(stored, value_set=binaries(wanted).cast(stored.type)))
+        values = binaries(wanted)
+        return self._picked(index, lambda stored: pc.is_in(stored, value_set=values.cast(stored.type)))
 
     def prefix(self, prefixes: Sequence[bytes]) -> KeyValues:
         """The records whose keys start with any of `prefixes`, in file order, each once."""
-        return self.prefix_cells(prefixes).to_key_values()
-
-    def prefix_cells(self, prefixes: Sequence[bytes]) -> RawCells:
-        """As `prefix`, as places in one buffer of the blocks that were opened."""
         wanted = _byte_strings(prefixes)
-        cells = self._open_blocks(self._choose(lambda index: index.blocks_of_prefixes(wanted)))
-        if not len(cells):
-            return cells
+        index = self._choose(lambda index: index.blocks_of_prefixes(wanted))
+        if not len(index):
+            return KeyValues.empty()
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        stored = cells.keys()
-        found = None
-        for length in sorted({len(p) for p in wanted}):
-            values = pa.array([p for p in wanted if len(p) == length], stored.type)
-            hits = pc.is_in(pc.binary_slice(stored, 0, length), value_set=values)
-            found = hits if found is None else pc.or_(found, hits)
-        return _where(cells, found)
+        by_length = [(n, pa.array([p for p in wanted if len(p) == n], pa.binary())) for n in sorted({len(p) for p in wanted})]
+
+        def begins(stored: Any) -> Any:
+            found = None
+            for length, values in by_length:
+                hits = pc.is_in(pc.binary_slice(stored, 0, length), value_set=values.cast(stored.type))
+                found = hits if found is None else pc.or_(found, hits)
+            return found
+
+        return self._picked(index, begins)
 
     # --- opening
 
@@ -302,6 +300,26 @@ class HFileReader:
     def _open_blocks(self, index: BlockIndex) -> RawCells:
         opened = list(self._unpacked(index))
         return find_cells([block.data for _, block in opened], [offset for offset, _ in opened], self.path)
+
+    def _picked(self, index: BlockIndex, matches: Callable[[Any], Any]) -> KeyValues:
+        """The records of some blocks whose keys match; some blocks at a time, so that most of what is unpacked is soon gone.
+
+        Args:
+            matches: From keys, an Arrow array, to booleans.
+        """
+        places = list(zip(index.offsets.tolist(), index.sizes.tolist(), strict=True))
+        raws = self._spans.read_many(places)
+
+        def pick(group: npt.NDArray[np.int64]) -> KeyValues:
+            chosen = group.tolist()
+            opened = [self._block(raws[i], BlockKind.DATA, *places[i]).data for i in chosen]
+            cells = find_cells(opened, [places[i][0] for i in chosen], self.path)
+            return _where(cells, matches(cells.keys())).to_key_values()
+
+        groups = list(_groups(index, _PICK_BYTES))
+        parts = run_blocks(pick, groups, int(index.sizes.sum()), self._threads)
+        self.blocks_opened += len(places)
+        return KeyValues.concat(parts)
 
     def _unpacked(self, index: BlockIndex, *, lazily: bool = False) -> Iterator[tuple[int, Block]]:
         """The data blocks of `index` with their offsets; fetched together, unpacked at once or one by one."""
