@@ -119,8 +119,8 @@ class Table:
         """A read of the table; nothing is read yet.
 
         Args:
-            where: SQL text in Spark's dialect, tuples such as `[("fare", ">", 60)]`, or a JSON tree; it skips files
-                and drops rows.
+            where: SQL text in Spark's dialect, tuples such as `[("fare", ">", 60)]`, an expression such as
+                `pyarrow.compute.field("fare") > 60`, or a JSON tree; it skips files and drops rows.
             columns: What to return; all when None.
             as_of: Time travel: an instant, or a date or time in the timeline's zone.
             query_type: `snapshot`, `read_optimized`, `incremental` or `cdc`.
@@ -235,9 +235,9 @@ class Table:
 
         Args:
             keys_or_where: Rows with at least the key and partition columns (see `upsert`), or a predicate as `scan` takes it
-                (SQL text, or tuples such as `[("id", "=", 7)]`).
+                (SQL text, tuples such as `[("id", "=", 7)]`, or an expression of PyArrow's).
         """
-        if isinstance(keys_or_where, str) or _is_tuples(keys_or_where):
+        if _is_predicate(keys_or_where):
             from hudimeta.write import verbs
 
             self._unread = False
@@ -357,5 +357,9 @@ class Table:
         return self._snapshot
 
 
-def _is_tuples(value: Any) -> bool:
+def _is_predicate(value: Any) -> bool:
+    from hudimeta.read.predicate import is_arrow_expression
+
+    if isinstance(value, str) or is_arrow_expression(value):
+        return True
     return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(v, tuple) for v in value)

@@ -16,7 +16,7 @@ from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
 
 if TYPE_CHECKING:
     from hudimeta.keys import PartitionLayout
-    from hudimeta.read.predicate import Bound
+    from hudimeta.read.predicate import ArrowPredicate, Bound
     from hudimeta.schema.internal_schema import SchemaHistory
 
 __all__ = ["MERGE_OPTIONS", "ReadTask", "VisibleInstants"]
@@ -52,6 +52,7 @@ class ReadTask:
         table_schema: All columns of the table. stored: Its data columns as the table's Avro schema types them.
         columns: What is returned, in this order.
         predicate: Rows for which it is not true are dropped; None keeps all.
+        beside: An expression that PyArrow evaluates beside the predicate; None without one.
         instants: Whose log blocks count. as_of: Blocks after this requested time do not; None for the latest.
         read_optimized: Base files only.
         history: How columns were called before, for tables that were altered; None for all others.
@@ -74,6 +75,7 @@ class ReadTask:
     batch_rows: int = 1 << 16
     footers: bool = True
     merge_options: Mapping[str, str] = field(default_factory=dict)
+    beside: ArrowPredicate | None = None
 
     @cached_property
     def output_schema(self) -> pa.Schema:
@@ -83,7 +85,8 @@ class ReadTask:
     @cached_property
     def needed(self) -> pa.Schema:
         """What is returned and what the predicate looks at, in the order of the table."""
-        wanted = {*self.columns, *(c.path[0] for c in self.predicate.columns)} if self.predicate else set(self.columns)
+        looked_at = [c.path[0] for c in self.predicate.columns] if self.predicate else []
+        wanted = {*self.columns, *looked_at, *(self.beside.columns if self.beside else ())}
         return pa.schema([f for f in self.table_schema if f.name in wanted])
 
     @cached_property

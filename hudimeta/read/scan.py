@@ -19,10 +19,10 @@ from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
 from hudimeta.read.report import ScanReport
 from hudimeta.read.slice_reader import ReadCounts
 from hudimeta.read.split import Split, pack_slices, read_split
-from hudimeta.types import Instant, QueryType
+from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
-    from hudimeta.read.predicate import Bound, Where
+    from hudimeta.read.predicate import ArrowPredicate, Bound, Where
     from hudimeta.read.snapshot import Snapshot
 
 __all__ = ["Scan", "ScanPlan"]
@@ -80,6 +80,8 @@ class Scan:
         ConfigError: A predicate or a column that does not fit the table. UnsupportedFeature: Another query type.
     """
 
+    _beside: ArrowPredicate | None = None
+
     def __init__(
         self,
         snapshot: Snapshot,
@@ -105,7 +107,9 @@ class Scan:
         if len(set(self._columns)) < len(self._columns):
             raise ConfigError("hudimeta.columns", columns, "each column once")
         asked = changes if snapshot.properties.populate_meta else None
-        self._bound = _bound(where, full, timezone, asked) if where is not None or asked is not None else None
+        self._beside = _evaluated_by_arrow(where, full)
+        tree = where if self._beside is None else self._beside.tree
+        self._bound = _bound(tree, full, timezone, asked) if tree is not None or asked is not None else None
         self._counts = ReadCounts()
         self._read_seconds = 0.0
 
@@ -115,7 +119,7 @@ class Scan:
         return self.task.output_schema
 
     def __repr__(self) -> str:
-        where = f" where {self._bound}" if self._bound is not None else ""
+        where = f" where {self._condition}" if self._condition else ""
         return f"Scan({self._snapshot.storage.root}: {', '.join(self._columns)}{where})"
 
     # Planning
@@ -152,6 +156,7 @@ class Scan:
             history=snapshot.history,
             storage_options=store,
             footers=self._bound is not None and _may_use_footers(snapshot),
+            beside=self._beside,
             merge_options={k: v for k, v in snapshot.options.given.items() if k in MERGE_OPTIONS},
         )
 
@@ -185,7 +190,7 @@ class Scan:
 
     def count(self) -> int:
         """How many rows there are, reading as few columns as possible."""
-        if self._bound is None:
+        if self._bound is None and self._beside is None:
             return sum(self._rows_of_slices())
         return sum(batch.num_rows for batch in self._narrowed().to_batches())
 
@@ -195,7 +200,7 @@ class Scan:
         name = columns[0].path[0] if columns else _cheapest(self._snapshot.schema.arrow)
         narrow = Scan(self._snapshot, None, [name], self._query_type)
         narrow._range_slices, narrow._changes = self._range_slices, self._changes
-        narrow._bound = self._bound
+        narrow._bound, narrow._beside = self._bound, self._beside
         narrow.__dict__["_planned"] = self._planned
         narrow._counts = self._counts
         return narrow
@@ -217,6 +222,23 @@ class Scan:
     # Report
 
     @property
+    def _condition(self) -> str:
+        """The predicate as text, "" without one."""
+        if self._beside is not None:
+            return str(self._beside.whole)
+        return str(self._bound) if self._bound is not None else ""
+
+    def _remarks(self) -> Iterator[str]:
+        """What planning does not know of."""
+        timeline = self._snapshot.timeline
+        for instant in timeline.empty_writes:
+            yield f"{timeline.path_of(instant)} is empty: the write counts as completed, but what it did is not known"
+        if self._beside is not None:
+            names = ", ".join(self._beside.unknown)
+            part = f", and files are left out by {self._bound} only" if self._bound is not None else ", and no file is left out"
+            yield f"where: PyArrow evaluates {names}{part}"
+
+    @property
     def report(self) -> ScanReport:
         """What this scan has done so far; planning is done if it was not."""
         planned, snapshot, counts = self._planned, self._snapshot, self._counts
@@ -228,7 +250,7 @@ class Scan:
             instant=snapshot.latest_write,
             as_of=snapshot.as_of,
             query_type=self._query_type.value,
-            predicate=str(self._bound) if self._bound is not None else "",
+            predicate=self._condition,
             columns=self._columns,
             partitions=planned.partitions,
             partitions_kept=planned.partitions_kept,
@@ -239,7 +261,7 @@ class Scan:
             log_files_kept=log_files,
             bytes_kept=int(_total(slices.column("base_size")) + _total(slices.column("log_sizes"))),
             skipped=tuple(planned.skipped),
-            notes=(*planned.notes, *(_note_of_empty(snapshot, instant) for instant in snapshot.timeline.empty_writes)),
+            notes=(*planned.notes, *self._remarks()),
             fallbacks=(snapshot.listing_reason,) if snapshot.listing_reason else (),
             corrupt=tuple(counts.corrupt),
             rows=counts.rows,
@@ -256,8 +278,17 @@ class Scan:
         )
 
 
-def _note_of_empty(snapshot: Snapshot, instant: Instant) -> str:
-    return f"{snapshot.timeline.path_of(instant)} is empty: the write counts as completed, but what it did is not known"
+def _evaluated_by_arrow(where: Where | None, schema: pa.Schema) -> ArrowPredicate | None:
+    """An expression of PyArrow's that PyArrow must evaluate; None for every predicate that is understood wholly."""
+    from hudimeta.read.predicate import is_arrow_expression, parse_arrow
+
+    if not is_arrow_expression(where):
+        return None
+    found = parse_arrow(where)
+    for name in found.columns:
+        if _found(name, schema) != name:
+            raise ConfigError("hudimeta.filter", str(where), f"the column as the table spells it: {_found(name, schema)}")
+    return found if found.whole is not None else None
 
 
 def _may_use_footers(snapshot: Snapshot) -> bool:

@@ -90,6 +90,8 @@ class SliceReader:
             from hudimeta.read.predicate import evaluate
 
             piece = piece.filter(evaluate(task.predicate, piece))
+        if task.beside is not None:
+            piece = task.beside.filter(piece)
         return piece.select(task.columns).cast(task.output_schema)
 
     def _with_constants(self, piece: pa.Table, constants: pa.Table) -> pa.Table:

@@ -13,6 +13,7 @@ of malformed text, an overflow, a division by zero), the result here is null, as
 
 from __future__ import annotations
 
+from hudimeta.read.predicate.arrow_expressions import ArrowPredicate, is_arrow_expression, parse_arrow
 from hudimeta.read.predicate.bind import Bound, bind, bind_value
 from hudimeta.read.predicate.evaluate import evaluate, evaluate_batch
 from hudimeta.read.predicate.extract import (
@@ -33,6 +34,7 @@ from hudimeta.read.predicate.tree import Expr
 
 __all__ = [
     "FUNCTION_NAMES",
+    "ArrowPredicate",
     "Bound",
     "ColumnBounds",
     "Expr",
@@ -46,9 +48,11 @@ __all__ = [
     "equalities",
     "evaluate",
     "evaluate_batch",
+    "is_arrow_expression",
     "keys_of",
     "may_match",
     "parse",
+    "parse_arrow",
     "parse_json",
     "parse_sql",
     "parse_tuples",

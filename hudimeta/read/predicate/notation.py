@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError
+from hudimeta.read.predicate.arrow_expressions import is_arrow_expression, parse_arrow
 from hudimeta.read.predicate.sql import FILTER_OPTION, parse_sql
 from hudimeta.read.predicate.tree import (
     Arithmetic,
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Where", "bind_catalyst", "parse", "parse_json", "parse_tuples"]
 
-Where = str | Expr | Sequence[Any] | Mapping[str, Any]
-"""What `where=` may be: SQL text, a tree, tuples, or a JSON tree."""
+Where = str | Expr | Sequence[Any] | Mapping[str, Any] | Any
+"""What `where=` may be: SQL text, a tree, tuples, a JSON tree, or a `pyarrow.compute.Expression`, which has no type here."""
 
 _ALLOWED_TREE = 'a tree such as [">", {"col": "ts"}, {"lit": 110}]'
 _ALLOWED_TUPLES = 'tuples such as [("ts", ">", 110), ("region", "in", ["eu", "us"])]'
@@ -57,7 +58,8 @@ def parse(where: Where) -> Expr:
     """Read a predicate in any notation.
 
     Args:
-        where: SQL text; an expression tree, returned as it is; a list of tuples or one tuple; a JSON tree.
+        where: SQL text; an expression tree, returned as it is; a list of tuples or one tuple; a JSON tree; an expression of
+            PyArrow's all of whose functions have a counterpart.
 
     Returns:
         The unbound tree.
@@ -75,7 +77,12 @@ def parse(where: Where) -> Expr:
         if where and isinstance(where[0], str) and not (len(where) == 3 and isinstance(where[1], str)):
             return parse_json(where)
         return parse_tuples([where] if where and isinstance(where[0], str) else where)
-    raise ConfigError(FILTER_OPTION, where, f"SQL text, {_ALLOWED_TUPLES}, or {_ALLOWED_TREE}")
+    if is_arrow_expression(where):
+        found = parse_arrow(where)
+        if found.tree is not None and found.whole is None:
+            return found.tree
+        raise ConfigError(FILTER_OPTION, str(where), "comparisons, null tests, lists and patterns", f"Not {found.unknown[0]}.")
+    raise ConfigError(FILTER_OPTION, where, f"SQL text, {_ALLOWED_TUPLES}, an Arrow expression, or {_ALLOWED_TREE}")
 
 
 def parse_tuples(conditions: Sequence[Any]) -> Expr:
