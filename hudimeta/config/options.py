@@ -182,9 +182,38 @@ PARTITION_STATS = OPTIONS.flag(
 RECORD_INDEX = OPTIONS.flag(
     "hoodie.metadata.record.index.enable",
     False,
-    "Keep a record index.",
+    "Keep a record index: which file group each record key lives in.",
     aliases=("hoodie.metadata.global.record.level.index.enable",),
-    refused=_LATER,
+)
+RECORD_INDEX_MIN_GROUPS = OPTIONS.number(
+    "hoodie.metadata.record.index.min.filegroup.count",
+    10,
+    "Fewest file groups of the record index and of a secondary index; fixed when the index is made.",
+    aliases=("hoodie.metadata.global.record.level.index.min.filegroup.count",),
+)
+RECORD_INDEX_MAX_GROUPS = OPTIONS.number(
+    "hoodie.metadata.record.index.max.filegroup.count",
+    10_000,
+    "Most file groups of the record index and of a secondary index.",
+    aliases=("hoodie.metadata.global.record.level.index.max.filegroup.count",),
+)
+RECORD_INDEX_GROWTH = OPTIONS.factor(
+    "hoodie.metadata.record.index.growth.factor", 2.0, "So many times as many keys are planned for when the index is made."
+)
+RECORD_INDEX_GROUP_BYTES = OPTIONS.number(
+    "hoodie.metadata.record.index.max.filegroup.size", 1 << 30, "Planned bytes of one file group of the record index."
+)
+SECONDARY_INDEX_COLUMNS = OPTIONS.listing(
+    "hoodie.metadata.index.secondary.column",
+    "Columns that get a secondary index each, which tells the rows that have a value; it needs the record index.",
+)
+INDEX_NAME = OPTIONS.text(
+    "hoodie.index.name", None, "Name of the secondary index to make, where one column is named; the column's name when not set."
+)
+INDEX_PROOF_KEYS = OPTIONS.number(
+    "hudimeta.index.proof.max.keys",
+    1_000_000,
+    "Of so many keys that a write inserts it is asked whether the record index knows them; beyond, it counts as unproven.",
 )
 BLOOM_FILTERS = OPTIONS.flag(
     "hoodie.metadata.index.bloom.filter.enable", False, "Keep the bloom filters of base files in the metadata table."

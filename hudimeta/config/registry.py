@@ -87,6 +87,10 @@ class Registry:
         """Declare a number between 0 and 1, both excluded."""
         return self.add(Option(key, _parse_share, default, "a number between 0 and 1", doc, **more))
 
+    def factor(self, key: str, default: float, doc: str, **more: Any) -> Option[float]:
+        """Declare a number above 0."""
+        return self.add(Option(key, _parse_factor, default, "a number above 0", doc, **more))
+
     def choice(self, key: str, default: str | None, choices: Iterable[str], doc: str, **more: Any) -> Option[str | None]:
         """Declare an option with a closed set of values, compared without case and returned as declared."""
         names = tuple(choices)
@@ -237,6 +241,13 @@ def _parse_number(text: str) -> int:
 def _parse_share(text: str) -> float:
     value = float(text.strip())
     if not 0 < value < 1:
+        raise ValueError(text)
+    return value
+
+
+def _parse_factor(text: str) -> float:
+    value = float(text.strip())
+    if not 0 < value < float("inf"):
         raise ValueError(text)
     return value
 

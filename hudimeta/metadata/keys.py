@@ -41,6 +41,7 @@ __all__ = [
     "hash_ids",
     "java_hash",
     "partition_stats_keys",
+    "secondary_heads",
     "secondary_keys",
     "secondary_prefixes",
     "shard",
@@ -135,14 +136,29 @@ def split_secondary_keys(keys: pa.Array, path: str = "") -> tuple[pa.Array, pa.A
     return pa.array([v for v, _ in pairs], pa.string()), pa.array([k for _, k in pairs], pa.string())
 
 
+def secondary_heads(keys: pa.Array) -> pa.Array:
+    """What keys of a secondary index begin with, up to and with the "$" that ends the value: binary."""
+    import pyarrow.compute as pc
+
+    keys = _one(keys).cast(pa.binary())
+    if not pc.any(_contains(keys, b"\\")).as_py():
+        return join_binary(pc.list_element(pc.split_pattern(keys, b"$", max_splits=1), 0), b"$")
+    return pa.array([key[: _end_of_value(key) + 1] for key in keys.to_pylist()], pa.binary())
+
+
 def _split_secondary(key: bytes, path: str) -> tuple[str | None, str]:
-    at = 0
-    while at < len(key) and key[at] != 0x24:
-        at += 2 if key[at] == 0x5C else 1
+    at = _end_of_value(key)
     if at >= len(key):
         raise CorruptFileError(path, 0, "a secondary key with a separator", key[:80])
     value, rest = key[:at], key[at + 1 :]
     return None if value == NULL_VALUE else _unescape(value), _unescape(rest)
+
+
+def _end_of_value(key: bytes) -> int:
+    at = 0
+    while at < len(key) and key[at] != 0x24:
+        at += 2 if key[at] == 0x5C else 1
+    return at
 
 
 def _unescape(text: bytes) -> str:

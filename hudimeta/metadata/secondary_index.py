@@ -17,7 +17,7 @@ from hudimeta.metadata.keys import secondary_keys, split_secondary_keys
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
 
-__all__ = ["PREFIX", "SCHEMA", "decode_values", "encode_values"]
+__all__ = ["PREFIX", "SCHEMA", "decode_values", "encode_keys", "encode_values"]
 
 PREFIX = "secondary_index_"
 SCHEMA = pa.schema([("key", pa.string()), ("secondary", pa.string()), ("record_key", pa.string()), ("is_deleted", pa.bool_())])
@@ -40,6 +40,11 @@ def decode_values(cells: Cells, schema_text: str, path: str = "") -> pa.Table:
 def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
     """Rows with `secondary` and `record_key` to live records sorted by key; pairs must be unique."""
     keys = secondary_keys(column_of(table, "secondary"), column_of(table, "record_key"))
-    types = np.full(len(table), int(RecordType.SECONDARY_INDEX), np.int64)
-    bodies = pa.array([b"\x00"], pa.binary()).take(pa.array(np.zeros(len(table), np.int64)))
+    return encode_keys(keys, layout)
+
+
+def encode_keys(keys: pa.Array, layout: RecordLayout) -> KeyValues:
+    """Live records with these keys (string or binary, unique), sorted."""
+    types = np.full(len(keys), int(RecordType.SECONDARY_INDEX), np.int64)
+    bodies = pa.array([b"\x00"], pa.binary()).take(pa.array(np.zeros(len(keys), np.int64)))
     return KeyValues(*sorted_cells(keys, encode_payloads(types, layout, "SecondaryIndexMetadata", bodies)))

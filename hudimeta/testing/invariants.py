@@ -21,6 +21,7 @@ from hudimeta.testing.indexes import (
     secondary_indexes_are_the_live_values,
 )
 from hudimeta.testing.inspection import Inspection
+from hudimeta.testing.key_indexes import record_index_is_live_keys, secondary_answers_as_scan
 from hudimeta.testing.statistics import footers_tell_the_truth, statistics_enclose_every_value
 from hudimeta.timeline.active import Timeline
 from hudimeta.types import Action, Instant, State
@@ -40,7 +41,9 @@ __all__ = [
     "one_base_file_a_group_and_instant",
     "partitions_are_marked",
     "record_index_is_the_live_keys",
+    "record_index_is_live_keys",
     "recovering_twice_is_recovering_once",
+    "secondary_answers_as_scan",
     "secondary_indexes_are_the_live_values",
     "slices_point_at_files",
     "statistics_enclose_every_value",

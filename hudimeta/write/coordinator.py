@@ -246,6 +246,7 @@ class Coordinator:
                 replaced=publication.replaced,
                 same_rows=write.action is Action.COMPACTION,
             )
+            self.notes += self._metadata.notes
         self.published_on = timeline
         content = encode_commit_metadata(_commit_record(write, publication, extra), replace=bool(_replaces(write)))
         self._lock.check()

@@ -83,10 +83,10 @@ def row_changes(before: pa.Table | None, after: pa.Table, wanted: WantedFacts) -
         before: Rows with at least the record key and the indexed columns; None where there were none.
         after: The same of the rows from now on. wanted: What to gather.
     """
-    if not wanted.keys:
-        return FileFacts()
-    old = _no_texts() if before is None else _one(before[KEY_COLUMN])
-    keys = _difference(old, _one(after[KEY_COLUMN]))
+    keys = None
+    if wanted.keys:
+        old = _no_texts() if before is None else _one(before[KEY_COLUMN])
+        keys = _difference(old, _one(after[KEY_COLUMN]))
     values = {}
     for partition, column, with_nulls in wanted.values:
         old = _no_texts() if before is None else value_keys(before, column, with_nulls)

@@ -7,7 +7,7 @@ without one meets a newer row of the same key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -73,6 +73,7 @@ class LogFileWriter:
         task: int,
         attempt: int = 0,
         begins: bool = False,
+        changes: FileFacts | None = None,
     ) -> WrittenFile:
         """Write one log file.
 
@@ -80,6 +81,7 @@ class LogFileWriter:
             partition_path, file_id: The file group. rows: Whole rows, meta columns first; may be empty.
             deletes: Keys to delete. updated: How many of the rows stand for rows that are there already.
             task, attempt: For the write token. begins: The file begins its file group.
+            changes: What indexes of keys want to know of the rows.
         """
         name = str(LogFileName(file_id, self._instant, 1, f"{task}-0-{attempt}"))
         path = join(partition_path, name)
@@ -100,13 +102,14 @@ class LogFileWriter:
             len(deletes),
             self._statistics(rows, partition_path, name),
             log_instant=self._instant,
-            facts=self._facts(rows, partition_path, name, len(data)),
+            facts=self._facts(changes or FileFacts(), rows, partition_path, name, len(data)),
             begins_group=begins,
         )
 
-    def _facts(self, rows: pa.Table, partition_path: str, name: str, size: int) -> FileFacts:
+    def _facts(self, changes: FileFacts, rows: pa.Table, partition_path: str, name: str, size: int) -> FileFacts:
         wanted = self._format.facts.expressions
-        return FileFacts(expressions=expression_records(wanted, rows, partition_path, name, size) if wanted else {})
+        records = expression_records(wanted, rows, partition_path, name, size) if wanted else {}
+        return replace(changes, expressions=records)
 
     def _blocks(self, rows: pa.Table, partition_path: str, deletes: Deletes) -> bytes:
         header = {HeaderKey.SCHEMA: self._format.avro_schema, HeaderKey.INSTANT_TIME: self._instant}

@@ -12,6 +12,7 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.metadata import compaction, files, upkeep
+from hudimeta.metadata.completeness import completion_order, proof_of, proven_indexes
 from hudimeta.metadata.delta import MetadataDelta
 from hudimeta.metadata.groups import LOGS_KEY
 from hudimeta.metadata.metadata_table import MetadataTable
@@ -21,7 +22,7 @@ from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
-from hudimeta.types import Action, Instant
+from hudimeta.types import Action
 from hudimeta.write.index_updates.protocol import CleanChange, CommitChange, IndexDelta
 from hudimeta.write.index_updates.registry import maintainer_for
 from hudimeta.write.written_file import WrittenFile
@@ -60,6 +61,7 @@ class MetadataCommit:
         storage: Rooted at the data table. properties: Of the data table. times: Makes instants.
         compact_after: Delta commits after which the metadata table is compacted. kept: What stays of its past.
         engine: Where index updates are computed. timezone: In which expression indexes look at moments.
+        proof_limit: See `CommitChange`.
     """
 
     def __init__(
@@ -71,11 +73,14 @@ class MetadataCommit:
         kept: Upkeep,
         engine: Engine | None = None,
         timezone: str = "UTC",
+        proof_limit: int = 0,
     ) -> None:
         self._storage, self._properties, self._times = storage, properties, times
         self._compact_after, self._upkeep = compact_after, kept
         self._engine, self._timezone = engine or LocalEngine(), timezone
         self._writer = MetadataWriter(storage, properties.version, times, self._engine.map)
+        self._proof_limit = proof_limit
+        self.notes: list[str] = []
         self.compacted = False
         self._may_be_due = False
 
@@ -115,9 +120,13 @@ class MetadataCommit:
             replaced or {},
             same_rows,
             self._timezone,
+            proven_indexes(timeline, table.ready),
+            self._proof_limit,
         )
         deltas = {name: maintainer_for(name).delta(name, change) for name in table.ready}
-        return self._write(instant, table, deltas)
+        self.notes += [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
+        proof = proof_of(name for name in change.proven if deltas[name].complete)
+        return self._write(instant, table, deltas) | proof
 
     def clean(self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]) -> None:
         """Take files that a clean deleted out of the metadata table, at the clean's instant.
@@ -192,14 +201,10 @@ class MetadataCommit:
     def _known_groups(self, table: MetadataTable) -> dict[str, int]:
         """As our newest commit says, unless a partition of the metadata table was made anew since."""
         timeline = table.data_timeline
-        newest = max(timeline.writes, key=_completion, default=None)
-        if newest is None or any(_completion(i) > _completion(newest) for i in table.creations):
+        newest = max(timeline.writes, key=completion_order, default=None)
+        if newest is None or any(completion_order(i) > completion_order(newest) for i in table.creations):
             return {}
         return dict(json.loads(timeline.metadata(newest)["extraMetadata"].get(GROUPS_KEY) or "{}"))
-
-
-def _completion(instant: Instant) -> str:
-    return instant.completion or instant.time
 
 
 def _names(logs: Sequence[WrittenLog]) -> str:

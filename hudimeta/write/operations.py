@@ -37,6 +37,7 @@ from hudimeta.read.ordering import field_type, ordering_columns
 from hudimeta.table.file_names import BaseFileName, parse_base_file
 from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.batch import KeyedBatch
+from hudimeta.write.log_facts import LogFacts
 from hudimeta.write.log_files import Deletes, LogFileWriter
 from hudimeta.write.moves import Leaving
 from hudimeta.write.placement import FileSizing, SmallFile, place
@@ -212,6 +213,7 @@ def execute_plan(
     *,
     logs: LogFileWriter | None = None,
     ordering_of: OrderingReader | None = None,
+    log_facts: LogFacts | None = None,
     deletes_only: bool = False,
     first_task: int = 0,
     attempt: int = 0,
@@ -224,6 +226,7 @@ def execute_plan(
         rules: Which version of a row wins. instant: Of the write. engine: Where it runs.
         logs: Writes log files; None for a copy-on-write table.
         ordering_of: Reads the ordering values that some keys have in a file slice; needed with `logs`.
+        log_facts: Gathers what indexes want to know of log files; None where they want nothing.
         deletes_only: The batch names keys to delete, whatever their ordering value.
         first_task, attempt: Of the calling task, for write tokens.
     """
@@ -233,7 +236,7 @@ def execute_plan(
         if isinstance(piece, NewGroup):
             part = batch.take(piece.rows)
             if piece.as_log and piece.file_id is not None and logs is not None:
-                return begin_log(logs, piece.partition_path, piece.file_id, part, instant, work.number, attempt)
+                return begin_log(logs, log_facts, piece.partition_path, piece.file_id, part, instant, work.number, attempt)
             keys = _keys_of(part, instant, work.number)
             return writer.write_new(
                 piece.partition_path, part.rows, keys, task=work.number, attempt=attempt, file_id=piece.file_id
@@ -243,7 +246,7 @@ def execute_plan(
             part = batch.take(np.concatenate([piece.changed, piece.unsure]))
             if deletes_only:
                 part, gone = part.take(_nothing()), part
-            return append_to_log(logs, ordering_of, piece.base, part, gone, instant, work.number, attempt, rules)
+            return append_to_log(logs, ordering_of, log_facts, piece.base, part, gone, instant, work.number, attempt, rules)
         base = read_base(piece.partition_path, piece.base.name)
         name = parse_base_file(piece.base.name)
         if name is None:
@@ -267,6 +270,7 @@ OrderingReader = Callable[[KeyFile, pa.StringArray], "tuple[pa.Array, ...]"]
 def append_to_log(
     logs: LogFileWriter,
     ordering_of: OrderingReader,
+    log_facts: LogFacts | None,
     base: KeyFile,
     part: KeyedBatch,
     gone: KeyedBatch,
@@ -286,7 +290,14 @@ def append_to_log(
         columns = tuple(column.combine_chunks() for column in ordering_columns(marked.rows, fields))
         deletes = deletes.and_of(Deletes(marked.keys, columns))
     rows = _with_meta(fresh, instant, task, base.file_id, 0)
-    return logs.append(base.partition_path, base.file_id, rows, deletes, updated=rows.num_rows, task=task, attempt=attempt)
+    changes = None
+    if log_facts is not None:
+        laid_over = rows if marked is None else _with_meta(part, instant, task, base.file_id, 0)
+        changes = log_facts.of(base, laid_over, part.deleted, gone.keys)
+    updated = rows.num_rows
+    return logs.append(
+        base.partition_path, base.file_id, rows, deletes, updated=updated, task=task, attempt=attempt, changes=changes
+    )
 
 
 def _split_deletes(part: KeyedBatch) -> tuple[KeyedBatch, KeyedBatch | None]:
@@ -297,12 +308,22 @@ def _split_deletes(part: KeyedBatch) -> tuple[KeyedBatch, KeyedBatch | None]:
 
 
 def begin_log(
-    logs: LogFileWriter, partition_path: str, file_id: str, part: KeyedBatch, instant: str, task: int, attempt: int
+    logs: LogFileWriter,
+    log_facts: LogFacts | None,
+    partition_path: str,
+    file_id: str,
+    part: KeyedBatch,
+    instant: str,
+    task: int,
+    attempt: int,
 ) -> WrittenFile:
     """Begin a file group with a log file."""
     rows = _with_meta(part, instant, task, file_id, 0)
     nothing = Deletes(pa.array([], pa.string()))
-    return logs.append(partition_path, file_id, rows, nothing, updated=0, task=task, attempt=attempt, begins=True)
+    changes = None if log_facts is None else log_facts.of_new_group(rows)
+    return logs.append(
+        partition_path, file_id, rows, nothing, updated=0, task=task, attempt=attempt, begins=True, changes=changes
+    )
 
 
 def _settled_by_base(

@@ -48,11 +48,13 @@ from hudimeta.write.creation import contradictions
 from hudimeta.write.index_facts import WantedFacts
 from hudimeta.write.index_updates.registry import maintainer_of, wanted_facts
 from hudimeta.write.key_lookup import KeyLookup
+from hudimeta.write.log_facts import LogFacts
 from hudimeta.write.log_files import LogFileWriter
 from hudimeta.write.metadata_bootstrap import bootstrap_metadata
 from hudimeta.write.metadata_commit import MetadataCommit, Upkeep
 from hudimeta.write.placement import FileSizing, row_bytes_of
-from hudimeta.write.slice_keys import read_ordering, read_slice_keys
+from hudimeta.write.slice_keys import read_ordering, read_slice_keys, slice_of
+from hudimeta.write.slice_rows import SliceRows
 
 __all__ = ["Timings", "WriteSession"]
 
@@ -101,7 +103,10 @@ class WriteSession:
         if self.properties.has_metadata_table:
             compact_after = self.options.get(keys.METADATA_COMPACT_AFTER)
             kept, timezone = Upkeep.of(self.options), self.options.get(keys.INDEX_TIMEZONE) or "UTC"
-            metadata = MetadataCommit(self.storage, self.properties, self.times, compact_after, kept, self.engine, timezone)
+            limit = self.options.get(keys.INDEX_PROOF_KEYS)
+            metadata = MetadataCommit(
+                self.storage, self.properties, self.times, compact_after, kept, self.engine, timezone, limit
+            )
         eager = self.options.get(keys.FAILED_WRITES) == "EAGER"
         return Coordinator(self.storage, self.properties, self.lock, self.times, metadata, eager=eager)
 
@@ -293,6 +298,15 @@ class TableView:
         fields = session.rules.ordering_fields if session.rules.by_event_time else ()
         instants = VisibleInstants(frozenset(self.timeline.completion_times), self.timeline.first_active_write)
         return partial(read_ordering, session.storage, session.properties, self.schema, instants, fields)
+
+    def log_facts(self) -> LogFacts | None:
+        """What indexes want to know of log files; None where they want nothing."""
+        session, metadata = self._session, self.metadata
+        wanted = WantedFacts() if metadata is None else wanted_facts(metadata)
+        if session.properties.type is not TableType.MERGE_ON_READ or not (wanted.keys or wanted.values):
+            return None
+        reader = SliceRows.at(session.storage, session.properties, self.schema, self.timeline)
+        return LogFacts(wanted, session.rules, lambda file, names: reader.columns(slice_of(file), names))
 
     def writer_schema(self, schema: pa.Schema) -> pa.Schema:
         """Columns of base files: `schema` with the meta columns in front."""

@@ -18,7 +18,7 @@ from hudimeta.schema import with_meta_columns
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 
-__all__ = ["read_ordering", "read_slice_keys"]
+__all__ = ["read_ordering", "read_slice_keys", "slice_of"]
 
 
 def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
@@ -45,6 +45,11 @@ def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> 
     return pa.concat_arrays([pa.array([], pa.string()), *parts])
 
 
+def slice_of(file: KeyFile) -> FileSlice:
+    """The file slice that a reader merges."""
+    return FileSlice(file.partition_path, file.file_id, "", file.name or None, file.size, file.logs, (0,) * len(file.logs))
+
+
 def read_ordering(
     storage: Storage,
     properties: TableProperties,
@@ -67,8 +72,7 @@ def read_ordering(
         return ()
     columns = tuple(dict.fromkeys([KEY_COLUMN, *(field.split(".")[0] for field in fields)]))
     task = ReadTask(storage.root, dict(properties), with_meta_columns(schema), schema, columns, None, instants)
-    one = FileSlice(file.partition_path, file.file_id, "", file.name or None, file.size, file.logs, (0,) * len(file.logs))
-    pieces = [task.output_schema.empty_table(), *SliceReader(task, storage).tables(one)]
+    pieces = [task.output_schema.empty_table(), *SliceReader(task, storage).tables(slice_of(file))]
     rows = pa.concat_tables(pieces)
     at = pc.index_in(wanted, value_set=rows[KEY_COLUMN].combine_chunks())
     values = []

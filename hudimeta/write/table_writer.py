@@ -239,6 +239,7 @@ def write_batch(
             session.engine,
             logs=view.log_writer(write.instant, prepared.schema),
             ordering_of=view.ordering_reader(),
+            log_facts=view.log_facts(),
             deletes_only=operation is Operation.DELETE,
             first_task=first_task,
         )

@@ -10,6 +10,7 @@ import pyarrow as pa
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.metadata.secondary_index import PREFIX
 from hudimeta.storage import Storage
 from hudimeta.types import Operation, TableType
 from hudimeta.write.creation import create_table
@@ -75,12 +76,15 @@ def _names(value: str | Sequence[str]) -> str:
 
 
 def _index_options(indexes: Sequence[str] | None) -> dict[str, str]:
+    """Options for the indexes that are named; a secondary index goes by `secondary_index_<column>`."""
     if indexes is None:
         return {}
-    unknown = [name for name in indexes if name not in _INDEX_OPTIONS and name != "files"]
+    columns = [name.removeprefix(PREFIX) for name in indexes if name.startswith(PREFIX)]
+    unknown = [n for n in indexes if n not in _INDEX_OPTIONS and n != "files" and not n.startswith(PREFIX)]
     if unknown:
-        raise ConfigError("indexes", unknown[0], ", ".join(["files", *_INDEX_OPTIONS]))
-    return {option: "true" if name in indexes else "false" for name, option in _INDEX_OPTIONS.items()}
+        raise ConfigError("indexes", unknown[0], ", ".join(["files", *_INDEX_OPTIONS, f"{PREFIX}<column>"]))
+    flags = {option: "true" if name in indexes else "false" for name, option in _INDEX_OPTIONS.items()}
+    return flags | ({keys.SECONDARY_INDEX_COLUMNS.key: ",".join(columns)} if columns else {})
 
 
 def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:

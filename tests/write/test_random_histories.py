@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from hudimeta.errors import HudiError
 from hudimeta.hudi_table import Table
+from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.storage import open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -22,6 +23,11 @@ from hudimeta.types import Operation
 from hudimeta.write.plain import PlainWrite
 
 FULL = bool(os.environ.get("CRASH_FULL"))
+KEY_INDEXES = {
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.record.index.min.filegroup.count": "2",
+    "hoodie.metadata.index.secondary.column": "ts",
+}
 ids = st.lists(st.integers(0, 30), min_size=1, max_size=8, unique=True)
 stamps = st.integers(0, 9)
 
@@ -41,8 +47,9 @@ class History(RuleBasedStateMachine):
         version=st.sampled_from(["8", "9"]),
         small=st.sampled_from(["0", "100000000"]),
         compact=st.sampled_from(["2", "10"]),
+        indexed=st.booleans(),
     )
-    def create(self, type: str, version: str, small: str, compact: str) -> None:
+    def create(self, type: str, version: str, small: str, compact: str, indexed: bool) -> None:
         options = {
             **SIMPLE_OPTIONS,
             "hoodie.datasource.write.table.type": type,
@@ -50,7 +57,10 @@ class History(RuleBasedStateMachine):
             "hoodie.parquet.small.file.limit": small,
             "hoodie.metadata.compact.max.delta.commits": compact,
         }
+        if indexed:
+            options |= KEY_INDEXES
         self.given, self.is_mor = options, type == "MERGE_ON_READ"
+        self.indexes = ["record_index", "secondary_index_ts"] if indexed else []
         self.table = ModelledTable(str(self.home / "t"), options)
 
     def teardown(self) -> None:
@@ -139,6 +149,8 @@ class History(RuleBasedStateMachine):
             self.table.model.check(self.table.read())
             if not self.failed:
                 check_all(self.table.storage)
+            proven = proven_indexes(self.table.session().properties.load_timeline(self.table.storage), self.indexes)
+            assert proven == frozenset(self.indexes), "no key was doubled, so the indexes stay proven"
 
 
 History.TestCase.settings = settings(

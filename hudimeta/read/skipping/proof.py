@@ -1,8 +1,7 @@
 """Whether an index may be believed about rows that it does not know.
 
-Statistics of a file speak of that file. A record index or a secondary index speaks of the whole table: a key that it lacks
-would be a row that is not there. Tables can hold such indexes with entries missing or stale, so the newest write must say that
-they are complete: `hudimeta.indexes.complete` in the extraMetadata of its commit, names separated by commas.
+Statistics of a file speak of that file. A record index or a secondary index speaks of the whole table; see
+`hudimeta.metadata.completeness` for what proves that it lacks no row.
 """
 
 from __future__ import annotations
@@ -10,21 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hudimeta.config.options import INDEX_TRUST
-from hudimeta.metadata.index_definitions import COMPLETE_KEY
-from hudimeta.types import Action, Instant, QueryType
+from hudimeta.metadata.completeness import completion_order, proven_indexes
+from hudimeta.types import Action, QueryType
 
 if TYPE_CHECKING:
     from hudimeta.metadata.metadata_table import MetadataTable
     from hudimeta.read.skipping.question import Question
-    from hudimeta.read.snapshot import Snapshot
 
 __all__ = ["runs_ahead", "why_unproven"]
 
 _CREATION = "1"
 """Instants that create partitions of the metadata table begin with 0."""
-_REBUILDING = (Action.RESTORE, Action.INDEXING)
-"""Actions that replace what an index holds without being writes."""
-
 
 def why_unproven(question: Question, names: tuple[str, ...]) -> str | None:
     """Why indexes that know the newest state of rows may not exclude any; None when they may."""
@@ -37,11 +32,11 @@ def why_unproven(question: Question, names: tuple[str, ...]) -> str | None:
         return "the metadata table holds a write that this snapshot does not show"
     if snapshot.options.get(INDEX_TRUST):
         return None
-    missing = [name for name in names if name not in _complete(snapshot)]
+    missing = set(names) - proven_indexes(snapshot.timeline, names)
     if not missing:
         return None
     return (
-        f"nothing proves that {' and '.join(missing)} is complete, and rows that it lacks would be lost; "
+        f"nothing proves that {' and '.join(sorted(missing))} is complete, and rows that it lacks would be lost; "
         f"set {INDEX_TRUST.key}=true if every writer of the table is known to keep it"
     )
 
@@ -59,23 +54,6 @@ def runs_ahead(metadata: MetadataTable) -> bool:
     return any(
         i.action is Action.DELTA_COMMIT
         and i.time >= since
-        and (data.get(i.time) is None or (i.time in pending and _completion(i) <= (folded,)))
+        and (data.get(i.time) is None or (i.time in pending and completion_order(i) <= (folded,)))
         for i in writes
     )
-
-
-def _complete(snapshot: Snapshot) -> frozenset[str]:
-    """Indexes that the newest write calls complete, if nothing has replaced them since."""
-    writes = snapshot.timeline.writes
-    if not writes:
-        return frozenset()
-    newest = max(writes, key=_completion)
-    since = _completion(newest)
-    if any(i.action in _REBUILDING and _completion(i) > since for i in snapshot.timeline.completed):
-        return frozenset()
-    extra = snapshot.timeline.metadata(newest).get("extraMetadata") or {}
-    return frozenset(name.strip() for name in extra.get(COMPLETE_KEY, "").split(","))
-
-
-def _completion(instant: Instant) -> tuple[str, str]:
-    return instant.completion or instant.time, instant.time

@@ -14,6 +14,7 @@ from hudimeta.metadata import record_index
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import secondary_keys
 from hudimeta.read.file_slice import FileSlice
+from hudimeta.read.read_task import ReadTask
 from hudimeta.services.validation.result import SHOWN, CheckResult, Findings
 from hudimeta.services.validation.subject import Subject, Unreadable
 
@@ -88,10 +89,13 @@ class KeyedIndexes:
         return findings
 
     @cached_property
+    def _task(self) -> ReadTask:
+        return self._subject.task([*self._subject.key_columns, *(c.split(".")[0] for c in self._columns.values())])
+
+    @cached_property
     def _read(self) -> list[pa.Table | Unreadable]:
         """Of each slice: record_key, and each secondary index' column under the index' name."""
-        subject = self._subject
-        task = subject.task([*subject.key_columns, *(c.split(".")[0] for c in self._columns.values())])
+        subject, task = self._subject, self._task
 
         def read(one: FileSlice) -> pa.Table | Unreadable:
             try:
@@ -117,7 +121,8 @@ class KeyedIndexes:
             if not isinstance(table, Unreadable):
                 place = pa.array(np.full(len(table), number, np.int32))
                 tables.append(table.append_column("place", place))
-        return pa.concat_tables(tables) if tables else _PLACED.empty_table()
+        none = self._keyed(self._task.output_schema.empty_table()).append_column("place", pa.array([], pa.int32()))
+        return pa.concat_tables(tables) if tables else none
 
     @cached_property
     def _places(self) -> list[str]:

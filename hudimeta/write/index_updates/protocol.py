@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -17,16 +17,20 @@ import pyarrow as pa
 from hudimeta.config import Options
 from hudimeta.engine import Engine
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.metadata import secondary_index
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.record import RecordLayout
+from hudimeta.read.file_slice import FileSlice, slices_of
+from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage
 from hudimeta.table.file_names import parse_names
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
 from hudimeta.timeline.active import Timeline
+from hudimeta.write.slice_rows import SliceRows
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["BuiltIndex", "CleanChange", "CommitChange", "IndexDelta", "IndexMaintainer", "IndexSource"]
@@ -42,6 +46,8 @@ class CommitChange:
         instant: Of the commit. schema: Data columns of the table after it.
         written: Its new files. replaced: File ids that leave the table, by partition path.
         same_rows: True for a compaction, which changes no row. timezone: In which expression indexes look at moments.
+        proven: Indexes that are proven complete before the commit. proof_limit: Of so many added keys it is asked whether the
+            record index knows them already.
     """
 
     storage: Storage
@@ -55,6 +61,8 @@ class CommitChange:
     replaced: Mapping[str, Sequence[str]] = field(default_factory=dict)
     same_rows: bool = False
     timezone: str = "UTC"
+    proven: frozenset[str] = frozenset()
+    proof_limit: int = 0
 
     @property
     def timeline(self) -> Timeline:
@@ -71,6 +79,28 @@ class CommitChange:
         own = pc.binary_join_element_wise(slices["partition_path"], slices["file_id"], "\0")
         gone = pa.array([f"{path}\0{file_id}" for path, ids in self.replaced.items() for file_id in ids], pa.string())
         return slices.filter(pc.is_in(own, value_set=gone))
+
+    @cached_property
+    def replaced_rows(self) -> pa.Table | None:
+        """Record keys and the columns of secondary indexes of all rows that leave with their file groups; None for none."""
+        if not any(self.replaced.values()):
+            return None
+        definitions = self.table.index_definitions
+        columns = [c for name in self.table.ready if name in definitions for c in _valued(definitions[name])]
+        reader = SliceRows.at(self.storage, self.properties, self.schema, self.timeline)
+        parts = self.engine.map(partial(reader.columns, names=columns), slices_of(self.replaced_slices))
+        return pa.concat_tables(parts) if parts else None
+
+    @property
+    def replaced_keys(self) -> pa.StringArray:
+        """Record keys of the same rows."""
+        rows = self.replaced_rows
+        return pa.array([], pa.string()) if rows is None else rows[KEY_COLUMN].combine_chunks()
+
+
+def _valued(definition: IndexDefinition) -> tuple[str, ...]:
+    """The columns of a secondary index; () for other kinds."""
+    return definition.source_fields if definition.name.startswith(secondary_index.PREFIX) else ()
 
 
 @dataclass(frozen=True)
@@ -144,6 +174,13 @@ class IndexSource:
         return paths
 
 
+    def slice_rows(self, columns: Sequence[str]) -> list[tuple[FileSlice, pa.Table]]:
+        """Record keys and some columns of the rows of each newest file slice, logs merged."""
+        reader = SliceRows.at(self.storage, self.properties, self.schema, self.timeline)
+        found = list(slices_of(self.slices))
+        return list(zip(found, self.engine.map(partial(reader.columns, names=columns), found), strict=True))
+
+
 @dataclass(frozen=True)
 class BuiltIndex:
     """An index over a table.
@@ -151,10 +188,12 @@ class BuiltIndex:
     Attributes:
         groups: How many file groups it has, for good.
         content: Records of the groups that have any, sorted by key; made one after the other, when they are asked for.
+        complete: False where an index of keys cannot tell where all rows are, because keys are doubled.
     """
 
     groups: int
     content: Iterable[tuple[int, KeyValues]] = ()
+    complete: bool = True
 
 
 class IndexMaintainer(Protocol):

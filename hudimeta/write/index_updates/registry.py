@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.metadata import bloom_filters, expression_index, record_index
+from hudimeta.metadata import bloom_filters, expression_index, record_index, secondary_index
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.write.expression_facts import WantedExpression
 from hudimeta.write.index_facts import WantedFacts
@@ -11,6 +13,8 @@ from hudimeta.write.index_updates.expressions import ExpressionIndexes, definiti
 from hudimeta.write.index_updates.filters import BloomFilters
 from hudimeta.write.index_updates.listing import Files
 from hudimeta.write.index_updates.protocol import IndexMaintainer
+from hudimeta.write.index_updates.record_index import RecordIndex
+from hudimeta.write.index_updates.secondary_index import SecondaryIndexes
 from hudimeta.write.index_updates.statistics import ColumnStatistics, PartitionStatistics
 
 __all__ = ["MAINTAINERS", "maintainer_for", "maintainer_of", "wanted_facts"]
@@ -18,6 +22,8 @@ __all__ = ["MAINTAINERS", "maintainer_for", "maintainer_of", "wanted_facts"]
 MAINTAINERS: tuple[IndexMaintainer, ...] = (
     Files(),
     ColumnStatistics(),
+    RecordIndex(),
+    SecondaryIndexes(),
     PartitionStatistics(),
     BloomFilters(),
     ExpressionIndexes(),
@@ -51,6 +57,18 @@ def wanted_facts(table: MetadataTable, timezone: str = "UTC") -> WantedFacts:
     expressions = [name for name in table.ready if name.startswith(expression_index.PREFIX)]
     return WantedFacts(
         keys=record_index.PARTITION in table.ready,
+        values=tuple(_wanted_values(table)),
         bloom=bloom_filters.PARTITION in table.ready,
         expressions=tuple(WantedExpression(definition_of(table.index_definitions, name), timezone) for name in expressions),
     )
+
+
+def _wanted_values(table: MetadataTable) -> Iterator[tuple[str, str, bool]]:
+    for name in table.ready:
+        if name.startswith(secondary_index.PREFIX):
+            definition = table.index_definitions.get(name)
+            if definition is None or len(definition.source_fields) != 1:
+                raise UnsupportedFeature(
+                    f"keeping {name}, whose definition does not name one column", "Drop that index with Apache Hudi."
+                )
+            yield name, definition.source_fields[0], definition.is_v2

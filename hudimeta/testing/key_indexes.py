@@ -1,0 +1,73 @@
+"""Do proven record and secondary indexes know exactly the rows of the table? By reading every row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from hudimeta.errors import ValidationFailed
+from hudimeta.metadata import record_index, secondary_index
+from hudimeta.metadata.completeness import proven_indexes
+from hudimeta.read.file_slice import slices_of
+from hudimeta.read.merge_rules import KEY_COLUMN
+from hudimeta.schema import avro_to_arrow, strip_meta_columns
+from hudimeta.testing.inspection import Inspection
+from hudimeta.write.index_facts import value_texts
+from hudimeta.write.slice_rows import SliceRows
+
+__all__ = ["record_index_is_live_keys", "secondary_answers_as_scan"]
+
+_SHOWN = 8
+
+
+def record_index_is_live_keys(table: Inspection) -> None:
+    """A proven record index knows every live key, where it lives, and no other key."""
+    if table.metadata is None or record_index.PARTITION not in _proven(table):
+        return
+    records = table.metadata.records(record_index.PARTITION).to_pylist()
+    stated = Counter((r["record_key"], r["partition_path"], r["file_id"]) for r in records)
+    live = Counter(
+        (key, one.partition_path, one.file_id)
+        for one, rows in _slices(table, [])
+        for key in set(rows[KEY_COLUMN].to_pylist())
+    )
+    _refuse("live keys that the record index lacks, or has elsewhere", live - stated)
+    _refuse("records of no live key", stated - live)
+
+
+def secondary_answers_as_scan(table: Inspection) -> None:
+    """A proven secondary index gives, for every value of its column, the keys that a scan finds, and no others."""
+    if table.metadata is None:
+        return
+    for name in sorted(n for n in _proven(table) if n.startswith(secondary_index.PREFIX)):
+        definition = table.metadata.index_definitions[name]
+        (column,) = definition.source_fields
+        wanted: Counter[tuple[Any, str]] = Counter()
+        for _, rows in _slices(table, [column]):
+            pairs = set(zip(value_texts(rows, column).to_pylist(), rows[KEY_COLUMN].to_pylist(), strict=True))
+            wanted.update(pair for pair in pairs if definition.is_v2 or pair[0] is not None)
+        values = sorted({value for value, _ in wanted if value is not None})
+        asked: list[str | None] = [*values, None] if definition.is_v2 else [*values]
+        answers = table.metadata.secondary_index(name, asked).to_pylist()
+        _refuse(f"rows that {name} does not find", set(wanted) - {(r["secondary"], r["record_key"]) for r in answers})
+        entries = Counter((r["secondary"], r["record_key"]) for r in table.metadata.records(name).to_pylist())
+        _refuse(f"entries of {name} that are no row's", entries - wanted)
+
+
+def _proven(table: Inspection) -> frozenset[str]:
+    return frozenset() if table.metadata is None else proven_indexes(table.timeline, table.metadata.ready)
+
+
+def _slices(table: Inspection, columns: list[str]) -> list[Any]:
+    found = table.timeline.latest_schema()
+    if found is None:
+        return []
+    reader = SliceRows.at(table.storage, table.properties, strip_meta_columns(avro_to_arrow(found[1])), table.timeline)
+    return [(one, reader.columns(one, columns)) for one in slices_of(table.slices)]
+
+
+def _refuse(what: str, wrong: Any) -> None:
+    found = sorted(str(one) for one in wrong)
+    if found:
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise ValidationFailed(f"{what}: {'; '.join(found[:_SHOWN])}{more}")
