@@ -286,6 +286,11 @@ SMALL_FILE_LIMIT = OPTIONS.number(
     100 << 20,
     "Base files smaller than this receive new rows before new files are made; 0 for never.",
 )
+PORTION_BYTES = OPTIONS.number(
+    "hudimeta.write.portion.bytes",
+    256 << 20,
+    "How much of a stream of batches a write takes into memory at a time, in bytes of Arrow; the rest waits on local disk.",
+)
 RECORD_SIZE_ESTIMATE = OPTIONS.number(
     "hoodie.copyonwrite.record.size.estimate", 1024, "Bytes a row, until files of the table tell."
 )

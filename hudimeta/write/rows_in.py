@@ -8,7 +8,22 @@ import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
 
-__all__ = ["as_table"]
+__all__ = ["as_stream", "as_table"]
+
+
+def as_stream(data: Any) -> pa.RecordBatchReader | None:
+    """Rows that come batch by batch, unread; None where they are in memory already.
+
+    Args:
+        data: See `as_table`. A reader, and whatever has `__arrow_c_stream__` and is no Arrow table, such as a scan of a table.
+    """
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.Table) or not hasattr(data, "__arrow_c_stream__"):
+        return None
+    if type(data).__module__.partition(".")[0] == "pandas":
+        return None
+    return pa.RecordBatchReader.from_stream(data)
 
 
 def as_table(data: Any) -> pa.Table:

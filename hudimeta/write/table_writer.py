@@ -27,6 +27,7 @@ from hudimeta.write.written_file import WrittenFile
 __all__ = [
     "Outcome",
     "Prepared",
+    "check_ages",
     "delete_partitions",
     "overwritten",
     "prepare",

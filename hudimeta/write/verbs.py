@@ -15,7 +15,7 @@ from hudimeta.storage import Storage
 from hudimeta.types import Operation, TableType
 from hudimeta.write.creation import create_table
 from hudimeta.write.report import CommitReport
-from hudimeta.write.rows_in import as_table
+from hudimeta.write.rows_in import as_stream, as_table
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import delete_partitions, write_rows
 
@@ -91,8 +91,13 @@ def write(storage: Storage, options: Options, operation: Operation, data: Any) -
     """Write rows; see the verbs of `hudimeta.Table`."""
     from hudimeta.services.after_write import tend
 
-    rows = as_table(data)
+    stream = as_stream(data)
+    rows = as_table(data) if stream is None else None
     session = WriteSession(storage, options)
+    if stream is not None:
+        from hudimeta.write.streaming import write_stream
+
+        return tend(session, write_stream(session, operation, stream))
     return tend(session, write_rows(session, operation, rows))
 
 

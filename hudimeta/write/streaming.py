@@ -1,0 +1,279 @@
+"""Writing a stream of batches that need not fit into memory, in one commit.
+
+What fits into one portion is written as any table. Of a longer stream, rows whose keys nobody asks for (bulk inserts,
+overwrites, plain inserts) become files portion by portion. All others are laid aside on local disk, cut by their keys: then
+one row a key is kept and looked up in one pass for each portion's worth of them, rows for known keys are laid aside again by
+file group, so that each is rewritten once, and new rows by partition, so that their files are as large as a portion makes them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.config import options as keys
+from hudimeta.errors import UnsupportedFeature
+from hudimeta.index.key_file import KeyFile
+from hudimeta.metadata.keys import shard
+from hudimeta.storage import open_storage
+from hudimeta.types import Operation
+from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
+from hudimeta.write.bulk_sort import sorted_for_bulk_insert
+from hudimeta.write.combining import combine, combining_rules
+from hudimeta.write.coordinator import OpenWrite
+from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
+from hudimeta.write.operations import GroupRewrite, WritePlan, execute_plan, plan_inserts
+from hudimeta.write.report import CommitReport
+from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.spill import BUCKETS, Spill, batch_of, table_of
+from hudimeta.write.table_writer import (
+    Outcome,
+    check_ages,
+    overwritten,
+    publish,
+    replaced_by,
+    write_rows,
+)
+from hudimeta.write.written_file import WrittenFile
+
+__all__ = ["write_stream"]
+
+_REPLACING = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+_GROUP, _ROLE = "\0group", "\0role"
+_CHANGED, _REMOVED, _UNSURE = 0, 1, 2
+
+
+def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordBatchReader) -> CommitReport:
+    """Write all rows of a stream in one commit.
+
+    Args:
+        session: The table. operation: INSERT, BULK_INSERT, UPSERT, DELETE or an overwrite.
+        reader: The rows; read once. What is in memory at a time is a few times `hudimeta.write.portion.bytes`.
+
+    Raises:
+        CommitConflict: Other writers were first. A stream of more than one portion cannot be read again, so it is not retried.
+        HudiError: See `write_rows`; the write was rolled back.
+    """
+    portions = _portions(reader, session.options.get(keys.PORTION_BYTES))
+    first = next(portions, reader.schema.empty_table())
+    second = next(portions, None)
+    if second is None:
+        return write_rows(session, operation, first)
+    timings, mark = Timings(), session.request_mark()
+    view = session.table_at(session.properties.load_timeline(session.storage))
+    schema = view.schema if operation is Operation.DELETE else view.evolve(reader.schema).schema
+    if session.ensure_metadata():
+        view = session.table_at(session.properties.load_timeline(session.storage))
+    with session.coordinator.writing(operation, view.timeline) as (write, begun):
+        view = view if begun is view.timeline else session.table_at(begun)
+        stream = _Stream(session, view, write, schema, timings)
+        outcome = stream.write(_chained(first, second, portions))
+        report = publish(session, view, write, schema, outcome, timings)
+    return replace(report, requests=session.requests_since(mark))
+
+
+def _portions(reader: pa.RecordBatchReader, limit: int) -> Iterator[pa.Table]:
+    parts: list[pa.RecordBatch] = []
+    size = 0
+    for batch in reader:
+        parts.append(batch)
+        size += batch.nbytes
+        if size >= limit:
+            yield pa.Table.from_batches(parts)
+            parts, size = [], 0
+    if parts:
+        yield pa.Table.from_batches(parts)
+
+
+def _chained(first: pa.Table, second: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    yield first
+    yield second
+    yield from rest
+
+
+class _Stream:
+    def __init__(self, session: WriteSession, view: TableView, write: OpenWrite, schema: pa.Schema, timings: Timings) -> None:
+        self._session, self._view, self._write, self._schema = session, view, write, schema
+        self._timings = timings
+        self._generator = view.generator()
+        self._rules = session.rules
+        self._combining = combining_rules(session.properties, session.rules)
+        self._sizing = session.sizing(view.timeline)
+        self._limit = session.options.get(keys.PORTION_BYTES)
+        self._policy = duplicate_policy(session.options, write.operation)
+        self._looks_up = write.operation in (Operation.UPSERT, Operation.DELETE) or self._policy is not DuplicatePolicy.NONE
+        self._files: list[WrittenFile] = []
+        self._grown: set[str] = set()
+        self._index: list[str] = []
+        self._unmatched = self._dropped = self._asked = self._hits = self._moved = 0
+
+    def write(self, portions: Iterator[pa.Table]) -> Outcome:
+        """Write every portion; nothing becomes visible.
+
+        Raises:
+            UnsupportedFeature: The table's index decides where a key lives, so that its files cannot be begun in portions.
+        """
+        if self._view.lookup.fixes_places:
+            raise UnsupportedFeature(
+                "streams larger than memory into a table of buckets",
+                f"Write them in several calls, or raise {keys.PORTION_BYTES.key}.",
+            )
+        operation = self._write.operation
+        generates = self._generator.generates_keys
+        if not generates and (self._looks_up or combines(self._session.options, operation)):
+            self._write_by_key(portions)
+        else:
+            for rows in portions:
+                with self._timings.phase("check"):
+                    batch = self._batch(rows)
+                self._write_fresh(batch)
+        replaced: dict[str, list[str]] = {}
+        sole = self._grown if self._looks_up else set()
+        if operation in _REPLACING:
+            touched = overwritten(self._session, self._view, operation, self._grown)
+            replaced, sole = replaced_by(self._view, operation, touched), set(touched)
+        # With a global index a row of the same key could have come anywhere.
+        anywhere = self._looks_up and bool(sole) and self._view.lookup.choice.is_global
+        return Outcome(
+            self._files,
+            replaced,
+            None if anywhere else frozenset(sole),
+            "; ".join(dict.fromkeys(self._index)),
+            self._unmatched,
+            self._dropped,
+            self._asked,
+            self._hits,
+            self._moved,
+        )
+
+    def _batch(self, rows: pa.Table) -> KeyedBatch:
+        if self._write.operation is Operation.DELETE:
+            return keys_only_batch(rows, self._generator, self._view.schema, self._rules)
+        return keyed_batch(rows, self._schema, self._generator, self._rules)
+
+    # Rows whose keys nobody asks for
+
+    def _write_fresh(self, batch: KeyedBatch) -> None:
+        if self._write.operation is Operation.BULK_INSERT:
+            batch = sorted_for_bulk_insert(batch, self._session.options)
+        plan = plan_inserts(batch, {}, self._sizing)
+        self._grown.update(group.partition_path for group in plan.new_groups)
+        self._execute(plan, batch)
+
+    # All others
+
+    def _write_by_key(self, portions: Iterator[pa.Table]) -> None:
+        with tempfile.TemporaryDirectory(prefix="hudimeta-") as folder:
+            storage = open_storage(folder)
+            by_key, by_group, by_partition = (Spill(storage, name, self._limit) for name in ("keys", "groups", "partitions"))
+            for rows in portions:
+                with self._timings.phase("check"):
+                    batch = self._batch(rows)
+                    if batch.keys is not None:
+                        by_key.add(table_of(batch), shard(batch.keys, BUCKETS))
+            by_key.close()
+            groups = _Groups()
+            for buckets in by_key.together(self._limit):
+                self._sort_out(batch_of(by_key.read(buckets)), groups, by_group, by_partition)
+            by_group.close()
+            by_partition.close()
+            for buckets in by_group.together(self._limit):
+                self._write_known(by_group.read(buckets), groups)
+            for number in np.flatnonzero(by_partition.bytes):
+                for rows in by_partition.portions(int(number)):
+                    self._write_fresh(batch_of(rows))
+
+    def _sort_out(self, batch: KeyedBatch, groups: _Groups, by_group: Spill, by_partition: Spill) -> None:
+        """One row a key, then known keys to their file group and the others to their partition."""
+        operation = self._write.operation
+        if combines(self._session.options, operation):
+            batch = combine(batch, self._combining)
+        fresh = np.flatnonzero(~batch.deleted)
+        if self._looks_up and batch.keys is not None:
+            with self._timings.phase("look-up"):
+                if self._policy is DuplicatePolicy.NONE:
+                    batch, fresh = self._found(batch, groups, by_group)
+                else:
+                    tagging, _ = self._view.tag(batch.keys, batch.partitions)
+                    fresh = settle_duplicates(batch, tagging.row, self._policy)
+                    self._count(str(tagging), tagging.asked, tagging.hits)
+                    self._dropped += len(batch) - len(fresh)
+        if operation is Operation.DELETE or not len(fresh):
+            return
+        part = batch.take(fresh)
+        by_partition.add(table_of(part), shard(part.partitions, BUCKETS))
+
+    def _found(self, batch: KeyedBatch, groups: _Groups, by_group: Spill) -> tuple[KeyedBatch, np.ndarray[Any, Any]]:
+        """Lay aside what changes file groups; returns the rows as they were settled, and which of them are new."""
+        found = self._view.lookup.find(batch)
+        self._count(found.text, found.asked, found.hits)
+        self._unmatched += found.unmatched
+        settled = found.settled
+        self._moved += settled.moved
+        tagging, leaving = settled.tagging, settled.leaving
+        role = _CHANGED if tagging.exact or self._write.operation is Operation.DELETE else _UNSURE
+        numbers = groups.numbers(tagging.files)
+        for at, file, as_what in ((tagging.row, tagging.file, role), (leaving.row, leaving.file, _REMOVED)):
+            rows = table_of(settled.batch.take(at)).append_column(_GROUP, pa.array(numbers[file]))
+            by_group.add(rows.append_column(_ROLE, pa.array(np.full(len(at), as_what))), numbers[file] % BUCKETS)
+        return settled.batch, np.setdiff1d(np.flatnonzero(~settled.batch.deleted), tagging.row)
+
+    def _count(self, text: str, asked: int, hits: int) -> None:
+        self._index.append(text)
+        self._asked += asked
+        self._hits += hits
+
+    def _write_known(self, rows: pa.Table, groups: _Groups) -> None:
+        of_row, role = rows[_GROUP].to_numpy(), rows[_ROLE].to_numpy()
+        batch = batch_of(rows.drop_columns([_GROUP, _ROLE]))
+        plan = WritePlan()
+        for number in np.unique(of_row):
+            file = groups.files[int(number)]
+            changed, removed, unsure = (
+                np.flatnonzero((of_row == number) & (role == what)) for what in (_CHANGED, _REMOVED, _UNSURE)
+            )
+            nothing = np.zeros(0, np.int64)
+            plan.rewrites.append(GroupRewrite(file.partition_path, file, changed, nothing, removed, unsure))
+        check_ages(plan, self._write)
+        self._execute(plan, batch)
+
+    def _execute(self, plan: WritePlan, batch: KeyedBatch) -> None:
+        view, session, instant = self._view, self._session, self._write.instant
+        with self._timings.phase("write"):
+            self._files += execute_plan(
+                plan,
+                batch,
+                view.writer(instant, self._schema),
+                view.read_base(view.writer_schema(self._schema)),
+                session.rules,
+                instant,
+                session.engine,
+                logs=view.log_writer(instant, self._schema),
+                ordering_of=view.ordering_reader(),
+                deletes_only=self._write.operation is Operation.DELETE,
+                first_task=len(self._files),
+            )
+
+
+class _Groups:
+    """Numbers for the file groups that were found, the same in every pass."""
+
+    def __init__(self) -> None:
+        self.files: list[KeyFile] = []
+        self._known: dict[tuple[str, str], int] = {}
+
+    def numbers(self, files: Sequence[KeyFile]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """The numbers of some file groups, in their order."""
+        found = []
+        for file in files:
+            place = (file.partition_path, file.file_id)
+            if place not in self._known:
+                self._known[place] = len(self.files)
+                self.files.append(file)
+            found.append(self._known[place])
+        return np.array(found, np.int64)
