@@ -42,6 +42,22 @@ class BaseFile:
         """How many row groups it has; 0 in a file whose rows were all deleted."""
         return int(self._parquet.num_row_groups)
 
+    def groups_of(self, share: int, shares: int) -> list[int]:
+        """Numbers of the row groups whose middle, by compressed bytes, lies in a part of the file (see `FileSlice`)."""
+        if shares == 1:
+            return list(range(self.row_groups))
+        sizes = [self._group_size(number) for number in range(self.row_groups)]
+        total, found, passed = max(sum(sizes), 1), [], 0
+        for number, size in enumerate(sizes):
+            if (2 * passed + size) * shares // (2 * total) == share:
+                found.append(number)
+            passed += size
+        return found
+
+    def _group_size(self, number: int) -> int:
+        group = self._parquet.metadata.row_group(number)
+        return sum(group.column(at).total_compressed_size for at in range(group.num_columns))
+
     @property
     def footer(self) -> ParquetFooter:
         """What its end says; read already."""

@@ -25,6 +25,8 @@ class FileSlice:
         base_instant: Requested time of the base file, or of the oldest log file of a slice without one.
         base_file: Name, None for a slice of log files only. base_size: Bytes, 0 without a base file.
         log_files: Names in reading order. log_sizes: Their bytes.
+        share, shares: Of a slice that several processes read, the number of this part of its base file, from 0, and how many
+            parts there are. A part has those row groups whose middle lies in it.
     """
 
     partition_path: str
@@ -34,11 +36,13 @@ class FileSlice:
     base_size: int
     log_files: tuple[str, ...] = ()
     log_sizes: tuple[int, ...] = ()
+    share: int = 0
+    shares: int = 1
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
-        return self.base_size + sum(self.log_sizes)
+        """Bytes of all files, of a part of a base file about its own."""
+        return self.base_size // self.shares + sum(self.log_sizes)
 
     @property
     def base_path(self) -> str | None:

@@ -188,11 +188,26 @@ class Scan:
         """The rows for whoever speaks the Arrow PyCapsule protocol: Polars, DuckDB, pandas …"""
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
+    def to_pandas(self) -> Any:
+        """All rows as a `pandas.DataFrame`, converted as `pyarrow.Table.to_pandas` does."""
+        return self.to_table().to_pandas()
+
     def count(self) -> int:
-        """How many rows there are, reading as few columns as possible."""
-        if self._bound is None and self._beside is None:
-            return sum(self._rows_of_slices())
+        """How many rows there are: from statistics and footers where they tell, else from as few columns as possible."""
+        if self._beside is None and (self._bound is None or self._is_decided_by_paths()):
+            from hudimeta.read.counting import count_rows
+            from hudimeta.read.slice_reader import SliceReader
+
+            reader = SliceReader(self._narrowed().task, self._snapshot.storage)
+            return count_rows(
+                self._snapshot, self._planned.slices, lambda merged: sum(rows.num_rows for rows in reader.tables(merged))
+            )
         return sum(batch.num_rows for batch in self._narrowed().to_batches())
+
+    def _is_decided_by_paths(self) -> bool:
+        from hudimeta.read.counting import decided_by_paths
+
+        return self._bound is not None and self._changes is None and decided_by_paths(self._snapshot, self._bound)
 
     def _narrowed(self) -> Scan:
         """This scan with the one column that is cheapest to return, which the predicate reads anyway where it reads any."""
@@ -204,20 +219,6 @@ class Scan:
         narrow.__dict__["_planned"] = self._planned
         narrow._counts = self._counts
         return narrow
-
-    def _rows_of_slices(self) -> Iterator[int]:
-        """Rows of each slice: from the footer of a base file alone, by merging keys where there are logs."""
-        from hudimeta.read.base_file import open_base_file
-        from hudimeta.read.slice_reader import SliceReader
-
-        narrow = self._narrowed()
-        reader = SliceReader(narrow.task, self._snapshot.storage)
-        for file_slice in slices_of(self._planned.slices):
-            if file_slice.base_path is not None and not file_slice.log_files:
-                with open_base_file(self._snapshot.storage, file_slice.base_path) as file:
-                    yield file.num_rows
-            else:
-                yield sum(table.num_rows for table in reader.tables(file_slice))
 
     # Report
 

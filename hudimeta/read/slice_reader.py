@@ -134,22 +134,25 @@ class SliceReader:
             return
         with open_base_file(self._storage, path) as file:
             instant, predicate = file_slice.base_instant, self.task.predicate
+            groups = file.groups_of(file_slice.share, file_slice.shares)
             if constants is None or predicate is None:
-                yield from (self._piece(file, number, wanted, instant) for number in range(file.row_groups))
+                yield from (self._piece(file, number, wanted, instant) for number in groups)
             else:
-                for number in self._matching_row_groups(file, predicate, constants):
+                for number in self._matching_row_groups(file, groups, predicate, constants):
                     yield from self._matching_piece(file, number, wanted, instant, predicate, constants)
 
-    def _matching_row_groups(self, file: BaseFile, predicate: Bound, constants: pa.Table) -> Sequence[int]:
-        """Numbers of the row groups that the file's footer does not rule out."""
+    def _matching_row_groups(
+        self, file: BaseFile, groups: Sequence[int], predicate: Bound, constants: pa.Table
+    ) -> Sequence[int]:
+        """Those row groups that the file's footer does not rule out."""
         from hudimeta.read.skipping.row_groups import matching_row_groups
 
         if not self.task.footers or self.task.history is not None:
-            return range(file.row_groups)
+            return groups
         keep = matching_row_groups(file.footer, predicate, constants.column_names, self._wanted_keys)
-        numbers: list[int] = keep.nonzero()[0].tolist()
-        self.counts.row_groups += len(keep)
-        self.counts.row_groups_skipped += len(keep) - len(numbers)
+        numbers = [number for number in groups if keep[number]]
+        self.counts.row_groups += len(groups)
+        self.counts.row_groups_skipped += len(groups) - len(numbers)
         return numbers
 
     @cached_property

@@ -1,4 +1,7 @@
-"""Shares of a read: file slices packed to about one size, each a plain value that another process can read.
+"""Shares of a read, about of one size, each a plain value that another process can read.
+
+Small slices are packed together. A large base file without log files is cut into parts: which row groups a part has, its reader
+sees in the footer, so that planning opens no file.
 
     task = scan.task
     for split in scan.plan().splits(target_bytes=128 << 20):
@@ -12,9 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from hudimeta.read.bootstrap import METADATA_ONLY_INSTANT
 from hudimeta.read.file_slice import FileSlice
 
 if TYPE_CHECKING:
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
     from hudimeta.storage.protocol import Storage
 
 __all__ = ["Split", "pack_slices", "read_split"]
+
+SMALLEST_PART = 8 << 20
+"""Bytes: opening a file once more costs as much as reading some, so that files are not cut finer."""
 
 FILE_COST = 4 << 20
 """Bytes that opening a file counts for, so that thousands of tiny files do not become one split."""
@@ -46,15 +53,16 @@ def pack_slices(slices: Iterable[FileSlice], target_bytes: int, at_most: int | N
     """Pack slices into splits, largest first into the emptiest split.
 
     Args:
-        slices: In any order. target_bytes: About the size of a split; a larger slice makes a split of its own.
+        slices: In any order.
+        target_bytes: About the size of a split; a larger slice is cut where it can be, and makes a split of its own otherwise.
         at_most: Most splits; None for as many as the target gives.
 
     Returns:
-        Splits, each with at least one slice, the slices of a split in the order given.
+        Splits, each with at least one slice or part of one, the slices of a split in the order given.
     """
     import heapq
 
-    numbered = list(enumerate(slices))
+    numbered = list(enumerate(part for whole in slices for part in _parts(whole, target_bytes)))
     if not numbered:
         return []
     weights = [s.size + FILE_COST * (1 + len(s.log_files)) for _, s in numbered]
@@ -67,6 +75,21 @@ def pack_slices(slices: Iterable[FileSlice], target_bytes: int, at_most: int | N
         packed[number].append(at)
         heapq.heappush(heap, (load + weights[at], number))
     return [Split(tuple(numbered[at][1] for at in sorted(members))) for members in packed if members]
+
+
+def _parts(whole: FileSlice, target_bytes: int) -> Iterator[FileSlice]:
+    """The slice, or parts of its base file of about the target's size."""
+    parts = math.ceil(whole.base_size / max(target_bytes, SMALLEST_PART))
+    if parts < 2 or not _can_be_cut(whole):
+        yield whole
+        return
+    for number in range(parts):
+        yield replace(whole, share=number, shares=parts)
+
+
+def _can_be_cut(whole: FileSlice) -> bool:
+    """False for slices whose rows are put together from several files, and for the changes of a commit."""
+    return type(whole) is FileSlice and not whole.log_files and whole.base_instant != METADATA_ONLY_INSTANT
 
 
 def read_split(

@@ -1,0 +1,86 @@
+"""How many rows a read returns, with as little reading as possible.
+
+A base file without log files has as many rows as its column statistics count values of `_hoodie_commit_time`, which every row
+has; where the metadata table does not know, its footer tells. That holds for a predicate too if partition paths decide it: each
+row of the partitions that are left matches then. Slices with log files are merged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudimeta.errors import IndexNotReady
+from hudimeta.read.base_file import open_base_file
+from hudimeta.read.bootstrap import METADATA_ONLY_INSTANT
+from hudimeta.read.file_slice import slices_of
+
+if TYPE_CHECKING:
+    from hudimeta.read.file_slice import FileSlice
+    from hudimeta.read.predicate import Bound
+    from hudimeta.read.snapshot import Snapshot
+
+__all__ = ["count_rows", "decided_by_paths"]
+
+_COUNTED = "_hoodie_commit_time"
+_STATISTICS_FROM = 4
+"""Files from which the statistics are asked: a few footers cost less than looking anything up."""
+_PARALLEL = 8
+
+
+def decided_by_paths(snapshot: Snapshot, bound: Bound) -> bool:
+    """True when partition paths alone decide a predicate, so that pruning has left only partitions whose rows all match."""
+    from hudimeta.keys import PartitionLayout
+    from hudimeta.read.partition_columns import path_values
+
+    layout = PartitionLayout.from_properties(snapshot.properties)
+    stated = path_values(pa.array([], pa.string()), layout, snapshot.schema.arrow, snapshot.properties).column_names
+    return bool(layout.fields) and {column.path[0] for column in bound.columns} <= set(stated) and bool(bound.columns)
+
+
+def count_rows(snapshot: Snapshot, slices: pa.Table, merged: Callable[[FileSlice], int]) -> int:
+    """Rows of file slices.
+
+    Args:
+        snapshot: The table. slices: Columns of `table.slices.slices_schema()`. merged: Counts a slice by reading it.
+    """
+    total, single = 0, []
+    for file_slice in slices_of(slices):
+        if file_slice.base_path is None or file_slice.log_files:
+            total += merged(file_slice)
+        else:
+            single.append(file_slice)
+    known = _counts_of_statistics(snapshot, single) if len(single) >= _STATISTICS_FROM else {}
+    total += sum(known.get(s.base_file or "", 0) for s in single)
+    unknown = [s for s in single if (s.base_file or "") not in known]
+    if not unknown:
+        return total
+
+    def footer(file_slice: FileSlice) -> int:
+        with open_base_file(snapshot.storage, file_slice.base_path or "") as file:
+            return file.num_rows
+
+    with ThreadPoolExecutor(min(_PARALLEL, len(unknown)), "footers") as pool:
+        return total + sum(pool.map(footer, unknown))
+
+
+def _counts_of_statistics(snapshot: Snapshot, slices: list[FileSlice]) -> dict[str, int]:
+    """Rows by the name of the base file, of those files that column statistics know and no other file is named like."""
+    from hudimeta.read.skipping.allowed import may_use
+
+    if snapshot.metadata is None or not may_use(snapshot, "column_stats") or not snapshot.properties.populate_meta:
+        return {}
+    try:
+        found = snapshot.metadata.column_stats({_COUNTED: pa.string()}).get(_COUNTED)
+    except IndexNotReady:
+        return {}
+    if found is None or not found.num_rows:
+        return {}
+    names = Counter(s.base_file or "" for s in slices if s.base_instant != METADATA_ONLY_INSTANT)
+    unique = {name for name, times in names.items() if times == 1}
+    columns = (found.column(name).to_pylist() for name in ("file_name", "value_count"))
+    return {name: count for name, count in zip(*columns, strict=True) if name in unique and count is not None}

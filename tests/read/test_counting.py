@@ -1,0 +1,89 @@
+"""Counting rows: as many as reading returns, from as few requests as the knowledge allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.read.scan import Scan
+from tests.conftest import Unpack
+from tests.recorded_tables import CONFORMANCE, RICH
+
+SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.string()), ("qty", pa.int64())])
+
+
+def orders(path: Path, **options: str) -> hudimeta.Table:
+    """Six partitions of 100 rows, one file each."""
+    table = hudimeta.Table.create(path / "orders", SCHEMA, key="id", partition_by="part", options=options)
+    numbers = range(600)
+    table.insert(pa.table([numbers, [f"p{n % 6}" for n in numbers], [n % 50 for n in numbers]], schema=SCHEMA))
+    return hudimeta.Table(table.path, options)
+
+
+def requests_for_data(scan: Scan) -> int:
+    return sum(n for (_, purpose), n in scan.report.requests.items() if purpose == "data")
+
+
+def test_statistics_count_without_opening_a_file(tmp_path: Path) -> None:
+    scan = orders(tmp_path).scan()
+    assert scan.count() == 600
+    assert requests_for_data(scan) == 0
+
+
+def test_partition_paths_decide_a_filter_without_opening_a_file(tmp_path: Path) -> None:
+    scan = orders(tmp_path).scan(where="part <> 'p3' AND part < 'p5'")
+    assert scan.count() == 400
+    assert requests_for_data(scan) == 0
+
+
+def test_footers_count_where_there_are_no_statistics(tmp_path: Path) -> None:
+    scan = orders(tmp_path, **{"hudimeta.index.use": "none"}).scan()
+    assert scan.count() == 600
+    assert requests_for_data(scan) >= 6
+
+
+def test_another_filter_is_evaluated_over_its_own_columns(tmp_path: Path) -> None:
+    table = orders(tmp_path)
+    for where in ("qty < 10", "qty < 10 AND part = 'p1'", "qty < 10 OR part = 'p1'", "part = 'p1' AND part = 'p2'"):
+        assert table.scan(where=where).count() == table.scan(where=where).to_table().num_rows, where
+
+
+def tables() -> list[object]:
+    return [*CONFORMANCE.names(), *RICH.names()] or [pytest.param("none", marks=pytest.mark.shared)]
+
+
+@pytest.mark.parametrize("name", tables())
+def test_recorded_tables_have_as_many_rows_as_are_read(name: str, recorded_table: Unpack) -> None:
+    table = hudimeta.Table(recorded_table(name))
+    assert table.scan().count() == table.scan(columns=[table.schema.names[0]]).to_table().num_rows
+
+
+# Ways out
+
+
+def test_duckdb_queries_a_scan(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    orders_below_10 = orders(tmp_path).scan(where="qty < 10", columns=["part", "qty"])
+    query = "SELECT part, count(*), sum(qty) FROM orders_below_10 GROUP BY part ORDER BY part"
+    rows = duckdb.sql(query).fetchall()
+    assert [part for part, _, _ in rows] == [f"p{n}" for n in range(6)]
+    assert (sum(count for _, count, _ in rows), sum(total for *_, total in rows)) == (120, 12 * 45)
+    assert orders_below_10.report.rows == 120, "it is read once"
+
+
+def test_polars_takes_a_scan(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    scan = orders(tmp_path).scan(where="qty < 10", columns=["part", "qty"])
+    frame = polars.DataFrame(scan)
+    assert frame.columns == ["part", "qty"]
+    assert (frame.height, frame["qty"].sum()) == (120, 12 * 45)
+    assert scan.report.rows == 120
+
+
+def test_pandas_takes_a_scan(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    frame = orders(tmp_path).scan(where="qty < 10", columns=["part", "qty"]).to_pandas()
+    assert (list(frame.columns), len(frame), frame["qty"].sum()) == (["part", "qty"], 120, 12 * 45)
