@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hudimeta.errors import HudiError
+from hudimeta.formats import plain_arrays
 from hudimeta.keys.joda import tokens
 from hudimeta.keys.kinds import KeyGeneratorType, generator_type, split_fields
 from hudimeta.keys.partition_path import DEFAULT_PARTITION, LEGACY_DEFAULT_PARTITION, unescape
@@ -100,7 +101,8 @@ def _typed(texts: list[str | None], kind: pa.DataType) -> pa.Array | None:
     """Texts as values of a type: the inverse of Java's text. None when one of them is not such a value."""
     import pyarrow.compute as pc
 
-    values = pa.array(texts, pa.string())
+    known = [text for text in texts if text is not None]
+    values = plain_arrays.texts(known) if len(known) == len(texts) else pa.array(texts, pa.string())
     types = pa.types
     try:
         if types.is_timestamp(kind):

@@ -135,4 +135,4 @@ def _without(table: pa.Table, keys: Sequence[str] | frozenset[str]) -> pa.Table:
         return table
     import pyarrow.compute as pc
 
-    return table.filter(pc.invert(pc.is_in(table.column("key"), pa.array(list(keys), pa.string()))))
+    return table.filter(pc.invert(pc.is_in(table.column("key"), texts(list(keys)))))

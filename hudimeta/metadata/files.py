@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
-from hudimeta.formats.plain_arrays import booleans, integers, no_rows, numbers, places
+from hudimeta.formats.plain_arrays import booleans, integers, no_rows, numbers, places, texts
 from hudimeta.metadata.datum import DatumCursor, Ints, Spans, binary_parts, encode_longs, encode_texts, join_binary
 from hudimeta.metadata.keys import ALL_PARTITIONS
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
@@ -276,9 +276,9 @@ def fold(entries: pa.Table) -> pa.Table:
     return pa.Table.from_arrays([*named.columns, integers(size), booleans(deleted[last])], schema=SCHEMA)
 
 
-def _codes(texts: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+def _codes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """A number for each text, the same for the same text."""
-    return numbers(texts.combine_chunks().dictionary_encode().indices)
+    return numbers(column.combine_chunks().dictionary_encode().indices)
 
 
 def _fold_one_by_one(entries: pa.Table) -> pa.Table:
@@ -324,13 +324,14 @@ def without_partition_list(table: pa.Table) -> pa.Table:
     """The rows that stand for files, of a table as `live` gives it; what it leaves out is a few rows in one place, mostly."""
     import pyarrow.compute as pc
 
-    listed = np.flatnonzero(pc.equal(table.column("key"), ALL_PARTITIONS))
+    mark = texts([ALL_PARTITIONS])[0]
+    listed = places(pc.equal(table.column("key"), mark).combine_chunks())
     if not len(listed):
         return table
     first, behind = int(listed[0]), int(listed[-1]) + 1
     if behind - first == len(listed):
         return pa.concat_tables([table.slice(0, first), table.slice(behind)])
-    return table.filter(pc.not_equal(table.column("key"), ALL_PARTITIONS))
+    return table.filter(pc.not_equal(table.column("key"), mark))
 
 
 def as_live_entries(table: pa.Table) -> pa.Table:

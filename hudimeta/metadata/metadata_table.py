@@ -393,4 +393,5 @@ def _paths_of(keys: pa.ChunkedArray) -> pa.ChunkedArray:
     """Keys of `files` as partition paths."""
     import pyarrow.compute as pc
 
-    return pc.if_else(pc.equal(keys, NO_PARTITION), "", keys)
+    none, here = texts([NO_PARTITION, ""])
+    return pc.if_else(pc.equal(keys, none), here, keys)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from hudimeta.formats.log import BlockType
 from hudimeta.formats.log.data_blocks import decode_data_block
 from hudimeta.formats.log.delete_block import decode_delete_block
+from hudimeta.formats.plain_arrays import texts
 from hudimeta.read.base_file import BaseFile, open_base_file
 from hudimeta.read.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT, BootstrapSource
 from hudimeta.read.bounded_merge import merged_rows
@@ -70,7 +71,7 @@ class SliceReader:
             CorruptFileError, UnsupportedFeature, NotFound, SchemaMismatch: A file cannot be read.
         """
         constants = path_values(
-            pa.array([file_slice.partition_path], pa.string()),
+            texts([file_slice.partition_path]),
             self.task.partition_layout,
             self.task.table_schema,
             self.task.properties,

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.formats.plain_arrays import booleans, integers, numbers, texts
 from hudimeta.table.text_arrays import instant_number, instant_text
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def place_files(files: pa.Table, visibility: Visibility) -> pa.Table:
     if len(plain):
         group = _group_numbers(partitions, parsed.file_ids, rows[plain])
         at[plain] = _slice_instants(names, parsed, rows[plain], group, visibility)
-    take = pa.array(rows)
+    take = integers(rows)
     return pa.table(
         {
             "partition_path": partitions.take(take).cast(pa.string()),
@@ -105,7 +106,7 @@ def _segments(files: pa.Table) -> Iterator[tuple[pa.StringArray, pa.DictionaryAr
     import numpy as np
 
     partitions = _plain_text(files["partition_path"]).dictionary_encode()
-    steps = np.diff(partitions.indices.to_numpy())
+    steps = np.diff(numbers(partitions.indices))
     cuts = [0]
     if len(steps) >= _SEGMENT_ROWS and (steps >= 0).all():
         borders = np.flatnonzero(steps) + 1
@@ -115,7 +116,7 @@ def _segments(files: pa.Table) -> Iterator[tuple[pa.StringArray, pa.DictionaryAr
                 cuts.append(int(borders[at]))
     for start, end in itertools.pairwise([*cuts, len(files)]):
         part = files.slice(start, end - start)
-        yield _plain_text(part["name"]), partitions.slice(start, end - start), part["size"].to_numpy()
+        yield _plain_text(part["name"]), partitions.slice(start, end - start), numbers(part["size"].combine_chunks())
 
 
 def _build(
@@ -168,16 +169,13 @@ def _group_numbers(
     partitions: pa.DictionaryArray, file_ids: pa.StringArray, rows: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
     """One number for each (partition, file id), in order of first appearance among `rows`."""
-    import numpy as np
-    import pyarrow as pa
 
-    ids = file_ids.take(pa.array(rows)).dictionary_encode()
-    codes: np.ndarray[Any, Any] = ids.indices.to_numpy().astype(np.int64)
+    ids = file_ids.take(integers(rows)).dictionary_encode()
+    codes: np.ndarray[Any, Any] = numbers(ids.indices)
     if len(ids.dictionary) == len(rows):
         return codes
-    pair = partitions.indices.to_numpy()[rows].astype(np.int64) * len(ids.dictionary) + codes
-    codes = pa.array(pair).dictionary_encode().indices.to_numpy().astype(np.int64)
-    return codes
+    pair = numbers(partitions.indices)[rows] * len(ids.dictionary) + codes
+    return numbers(integers(pair).dictionary_encode().indices)
 
 
 def _slice_instants(
@@ -262,14 +260,14 @@ def _replaced(
 
     if gone is None or not len(gone) or not len(rows):
         return np.zeros(len(rows), dtype=bool)
-    take = pa.array(rows)
+    take = integers(rows)
     ids = file_ids.take(take)
     # File ids are all but unique: only the few that match at all are compared together with their partition.
     suspect = pc.is_in(ids, value_set=_plain_text(gone["file_id"]))
     result: np.ndarray[Any, Any] = suspect.to_numpy(zero_copy_only=False).copy()
     hits = np.flatnonzero(result)
     if len(hits):
-        own = _pairs(partitions.take(take.take(pa.array(hits))).cast(pa.string()), ids.take(pa.array(hits)))
+        own = _pairs(partitions.take(take.take(integers(hits))).cast(pa.string()), ids.take(integers(hits)))
         gone_pairs = _pairs(_plain_text(gone["partition_path"]), _plain_text(gone["file_id"]))
         result[hits] = pc.is_in(own, value_set=gone_pairs).to_numpy(zero_copy_only=False)
     return result
@@ -278,7 +276,7 @@ def _replaced(
 def _pairs(partitions: pa.StringArray, file_ids: pa.StringArray) -> pa.StringArray:
     import pyarrow.compute as pc
 
-    return pc.binary_join_element_wise(partitions, file_ids, "\0")
+    return pc.binary_join_element_wise(partitions, file_ids, texts(["\0"])[0])
 
 
 def _assemble(
@@ -304,8 +302,8 @@ def _assemble(
     head_rows = rows[head]
     without_base = parsed.is_log[head_rows]
     log_files, log_sizes = _log_lists(names, sizes, rows, group, groups, logs)
-    take = pa.array(head_rows)
-    mask = pa.array(without_base)
+    take = integers(head_rows)
+    mask = booleans(without_base)
     base_file = _masked(names.take(take), mask)
     return pa.table(
         {
@@ -313,7 +311,7 @@ def _assemble(
             "file_id": parsed.file_ids.take(take).cast(pa.string()),
             "base_instant": _instant_texts(slice_at[head], parsed.instant_digits[head_rows]),
             "base_file": base_file,
-            "base_size": _masked(pa.array(sizes[head_rows], pa.int64()), mask),
+            "base_size": _masked(integers(sizes[head_rows].astype(np.int64, copy=False)), mask),
             "log_files": log_files,
             "log_sizes": log_sizes,
         }
@@ -324,18 +322,17 @@ def _masked(values: pa.Array, mask: pa.BooleanArray) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.if_else(mask, pa.scalar(None, values.type), values) if mask.true_count else values
+    return pc.if_else(mask, pa.nulls(1, values.type)[0], values) if mask.true_count else values
 
 
 def _instant_texts(instants: np.ndarray[Any, Any], digits: np.ndarray[Any, Any]) -> pa.StringArray:
     import numpy as np
-    import pyarrow as pa
 
     distinct, place = np.unique(instants, return_inverse=True)
-    texts = instant_text(distinct).take(pa.array(place))
+    spelled = instant_text(distinct).take(integers(place))
     if (digits == 17).all():
-        return texts
-    return pa.array([t[: int(n)] for t, n in zip(texts.to_pylist(), digits, strict=True)], pa.string())
+        return spelled
+    return texts([t[: int(n)] for t, n in zip(spelled.to_pylist(), digits, strict=True)])
 
 
 def _log_lists(
@@ -353,25 +350,21 @@ def _log_lists(
     from hudimeta.table.file_names import parse_log_file
 
     if not len(logs):
-        offsets = pa.array(np.zeros(len(groups) + 1, dtype=np.int32))
-        return (
-            pa.ListArray.from_arrays(offsets, pa.array([], pa.string())),
-            pa.ListArray.from_arrays(offsets, pa.array([], pa.int64())),
-        )
+        offsets, none = integers(np.zeros(len(groups) + 1, dtype=np.int32)), np.empty(0, np.int64)
+        return pa.ListArray.from_arrays(offsets, texts([])), pa.ListArray.from_arrays(offsets, integers(none))
     place = np.empty(int(groups.max()) + 1, dtype=np.int64)
     place[groups] = np.arange(len(groups))
     slot = place[group[logs]]
-    texts = names.take(pa.array(rows[logs])).to_pylist()
     keys = []
-    for text in texts:
+    for text in names.take(integers(rows[logs])).to_pylist():
         name = parse_log_file(text)
         keys.append(name.order if name is not None else (text, 0, (), False))
     by_name = sorted(range(len(logs)), key=keys.__getitem__)
     order = np.array(by_name, dtype=np.int64)
     order = order[np.argsort(slot[order], kind="stable")]
-    offsets = pa.array(np.r_[0, np.cumsum(np.bincount(slot, minlength=len(groups)))].astype(np.int32))
+    offsets = integers(np.r_[0, np.cumsum(np.bincount(slot, minlength=len(groups)))].astype(np.int32))
     ordered = rows[logs][order]
     return (
-        pa.ListArray.from_arrays(offsets, names.take(pa.array(ordered))),
-        pa.ListArray.from_arrays(offsets, pa.array(sizes[ordered], pa.int64())),
+        pa.ListArray.from_arrays(offsets, names.take(integers(ordered))),
+        pa.ListArray.from_arrays(offsets, integers(sizes[ordered].astype(np.int64, copy=False))),
     )

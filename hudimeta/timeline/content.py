@@ -102,6 +102,8 @@ def replaced_groups_table(replacing: Iterable[Instant], timeline: _Metadata) -> 
     """
     import pyarrow as pa
 
+    from hudimeta.formats.plain_arrays import texts
+
     partitions: list[str] = []
     file_ids: list[str] = []
     instants: list[str] = []
@@ -111,9 +113,8 @@ def replaced_groups_table(replacing: Iterable[Instant], timeline: _Metadata) -> 
             partitions += [partition] * len(ids)
             file_ids += ids
             instants += [instant.time] * len(ids)
-    text = pa.string()
-    columns = (pa.array(partitions, text), pa.array(file_ids, text), pa.array(instants, text))
-    return pa.table(columns, names=["partition_path", "file_id", "instant"])
+    columns = [texts(partitions), texts(file_ids), texts(instants)]
+    return pa.Table.from_arrays(columns, names=["partition_path", "file_id", "instant"])
 
 
 def undone_instants(undoing: Iterable[Instant], timeline: _Metadata) -> frozenset[str]:
