@@ -90,7 +90,7 @@ class Table:
         if self._metadata is None or self._metadata.snapshot is not snapshot:
             from hudimeta.services.table_metadata import TableMetadata
 
-            self._metadata = TableMetadata(snapshot)
+            self._metadata = TableMetadata(snapshot, self._reopen)
         return self._metadata
 
     # Reading
@@ -348,6 +348,9 @@ class Table:
 
         self._unread = False  # what opening saw is the past from here on
         return verbs.write(self._snapshot.storage, self._options, operation, data)
+
+    def _reopen(self) -> None:
+        self._snapshot = Snapshot.open(self._snapshot.storage, self._options)
 
     def _now(self) -> Snapshot:
         """The snapshot of now: the timeline is listed again, and what was read is kept while nothing has changed."""

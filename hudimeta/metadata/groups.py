@@ -136,11 +136,21 @@ class GroupFinder:
 
     def newest_bases(self, partition: str) -> dict[str, BaseFile]:
         """Base files by file id, from the newest commit that names any of the partition; the fewest requests."""
-        for instant in (*self._compactions, *self.initialisers):
+        for instant in self._makers:
             found = self._bases_in(instant, partition)
             if found:
                 return found
         return {}
+
+    @cached_property
+    def _makers(self) -> tuple[Instant, ...]:
+        """Commits that made base files: from the newest on, those that laid the metadata table out at last.
+
+        An index can be dropped and built again, so whatever stands before the commit that built it is another's.
+        """
+        late = [i for i in self.initialisers if i.time >= _INIT_BELOW]
+        newest_first = sorted((*self._compactions, *late), key=lambda i: (i.completion or i.time, i.time), reverse=True)
+        return (*newest_first, *(i for i in self.initialisers if i.time < _INIT_BELOW))
 
     def named(self, partition: str) -> tuple[FileGroup, ...]:
         """File groups that commits name, by file id: all that hold a record, unless older commits are archived."""
@@ -151,9 +161,12 @@ class GroupFinder:
             oldest = min((base.instant for base in bases.values()), default="")
             logs = self._logs_since(partition, oldest)
             missing = self._without_base(bases, logs)
-            for instant in (*self._compactions, *self.initialisers) if missing else ():
-                for file_id, base in self._bases_in(instant, partition).items():
+            for instant in self._makers if missing else ():
+                older = self._bases_in(instant, partition)
+                for file_id, base in older.items():
                     bases.setdefault(file_id, base)
+                if older and instant.action is not Action.COMMIT:
+                    break
             if missing:
                 logs = self._logs_since(partition, min((base.instant for base in bases.values()), default=""))
             self._named[partition] = self._assemble(bases, logs)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.config import OPTIONS
 from hudimeta.errors import IndexNotReady
 from hudimeta.metadata import files
 from hudimeta.metadata.metadata_table import MetadataTable
 
 if TYPE_CHECKING:
     from hudimeta.read.snapshot import Snapshot
+    from hudimeta.services.indexing import IndexReport
     from hudimeta.services.validation import ValidationReport
+    from hudimeta.write.session import WriteSession
 
 __all__ = ["TableMetadata"]
 
-_OWN = ("snapshot",)
+_OWN = ("snapshot", "_on_change")
 
 
 class TableMetadata(MetadataTable):
@@ -23,12 +26,12 @@ class TableMetadata(MetadataTable):
 
     It is opened when it is first asked for something: verbs that repair it must work where it cannot be opened.
 
-    Attributes:
-        snapshot: The newest moment of the table.
+    Args:
+        snapshot: The newest moment of the table. on_change: Called when a verb has changed the table.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
+    def __init__(self, snapshot: Snapshot, on_change: Callable[[], None]) -> None:
+        self.snapshot, self._on_change = snapshot, on_change
 
     def __getattr__(self, name: str) -> Any:
         """Called for what is not there yet: everything of the opened metadata table."""
@@ -61,3 +64,69 @@ class TableMetadata(MetadataTable):
         from hudimeta.services.validation import validate
 
         return validate(self.snapshot, partitions)
+
+    def create_index(
+        self,
+        name: str | None = None,
+        type: str = "secondary_index",
+        columns: str | Sequence[str] = (),
+        *,
+        expression: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> IndexReport:
+        """Build an index over the table as it is; every commit keeps it from then on. Writers wait meanwhile.
+
+        Args:
+            name: Of a secondary index or of one with an expression; the others have the name of their type.
+            type: `record_index`, `secondary_index`, `bloom_filters`, `column_stats` or `partition_stats`.
+            columns: What is indexed: one column of a secondary index or of an expression, several of `column_stats`.
+            expression: A Spark function over the column, such as `lower`, `year` or `from_unixtime`: then `type` is
+                `column_stats` (bounds of its values, file by file) or `bloom_filters`.
+            options: Further arguments of the function (`format`, `days`, `pos`, `len`, `pattern`, `replacement`, `idx`), of
+                filters (`filterType`, `numEntries`, `fpp`), and options by their full names, such as
+                `hoodie.metadata.index.expression.file.group.count`.
+
+        Returns:
+            What was built, and what it took.
+
+        Raises:
+            ConfigError: Something that does not fit the table. TableError: The table has that index.
+            UnsupportedFeature: An expression that is not known here. IndexNotReady: There is no metadata table.
+        """
+        from hudimeta.services.indexing import create_index
+
+        given = {key: str(value) for key, value in (options or {}).items()}
+        of_build = {key: value for key, value in given.items() if key.startswith(("hoodie.", "hudimeta."))}
+        report = create_index(
+            self._session(of_build),
+            kind=type,
+            name=name,
+            columns=[columns] if isinstance(columns, str) else list(columns),
+            expression=expression,
+            index_options={key: value for key, value in given.items() if key not in of_build},
+        )
+        self._on_change()
+        return report
+
+    def drop_index(self, name: str) -> IndexReport:
+        """Remove an index. No row changes, and readers that use it must open the table again.
+
+        Args:
+            name: As `create_index` was given it, or the metadata partition, such as `bloom_filters`.
+
+        Raises:
+            ConfigError: There is none. TableError: Another index needs it, or it is `files`.
+        """
+        from hudimeta.services.indexing import drop_index
+
+        report = drop_index(self.snapshot.storage, self.snapshot.options, name)
+        self._on_change()
+        return report
+
+    drop_partition = drop_index
+
+    def _session(self, options: Mapping[str, str]) -> WriteSession:
+        from hudimeta.write.session import WriteSession
+
+        given = OPTIONS.read(dict(self.snapshot.options.having(options).given))
+        return WriteSession(self.snapshot.storage, given)

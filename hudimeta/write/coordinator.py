@@ -31,6 +31,7 @@ from hudimeta.errors import (
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
+from hudimeta.metadata.indexing import discard_dead
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
@@ -226,6 +227,8 @@ class Coordinator:
 
     def _publish_locked(self, write: OpenWrite, publication: Publication) -> str:
         timeline = self._properties.load_timeline(self._storage)
+        if discard_dead(self._storage, timeline):
+            timeline = self._properties.load_timeline(self._storage)
         self._check_still_ours(timeline, write)
         self._check_metadata_is_known(write)
         changed = [FileGroupId(f.partition_path, f.file_id) for f in publication.files if not f.is_new_group]

@@ -30,7 +30,7 @@ from hudimeta.write.planned_indexes import (
     store_definitions,
 )
 
-__all__ = ["bootstrap_metadata", "lay_out_indexes"]
+__all__ = ["bootstrap_metadata", "committed_files", "lay_out_indexes"]
 
 
 def bootstrap_metadata(
@@ -51,7 +51,7 @@ def bootstrap_metadata(
     Returns:
         The properties, which name the new partitions.
     """
-    listing = _committed(list_table(storage), timeline)
+    listing = committed_files(list_table(storage), timeline)
     storage.delete_folder(METADATA_ROOT)
     planned = planned_indexes(schema, options, properties.version, properties.is_partitioned)
     lay_out_indexes(storage, properties, planned, schema, options, times, engine, timeline, listing)
@@ -103,7 +103,7 @@ def _no_files() -> pa.Table:
     return pa.schema([("partition_path", pa.string()), ("name", pa.string()), ("size", pa.int64())]).empty_table()
 
 
-def _committed(listing: pa.Table, timeline: Timeline) -> pa.Table:
+def committed_files(listing: pa.Table, timeline: Timeline) -> pa.Table:
     """The files of committed instants, with a size: an empty file is what a dead writer left."""
     from hudimeta.table.text_arrays import instant_text
 

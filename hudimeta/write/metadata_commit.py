@@ -20,6 +20,7 @@ from hudimeta.metadata.rollback import roll_back_metadata
 from hudimeta.metadata.writer import GROUPS_KEY, MetadataWriter, WrittenLog
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
+from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.types import Action
@@ -144,6 +145,7 @@ class MetadataCommit:
         if known is not None and known.data_timeline.completed == timeline.completed:
             table = known
         else:
+            self._notice_new_indexes(timeline, known)
             table = MetadataTable.open(self._storage, self._properties, timeline)
         begun = compaction.pending_compaction(table)
         if begun is not None and table is known:
@@ -154,6 +156,12 @@ class MetadataCommit:
             self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun)
             table = MetadataTable.open(self._storage, self._properties, timeline)
         return table
+
+    def _notice_new_indexes(self, timeline: Timeline, known: MetadataTable | None) -> None:
+        """An index that was built since the table was opened must be kept from here on."""
+        before = set(known.data_timeline.completed) if known is not None else set()
+        if any(i.action is Action.INDEXING and i not in before for i in timeline.completed):
+            self._properties = load_properties(self._storage)
 
     def _write(self, instant: str, table: MetadataTable, deltas: Mapping[str, IndexDelta]) -> dict[str, str]:
         if table.timeline.get(instant, Action.DELTA_COMMIT) is not None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hudimeta.concurrency.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
 from hudimeta.concurrency.lock import TableLock
 from hudimeta.errors import CommitError
+from hudimeta.metadata.indexing import discard_dead
 from hudimeta.services import rollback
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
@@ -35,7 +36,8 @@ class Recovery:
         """Roll every dead write back and remove every leftover; returns the instants. Doing it twice is doing it once."""
         with self._lock.held():
             timeline = self._load()
-            undone: list[str] = []
+            undone = list(discard_dead(self._storage, timeline))
+            timeline = self._load() if undone else timeline
             while dead := self._dead(timeline):
                 undone.append(self.undo(timeline, dead[0], None))
                 if undone.count(undone[-1]) > _MOST_ROLLBACKS:

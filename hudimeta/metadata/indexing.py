@@ -1,0 +1,112 @@
+"""The action `indexing` on the data timeline: who makes an index says so there, before and after.
+
+An index that is built bears the instant of its `indexing` action: its base files have that instant in the metadata table, so
+that what older instants ever wrote to a partition of the same name lies below them. The completed action names each metadata
+partition, and says of a record or secondary index that it lacks no row.
+
+The building runs under the table lock: whoever holds the lock and sees an action of ours pending knows that its process died.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hudimeta.formats.avro.container import encode_container
+from hudimeta.formats.avro.schemas import INDEX_COMMIT_METADATA, INDEX_PLAN
+from hudimeta.metadata.index_definitions import COMPLETE_KEY
+from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.storage import Storage
+from hudimeta.table.properties import load
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, Instant, State
+
+__all__ = ["announce", "complete", "discard_dead"]
+
+MAKER_KEY = "hudimeta.made.by"
+"""Entry of the extraMetadata of a plan of ours: only those are ours to take back."""
+
+
+def announce(storage: Storage, timeline: Timeline, instant: str, partitions: Iterable[str], upto: str) -> None:
+    """Put an indexing action on the timeline, requested and begun.
+
+    Args:
+        storage: Rooted at the table. timeline: Of the table. instant: Of the action.
+        partitions: Metadata partitions that are built or judged. upto: The newest write that they cover.
+    """
+    plan = {"version": 1, "indexPartitionInfos": [_info(name, upto, {MAKER_KEY: "hudimeta"}) for name in partitions]}
+    writer = TimelineWriter(storage, timeline.folder)
+    writer.create_requested(instant, Action.INDEXING, encode_container(INDEX_PLAN, [plan]))
+    writer.create_inflight(instant, Action.INDEXING)
+
+
+def complete(
+    storage: Storage,
+    timeline: Timeline,
+    times: InstantGenerator,
+    instant: str,
+    partitions: Mapping[str, bool],
+    upto: str,
+) -> str:
+    """Complete an indexing action; returns the completion time.
+
+    Args:
+        storage, timeline, instant, upto: See `announce`. times: Makes the completion time.
+        partitions: Metadata partitions, and whether each is proven to lack no row.
+    """
+    infos = [_info(name, upto, {COMPLETE_KEY: name} if proven else {}) for name, proven in partitions.items()]
+    record = {"version": 1, "operationType": None, "indexPartitionInfos": infos}
+    completion = times.next(instant, timeline.last_time)
+    content = encode_container(INDEX_COMMIT_METADATA, [record])
+    TimelineWriter(storage, timeline.folder).complete(instant, Action.INDEXING, completion, content)
+    return completion
+
+
+def _info(partition: str, upto: str, extra: dict[str, str]) -> dict[str, Any]:
+    return {"version": 1, "metadataPartitionPath": partition, "indexUptoInstant": upto, "extraMetadata": extra}
+
+
+def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
+    """Take back the indexing actions of ours that died; returns their instants. The caller holds the table lock.
+
+    Indexes that are complete, but that the table's properties do not name yet, are removed as well.
+
+    Args:
+        storage: Rooted at the table. timeline: Listed under the lock.
+    """
+    dead = [i for i in timeline.pending if i.action is Action.INDEXING and _is_ours(timeline, i)]
+    if not dead:
+        return ()
+    properties = load(storage)
+    writer = TimelineWriter(storage, timeline.folder)
+    for instant in dead:
+        for name in _partitions_of(timeline, instant):
+            if name not in properties.metadata_partitions:
+                storage.delete_folder(f"{METADATA_ROOT}/{name}")
+        _forget_in_metadata(storage, instant.time)
+        writer.delete_pending(instant.time, Action.INDEXING, State.INFLIGHT)
+        writer.delete_pending(instant.time, Action.INDEXING, State.REQUESTED)
+    return tuple(i.time for i in dead)
+
+
+def _forget_in_metadata(storage: Storage, instant: str) -> None:
+    inner = storage.sub(METADATA_ROOT)
+    timeline = Timeline.load(inner, place=METADATA_ROOT)
+    writer = TimelineWriter(inner, timeline.folder)
+    found = timeline.get(instant, Action.DELTA_COMMIT)
+    if found is not None and found.is_completed:
+        writer.delete_completed(found)
+    if found is not None:
+        writer.delete_pending(instant, Action.DELTA_COMMIT, State.INFLIGHT)
+        writer.delete_pending(instant, Action.DELTA_COMMIT, State.REQUESTED)
+
+
+def _is_ours(timeline: Timeline, instant: Instant) -> bool:
+    infos = timeline.plan(instant).get("indexPartitionInfos") or ()
+    return any(MAKER_KEY in (info.get("extraMetadata") or {}) for info in infos)
+
+
+def _partitions_of(timeline: Timeline, instant: Instant) -> list[str]:
+    return [info["metadataPartitionPath"] for info in timeline.plan(instant).get("indexPartitionInfos") or ()]

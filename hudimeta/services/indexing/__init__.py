@@ -1,0 +1,18 @@
+"""Making and removing indexes of a table that exists, as plans that are values.
+
+    plan.py      what is asked for: a metadata partition and its definition, checked against the table
+    build.py     create_index: built under the table lock, visible by the last step
+    drop.py      drop_index and drop_partition: out of the properties first, then off storage
+    rebuild.py   every file group of the metadata table made anew beside the old ones, validated, then switched to
+
+None of them changes rows. A process that dies leaves the table as it was, or with the change done; what it left on storage is
+removed by whoever makes the same index next.
+"""
+
+from __future__ import annotations
+
+from hudimeta.services.indexing.build import IndexReport, create_index
+from hudimeta.services.indexing.drop import drop_index
+from hudimeta.services.indexing.plan import IndexPlan, plan_index
+
+__all__ = ["IndexPlan", "IndexReport", "create_index", "drop_index", "plan_index"]

@@ -1,0 +1,73 @@
+"""Removing an index: out of the table's properties first, so that nobody uses it, then its definition, then its files."""
+
+from __future__ import annotations
+
+import time
+
+from hudimeta.concurrency.lock import table_lock
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.errors import ConfigError, NotFound, TableError
+from hudimeta.metadata import expression_index, files, secondary_index
+from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions, encode_definitions
+from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.services.indexing.build import IndexReport, ready_property
+from hudimeta.services.indexing.plan import dependents
+from hudimeta.storage import Storage
+from hudimeta.table.properties import TableProperties, update
+from hudimeta.table.properties import load as load_properties
+
+__all__ = ["drop_index"]
+
+
+def drop_index(storage: Storage, options: Options, name: str) -> IndexReport:
+    """Remove an index; rows do not change.
+
+    Args:
+        storage: Rooted at the table. options: Of the caller.
+        name: Of its metadata partition, or of a secondary or expression index without the prefix.
+
+    Raises:
+        ConfigError: No such index. TableError: It is `files`, or another index needs it.
+    """
+    begin = time.perf_counter()
+    with table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS)).held():
+        properties = load_properties(storage)
+        properties.check_writable()
+        partition = _partition(properties, name)
+        ready = [one for one in properties.metadata_partitions if one != partition]
+        inflight = [one for one in properties.metadata_partitions_inflight if one and one != partition]
+        changes = {
+            "hoodie.table.metadata.partitions": ready_property(ready),
+            "hoodie.table.metadata.partitions.inflight": ready_property(inflight),
+        }
+        update(storage, changes)
+        _forget_definition(storage, properties, partition)
+        storage.delete_folder(f"{METADATA_ROOT}/{partition}")
+    return IndexReport(partition, "dropped", seconds=time.perf_counter() - begin)
+
+
+def _partition(properties: TableProperties, name: str) -> str:
+    there = (*properties.metadata_partitions, *(p for p in properties.metadata_partitions_inflight if p))
+    spelled = (name, secondary_index.PREFIX + name, expression_index.PREFIX + name)
+    found = [one for one in spelled if one in there]
+    if not found:
+        raise ConfigError("name", name, f"an index of the table: {', '.join(one for one in there if one != files.PARTITION)}")
+    partition = found[0]
+    if partition == files.PARTITION:
+        hint = "t.metadata.rebuild() makes it anew."
+        raise TableError("the listing of files is what the metadata table is for, it cannot be dropped alone", hint)
+    needed_by = dependents(partition, there)
+    if needed_by:
+        raise TableError(f"{partition} is needed by {', '.join(needed_by)}", "Drop these first.")
+    return partition
+
+
+def _forget_definition(storage: Storage, properties: TableProperties, partition: str) -> None:
+    path = properties.index_defs_path or DEFAULT_PATH
+    try:
+        definitions = decode_definitions(storage.read(path), path)
+    except NotFound:
+        return
+    if definitions.pop(partition, None) is not None:
+        storage.put(path, encode_definitions(definitions))

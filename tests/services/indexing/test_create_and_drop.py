@@ -1,0 +1,250 @@
+"""Indexes are built over tables with rows, kept by every commit from then on, and dropped; a death in between harms nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.errors import ConfigError, HudiError, IndexNotReady, StorageError, TableError, UnsupportedFeature
+from hudimeta.services.indexing import create_index
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+
+MOR = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+KINDS: dict[str, dict[str, Any]] = {
+    "bloom_filters": {"type": "bloom_filters"},
+    "expr_index_low": {"name": "low", "type": "column_stats", "columns": "id", "expression": "upper"},
+    "expr_index_day": {
+        "name": "day",
+        "type": "column_stats",
+        "columns": "ts",
+        "expression": "from_unixtime",
+        "options": {"format": "yyyy-MM-dd"},
+    },
+    "expr_index_sub": {
+        "name": "sub",
+        "type": "bloom_filters",
+        "columns": ["id"],
+        "expression": "substring",
+        "options": {"pos": 2, "len": 3},
+    },
+}
+
+
+def _table(folder: Path, options: dict[str, str] | None = None) -> ModelledTable:
+    table = ModelledTable(str(folder / "t"), options or MOR)
+    table.write(Operation.INSERT, simple_rows(range(40), 86_400))
+    table.write(Operation.UPSERT, simple_rows(range(0, 40, 3), 3 * 86_400))
+    return table
+
+
+class _Death(FaultPlan):
+    """Every mutating call fails from one on, as if the process were gone."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(None, Fault.ERROR_BEFORE)
+        self._end = at
+
+    def around(self, name: str, act: Callable[[], Any]) -> Any:
+        if len(self.calls) >= self._end and ".locks" not in name:
+            raise StorageError(name, "the process is dead")
+        return super().around(name, act)
+
+
+def _holds(table: ModelledTable) -> None:
+    check_all(table.storage)
+    report = hudimeta.Table(table.path).metadata.validate()
+    assert report.holds, report
+    table.model.check(table.read())
+
+
+@pytest.mark.parametrize("options", [SIMPLE_OPTIONS, MOR], ids=["cow", "mor"])
+@pytest.mark.parametrize("partition", KINDS)
+def test_an_index_is_built_kept_and_dropped(tmp_path: Path, partition: str, options: dict[str, str]) -> None:
+    table = _table(tmp_path, dict(options))
+    handle = hudimeta.Table(table.path)
+    report = handle.metadata.create_index(**KINDS[partition])
+    assert report.partition == partition
+    assert report.records
+    assert partition in handle.metadata.ready
+    _holds(table)
+    for step, operation in enumerate((Operation.UPSERT, Operation.DELETE, Operation.INSERT, Operation.INSERT_OVERWRITE)):
+        table.write(operation, simple_rows(range(5 * step, 5 * step + 30, 2), (step + 5) * 86_400))
+        _holds(table)
+    if options is MOR:
+        hudimeta.Table(table.path).compact()
+        _holds(table)
+    hudimeta.Table(table.path, {"hoodie.clean.commits.retained": 1}).clean()
+    _holds(table)
+    dropped = handle.metadata.drop_index(KINDS[partition].get("name", partition))
+    assert str(dropped).startswith(f"{partition} dropped")
+    assert partition not in handle.metadata.ready
+    assert not Path(table.path, ".hoodie/metadata", partition).exists()
+    assert partition not in handle.metadata.index_definitions
+    table.write(Operation.UPSERT, simple_rows(range(10), 99 * 86_400))
+    _holds(table)
+
+
+def test_an_index_that_was_dropped_begins_anew(tmp_path: Path) -> None:
+    """What commits wrote to its predecessor of the same name is neither read nor missed."""
+    table = _table(tmp_path)
+    handle = hudimeta.Table(table.path)
+    for round_ in range(3):
+        handle.metadata.create_index(**KINDS["expr_index_low"])
+        table.write(Operation.UPSERT, simple_rows(range(3, 9), (round_ + 10) * 86_400))
+        handle.metadata.create_index("bloom_filters", "bloom_filters")
+        table.write(Operation.UPSERT, simple_rows(range(6, 19), (round_ + 20) * 86_400))
+        _holds(table)
+        handle.metadata.drop_index("low")
+        handle.metadata.drop_partition("bloom_filters")
+        _holds(table)
+
+
+def test_files_are_left_out_by_an_expression(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.parquet.small.file.limit": "0"})
+    for start in range(0, 40, 10):
+        table.write(Operation.BULK_INSERT, simple_rows(range(start, start + 10), 86_400 * start, partitions=1))
+    for kind in ("column_stats", "bloom_filters"):
+        handle = hudimeta.Table(table.path, {"hudimeta.index.use": "expression_index"})
+        handle.metadata.create_index("up", kind, "id", expression="upper")
+        scan = handle.scan(where="upper(id) = 'K0025'")
+        assert scan.to_table().num_rows == 1
+        assert (scan.report.files, scan.report.files_kept) == (4, 1)
+        handle.metadata.drop_index("up")
+
+
+def test_bounds_of_every_partition_are_kept(tmp_path: Path) -> None:
+    """Apache Hudi opens only partitions that have a record, once any has one."""
+    table = _table(tmp_path)
+    hudimeta.Table(table.path).metadata.create_index(**KINDS["expr_index_low"])
+    table.write(Operation.INSERT, simple_rows(range(50, 60), 1, partitions=5))
+    metadata = hudimeta.Table(table.path).metadata
+    found = metadata.expression_partition_stats("expr_index_low", pa.string()).to_pylist()
+    by_partition = {row["partition_path"]: (row["min"], row["max"]) for row in found}
+    assert by_partition == {
+        "p0": ("K0000", "K0055"),
+        "p1": ("K0001", "K0056"),
+        "p2": ("K0052", "K0057"),
+        "p3": ("K0053", "K0058"),
+        "p4": ("K0054", "K0059"),
+    }
+
+
+def test_statistics_can_be_made_later(tmp_path: Path) -> None:
+    table = _table(tmp_path, {**SIMPLE_OPTIONS, "hoodie.metadata.index.column.stats.enable": "false"})
+    handle = hudimeta.Table(table.path)
+    assert handle.metadata.ready == ("files",)
+    handle.metadata.create_index(type="column_stats", columns=["id", "ts"])
+    handle.metadata.create_index(type="partition_stats")
+    assert handle.metadata.index_definitions["column_stats"].source_fields[3:] == ("id", "ts")
+    table.write(Operation.UPSERT, simple_rows(range(9), 5 * 86_400))
+    _holds(table)
+    with pytest.raises(TableError, match="needed by partition_stats"):
+        handle.metadata.drop_index("column_stats")
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"type": "btree"}, ConfigError),
+        ({"type": "column_stats"}, TableError),
+        ({"name": "Odd Name", "type": "column_stats", "columns": "id", "expression": "lower"}, ConfigError),
+        ({"name": "a", "type": "column_stats", "columns": "nothing", "expression": "lower"}, ConfigError),
+        ({"name": "a", "type": "column_stats", "columns": ["id", "x"], "expression": "lower"}, ConfigError),
+        ({"name": "a", "type": "column_stats", "columns": "id", "expression": "soundex"}, UnsupportedFeature),
+        ({"name": "a", "type": "bloom_filters", "columns": "x", "expression": "identity"}, UnsupportedFeature),
+        ({"name": "a", "type": "secondary_index", "columns": "x"}, ConfigError),
+        ({"type": "bloom_filters", "options": {"hoodie.metadata.index.bloom.filter.file.group.cout": 2}}, ConfigError),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_written(
+    tmp_path: Path, given: dict[str, Any], error: type[HudiError]
+) -> None:
+    table = _table(tmp_path)
+    before = sorted(str(p) for p in Path(table.path).rglob("*") if ".locks" not in str(p))
+    with pytest.raises(error):
+        hudimeta.Table(table.path).metadata.create_index(**given)
+    assert sorted(str(p) for p in Path(table.path).rglob("*") if ".locks" not in str(p)) == before
+
+
+def test_only_indexes_of_the_table_can_be_dropped(tmp_path: Path) -> None:
+    handle = hudimeta.Table(_table(tmp_path).path)
+    with pytest.raises(ConfigError, match="column_stats, partition_stats"):
+        handle.metadata.drop_index("nothing")
+    with pytest.raises(TableError, match="rebuild"):
+        handle.metadata.drop_index("files")
+
+
+def test_a_table_without_a_metadata_table_has_no_indexes(tmp_path: Path) -> None:
+    table = _table(tmp_path, {**SIMPLE_OPTIONS, "hoodie.metadata.enable": "false"})
+    with pytest.raises(IndexNotReady):
+        hudimeta.Table(table.path).metadata.create_index(type="bloom_filters")
+
+
+def test_a_write_that_was_under_way_keeps_the_new_index(tmp_path: Path) -> None:
+    from hudimeta.write.session import Timings
+    from hudimeta.write.table_writer import prepare, publish, write_batch
+
+    table = _table(tmp_path)
+    session = table.session()
+    rows = simple_rows(range(10, 30), 7 * 86_400)
+    view = session.table_at(session.properties.load_timeline(session.storage))
+    prepared = prepare(view, session, Operation.UPSERT, rows)
+    with session.coordinator.writing(Operation.UPSERT, view.timeline) as (write, timeline):
+        outcome = write_batch(session, session.table_at(timeline), write, prepared, Timings())
+        for partition in KINDS:
+            hudimeta.Table(table.path).metadata.create_index(**KINDS[partition])
+        publish(session, view, write, prepared.schema, outcome, Timings())
+    table.model.write(Operation.UPSERT, rows)
+    assert set(KINDS) < set(hudimeta.Table(table.path).metadata.ready)
+    _holds(table)
+
+
+@pytest.mark.parametrize("partition", ["bloom_filters", "expr_index_low"])
+def test_a_death_at_any_request_leaves_a_usable_table(tmp_path: Path, partition: str) -> None:
+    given = KINDS[partition]
+    arguments = {
+        "kind": given["type"],
+        "name": given.get("name"),
+        "columns": [given["columns"]] if "columns" in given else [],
+        "expression": given.get("expression"),
+    }
+    deaths = 0
+    for number in range(200):
+        table = _table(tmp_path / str(number))
+        storage = FaultyStorage(table.storage, _Death(number))
+        try:
+            create_index(table.session(storage), **arguments)
+        except StorageError:
+            deaths += 1
+        else:
+            break
+        table.model.check(table.read())
+        table.write(Operation.UPSERT, simple_rows(range(4), 50 * 86_400))
+        hudimeta.Table(table.path).recover()
+        _holds(table)
+        if partition not in hudimeta.Table(table.path).metadata.ready:
+            hudimeta.Table(table.path).metadata.create_index(**given)
+            _holds(table)
+    assert deaths > 5
+
+
+def test_the_definition_is_what_apache_hudi_writes(tmp_path: Path) -> None:
+    table = _table(tmp_path)
+    hudimeta.Table(table.path).metadata.create_index(**KINDS["expr_index_day"])
+    stored = json.loads(Path(table.path, ".hoodie/.index_defs/index.json").read_text())["indexDefinitions"]
+    assert stored["expr_index_day"] == {
+        "indexName": "expr_index_day",
+        "indexType": "column_stats",
+        "indexFunction": "from_unixtime",
+        "sourceFields": ["ts"],
+        "indexOptions": {"expr": "from_unixtime", "format": "yyyy-MM-dd"},
+    }
