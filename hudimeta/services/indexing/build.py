@@ -21,7 +21,8 @@ import pyarrow as pa
 from hudimeta.config import Options
 from hudimeta.errors import HudiError, IndexNotReady, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
-from hudimeta.metadata import files, record_index, secondary_index
+from hudimeta.metadata import files
+from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
 from hudimeta.metadata.indexing import announce, complete, discard_dead
 from hudimeta.metadata.metadata_table import MetadataTable
@@ -109,6 +110,7 @@ def _build(session: WriteSession, timeline: Timeline, schema: pa.Schema, plan: I
         raise UnsupportedFeature(f"building {plan.partition} later than the table", "Rebuild the metadata table instead.")
     instant, upto = times.next(timeline.last_time, table.timeline.last_time), _newest_write(timeline)
     path = properties.index_defs_path or DEFAULT_PATH
+    proven = knows_whole_table(plan.partition) and built.complete
     counted = _Counted(every_group(built.groups, built.content))
     announce(storage, timeline, instant, [plan.partition], upto)
     try:
@@ -116,7 +118,7 @@ def _build(session: WriteSession, timeline: Timeline, schema: pa.Schema, plan: I
         writer.initialise(plan.partition, instant, built.groups, counted, after=table.timeline.last_time)
         if plan.definition is not None:
             storage.put(path, encode_definitions(definitions))
-        complete(storage, timeline, times, instant, {plan.partition: _knows_whole_table(plan.partition)}, upto)
+        complete(storage, timeline, times, instant, {plan.partition: proven}, upto)
     except HudiError:
         with contextlib.suppress(HudiError):  # whoever holds the lock next does it else
             discard_dead(storage, properties.load_timeline(storage))
@@ -185,11 +187,6 @@ class _Counted:
         for group, records in self._content:
             self.records += len(records)
             yield group, records
-
-
-def _knows_whole_table(partition: str) -> bool:
-    """True for indexes that may leave rows out only when they are proven."""
-    return partition == record_index.PARTITION or partition.startswith(secondary_index.PREFIX)
 
 
 def _newest_write(timeline: Timeline) -> str:

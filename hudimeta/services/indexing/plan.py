@@ -25,13 +25,13 @@ from hudimeta.metadata.indexed_columns import column_type, indexed_columns, stat
 from hudimeta.schema import with_meta_columns
 from hudimeta.table.properties import TableProperties
 from hudimeta.write.expression_facts import WantedExpression, expression_of
+from hudimeta.write.planned_indexes import record_index_definition, secondary_index_definition
 
 __all__ = ["KINDS", "IndexPlan", "plan_index"]
 
 SECONDARY = "secondary_index"
 KINDS = (column_stats.PARTITION, partition_stats.PARTITION, bloom_filters.PARTITION, record_index.PARTITION, SECONDARY)
 """What `type` may be. With an expression only the first and the third."""
-_IDENTITY = "identity"
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,8 @@ def _secondary(properties: TableProperties, schema: pa.Schema, name: str | None,
     if record_index.PARTITION not in properties.metadata_partitions:
         hint = "Make one first: t.metadata.create_index(type='record_index')."
         raise ConfigError("type", SECONDARY, "a table with a record index, which tells where the rows are", hint)
-    partition = secondary_index.PREFIX + _name(name)
-    column = _one_column(schema, columns)
-    return IndexPlan(partition, IndexDefinition(partition, SECONDARY, _IDENTITY, (column,), {}, _version(properties, "V2")))
+    definition = secondary_index_definition(schema, _one_column(schema, columns), properties.version, name)
+    return IndexPlan(definition.name, definition)
 
 
 def _of_the_table(
@@ -139,9 +138,7 @@ def _of_the_table(
             raise ConfigError("type", kind, "a table with column_stats, which they are made of")
         if not properties.is_partitioned:
             raise ConfigError("type", kind, "a table with partitions")
-    if kind == record_index.PARTITION and properties.version >= 9:
-        return IndexPlan(kind, IndexDefinition(kind, kind, "", (), {"isPartitioned": "false"}, "V1"))
-    return IndexPlan(kind)
+    return IndexPlan(kind, record_index_definition(properties.version) if kind == record_index.PARTITION else None)
 
 
 def _name(name: str | None) -> str:

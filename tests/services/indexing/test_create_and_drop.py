@@ -20,6 +20,7 @@ from hudimeta.types import Operation
 
 MOR = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
 KINDS: dict[str, dict[str, Any]] = {
+    "record_index": {"type": "record_index"},
     "bloom_filters": {"type": "bloom_filters"},
     "expr_index_low": {"name": "low", "type": "column_stats", "columns": "id", "expression": "upper"},
     "expr_index_day": {
@@ -37,6 +38,8 @@ KINDS: dict[str, dict[str, Any]] = {
         "options": {"pos": 2, "len": 3},
     },
 }
+
+OF_FILES = set(KINDS) - {"record_index"}
 
 
 def _table(folder: Path, options: dict[str, str] | None = None) -> ModelledTable:
@@ -200,15 +203,30 @@ def test_a_write_that_was_under_way_keeps_the_new_index(tmp_path: Path) -> None:
     prepared = prepare(view, session, Operation.UPSERT, rows)
     with session.coordinator.writing(Operation.UPSERT, view.timeline) as (write, timeline):
         outcome = write_batch(session, session.table_at(timeline), write, prepared, Timings())
-        for partition in KINDS:
+        for partition in sorted(OF_FILES):
             hudimeta.Table(table.path).metadata.create_index(**KINDS[partition])
         publish(session, view, write, prepared.schema, outcome, Timings())
     table.model.write(Operation.UPSERT, rows)
-    assert set(KINDS) < set(hudimeta.Table(table.path).metadata.ready)
+    assert set(hudimeta.Table(table.path).metadata.ready) > OF_FILES
     _holds(table)
 
 
-@pytest.mark.parametrize("partition", ["bloom_filters", "expr_index_low"])
+def test_a_secondary_index_is_proven_from_the_start(tmp_path: Path) -> None:
+    table = _table(tmp_path)
+    handle = hudimeta.Table(table.path)
+    handle.metadata.create_index(type="record_index")
+    handle.metadata.create_index("by_ts", "secondary_index", "ts")
+    with pytest.raises(TableError, match="needed by secondary_index_by_ts"):
+        handle.metadata.drop_index("record_index")
+    for _ in range(2):
+        scan = handle.scan(where=f"ts = {3 * 86_400}")
+        assert scan.to_table().num_rows
+        assert not any("nothing proves" in note for note in scan.report.notes), scan.report
+        table.write(Operation.UPSERT, simple_rows(range(1, 12, 2), 9 * 86_400))
+        _holds(table)
+
+
+@pytest.mark.parametrize("partition", ["expr_index_low"])
 def test_a_death_at_any_request_leaves_a_usable_table(tmp_path: Path, partition: str) -> None:
     given = KINDS[partition]
     arguments = {
