@@ -233,7 +233,13 @@ INDEX_TIMEZONE = OPTIONS.text(
     "UTC",
     "Time zone in which a writer computes expression indexes over moments; Apache Hudi takes that of its Spark session.",
 )
-CDC_ENABLED = OPTIONS.flag("hoodie.table.cdc.enabled", False, "Log changes for CDC queries.", refused=_LATER)
+CDC_ENABLED = OPTIONS.flag("hoodie.table.cdc.enabled", False, "Write change files, for CDC queries; fixed at creation.")
+CDC_MODE = OPTIONS.choice(
+    "hoodie.table.cdc.supplemental.logging.mode",
+    "DATA_BEFORE_AFTER",
+    ["OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"],
+    "What a change file keeps of a change: the less, the more a CDC query looks up in files, which a clean may have removed.",
+)
 
 # --- the write --------------------------------------------------------------------------------------------------------
 

@@ -70,7 +70,8 @@ def place_files(files: pa.Table, visibility: Visibility) -> pa.Table:
         files, visibility: See `build_slices`; `as_of` is not looked at.
 
     Returns:
-        partition_path, name, file_id string; slice int64, the slice's instant as a number (a CDC file's own instant);
+        partition_path, name, file_id string; slice int64, the slice's instant as a number (a CDC file's own, which is that of
+        the base file beside it);
         replaced bool, True for file groups that a replacecommit took out.
     """
     import numpy as np
@@ -80,7 +81,7 @@ def place_files(files: pa.Table, visibility: Visibility) -> pa.Table:
 
     names, partitions = _plain_text(files["name"]), _plain_text(files["partition_path"]).dictionary_encode()
     parsed = parse_names(names)
-    rows = np.flatnonzero(parsed.valid & (_committed(parsed, visibility) | parsed.is_cdc))
+    rows = np.flatnonzero(parsed.valid & _committed(parsed, visibility))
     at = parsed.instants[rows].copy()
     plain = np.flatnonzero(~parsed.is_cdc[rows])
     if len(plain):

@@ -123,6 +123,8 @@ def files_agree(table: Inspection) -> None:
     """The partition `files`, the completed writes and a listing of storage name the same files with the same sizes."""
     listed = {(f.partition_path, f.name, f.size) for f in table.data_files if table.is_committed(f)}
     written = {(p, s["path"].rpartition("/")[2], s["fileSizeInBytes"]) for _, p, s in table.stats if s["path"]}
+    captured = ((p, path, size) for _, p, s in table.stats for path, size in (s["cdcStats"] or {}).items())
+    written |= {(p, path.rpartition("/")[2], size) for p, path, size in captured}
     written = {entry for entry in written if join(entry[0], entry[1]) not in table.cleaned}
     _refuse("written by completed instants, not on storage", sorted(written - listed))
     if not table.timeline.history.instants():

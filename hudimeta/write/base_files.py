@@ -19,10 +19,11 @@ from hudimeta.metadata.writer import partition_metafile
 from hudimeta.read.fold import fold_log_records
 from hudimeta.read.log_parts import LogPart
 from hudimeta.read.merge import SliceMerger
-from hudimeta.read.merge_rules import MergeRules
+from hudimeta.read.merge_rules import MergeRules, PartialUpdateMode
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import BaseFileName
+from hudimeta.write.change_files import ChangeFormat, changed_rows, write_change_file
 from hudimeta.write.expression_facts import expression_records
 from hudimeta.write.index_facts import NO_CHANGE, FileFacts, WantedFacts, row_changes
 from hudimeta.write.markers import Marker, MarkerKind, write_marker
@@ -40,6 +41,7 @@ class FileFormat:
         codec: Parquet compression. bloom_fpp: False positive rate of the bloom filter.
         statistics: Columns to compute statistics of; empty for a table that keeps none.
         regime: "V1" or "V2", the form of the statistics' bounds. facts: What other indexes want to know of each file.
+        changes: How changes are captured; None for a table that captures none.
     """
 
     avro_schema: str
@@ -48,6 +50,7 @@ class FileFormat:
     statistics: tuple[str, ...] = ()
     regime: str = "V1"
     facts: WantedFacts = field(default_factory=WantedFacts)
+    changes: ChangeFormat | None = None
 
 
 def new_file_id() -> str:
@@ -123,7 +126,7 @@ class BaseFileWriter:
         name = str(BaseFileName(previous.file_id, f"{task}-0-{attempt}", self._instant))
         # Rows that only name what to delete need not have all columns, and nothing is inserted with them.
         full = with_file_name(pa.concat_tables([merged, inserts]) if inserts.num_rows else merged, name)
-        return self._write(
+        written = self._write(
             partition_path,
             previous.file_id,
             name,
@@ -135,6 +138,20 @@ class BaseFileWriter:
             deleted=merger.counts.deleted,
             previous=previous,
         )
+        return self._with_changes(written, base, full, f"{task}-0-{attempt}", rules)
+
+    def _with_changes(
+        self, written: WrittenFile, before: pa.Table, after: pa.Table, token: str, rules: MergeRules
+    ) -> WrittenFile:
+        """The file together with its change file, where the table captures changes."""
+        form = self._format.changes
+        if form is None:
+            return written
+        compare = rules.partial_mode is not PartialUpdateMode.NONE
+        changes = changed_rows(before, after, self._instant, compare=compare)
+        place = (written.partition_path, written.file_id)
+        file = write_change_file(self._storage, self._instant, form, *place, token, changes)
+        return written if file is None else replace(written, change_files=(file,))
 
     def write_compacted(
         self, partition_path: str, file_id: str, previous: BaseFileName | None, rows: pa.Table, *, task: int, attempt: int = 0

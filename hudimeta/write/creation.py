@@ -98,6 +98,8 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     more = index_properties(planned) if planned else {}
     more |= {k: v for k, v in options.given.items() if k.startswith("hoodie.keygen.timebased.")}
     more |= _merge_properties(options, version)
+    if options.get(keys.CDC_ENABLED):
+        more |= {keys.CDC_ENABLED.key: "true", keys.CDC_MODE.key: options.get(keys.CDC_MODE) or "DATA_BEFORE_AFTER"}
     more |= _bucket_properties(options)
     kind = _key_generator(options, len(record_keys), len(partitions))
     if version < FIRST_VERSION_WITH_PREFIX and len(record_keys) == 1 and _is_complex(kind, len(partitions)):
@@ -234,7 +236,12 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
     if payload is not None and not _same_rules(merge_settings(payload_class=payload), properties.merge_settings):
         rules = properties.merge_settings
         found[keys.PAYLOAD_CLASS.key] = (rules.payload_class or rules.mode.value, payload)
-    for flag, value in ((keys.HIVE_STYLE, properties.hive_style), (keys.URL_ENCODE, properties.url_encode)):
+    flags = (
+        (keys.HIVE_STYLE, properties.hive_style),
+        (keys.URL_ENCODE, properties.url_encode),
+        (keys.CDC_ENABLED, properties.cdc_enabled),
+    )
+    for flag, value in flags:
         if options.is_set(flag) and options.get(flag) != value:
             found[flag.key] = (str(value).lower(), str(options.get(flag)).lower())
     return found

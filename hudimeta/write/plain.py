@@ -171,8 +171,8 @@ class PlainWrite:
         """
         write = self.open_write
         if storage.stat(join(timeline_folder, pending_name(write.instant, write.action, State.REQUESTED))) is None:
-            for file in files:
-                storage.delete(file.path)
+            for path in (path for file in files for path in file.paths):
+                storage.delete(path)
             raise CommitError(f"instant {write.instant} was taken back while a task wrote for it", "Run the write again.")
 
     def _fills_files(self, rows: pa.Table) -> bool:
@@ -290,7 +290,7 @@ class PlainWrite:
 
 def _delete_strays(storage: Storage, instant: str, files: Sequence[WrittenFile]) -> None:
     """Delete files of failed and repeated attempts: those that have a marker and are not part of the commit."""
-    kept = {file.path for file in files}
+    kept = {path for file in files for path in file.paths}
     for marker in read_markers(storage, instant) or ():
         if marker.path not in kept:
             storage.delete(marker.path)

@@ -42,6 +42,7 @@ from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import FileGroupId, TableType
 from hudimeta.write.base_files import BaseFileWriter, FileFormat
+from hudimeta.write.change_files import ChangeFormat
 from hudimeta.write.conflicts import groups_under_compaction
 from hudimeta.write.coordinator import Coordinator
 from hudimeta.write.creation import contradictions
@@ -332,7 +333,14 @@ class TableView:
             columns,
             regime,
             WantedFacts() if metadata is None else wanted_facts(metadata, session.options.get(keys.INDEX_TIMEZONE) or "UTC"),
+            self._change_format(schema),
         )
+
+    def _change_format(self, schema: pa.Schema) -> ChangeFormat | None:
+        properties = self._session.properties
+        if not properties.cdc_enabled:
+            return None
+        return ChangeFormat(properties.cdc_mode, table_avro_schema(schema, properties.name))
 
 
 def _united(ranges: Mapping[str, tuple[str | None, str | None]], names: Sequence[str]) -> tuple[str | None, str | None]:
@@ -352,7 +360,6 @@ def check_supported(properties: TableProperties, options: Options) -> None:
     unmaintained += [name for name in properties.metadata_partitions_inflight if name]
     refusals = (
         (bool(unmaintained), f"keeping the metadata partitions {', '.join(unmaintained)} up to date"),
-        (properties.cdc_enabled, "logging changes for CDC"),
         (properties.drop_partition_columns, "leaving partition columns out of the files"),
         (not properties.populate_meta, "writing without meta columns"),
         (properties.base_file_format != "PARQUET", f"writing {properties.base_file_format} base files"),

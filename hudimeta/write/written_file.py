@@ -28,6 +28,7 @@ class WrittenFile:
         statistics: Rows of `hudimeta.metadata.column_stats.SCHEMA`, one a column; no rows for a file without rows, and
             for tables that keep no statistics.
         facts: What the other indexes want to know of its rows.
+        change_files: Name and bytes of the change files that were written beside it.
     """
 
     partition_path: str
@@ -44,11 +45,17 @@ class WrittenFile:
     log_instant: str | None = None
     begins_group: bool = False
     facts: FileFacts = field(default_factory=FileFacts)
+    change_files: tuple[tuple[str, int], ...] = ()
 
     @property
     def path(self) -> str:
         """Relative to the table."""
         return join(self.partition_path, self.name)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Of the file and its change files, relative to the table."""
+        return (self.path, *(join(self.partition_path, name) for name, _ in self.change_files))
 
     @property
     def is_new_group(self) -> bool:
@@ -71,4 +78,6 @@ class WrittenFile:
             facts |= {"prevCommit": self.previous_instant, "prevBaseFile": self.previous_name}
         if self.log_instant is not None:
             facts |= {"prevCommit": self.log_instant, "logVersion": 1}
+        if self.change_files:
+            facts["cdcStats"] = {join(self.partition_path, name): size for name, size in self.change_files}
         return write_stat(**facts)

@@ -56,14 +56,15 @@ def _list_of(partitions: Sequence[str]) -> pa.Table:
 
 
 def _rows(written: Sequence[WrittenFile]) -> pa.Table:
-    """Rows of `files.SCHEMA` for new files."""
+    """Rows of `files.SCHEMA` for new files, change files included."""
     partitions = sorted({f.partition_path for f in written})
+    named = [(f.partition_path, name, size) for f in written for name, size in ((f.name, f.size), *f.change_files)]
     of_files = pa.table(
         [
-            [to_key_partition(f.partition_path) for f in written],
-            [f.name for f in written],
-            [f.size for f in written],
-            [False] * len(written),
+            [to_key_partition(path) for path, _, _ in named],
+            [name for _, name, _ in named],
+            [size for _, _, size in named],
+            [False] * len(named),
         ],
         schema=files.SCHEMA,
     )
