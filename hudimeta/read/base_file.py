@@ -1,4 +1,4 @@
-"""Rows of base files: Parquet, one row group at a time, only the columns that are wanted.
+"""Rows of base files: Parquet (and ORC, see `orc_file`), one row group at a time, only the columns that are wanted.
 
 Three layouts of lists occur and are read alike: `repeated group array` (two levels, Avro's), `bag.array` (Spark's legacy
 writer) and `list.element`. Pages that carry a checksum are verified.
@@ -6,17 +6,16 @@ writer) and `list.element`. Pages that carry a checksum are verified.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError, StorageError, UnsupportedFeature
+from hudimeta.read.orc_file import OrcFile
 
 if TYPE_CHECKING:
-    import pyarrow.parquet as pq
-
     from hudimeta.formats.parquet.footer import ParquetFooter
     from hudimeta.storage.protocol import Storage
 
@@ -30,23 +29,20 @@ class BaseFile:
         path: Relative to the storage. schema, names: Its columns. num_rows: Its rows.
     """
 
-    def __init__(self, path: str, parquet: pq.ParquetFile) -> None:
-        self.path = path
-        self._parquet = parquet
-        self.schema: pa.Schema = self._parquet.schema_arrow.remove_metadata()
-        self.names: tuple[str, ...] = tuple(self.schema.names)
-        self.num_rows: int = self._parquet.metadata.num_rows
+    def __init__(self, content: _ParquetFile | OrcFile) -> None:
+        self._content = content
+        self.path, self.schema, self.names, self.num_rows = content.path, content.schema, content.names, content.num_rows
 
     @property
     def row_groups(self) -> int:
         """How many row groups it has; 0 in a file whose rows were all deleted."""
-        return int(self._parquet.num_row_groups)
+        return self._content.row_groups
 
     def groups_of(self, share: int, shares: int) -> list[int]:
         """Numbers of the row groups whose middle, by compressed bytes, lies in a part of the file (see `FileSlice`)."""
         if shares == 1:
             return list(range(self.row_groups))
-        sizes = [self._group_size(number) for number in range(self.row_groups)]
+        sizes = self._content.group_sizes
         total, found, passed = max(sum(sizes), 1), [], 0
         for number, size in enumerate(sizes):
             if (2 * passed + size) * shares // (2 * total) == share:
@@ -54,16 +50,10 @@ class BaseFile:
             passed += size
         return found
 
-    def _group_size(self, number: int) -> int:
-        group = self._parquet.metadata.row_group(number)
-        return sum(group.column(at).total_compressed_size for at in range(group.num_columns))
-
     @property
-    def footer(self) -> ParquetFooter:
-        """What its end says; read already."""
-        from hudimeta.formats.parquet.footer import footer_of
-
-        return footer_of(self._parquet.metadata, self.path)
+    def footer(self) -> ParquetFooter | None:
+        """What its end says; read already. None for a format whose end says nothing that is of use."""
+        return self._content.footer
 
     def pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Its rows in file order, one `piece` per row group."""
@@ -80,11 +70,45 @@ class BaseFile:
             CorruptFileError: Bytes that cannot be what they claim.
         """
         wanted = [name for name in self.names if name in set(columns)]
-        if not wanted:
-            return _without_columns(self._parquet.metadata.row_group(number).num_rows)
         with _damage_named(self.path):
-            piece = self._parquet.read_row_group(number, columns=wanted)
+            if not wanted:
+                return _without_columns(self._content.rows_of(number))
+            piece = self._content.read_group(number, wanted)
         return piece.select(wanted).replace_schema_metadata(None)
+
+
+class _ParquetFile:
+    """An open Parquet file; see `BaseFile`."""
+
+    def __init__(self, path: str, file: Any) -> None:
+        import pyarrow.parquet as pq
+
+        self.path = path
+        self._parquet = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=True)
+        self.schema: pa.Schema = self._parquet.schema_arrow.remove_metadata()
+        self.names: tuple[str, ...] = tuple(self.schema.names)
+        self.num_rows: int = self._parquet.metadata.num_rows
+
+    @property
+    def row_groups(self) -> int:
+        return int(self._parquet.num_row_groups)
+
+    @property
+    def group_sizes(self) -> list[int]:
+        groups = [self._parquet.metadata.row_group(number) for number in range(self.row_groups)]
+        return [sum(group.column(at).total_compressed_size for at in range(group.num_columns)) for group in groups]
+
+    @property
+    def footer(self) -> ParquetFooter:
+        from hudimeta.formats.parquet.footer import footer_of
+
+        return footer_of(self._parquet.metadata, self.path)
+
+    def rows_of(self, number: int) -> int:
+        return int(self._parquet.metadata.row_group(number).num_rows)
+
+    def read_group(self, number: int, columns: Sequence[str]) -> pa.Table:
+        return self._parquet.read_row_group(number, columns=columns)
 
 
 def _without_columns(rows: int) -> pa.Table:
@@ -92,21 +116,23 @@ def _without_columns(rows: int) -> pa.Table:
     return pa.table({"none": pa.nulls(rows)}).select([])
 
 
+_FORMATS: dict[str, Callable[[str, Any], _ParquetFile | OrcFile]] = {"parquet": _ParquetFile, "orc": OrcFile}
+
+
 @contextmanager
 def open_base_file(storage: Storage, path: str) -> Iterator[BaseFile]:
     """Open a base file, and close it behind the block.
 
     Raises:
-        NotFound: It is gone. CorruptFileError: It is no Parquet file. UnsupportedFeature: A format other than Parquet.
+        NotFound: It is gone. CorruptFileError: It is not of its format. UnsupportedFeature: Neither Parquet nor ORC.
     """
-    if not path.endswith(".parquet"):
-        raise UnsupportedFeature(f"base file format .{path.rpartition('.')[2]} ({path})", "Read the table with Apache Hudi.")
-    import pyarrow.parquet as pq
-
+    extension = path.rpartition(".")[2]
+    if extension not in _FORMATS:
+        raise UnsupportedFeature(f"base file format .{extension} ({path})", "Read the table with Apache Hudi.")
     with storage.open_input(path) as file:
         with _damage_named(path):
-            parquet = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=True)
-        yield BaseFile(path, parquet)
+            content = _FORMATS[extension](path, file)
+        yield BaseFile(content)
 
 
 def schema_of_base_file(storage: Storage, path: str) -> pa.Schema:
@@ -124,4 +150,5 @@ def _damage_named(path: str) -> Iterator[None]:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         what = str(error).strip().split("\n")[0]
-        raise CorruptFileError(path, 0, "a readable Parquet file", what) from error
+        kind = "ORC" if path.endswith(".orc") else "Parquet"
+        raise CorruptFileError(path, 0, f"a readable {kind} file", what) from error

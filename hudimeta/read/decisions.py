@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -29,18 +29,21 @@ class Decisions:
     Attributes:
         kept: Slices that are read. slices: Slices left out, by what, and the part of the predicate for each.
         partitions: Paths of partitions left out whole, likewise.
+        ruled_out: By path those base files of `kept` of which no row was read, and the part of the predicate why.
     """
 
     kept: pa.Table | None = None
     slices: list[tuple[pa.Table, str, pa.Array]] = field(default_factory=list)
     partitions: list[tuple[pa.Array, str, pa.Array]] = field(default_factory=list)
+    ruled_out: Mapping[str, str] = field(default_factory=dict)
 
     def to_arrow(self) -> pa.Table:
         """One row a file, base or log.
 
         Returns:
             partition_path string; file_name string, None for a partition that was left out whole, whose files were not looked
-            up; size int64; kept bool; decided_by string and conjunct string, None where kept.
+            up; size int64; kept bool; decided_by string and conjunct string, None where kept. A base file that was opened, and
+            of which then no row was read, is kept, decided by `footers`.
         """
         parts = [DECISIONS.empty_table()]
         for paths, by, texts in self.partitions:
@@ -48,8 +51,21 @@ class Decisions:
             parts.append(_rows([paths, *nothing], by, texts))
         parts += [_of_slices(slices, by, texts) for slices, by, texts in self.slices]
         if self.kept is not None:
-            parts.append(_of_slices(self.kept, None, pa.nulls(self.kept.num_rows, pa.string())))
+            parts.append(self._read(_of_slices(self.kept, None, pa.nulls(self.kept.num_rows, pa.string()))))
         return pa.concat_tables(parts)
+
+
+    def _read(self, kept: pa.Table) -> pa.Table:
+        """Kept files with what their footers said."""
+        import pyarrow.compute as pc
+
+        if not self.ruled_out:
+            return kept
+        paths = pc.utf8_ltrim(pc.binary_join_element_wise(kept["partition_path"], kept["file_name"], "/"), "/")
+        at = pc.index_in(paths, value_set=pa.array(list(self.ruled_out), pa.string()))
+        texts = pa.array(list(self.ruled_out.values()), pa.string()).take(at.combine_chunks())
+        by = pc.if_else(at.is_valid(), "footers", pa.scalar(None, pa.string()))
+        return pa.table([*kept.columns[:4], by, texts], schema=DECISIONS)
 
 
 def _of_slices(slices: pa.Table, by: str | None, texts: pa.Array) -> pa.Table:

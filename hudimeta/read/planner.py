@@ -22,7 +22,7 @@ from hudimeta.config.options import VALIDATE
 from hudimeta.errors import ConfigError, IndexNotReady, UnsupportedFeature
 from hudimeta.read.decisions import Decisions
 from hudimeta.read.partition_columns import path_values
-from hudimeta.read.report import Skip
+from hudimeta.read.report import Skip, Unused
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class PlannedSlices:
     Attributes:
         slices: Columns of `table.slices.slices_schema()`: what must be read.
         partitions, partitions_kept, slices_total, files_total: See `ScanReport`.
-        skipped, notes: See `ScanReport`. decisions: What decided, file by file. seconds: What planning took.
+        skipped, unused, notes: See `ScanReport`. decisions: What decided, file by file. seconds: What planning took.
     """
 
     slices: pa.Table
@@ -57,6 +57,7 @@ class PlannedSlices:
     slices_total: int = 0
     files_total: int = 0
     skipped: list[Skip] = field(default_factory=list)
+    unused: list[Unused] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     decisions: Decisions = field(default_factory=Decisions)
     seconds: float = 0.0
@@ -93,7 +94,7 @@ def _plan_filtered(snapshot: Snapshot, bound: Bound, query_type: QueryType, plan
     from hudimeta.read.skipping.allowed import check_allowed
 
     check_allowed(snapshot)
-    question = Question(snapshot, bound, query_type, notes=plan.notes)
+    question = Question(snapshot, bound, query_type, notes=plan.notes, unused=plan.unused)
     indexes = _usable_indexes(question)
     question.partitions = _partitions(snapshot, bound, plan, question, indexes)
     plan.slices = snapshot.slices(question.partitions, query_type)
@@ -144,7 +145,7 @@ def _partitions(
         return None
     kept = _by_paths(snapshot, bound, plan, paths)
     kept = _by_time_keys(snapshot, bound, plan, kept)
-    kept = _by_partition_stats(snapshot, bound, plan, kept)
+    kept = _by_partition_stats(question, plan, kept)
     kept = _by_key_indexes(question, indexes, plan, kept)
     if len(kept) == len(paths):
         return None
@@ -214,23 +215,30 @@ def _by_time_keys(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: 
     return kept
 
 
-def _by_partition_stats(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: pa.StringArray) -> pa.StringArray:
+def _by_partition_stats(question: Question, plan: PlannedSlices, paths: pa.StringArray) -> pa.StringArray:
     import numpy as np
 
     from hudimeta.read.predicate import FileStats, may_match
     from hudimeta.read.pruning import FileBounds, Verdicts
+    from hudimeta.read.skipping.allowed import why_forbidden
     from hudimeta.read.skipping.column_stats import statistic_columns
     from hudimeta.read.skipping.proof import runs_ahead
 
-    if len(paths) < 2 or not _may_use(snapshot, _PARTITION_STATS) or snapshot.metadata is None:
-        return paths
-    if len(paths) <= _FEW_PARTITIONS and _may_use(snapshot, _COLUMN_STATS):
+    snapshot, bound = question.snapshot, question.bound
+    if snapshot.metadata is None or _PARTITION_STATS not in question.ready:
         return paths
     columns = statistic_columns(snapshot, bound)
-    if not columns:
-        return paths
-    if not snapshot.is_latest or snapshot.history is not None or runs_ahead(snapshot.metadata):
-        plan.notes.append("partition_stats not used: they hold only the latest state of the table")
+    why = None
+    if not _may_use(snapshot, _PARTITION_STATS):
+        why = why_forbidden(snapshot)
+    elif not columns:
+        why = "the predicate looks at no column that has bounds"
+    elif len(paths) < 2 or (len(paths) <= _FEW_PARTITIONS and _may_use(snapshot, _COLUMN_STATS)):
+        why = f"{len(paths)} partitions are left, and what is known of their files decides better"
+    elif not snapshot.is_latest or snapshot.history is not None or runs_ahead(snapshot.metadata):
+        why = "they hold only the latest state of the table"
+    if why is not None:
+        question.not_used(_PARTITION_STATS, why)
         return paths
     try:
         stats = snapshot.metadata.partition_stats(columns)
@@ -271,7 +279,7 @@ def _by_key_indexes(
 def _usable_indexes(question: Question) -> list[SkippingIndex]:
     """The indexes that can help; why the others cannot goes into the notes."""
     from hudimeta.read.skipping import indexes_of
-    from hudimeta.read.skipping.allowed import may_use, why_forbidden
+    from hudimeta.read.skipping.allowed import FOOTERS, may_use, why_forbidden
     from hudimeta.read.skipping.column_stats import statistic_columns
 
     snapshot = question.snapshot
@@ -282,9 +290,11 @@ def _usable_indexes(question: Question) -> list[SkippingIndex]:
         if why is None:
             usable.append(index)
         else:
-            question.notes.append(f"{index.name} not used: {why}")
+            question.not_used(index.name, why)
     if _COLUMN_STATS not in question.ready and statistic_columns(snapshot, question.bound):
-        question.notes.append(f"column_stats not used: {snapshot.listing_reason or 'the table has no such index'}")
+        question.not_used(_COLUMN_STATS, snapshot.listing_reason or "the table has no such index")
+    if not may_use(snapshot, FOOTERS):
+        question.not_used(FOOTERS, why_forbidden(snapshot))
     return usable
 
 

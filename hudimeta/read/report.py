@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from hudimeta.read.decisions import Decisions
 
-__all__ = ["ScanReport", "Skip"]
+__all__ = ["ScanReport", "Skip", "Unused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,21 @@ class Skip:
         return f"{' and '.join(parts) or 'nothing'}{files} by {self.by}" + (f": {self.conjunct}" if self.conjunct else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """An index of the table, or one that would have helped, that left nothing out.
+
+    Attributes:
+        index: The name of its metadata partition, or `footers`. why: Why it was not asked, in words.
+    """
+
+    index: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.index} not used: {self.why}"
+
+
 @dataclass(frozen=True)
 class ScanReport:
     """What a scan did. Figures of reading rows are 0 until rows were read.
@@ -50,7 +65,8 @@ class ScanReport:
         partitions, partitions_kept: Of the table, and those whose files were looked up.
         slices, files: Of the partitions that were looked up. slices_kept, files_kept: What is read.
         bytes_kept: Bytes of the files that are read. log_files_kept: How many of them are log files.
-        skipped: What was left out. notes: Why more could not be left out, of each index that was not used why.
+        skipped: What was left out. unused: The indexes that were not asked, and why.
+        notes: The same in words, and whatever else kept more from being left out.
         row_groups, row_groups_skipped: Of base files that were opened and need no merging, and those not read, as the files'
             footers say that no row matches.
         planned: What decided, file by file; see `decisions`.
@@ -78,6 +94,7 @@ class ScanReport:
     log_files_kept: int = 0
     bytes_kept: int = 0
     skipped: tuple[Skip, ...] = ()
+    unused: tuple[Unused, ...] = ()
     notes: tuple[str, ...] = ()
     fallbacks: tuple[str, ...] = ()
     corrupt: tuple[str, ...] = ()
@@ -110,16 +127,33 @@ class ScanReport:
             {"by": s.by, "conjunct": s.conjunct, "partitions": s.partitions, "slices": s.slices, "files": s.files}
             for s in self.skipped
         ]
+        plain["unused"] = [{"index": u.index, "why": u.why} for u in self.unused]
         plain["requests"] = {f"{kind} {purpose}": n for (kind, purpose), n in self.requests.items()}
         plain["seconds"] = dict(self.seconds)
         return {k: list(v) if isinstance(v, tuple) else v for k, v in plain.items()}
 
-    def to_arrow(self) -> pa.Table:
-        """One row per figure: `name: string, value: string`, in the order of the attributes."""
-        import pyarrow as pa
+    def to_json(self, *, files: bool = True, indent: int | None = None) -> str:
+        """Everything as JSON text, with `files` also `decisions`: one object a file."""
+        import json
 
-        lines = [(name, str(value)) for name, value in self.to_dict().items()]
-        return pa.table({"name": [n for n, _ in lines], "value": [v for _, v in lines]})
+        plain = self.to_dict()
+        if files:
+            plain["decisions"] = self.decisions().to_pylist()
+        return json.dumps(plain, indent=indent)
+
+    def to_arrow(self) -> pa.Table:
+        """What was decided about each file (see `decisions`); metadata `hudimeta.report` of the schema is the rest as JSON."""
+        return self.decisions().replace_schema_metadata({"hudimeta.report": self.to_json(files=False)})
+
+    def to_text(self, *, files: bool = False) -> str:
+        """The report as `str` prints it, with `files` also a line for each file."""
+        if not files:
+            return str(self)
+        lines = [str(self), ""]
+        for row in self.decisions().to_pylist():
+            name = "/".join(part for part in (row["partition_path"], row["file_name"] or "*") if part)
+            lines.append(f"  {name}: " + _decided(row))
+        return "\n".join(lines)
 
     def _lines(self) -> list[tuple[str, str]]:
         when = f"as of {self.as_of}, newest write {self.instant}" if self.as_of else f"newest write {self.instant}"
@@ -158,8 +192,30 @@ class ScanReport:
         return "\n".join(f"{name:<11} {text}" for name, text in self._lines())
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(n)}</th><td style='text-align:left'>{html.escape(t)}</td></tr>"
-            for n, t in self._lines()
-        )
-        return f"<table>{rows}</table>"
+        """For notebooks: the figures, and below them the files."""
+        figures = _table([(f"<th style='{_LEFT}'>{html.escape(n)}</th>", _cell(t)) for n, t in self._lines()])
+        files = self.decisions()
+        shown = files.slice(0, _FILES_IN_HTML).to_pylist()
+        rows = [(_cell(r["partition_path"]), _cell(r["file_name"] or "all files"), _cell(_decided(r))) for r in shown]
+        more = f"<p>and {files.num_rows - len(rows):,} more</p>" if files.num_rows > len(rows) else ""
+        return f"{figures}<details><summary>{files.num_rows:,} decisions</summary>{_table(rows)}{more}</details>"
+
+
+_LEFT = "text-align:left"
+_FILES_IN_HTML = 200
+
+
+def _decided(row: Mapping[str, object]) -> str:
+    """What was decided about a file, in words."""
+    because = f": {row['conjunct']}" if row["conjunct"] else ""
+    if not row["kept"]:
+        return f"left out by {row['decided_by']}{because}"
+    return f"opened, no row read by {row['decided_by']}{because}" if row["decided_by"] else "read"
+
+
+def _cell(text: object) -> str:
+    return f"<td style='{_LEFT}'>{html.escape(str(text))}</td>"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    return "<table>" + "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows) + "</table>"

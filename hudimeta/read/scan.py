@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -262,6 +262,7 @@ class Scan:
             log_files_kept=log_files,
             bytes_kept=int(_total(slices.column("base_size")) + _total(slices.column("log_sizes"))),
             skipped=tuple(planned.skipped),
+            unused=tuple(planned.unused),
             notes=(*planned.notes, *self._remarks()),
             fallbacks=(snapshot.listing_reason,) if snapshot.listing_reason else (),
             corrupt=tuple(counts.corrupt),
@@ -275,7 +276,7 @@ class Scan:
             requests=requests.by_purpose(self._mark),
             bytes_read=sum(r.n_bytes for r in requests.since(self._mark)),
             seconds={"open": snapshot.seconds, "plan": planned.seconds, "read": self._read_seconds},
-            planned=planned.decisions,
+            planned=replace(planned.decisions, ruled_out=dict(counts.ruled_out)),
         )
 
 

@@ -37,7 +37,11 @@ __all__ = ["ReadCounts", "SliceReader"]
 
 @dataclass(slots=True)
 class ReadCounts:
-    """What reading did, for the report: see `ScanReport`."""
+    """What reading did, for the report: see `ScanReport`.
+
+    Attributes:
+        ruled_out: Base files of which no row was read, because of what their footers say: path and part of the predicate.
+    """
 
     rows: int = 0
     rows_read: int = 0
@@ -47,6 +51,7 @@ class ReadCounts:
     blocks_ignored: int = 0
     spilled: int = 0
     corrupt: list[str] = field(default_factory=list)
+    ruled_out: dict[str, str] = field(default_factory=dict)
 
     def add_spilled(self, size: int) -> None:
         """Count bytes that went to disk."""
@@ -146,11 +151,14 @@ class SliceReader:
         self, file: BaseFile, groups: Sequence[int], predicate: Bound, constants: pa.Table
     ) -> Sequence[int]:
         """Those row groups that the file's footer does not rule out."""
-        from hudimeta.read.skipping.row_groups import matching_row_groups
+        from hudimeta.read.skipping.row_groups import judged_row_groups
 
-        if not self.task.footers or self.task.history is not None:
+        footer = file.footer if self.task.footers and self.task.history is None else None
+        if footer is None:
             return groups
-        keep = matching_row_groups(file.footer, predicate, constants.column_names, self._wanted_keys)
+        keep, because = judged_row_groups(footer, predicate, constants.column_names, self._wanted_keys)
+        if not keep.any():
+            self.counts.ruled_out[file.path] = because
         numbers = [number for number in groups if keep[number]]
         self.counts.row_groups += len(groups)
         self.counts.row_groups_skipped += len(groups) - len(numbers)

@@ -77,7 +77,7 @@ def test_a_base_file_of_another_format_is_refused_by_name(rich_table: Unpack) ->
     from hudimeta.storage import open_storage
 
     storage = open_storage(rich_table("deletes_cow"))
-    with pytest.raises(UnsupportedFeature, match=r"\.orc"), open_base_file(storage, "p/f_0-0-0_1.orc"):
+    with pytest.raises(UnsupportedFeature, match=r"\.lance"), open_base_file(storage, "p/f_0-0-0_1.lance"):
         pass
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.read.pruning import SliceFiles, Verdicts
+from hudimeta.read.report import Unused
 from hudimeta.read.skipping.record_keys import WantedKeys, wanted_keys
 from hudimeta.types import QueryType
 
@@ -50,7 +51,7 @@ class Question:
         snapshot: The table at its moment. bound: The predicate. query_type: SNAPSHOT or READ_OPTIMIZED.
         slices: Columns of `table.slices.slices_schema()`: what is left of the read. partitions: Those looked up; None for all.
         bounds: Statistics of files that an index has found, by column, for the ones after it.
-        notes: Where an index says what it could not tell.
+        notes: Where an index says what it could not tell. unused: The indexes that are not asked.
     """
 
     snapshot: Snapshot
@@ -60,8 +61,14 @@ class Question:
     partitions: Sequence[str] | None = None
     bounds: dict[str, pa.Table] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    unused: list[Unused] = field(default_factory=list)
     _keys: WantedKeys | str | None = None
     _files: tuple[pa.Table, SliceFiles] | None = None
+
+    def not_used(self, index: str, why: str) -> None:
+        """Put into the report that an index leaves nothing out."""
+        self.unused.append(Unused(index, why))
+        self.notes.append(str(self.unused[-1]))
 
     @property
     def metadata(self) -> MetadataTable:

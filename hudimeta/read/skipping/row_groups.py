@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hudimeta.read.predicate import Bound, ColumnBounds
     from hudimeta.read.skipping.record_keys import WantedKeys
 
-__all__ = ["matching_row_groups"]
+__all__ = ["judged_row_groups", "matching_row_groups"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -31,14 +31,22 @@ def matching_row_groups(footer: ParquetFooter, bound: Bound, stated: Collection[
     Returns:
         One bool a row group.
     """
-    from hudimeta.read.predicate import FileStats, may_match
+    return judged_row_groups(footer, bound, stated, keys)[0]
+
+
+def judged_row_groups(
+    footer: ParquetFooter, bound: Bound, stated: Collection[str], keys: WantedKeys | None
+) -> tuple[Mask, str]:
+    """As `matching_row_groups`, and the part of the predicate that rules out the first of those that are ruled out."""
+    from hudimeta.read.predicate import FileStats, may_match, to_sql
 
     groups = footer.metadata.num_row_groups
     if keys is not None and not _may_hold(footer, keys.texts):
-        return np.zeros(groups, np.bool_)
+        return np.zeros(groups, np.bool_), to_sql(keys.because)
     wanted = {c.name: c.type for c in bound.columns if c.path[0] not in stated and c.type is not None}
-    keep: Mask = may_match(bound, FileStats(groups, _bounds(footer, wanted))).keep
-    return keep
+    verdict = may_match(bound, FileStats(groups, _bounds(footer, wanted)))
+    out = np.flatnonzero(~verdict.keep)
+    return verdict.keep, to_sql(bound.conjuncts[int(verdict.decided_by[out[0]])]) if len(out) else ""
 
 
 def _may_hold(footer: ParquetFooter, texts: pa.StringArray) -> bool:

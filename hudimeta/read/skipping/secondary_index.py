@@ -64,7 +64,7 @@ class SecondaryIndex:
         found = self._located(question)
         if not isinstance(found, str):
             return found.exclusion(question.slices)
-        question.notes.append(f"{self.name} not used: {found}")
+        question.not_used(self.name, found)
         return Exclusion.of(np.ones(question.slices.num_rows, np.bool_), question.bound.expr)
 
     def _located(self, question: Question) -> Locations | str:
