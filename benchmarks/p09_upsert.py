@@ -20,22 +20,23 @@ ROUNDS = 4
 FIXED = 1_500
 SHARE = 0.01
 
-Count = Callable[[Settings], int]
+Count = Callable[[Settings, Written], int]
 
 
-def hundredth(settings: Settings) -> int:
-    """One row in a hundred."""
-    return max(10, round(int(pq.read_metadata(lineitem.rows_file(settings)).num_rows) * SHARE))
+def hundredth(settings: Settings, table: Written) -> int:
+    """One row in a hundred of the table."""
+    rows = pq.read_metadata(lineitem.rows_file(table.settings(settings))).num_rows
+    return max(10, round(int(rows) * SHARE))
 
 
-def fixed(settings: Settings) -> int:
+def fixed(settings: Settings, table: Written) -> int:
     """The same number whatever the size of the table."""
     return settings.scaled(FIXED, least=10)
 
 
 def _prepare(settings: Settings, table: Written, count: Count, how: str) -> None:
     own = table.settings(settings)
-    written.batches(own, count(own), how, settings.rounds or ROUNDS)
+    written.batches(own, count(settings, table), how, settings.rounds or ROUNDS)
     written.by_us(settings, table)
 
 
@@ -45,7 +46,7 @@ def _hudimeta(table: Written, count: Count, how: str) -> Side:
         source = written.by_us(job.settings, table)
         with job.folder() as folder:
             path = written.copied(source, folder)
-            for file in written.batches(own, count(own), how, job.rounds):
+            for file in written.batches(own, count(job.settings, table), how, job.rounds):
                 batch = pq.read_table(file)
                 with job.timed():
                     report = ours.upsert(path, batch)
@@ -62,7 +63,7 @@ def _apache(table: Written, count: Count, how: str) -> Side:
         with rivals.apache_hudi(job) as process, job.folder() as folder:
             path = written.copied(written.by_hudi(job, process, table), folder)
             options = written.hudi_options(table, "upsert")
-            for file in written.batches(own, count(own), how, job.rounds):
+            for file in written.batches(own, count(job.settings, table), how, job.rounds):
                 asked = {"path": str(path), "rows": str(file), "options": options}
                 job.add(process.call("write", timeout=1200, **asked)["timings"])
 

@@ -36,7 +36,7 @@ class Written:
 
     kind: str
     share: float = 1
-    indexes: tuple[str, ...] = ("column_stats",)
+    indexes: tuple[str, ...] = ("column_stats", "record_index")
     updated: float = 0
 
     def settings(self, settings: Settings) -> Settings:
