@@ -281,6 +281,29 @@ class Table:
         self._unread = False
         return verbs.merge(self._snapshot.storage, self._options, source, on, (target_alias, source_alias))
 
+    def alter(
+        self,
+        *,
+        add: Mapping[str, pa.DataType] | pa.Schema | Sequence[pa.Field] = (),
+        rename: Mapping[str, str] | None = None,
+        drop: str | Sequence[str] = (),
+        retype: Mapping[str, pa.DataType] | None = None,
+    ) -> CommitReport:
+        """Change the table's columns in one commit; no file is rewritten. Dropping goes first, then renaming, retyping, adding.
+
+        Args:
+            add: New columns, null in the rows that are there; a dotted name adds a field to a struct.
+            rename: New names by old ones. drop: Columns to drop. retype: Wider types by column.
+
+        Raises:
+            ConfigError, UnsupportedEvolution: What cannot be done: columns of the key, the partition and the ordering stay,
+                types only grow, and no column takes the name of an earlier one.
+        """
+        from hudimeta.write import verbs
+
+        self._unread = False
+        return verbs.alter(self._snapshot.storage, self._options, add, rename or {}, drop, retype or {})
+
     def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
         """Take all rows of partitions out of the table; their files stay until a clean.
 

@@ -64,6 +64,7 @@ class Operation(enum.Enum):
     COMPACT = "COMPACT"
     LOG_COMPACT = "LOG_COMPACT"
     CLUSTER = "CLUSTER"
+    ALTER_SCHEMA = "ALTER_SCHEMA"
 
 
 class Action(enum.Enum):

@@ -240,7 +240,8 @@ class Snapshot:
             return None
         from hudimeta.schema import SchemaHistory
 
-        undone = {i.time for i in self.timeline.pending_writes}
-        files = [f.name for f in self.storage.list(SCHEMA_FOLDER)]
-        complete = [n for n in files if n.endswith(SCHEMA_SUFFIX) and n.partition("_")[0].partition(".")[0] not in undone]
+        # A write that is pending, or was rolled back, leaves a history that was never valid.
+        done, first = {i.time for i in self.timeline.completed}, self.timeline.first_active_write or ""
+        files = {f.name: f.name.partition("_")[0].partition(".")[0] for f in self.storage.list(SCHEMA_FOLDER)}
+        complete = [n for n, time in files.items() if n.endswith(SCHEMA_SUFFIX) and (time in done or time < first)]
         return SchemaHistory.decode(self.storage.read(join(SCHEMA_FOLDER, max(complete)))) if complete else None

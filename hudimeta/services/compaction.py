@@ -19,7 +19,6 @@ from hudimeta.metadata.compaction import encode_plan
 from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
-from hudimeta.schema import table_avro_schema
 from hudimeta.services.compaction_strategy import choose
 from hudimeta.storage import join
 from hudimeta.table.file_names import parse_base_file
@@ -30,6 +29,7 @@ from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 from hudimeta.write.conflicts import groups_under_clustering, groups_under_compaction
 from hudimeta.write.coordinator import OpenWrite, Publication
 from hudimeta.write.markers import read_markers
+from hudimeta.write.published_schema import published_schema
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, Timings, WriteSession
 from hudimeta.write.written_file import WrittenFile
@@ -144,7 +144,10 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
         files = _merge_all(session, view, instant, slices)
     write = OpenWrite(instant, Action.COMPACTION, Operation.COMPACT, frozenset(timeline.completion_times))
     schema = view.schema
-    publication = Publication(files, schema, table_avro_schema(schema, session.properties.name), known=view.metadata)
+    stated = published_schema(schema, session.properties.name, view.history, instant)
+    publication = Publication(
+        files, schema, stated.avro, extra=stated.extra, known=view.metadata, history=stated.history
+    )
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
     return CommitReport(
@@ -208,6 +211,7 @@ def _merge_all(session: WriteSession, view: TableView, instant: str, slices: Seq
         tuple(schema.names),
         None,
         instants,
+        history=view.history,
         merge_options={k: v for k, v in session.options.given.items() if k in MERGE_OPTIONS},
     )
 

@@ -45,6 +45,7 @@ from hudimeta.write.conflicts import check_conflicts, check_schema
 from hudimeta.write.markers import remove_markers
 from hudimeta.write.metadata_commit import MetadataCommit
 from hudimeta.write.recovery import Recovery
+from hudimeta.write.schema_commits import write_schema_commit
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["Coordinator", "OpenWrite", "Publication"]
@@ -84,6 +85,7 @@ class Publication:
         extra: Further entries of the commit's extraMetadata.
         keyed_partitions: See `check_conflicts`.
         known: The metadata table as the write saw it; spares a request when nothing happened meanwhile.
+        history: Versions of the table's columns, for a table that was altered (see `schema_commits`); None for all others.
     """
 
     files: Sequence[WrittenFile]
@@ -93,6 +95,7 @@ class Publication:
     extra: Mapping[str, str] = field(default_factory=dict)
     keyed_partitions: frozenset[str] | None = frozenset()
     known: MetadataTable | None = None
+    history: str | None = None
 
 
 class Coordinator:
@@ -254,6 +257,8 @@ class Coordinator:
         content = encode_commit_metadata(_commit_record(write, publication, extra), replace=bool(_replaces(write)))
         self._lock.check()
         completion = self._times.next(timeline.last_time, write.instant)
+        if publication.history is not None:
+            write_schema_commit(self._storage, timeline, write.instant, completion, publication.history)
         try:
             self._writer.complete(write.instant, write.action, completion, content)
         except StorageError as error:

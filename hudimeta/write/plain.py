@@ -231,6 +231,7 @@ class PlainWrite:
         Readers take the file of the latest instant in each file group: one of our instant would be hidden by a younger one.
         """
         view = session.table_at(session.properties.load_timeline(session.storage))
+        self._refuse_after_an_alter(view)
         write, files = self.open_write, [file for result in results for file in result.files]
         if files or rows is None or not any(i.time > write.instant for i in view.timeline.writes):
             # Staged rows are looked up and merged now, so the write knows everything that is completed now.
@@ -240,6 +241,14 @@ class PlainWrite:
             report = self._publish_at(renewed, session, session.table_at(begun), files, rows, timings, attempt)
         self.abort()
         return report
+
+    def _refuse_after_an_alter(self, view: TableView) -> None:
+        """The tasks wrote under the names of before, which from the ALTER on mean other columns, or none."""
+        for instant in view.timeline.writes:
+            fresh = instant.time not in self.open_write.seen and view.history is not None
+            if fresh and view.timeline.metadata(instant).get("operationType") == Operation.ALTER_SCHEMA.value:
+                why = f"the table's columns were altered at {instant.time}, while rows with the columns of before were written"
+                raise CommitError(why, "Run the write again.")
 
     def _publish_at(
         self,

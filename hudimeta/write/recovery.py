@@ -16,6 +16,7 @@ from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 from hudimeta.write.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
+from hudimeta.write.schema_commits import forget_schema_commit
 
 __all__ = ["Recovery"]
 
@@ -95,6 +96,7 @@ class Recovery:
         else:
             the_plan = rollback.plan(self._storage, instant, self._partitions() if partitions is None else partitions)
             time = None
+        forget_schema_commit(self._storage, the_plan.instant)
         has_metadata = self._properties.has_metadata_table
         rollback.execute(self._storage, timeline, self._times, the_plan, time=time, has_metadata=has_metadata)
         return the_plan.instant

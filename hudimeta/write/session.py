@@ -11,7 +11,7 @@ from functools import cached_property, partial
 import pyarrow as pa
 
 from hudimeta.concurrency.lock import table_lock
-from hudimeta.config import Options
+from hudimeta.config import OPTIONS, Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import ConfigError, UnsupportedFeature
@@ -23,8 +23,10 @@ from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.read.file_slice import slices_of
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.read.read_task import VisibleInstants
+from hudimeta.read.snapshot import Snapshot
 from hudimeta.schema import (
     SchemaChange,
+    SchemaHistory,
     avro_to_arrow,
     check_compatible,
     conform,
@@ -32,8 +34,10 @@ from hudimeta.schema import (
     table_avro_schema,
     with_meta_columns,
 )
+from hudimeta.schema.resolve import LATEST_SCHEMA_KEY
 from hudimeta.storage import CountingStorage, Storage, join
 from hudimeta.table.discovery import list_table
+from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
 from hudimeta.table.slices import build_slices
@@ -192,11 +196,19 @@ class TableView:
         """
         found = self.timeline.latest_schema()
         text = found[1] if found else self._session.properties.create_schema
-        if found and "latest_schema" in self.timeline.metadata(found[0])["extraMetadata"]:
-            raise UnsupportedFeature("writing to a table whose columns were altered by SQL", "Write to it with Apache Hudi.")
         if text is None:
             raise ConfigError("hoodie.table.create.schema", None, "a schema", "Write the first rows with Apache Hudi.")
         return strip_meta_columns(avro_to_arrow(text))
+
+    @cached_property
+    def history(self) -> SchemaHistory | None:
+        """How columns were called before, for a table that was altered; None for all others."""
+        session = self._session
+        found = self.timeline.latest_schema()
+        if found is None or LATEST_SCHEMA_KEY not in self.timeline.metadata(found[0])["extraMetadata"]:
+            return None
+        counted = session.storage if isinstance(session.storage, CountingStorage) else CountingStorage(session.storage)
+        return Snapshot(counted, session.properties, self.timeline, OPTIONS.read({})).history
 
     def evolve(self, incoming: pa.Schema) -> SchemaChange:
         """The schema after rows of another schema were written."""
@@ -277,11 +289,15 @@ class TableView:
         """A reader of base files: all rows, in a schema with meta columns."""
         import pyarrow.parquet as pq
 
-        storage = self._session.storage
+        storage, history = self._session.storage, self.history
 
         def read(partition_path: str, name: str) -> pa.Table:
             with storage.open_input(join(partition_path, name)) as source:
-                return conform(pq.ParquetFile(source).read(), schema)
+                rows = pq.ParquetFile(source).read()
+            file = parse_base_file(name)
+            if history is None or file is None:
+                return conform(rows, schema)
+            return conform(history.with_newest_names(rows, file.instant), schema, altered=True)
 
         return read
 
@@ -298,7 +314,7 @@ class TableView:
         session = self._session
         fields = session.rules.ordering_fields if session.rules.by_event_time else ()
         instants = VisibleInstants(frozenset(self.timeline.completion_times), self.timeline.first_active_write)
-        return partial(read_ordering, session.storage, session.properties, self.schema, instants, fields)
+        return partial(read_ordering, session.storage, session.properties, self.schema, instants, fields, self.history)
 
     def log_facts(self) -> LogFacts | None:
         """What indexes want to know of log files; None where they want nothing."""

@@ -14,7 +14,7 @@ from hudimeta.read.file_slice import FileSlice
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.read_task import ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
-from hudimeta.schema import with_meta_columns
+from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 
@@ -56,6 +56,7 @@ def read_ordering(
     schema: pa.Schema,
     instants: VisibleInstants,
     fields: Sequence[str],
+    history: SchemaHistory | None,
     file: KeyFile,
     wanted: pa.StringArray,
 ) -> tuple[pa.Array, ...]:
@@ -63,7 +64,7 @@ def read_ordering(
 
     Args:
         storage: Rooted at the table. properties: Of the table. schema: Its data columns. instants: Whose log blocks count.
-        fields: Ordering fields; () gives (). file: The slice. wanted: The keys.
+        fields: Ordering fields; () gives (). history: Of a table that was altered. file: The slice. wanted: The keys.
 
     Returns:
         One array a field, in the order of `wanted`; null for a key that the slice does not have any more.
@@ -71,7 +72,7 @@ def read_ordering(
     if not fields:
         return ()
     columns = tuple(dict.fromkeys([KEY_COLUMN, *(field.split(".")[0] for field in fields)]))
-    task = ReadTask(storage.root, dict(properties), with_meta_columns(schema), schema, columns, None, instants)
+    task = ReadTask(storage.root, dict(properties), with_meta_columns(schema), schema, columns, None, instants, history=history)
     pieces = [task.output_schema.empty_table(), *SliceReader(task, storage).tables(slice_of(file))]
     rows = pa.concat_tables(pieces)
     at = pc.index_in(wanted, value_set=rows[KEY_COLUMN].combine_chunks())

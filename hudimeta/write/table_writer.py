@@ -11,7 +11,6 @@ import pyarrow as pa
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict
 from hudimeta.index.key_file import KeyFile
-from hudimeta.schema import table_avro_schema
 from hudimeta.types import Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
@@ -20,6 +19,7 @@ from hudimeta.write.coordinator import OpenWrite, Publication
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.operations import WritePlan, execute_plan, plan_homes, plan_inserts, plan_tagged
 from hudimeta.write.partitions import named_partitions, partition_batch
+from hudimeta.write.published_schema import published_schema
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, Timings, WriteSession
 from hudimeta.write.written_file import WrittenFile
@@ -33,6 +33,7 @@ __all__ = [
     "prepare",
     "publish",
     "replaced_by",
+    "until_no_conflict",
     "write_batch",
     "write_prepared",
     "write_rows",
@@ -94,7 +95,7 @@ def write_prepared(session: WriteSession, operation: Operation, make: Callable[[
         CommitConflict: Other writers were first, `ATTEMPTS` times. HudiError: What `make` raises; then nothing was written.
             Anything else; the write was rolled back.
     """
-    return _until_no_conflict(session, partial(_attempt, session, operation, make))
+    return until_no_conflict(session, partial(_attempt, session, operation, make))
 
 
 def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitReport:
@@ -106,10 +107,11 @@ def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitRepo
     Raises:
         ConfigError: No name. CommitConflict: Other writers were first, `ATTEMPTS` times.
     """
-    return _until_no_conflict(session, partial(_attempt_to_delete, session, names))
+    return until_no_conflict(session, partial(_attempt_to_delete, session, names))
 
 
-def _until_no_conflict(session: WriteSession, run: Callable[[int], CommitReport]) -> CommitReport:
+def until_no_conflict(session: WriteSession, run: Callable[[int], CommitReport]) -> CommitReport:
+    """Run an attempt, given its number, again after conflicts; the last of `ATTEMPTS` raises."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return run(attempt)
@@ -302,15 +304,16 @@ def publish(
     session: WriteSession, view: TableView, write: OpenWrite, schema: pa.Schema, outcome: Outcome, timings: Timings
 ) -> CommitReport:
     """Make the files of a write visible and say what was done."""
-    avro_schema = table_avro_schema(schema, session.properties.name)
+    stated = published_schema(schema, session.properties.name, view.history, write.instant)
     publication = Publication(
         outcome.files,
         schema,
-        avro_schema,
+        stated.avro,
         outcome.replaced,
-        session.extra_metadata(),
+        {**session.extra_metadata(), **stated.extra},
         outcome.keyed_partitions,
         view.metadata,
+        stated.history,
     )
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)

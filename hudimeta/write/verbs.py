@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hudimeta.write.merge_builder import MergeBuilder
 
 __all__ = [
+    "alter",
     "archive",
     "clean",
     "compact",
@@ -131,6 +132,15 @@ def merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tup
         return tend(session, changes(session))
 
     return MergeBuilder(as_table(source), on, *aliases, run)
+
+
+def alter(storage: Storage, options: Options, add: Any, rename: Any, drop: Any, retype: Any) -> CommitReport:
+    """Alter a table's columns; see `hudimeta.Table.alter`."""
+    from hudimeta.services.after_write import tend
+    from hudimeta.write import altering
+
+    session = WriteSession(storage, options)
+    return tend(session, altering.alter(session, altering.alteration(add, rename, drop, retype)))
 
 
 def delete_partition(storage: Storage, options: Options, partitions: str | Sequence[str]) -> CommitReport:

@@ -1,0 +1,101 @@
+"""ALTER: a commit without files that changes what the table's columns are called, or drops, widens or adds some.
+
+Files stay as they are. From then on each commit carries the history of the columns, by which readers find them in older files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from hudimeta.errors import ConfigError
+from hudimeta.metadata import column_stats
+from hudimeta.schema import with_meta_columns
+from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names
+from hudimeta.schema.internal_schema import SchemaHistory
+from hudimeta.types import Operation
+from hudimeta.write.coordinator import Publication
+from hudimeta.write.published_schema import PublishedSchema
+from hudimeta.write.report import CommitReport
+from hudimeta.write.row_changes import fixed_columns
+from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.table_writer import until_no_conflict
+
+__all__ = ["alter", "alteration"]
+
+
+def alteration(
+    add: Mapping[str, pa.DataType] | pa.Schema | Sequence[pa.Field],
+    rename: Mapping[str, str],
+    drop: str | Sequence[str],
+    retype: Mapping[str, pa.DataType],
+) -> Alteration:
+    """The change that the arguments of `Table.alter` ask for. Raises ConfigError when it is none."""
+    fields = [pa.field(name, kind) for name, kind in add.items()] if isinstance(add, Mapping) else list(add)
+    names = (drop,) if isinstance(drop, str) else tuple(drop)
+    change = Alteration(names, dict(rename), dict(retype), tuple(fields))
+    if change == Alteration():
+        raise ConfigError("alter", "nothing", "columns to add, rename, drop or retype")
+    return change
+
+
+def alter(session: WriteSession, change: Alteration) -> CommitReport:
+    """Alter the columns of a table.
+
+    Raises:
+        ConfigError, UnsupportedEvolution: See `altered`; nothing was written. CommitConflict: Other writers were first.
+    """
+
+    def attempt(number: int) -> CommitReport:
+        return replace(_attempt(session, change), attempts=number)
+
+    return until_no_conflict(session, attempt)
+
+
+def _attempt(session: WriteSession, change: Alteration) -> CommitReport:
+    timings, mark = Timings(), session.request_mark()
+    operation, storage = Operation.ALTER_SCHEMA, session.storage
+    view = session.table_at(session.properties.load_timeline(storage))
+    _check_indexes(view, change)
+    _next_version(session, view, change, 1)  # whatever does not fit is refused before anything is written
+    if session.ensure_metadata():
+        view = session.table_at(session.properties.load_timeline(storage))
+    with session.coordinator.writing(operation, view.timeline) as (write, begun):
+        view = view if begun is view.timeline else session.table_at(begun)
+        history = _next_version(session, view, change, int(write.instant))
+        schema = history.latest.arrow
+        stated = PublishedSchema.of_history(schema, session.properties.name, history)
+        extra = {**session.extra_metadata(), **stated.extra}
+        publication = Publication((), schema, stated.avro, extra=extra, known=view.metadata, history=stated.history)
+        with timings.phase("publish"):
+            completion = session.coordinator.publish(write, publication)
+    return CommitReport(
+        write.instant,
+        completion,
+        operation.value,
+        rolled_back=write.rolled_back,
+        seconds=timings.seconds,
+        requests=session.requests_since(mark),
+        notes=(*session.notes, *session.coordinator.notes),
+    )
+
+
+def _next_version(session: WriteSession, view: TableView, change: Alteration, version: int) -> SchemaHistory:
+    history = view.history or SchemaHistory((internal_schema(with_meta_columns(view.schema)),))
+    ordering = tuple(name.partition(".")[0] for name in session.rules.ordering_fields)
+    fixed = (*fixed_columns(view.generator()), *ordering)
+    new = altered(history.latest, change, version, fixed)
+    refuse_former_names(history, new)
+    return SchemaHistory((*history.versions, new))
+
+
+def _check_indexes(view: TableView, change: Alteration) -> None:
+    """Indexes name their columns: those of a column that goes, or that holds another type, would tell of another one."""
+    touched = {path.partition(".")[0] for path in (*change.drop, *change.rename, *change.retype)}
+    definitions = view.metadata.index_definitions if view.metadata is not None else {}
+    for name, definition in definitions.items():
+        both = touched & {field.partition(".")[0] for field in definition.source_fields}
+        if both and name != column_stats.PARTITION:
+            raise ConfigError("alter", sorted(both)[0], f"a column without the index {name}", f"Drop the index {name} first.")

@@ -1,0 +1,54 @@
+"""What a commit says of the table's columns, and the history that goes beside it where the table was altered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from hudimeta.schema import table_avro_schema, with_meta_columns
+from hudimeta.schema.alteration import reconciled, refuse_former_names
+from hudimeta.schema.internal_schema import SchemaHistory, encode_history, encode_schema
+from hudimeta.schema.resolve import LATEST_SCHEMA_KEY
+
+__all__ = ["PublishedSchema", "published_schema"]
+
+
+@dataclass(frozen=True)
+class PublishedSchema:
+    """Columns of the table as a commit states them.
+
+    Attributes:
+        avro: Avro schema as JSON; with the meta columns where the table was altered, as Hudi has it. extra: Further entries of
+            extraMetadata. history: Content of the schema commit; None for a table that never was altered.
+    """
+
+    avro: str
+    extra: Mapping[str, str] = field(default_factory=dict)
+    history: str | None = None
+
+    @classmethod
+    def of_history(cls, schema: pa.Schema, name: str, history: SchemaHistory) -> PublishedSchema:
+        """Of a table whose history is given, newest version included."""
+        avro = table_avro_schema(schema, name, meta_columns=True)
+        return cls(avro, {LATEST_SCHEMA_KEY: encode_schema(history.latest)}, encode_history(history))
+
+
+def published_schema(schema: pa.Schema, name: str, history: SchemaHistory | None, instant: str) -> PublishedSchema:
+    """What a write publishes.
+
+    Args:
+        schema: Data columns after the write. name: Of the table. history: So far; None for a table that never was altered.
+        instant: Of the write.
+
+    Raises:
+        UnsupportedEvolution: The write adds a column under the name of an earlier one.
+    """
+    if history is None:
+        return PublishedSchema(table_avro_schema(schema, name))
+    new = reconciled(history.latest, with_meta_columns(schema), int(instant))
+    if new is history.latest:
+        return PublishedSchema.of_history(schema, name, history)
+    refuse_former_names(history, new)
+    return PublishedSchema.of_history(schema, name, SchemaHistory((*history.versions, new)))

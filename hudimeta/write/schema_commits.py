@@ -1,0 +1,41 @@
+"""Schema commits: the history of a table's columns, beside each write to a table that was altered.
+
+`.hoodie/.schema/<instant>.schemacommit.requested` and `.inflight` are empty, `<instant>_<completion>.schemacommit` holds all
+versions. The file counts only when the write of its instant is completed, so it is written just before.
+"""
+
+from __future__ import annotations
+
+from hudimeta.schema.internal_schema import SCHEMA_FOLDER
+from hudimeta.storage import Storage, join
+from hudimeta.timeline.active import Timeline
+
+__all__ = ["forget_schema_commit", "write_schema_commit"]
+
+_SUFFIX = ".schemacommit"
+
+
+def write_schema_commit(storage: Storage, timeline: Timeline, instant: str, completion: str, history: str) -> None:
+    """Write the history at an instant, and remove those of instants that the active timeline does not know any more.
+
+    Args:
+        storage: Rooted at the table. timeline: Of the table. instant, completion: Of the write. history: See `encode_history`.
+    """
+    storage.put(join(SCHEMA_FOLDER, f"{instant}{_SUFFIX}.requested"), b"")
+    storage.put(join(SCHEMA_FOLDER, f"{instant}{_SUFFIX}.inflight"), b"")
+    storage.put(join(SCHEMA_FOLDER, f"{instant}_{completion}{_SUFFIX}"), history.encode())
+    known = {found.time for found in timeline.instants} | {instant}
+    for file in storage.list(SCHEMA_FOLDER):
+        if _SUFFIX in file.name and _instant_of(file.name) not in known:
+            storage.delete(file.path)
+
+
+def forget_schema_commit(storage: Storage, instant: str) -> None:
+    """Remove what a write that is rolled back left."""
+    for file in storage.list(SCHEMA_FOLDER):
+        if _SUFFIX in file.name and _instant_of(file.name) == instant:
+            storage.delete(file.path)
+
+
+def _instant_of(name: str) -> str:
+    return name.partition(".")[0].partition("_")[0]

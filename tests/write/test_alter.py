@@ -1,0 +1,205 @@
+"""Columns that are renamed, dropped, widened and added by name: old files show them, and writing goes on, after SQL too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudimeta import Table
+from hudimeta.errors import ConfigError, HudiError, UnsupportedEvolution
+from hudimeta.schema import SchemaHistory, avro_to_arrow
+from hudimeta.schema.alteration import internal_schema, reconciled
+from hudimeta.schema.internal_schema import decode_schema, encode_schema
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import META_COLUMNS, Operation
+from hudimeta.write.plain import PlainWrite
+from hudimeta.write.session import WriteSession
+
+BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+DEEP = pa.struct([("a", pa.int32()), ("b", pa.string())])
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("ts", pa.int64()),
+        ("fare", pa.float32()),
+        ("note", pa.string()),
+        ("deep", DEEP),
+        ("many", pa.list_(pa.int32())),
+    ]
+)
+
+
+def row(n: int, ts: int) -> dict[str, Any]:
+    return {"id": f"k{n}", "ts": ts, "fare": float(n), "note": f"n{n}", "deep": {"a": n, "b": "x"}, "many": [n]}
+
+
+def table_of(path: Path, kind: str) -> Table:
+    table = Table.create(path, SCHEMA, key="id", ordering="ts", type=kind)
+    table.insert(pa.Table.from_pylist([row(n, 1) for n in range(4)], schema=SCHEMA))
+    return table
+
+
+def contents(table: Table, as_of: str | None = None) -> list[dict[str, Any]]:
+    found = table.scan(as_of=as_of).to_table()
+    data = found.drop_columns([c for c in META_COLUMNS if c in found.column_names])
+    return sorted(data.to_pylist(), key=lambda r: str(r["id"]))
+
+
+def columns(table: Table) -> list[str]:
+    return [name for name in table.schema.names if name not in META_COLUMNS]
+
+
+@BOTH
+def test_old_rows_show_the_new_columns_and_new_rows_join_them(tmp_path: Path, kind: str) -> None:
+    table = table_of(tmp_path / "t", kind)
+    table.upsert(pa.Table.from_pylist([row(0, 2)], schema=SCHEMA))
+    report = table.alter(
+        drop="note",
+        rename={"fare": "price", "deep.a": "alpha"},
+        retype={"price": pa.float64()},
+        add={"tip": pa.float64(), "deep.c": pa.int64()},
+    )
+    assert report.operation == "ALTER_SCHEMA"
+    assert columns(table) == ["id", "ts", "price", "deep", "many", "tip"]
+
+    def shown(n: int, ts: int) -> dict[str, Any]:
+        deep = {"alpha": n, "b": "x", "c": None}
+        return {"id": f"k{n}", "ts": ts, "price": float(n), "deep": deep, "many": [n], "tip": None}
+
+    expected = [shown(0, 2), *(shown(n, 1) for n in (1, 2, 3))]
+    assert contents(table) == expected
+    new = {**shown(1, 3), "price": 0.1, "tip": 2.0, "deep": {"alpha": 7, "b": "y", "c": 8}}
+    fresh = {**shown(9, 3), "price": 0.3}
+    schema = pa.schema([f for f in table.schema if f.name not in META_COLUMNS])
+    table.upsert(pa.Table.from_pylist([new, fresh], schema=schema))
+    table.delete([("id", "=", "k2")])
+    expected = [expected[0], new, expected[3], fresh]
+    assert contents(table) == expected
+    assert contents(table, table.timeline.writes[0].time)[0]["price"] == 0.0, "time travel goes by the names of today"
+    if kind == "MERGE_ON_READ":
+        table.compact()
+        assert contents(table) == expected
+    table.update({"tip": "price * 2"}, where="price < 1")
+    assert {r["id"]: r["tip"] for r in contents(table)} == {"k0": 0.0, "k1": 0.2, "k3": None, "k9": 0.6}
+    check_all(open_storage(tmp_path / "t"))
+
+
+@BOTH
+def test_writes_add_and_widen_columns_of_an_altered_table_in_its_history(tmp_path: Path, kind: str) -> None:
+    table = table_of(tmp_path / "t", kind)
+    table.alter(rename={"note": "remark"})
+    rows = pa.table({"id": ["k1"], "ts": pa.array([5], pa.int64()), "fare": pa.array([2.5], pa.float64()), "extra": [1]})
+    table.upsert(rows)
+    table.alter(rename={"extra": "more"}, drop=["many"])
+    table.upsert(rows.rename_columns(["id", "ts", "fare", "more"]).set_column(1, "ts", pa.array([6], pa.int64())))
+    found = {r["id"]: r for r in contents(table)}
+    assert columns(table) == ["id", "ts", "fare", "remark", "deep", "more"]
+    assert (found["k1"]["fare"], found["k1"]["more"], found["k1"]["remark"]) == (2.5, 1, None)
+    assert (found["k2"]["fare"], found["k2"]["more"], found["k2"]["remark"]) == (2.0, None, "n2")
+    with pytest.raises(UnsupportedEvolution, match="earlier column"):
+        table.upsert(rows.append_column("many", pa.array([[1]], pa.list_(pa.int32()))))
+    assert {r["id"]: r for r in contents(table)} == found
+    check_all(open_storage(tmp_path / "t"))
+
+
+def test_changes_that_cannot_be_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t", "COPY_ON_WRITE")
+    changes: list[tuple[dict[str, Any], type[HudiError]]] = [
+        ({}, ConfigError),
+        ({"drop": "id"}, ConfigError),
+        ({"rename": {"ts": "time"}}, ConfigError),
+        ({"drop": ["nosuch"]}, ConfigError),
+        ({"rename": {"note": "fare"}}, ConfigError),
+        ({"rename": {"note": "FARE"}}, ConfigError),
+        ({"add": {"note": pa.string()}}, ConfigError),
+        ({"add": {"fare.x": pa.string()}}, ConfigError),
+        ({"retype": {"fare": pa.int32()}}, UnsupportedEvolution),
+        ({"retype": {"deep": pa.string()}}, UnsupportedEvolution),
+        ({"drop": "_hoodie_record_key"}, ConfigError),
+        ({"drop": "note", "add": {"note": pa.int32()}}, UnsupportedEvolution),
+    ]
+    for change, error in changes:
+        with pytest.raises(error):
+            table.alter(**change)
+    assert len(table.timeline.writes) == 1
+    assert columns(table) == SCHEMA.names
+
+
+def test_two_writers_never_mix_up_names(tmp_path: Path) -> None:
+    """A writer that began before an ALTER ends with an error or by its rules."""
+    path = tmp_path / "t"
+    table = table_of(path, "COPY_ON_WRITE")
+    rows = pa.Table.from_pylist([row(8, 3)], schema=SCHEMA)
+    write = PlainWrite.begin(str(path), {"hoodie.datasource.write.operation": "bulk_insert"}, SCHEMA, overwrite=False)
+    message = write.write(rows.to_batches(), 0, 0)
+    table.alter(rename={"note": "remark"})
+    with pytest.raises(HudiError, match="altered"):
+        write.commit([message])
+    write.abort()
+    assert [r["remark"] for r in contents(table)] == ["n0", "n1", "n2", "n3"]
+    check_all(open_storage(path))
+
+
+def test_a_write_that_was_rolled_back_leaves_no_history(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    table = table_of(path, "COPY_ON_WRITE")
+    table.alter(rename={"note": "remark"})
+    storage = open_storage(path)
+    session = WriteSession(storage, Table(path)._options)
+    write, _ = session.coordinator.begin(Operation.UPSERT)
+    storage.put(f".hoodie/.schema/{write.instant}_29990101000000000.schemacommit", b'{"schemas":[]}')
+    assert contents(Table(path)) == contents(table)
+    session.coordinator.abort(write)
+    assert not any(write.instant in f.name for f in storage.list(".hoodie/.schema"))
+
+
+# Tables that Apache Hudi's SQL altered
+
+
+def _versions(path: Path) -> SchemaHistory:
+    storage = open_storage(path)
+    names = [f.path for f in storage.list(".hoodie/.schema") if "_" in f.name]
+    return SchemaHistory.decode(storage.read(max(names)))
+
+
+@pytest.mark.parametrize("name", ["alter_rename_mor", "alter_drop_cow9"])
+def test_a_history_begins_as_hudis_does(rich_table: Callable[..., Path], name: str) -> None:
+    oldest = _versions(rich_table(name)).versions[0]
+    fields = [c.field for c in oldest.columns]
+    assert json.loads(encode_schema(internal_schema(pa.schema(fields)))) == {
+        **json.loads(encode_schema(oldest)),
+        "max_column_id": oldest.max_column_id,
+    }
+    assert reconciled(oldest, pa.schema(fields), 1) is oldest
+
+
+@pytest.mark.parametrize("name", ["alter_rename_mor", "alter_drop_cow9"])
+def test_we_write_to_tables_that_sql_altered(rich_table: Callable[..., Path], name: str) -> None:
+    path = rich_table(name, fresh=True)
+    table = Table(path)
+    before = contents(table)
+    names = columns(table)
+    ordering = table.properties.ordering_fields[0]
+    key = table.properties.record_keys[0]
+    changed = {**before[0], ordering: before[0][ordering] + 1000}
+    added = {**before[1], key: "fresh"} if isinstance(before[1][key], str) else {**before[1], key: 99_999}
+    schema = pa.schema([f for f in table.schema if f.name not in META_COLUMNS])
+    table.upsert(pa.Table.from_pylist([changed, added], schema=schema))
+    table.delete(pa.Table.from_pylist([before[2]], schema=schema))
+    expected = sorted([changed, *before[1:2], *before[3:], added], key=str)
+    assert sorted(contents(table), key=str) == expected
+    assert columns(table) == names
+    newest = table.timeline.writes[-1]
+    extra = table.timeline.metadata(newest)["extraMetadata"]
+    assert decode_schema(extra["latest_schema"]) == _versions(path).latest
+    assert avro_to_arrow(extra["schema"]).names == [*META_COLUMNS, *names]
+    table.alter(add={"another": pa.int32()}, rename={names[-2]: "renamed"} if names[-2] != ordering else {})
+    if table.properties.type.value == "MERGE_ON_READ":
+        table.compact()
+    assert len(contents(table)) == len(expected)
