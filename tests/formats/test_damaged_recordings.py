@@ -1,6 +1,7 @@
 """Recorded files with flipped bits, cut ends and lying lengths: the value, or an error that says where; nothing else.
 
-HUDIMETA_DAMAGE says how many damages each format meets (10,000 for a search).
+Nor does any of them take long, or more than ten times the file's size in memory; well compressed files, which need more when
+they are whole, not much more than that. HUDIMETA_DAMAGE says how many damages each format meets (10,000 for a search).
 """
 
 from __future__ import annotations
@@ -8,9 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-from collections.abc import Callable
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
@@ -22,8 +27,18 @@ from hudimeta.formats.log.delete_block import decode_delete_block
 from hudimeta.formats.log.framing import read_blocks
 from hudimeta.formats.parquet.footer import read_footer
 from hudimeta.formats.properties import decode_properties
+from hudimeta.storage import open_storage
+from hudimeta.timeline.content import decode_instant
+from hudimeta.timeline.history import History, decode_manifest
 
 DAMAGES = int(os.environ.get("HUDIMETA_DAMAGE", "2000"))
+LONGEST_S = 5.0
+MEMORY_FACTOR, MEMORY_FLOOR = 10, 1 << 19
+"""Bytes for each byte of the file; and what reading the smallest file may take: caches, buffers of Arrow and of codecs."""
+WEIGHED_EVERY = 8
+"""One damage of so many is weighed: tracing Python's memory makes reading several times slower."""
+POOLS: list[pa.MemoryPool] = []
+"""Arrow frees a buffer through the pool that it came from, whenever that is."""
 _DATA = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA)
 
 
@@ -47,11 +62,22 @@ def read_base_footer(data: bytes) -> None:
     _ = footer.avro_schema, footer.min_key, footer.max_key, footer.bloom, footer.arrow_schema, footer.statistics
 
 
+def read_history(data: bytes) -> None:
+    """Rows of an archive file, and the commits and plans in them."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "damaged").write_bytes(data)
+        rows = History(open_storage(folder), "", 2).read_file("damaged").to_pylist()
+    for row in rows:
+        if row["metadata"]:
+            decode_instant(row["metadata"], "damaged", row["action"] in ("commit", "deltacommit", "replacecommit"))
+
+
 READERS: dict[str, tuple[str, Callable[[bytes], object]]] = {
     "HFile": ("**/*.hfile", read_hfile),
     "log": ("**/.*.log.*", read_log),
     "timeline": (".hoodie/timeline/*.*", lambda data: decode_container(data, "damaged")),
-    "history": (".hoodie/timeline/history/*.parquet", read_base_footer),
+    "history": (".hoodie/timeline/history/*.parquet", read_history),
+    "history manifest": (".hoodie/timeline/history/manifest_*", lambda data: decode_manifest(data, "damaged")),
     "footer": ("*/*.parquet", read_base_footer),
     "properties": (".hoodie/hoodie.properties", lambda data: decode_properties(data, "damaged")),
 }
@@ -77,6 +103,39 @@ def damaged(data: bytes, dice: random.Random) -> bytes:
     return bytes(content)
 
 
+@contextlib.contextmanager
+def weighed() -> Iterator[list[int]]:
+    """Gives a list that has the most bytes of Python's and Arrow's that the block took, when it has ended."""
+    before, pool, peak = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool()), []
+    POOLS.append(pool)
+    pa.set_memory_pool(pool)
+    tracemalloc.start()
+    try:
+        yield peak
+    finally:
+        peak.append(tracemalloc.get_traced_memory()[1] + pool.max_memory())
+        tracemalloc.stop()
+        pa.set_memory_pool(before)
+
+
+def peak_of(read: Callable[[bytes], object], content: bytes) -> int:
+    """What reading the whole file takes, once everything is imported."""
+    with weighed() as peak:
+        read(content)
+    return peak[0]
+
+
+@contextlib.contextmanager
+def within(memory: int | None) -> Iterator[None]:
+    """Fails when the block takes longer than LONGEST_S, or more bytes than `memory`, where given."""
+    begin = time.perf_counter()
+    with weighed() if memory is not None else contextlib.nullcontext([0]) as peak:
+        yield
+    took = time.perf_counter() - begin
+    assert took < LONGEST_S, f"{took:.1f} s"
+    assert memory is None or peak[0] <= memory, f"{peak[0]:,} bytes instead of {memory:,}"
+
+
 @pytest.mark.parametrize("name", READERS)
 def test_damage_is_reported_or_harmless(name: str, rich_table: Callable[..., Path]) -> None:
     pattern, read = READERS[name]
@@ -90,10 +149,13 @@ def test_damage_is_reported_or_harmless(name: str, rich_table: Callable[..., Pat
     small = contents[: max(3, len(contents) // 2)]
     assert small, f"no file of the recorded tables matches {pattern}"
     dice, paths = random.Random(name), []
-    for _ in range(DAMAGES):
-        with contextlib.suppress(UnsupportedFeature):
+    limits = {content: MEMORY_FLOOR + max(MEMORY_FACTOR * len(content), 3 * peak_of(read, content) // 2) for content in small}
+    for number in range(DAMAGES):
+        content = dice.choice(small)
+        data = damaged(content, dice)
+        with within(limits[content] if number % WEIGHED_EVERY == 0 else None), contextlib.suppress(UnsupportedFeature):
             try:
-                read(damaged(dice.choice(small), dice))
+                read(data)
             except CorruptFileError as error:
                 paths.append(error.path)
     assert all(path.startswith("damaged") for path in paths)
