@@ -60,11 +60,11 @@ def storage_wrapped(wrap: Callable[[Any], Any]) -> Iterator[None]:
         face.open_storage = plain
 
 
-def create(path: Path, schema: pa.Schema, key: str, partition: str, ordering: str, kind: str) -> None:
+def create(path: Path, schema: pa.Schema, key: str, partition: str, ordering: str, kind: str) -> Any:
     """An empty table with the default indexes."""
     import hudimeta
 
-    hudimeta.Table.create(str(path), schema, key=key, partition_by=[partition], ordering=[ordering], type=kind)
+    return hudimeta.Table.create(str(path), schema, key=key, partition_by=[partition], ordering=[ordering], type=kind)
 
 
 def bulk_insert(path: Path, rows: pa.Table, indexes: list[str], kind: str = "COPY_ON_WRITE") -> None:

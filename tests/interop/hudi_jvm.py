@@ -157,8 +157,10 @@ class Commands:
 
     def sql(self, statement: str, out: str | None = None) -> dict[str, Any]:
         """Run one statement; rows of a query go into an Arrow file."""
-        frame = self.spark.sql(statement)
-        return {"rows": _collect(frame, out)} if out else {"rows": len(frame.collect())}
+        with _Stopwatch(self.spark) as watch:
+            frame = self.spark.sql(statement)
+            rows = _collect(frame, out) if out else len(frame.collect())
+        return {"rows": rows, "timings": [watch.seconds]}
 
     def service(
         self, path: str, name: str, options: dict[str, str] | None = None, instant: str | None = None

@@ -34,7 +34,7 @@ DEFAULT_BLOCK_SIZE = 65536
 
 _INT32_BYTES = (1 << 31) - 1
 _CELL_BYTES = 21
-_FALSE_POSITIVES = 1e-3
+_FALSE_POSITIVES = 1e-2
 """Of the bloom filter. Readers take its size from the filter itself; Hudi's own 1e-9 would cost 5.4 bytes a key, a sixth of a
 record index, where look-ups by index entry are exact anyway."""
 
