@@ -2,9 +2,7 @@
 
 A record lives in the file group that the hash of its key tells. What is hashed is the key itself, but for secondary indexes of
 the second form (their value's part alone), and for a record index kept by partition (the key, over the groups of its own data
-partition). File ids are the name of the partition, a number and a zero:
-
-    files-0000-0, col-stats-0001-0, record-index-0007-0, secondary-index-rider-idx-0000-0, record-index-south-0000-0
+partition).
 """
 
 from __future__ import annotations
@@ -18,28 +16,10 @@ import pyarrow as pa
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata.keys import shard
 
-__all__ = ["Hashed", "MetadataDelta", "PartitionDelta", "by_group", "file_group_id", "file_stem"]
+__all__ = ["Hashed", "MetadataDelta", "PartitionDelta", "by_group"]
 
 Hashed = Callable[[pa.Array], pa.Array]
 """From keys (string or binary) to what is hashed of each."""
-
-_STEMS = {"column_stats": "col-stats"}
-
-
-def file_stem(partition: str, data_partition: str = "") -> str:
-    """What the ids of a metadata partition's file groups begin with.
-
-    Args:
-        partition: Metadata partition. data_partition: Of the table, for a record index that is kept by partition.
-    """
-    stem = _STEMS.get(partition, partition.replace("_", "-"))
-    return f"{stem}-{data_partition}" if data_partition else stem
-
-
-def file_group_id(partition: str, group: int, data_partition: str = "") -> str:
-    """File id of one file group of a metadata partition; see `file_stem`."""
-    return f"{file_stem(partition, data_partition)}-{group:04d}-0"
-
 
 def _no_keys() -> pa.Array:
     return pa.array([], pa.string())

@@ -22,14 +22,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hudimeta.errors import MetadataOutOfSync
+from hudimeta.metadata.file_groups import file_group_id
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.timeline.active import Timeline
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["LOGS_KEY", "BaseFile", "FileGroup", "GroupFinder", "LogFile", "group_stem"]
+__all__ = ["GROUPS_KEY", "LOGS_KEY", "BaseFile", "FileGroup", "GroupFinder", "LogFile", "group_stem"]
 
 LOGS_KEY = "hudimeta.metadata.logs"
 """Entry of a data commit's extraMetadata: JSON, metadata partition -> names of the log files that went with the commit."""
+
+GROUPS_KEY = "hudimeta.metadata.groups"
+"""Entry of a data commit's extraMetadata: JSON, metadata partition -> number of its file groups, which no one else records."""
 
 EMPTY_LOG_SIZE = 80
 """Bytes of the log that initialises a file group: one delete block without keys. No log with a record is so small."""
@@ -233,6 +237,27 @@ class GroupFinder:
             return None
         return logs if isinstance(logs, dict) else None
 
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """How many file groups metadata partitions have, as our newest commit says, unless one was made anew since."""
+        newest = max(self.data.writes, key=_completion, default=None)
+        if newest is None or any(_completion(i) > _completion(newest) for i in self.initialisers):
+            return {}
+        text = (self.data.metadata(newest).get("extraMetadata") or {}).get(GROUPS_KEY)
+        found = json.loads(text) if text else {}
+        return {name: int(count) for name, count in found.items()}
+
+    def numbered(self, partition: str) -> tuple[FileGroup, ...]:
+        """All file groups of a partition, by file id; without a LIST where our newest commit says how many there are."""
+        count = None if partition in self._listed else self.counts.get(partition)
+        if count is None:
+            return self.listed(partition)
+        named = {group.file_id: group for group in self.named(partition)}
+        ids = [file_group_id(partition, number) for number in range(count)]
+        if not named.keys() <= set(ids):
+            return self.listed(partition)
+        return tuple(named.get(file_id) or FileGroup(file_id, None, ()) for file_id in ids)
+
     # From a listing
 
     def listed(self, partition: str) -> tuple[FileGroup, ...]:
@@ -306,6 +331,10 @@ class GroupFinder:
                 merged = {path.rpartition("/")[2] for path in operation["deltaFilePaths"] or ()}
                 return log.path.rpartition("/")[2] not in merged and log.instant >= operation["baseInstantTime"]
         return self.completion(log.instant) >= base.instant
+
+
+def _completion(instant: Instant) -> str:
+    return instant.completion or instant.time
 
 
 def _log_file(folder: str, name: str, size: int | None) -> tuple[str, LogFile] | None:

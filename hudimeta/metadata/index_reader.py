@@ -48,7 +48,7 @@ class IndexReader:
         Args:
             prefixes: Binary, each once. by_prefix: Keys are sharded by this very prefix, so that one group each is asked.
         """
-        groups = self._finder.listed(partition)
+        groups = self._finder.numbered(partition)
         if not by_prefix:
             return self._read(partition, [(group, _prefix_select(prefixes.to_pylist())) for group in groups])
         at = shard(prefixes, len(groups))
@@ -58,7 +58,7 @@ class IndexReader:
     def lookup(self, partition: str, keys: pa.Array) -> pa.Table:
         """Records of some keys (string, each once); a file group is asked only for the keys that it can hold."""
         stems: dict[str, list[FileGroup]] = {}
-        for group in self._finder.listed(partition):
+        for group in self._finder.numbered(partition):
             stems.setdefault(group_stem(group.file_id), []).append(group)
         selections: list[tuple[FileGroup, Select]] = []
         for groups in stems.values():

@@ -21,7 +21,6 @@ from hudimeta.metadata.keys import NO_PARTITION, column_id, from_key_partition, 
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.timeline.active import Timeline
-from hudimeta.types import Instant
 
 if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
@@ -311,10 +310,10 @@ class MetadataTable:
             return files.as_live_entries(self._listing.records())
         return self._indexes.scan(partition, [group])
 
-    @property
-    def creations(self) -> tuple[Instant, ...]:
-        """The delta commits that made a metadata partition: when the metadata table began, or when an index was built later."""
-        return self._finder.initialisers
+    def all_groups(self, partition: str) -> tuple[FileGroup, ...]:
+        """The newest slices of all file groups of a metadata partition; a LIST only where no commit says how many there are."""
+        self._require(partition)
+        return self._finder.numbered(partition)
 
     def file_groups(self, partition: str) -> tuple[FileGroup, ...]:
         """The newest slices of a metadata partition, all groups; one LIST, once."""

@@ -20,7 +20,8 @@ from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_
 from hudimeta.formats.hfile import KeyValues, write_hfile
 from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_delete_content
 from hudimeta.formats.properties import encode_properties, table_checksum
-from hudimeta.metadata.delta import MetadataDelta, PartitionDelta, by_group, file_group_id
+from hudimeta.metadata.delta import MetadataDelta, PartitionDelta, by_group
+from hudimeta.metadata.file_groups import file_group_id
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
@@ -29,10 +30,7 @@ from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
 
-__all__ = ["GROUPS_KEY", "MetadataWriter", "WrittenLog", "partition_metafile"]
-
-GROUPS_KEY = "hudimeta.metadata.groups"
-"""Entry of a data commit's extraMetadata: JSON, metadata partition -> number of its file groups, which no one else records."""
+__all__ = ["MetadataWriter", "WrittenLog", "partition_metafile"]
 
 FIRST_INSTANT = "0" * 17
 WRITE_TOKEN, LOG_TOKEN = "0-0-0", "1-0-0"

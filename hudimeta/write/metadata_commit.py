@@ -12,12 +12,12 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.metadata import compaction, files, upkeep
-from hudimeta.metadata.completeness import completion_order, proof_of, proven_indexes
+from hudimeta.metadata.completeness import proof_of, proven_indexes
 from hudimeta.metadata.delta import MetadataDelta
-from hudimeta.metadata.groups import LOGS_KEY
+from hudimeta.metadata.groups import GROUPS_KEY, LOGS_KEY
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import roll_back_metadata
-from hudimeta.metadata.writer import GROUPS_KEY, MetadataWriter, WrittenLog
+from hudimeta.metadata.writer import MetadataWriter, WrittenLog
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
@@ -203,16 +203,7 @@ class MetadataCommit:
 
     def _groups(self, table: MetadataTable) -> dict[str, int]:
         """How many file groups each metadata partition has: as our newest commit says, else by one listing each."""
-        known = self._known_groups(table) | {files.PARTITION: 1}
-        return {name: known.get(name) or len(table.file_groups(name)) for name in table.ready}
-
-    def _known_groups(self, table: MetadataTable) -> dict[str, int]:
-        """As our newest commit says, unless a partition of the metadata table was made anew since."""
-        timeline = table.data_timeline
-        newest = max(timeline.writes, key=completion_order, default=None)
-        if newest is None or any(completion_order(i) > completion_order(newest) for i in table.creations):
-            return {}
-        return dict(json.loads(timeline.metadata(newest)["extraMetadata"].get(GROUPS_KEY) or "{}"))
+        return {name: 1 if name == files.PARTITION else len(table.all_groups(name)) for name in table.ready}
 
 
 def _names(logs: Sequence[WrittenLog]) -> str:

@@ -97,7 +97,10 @@ def _look_up(path: Path, expected: list[Row], name: str) -> None:
     """By both indexes, whoever wrote last."""
     table = hudimeta.Table(path, {"hudimeta.index.trust": "true"})
     some = expected[len(expected) // 2]
-    for where in (f"id = '{some['id']}'", "id = 'absent'", "note = 'turn 1 $\\\\'"):
-        found = plain_rows(table.scan(where).to_table())
-        note = "turn 1 $\\" if where.startswith("note") else None
-        assert found == [r for r in expected if r["note"] == note or (note is None and where == f"id = '{r['id']}'")], name
+    wanted = {
+        f"id = '{some['id']}'": [some],
+        "id = 'absent'": [],
+        "note = 'turn 1 $\\\\'": [r for r in expected if r["note"] == "turn 1 $\\"],
+    }
+    for where, rows in wanted.items():
+        assert plain_rows(table.scan(where).to_table()) == rows, f"{name}: {where}"
