@@ -144,7 +144,8 @@ DELETE_MARKER = OPTIONS.text("hoodie.payload.delete.marker", None, "What that co
 KEY_GENERATOR = OPTIONS.text(
     "hoodie.datasource.write.keygenerator.type",
     None,
-    "SIMPLE, COMPLEX, NON_PARTITION or TIMESTAMP; found from the columns when not set.",
+    "SIMPLE, COMPLEX, NON_PARTITION, TIMESTAMP, or CUSTOM with partition columns as column:SIMPLE or column:TIMESTAMP; found "
+    "from the columns when not set.",
 )
 KEY_GENERATOR_CLASS = OPTIONS.text(
     "hoodie.datasource.write.keygenerator.class",
@@ -162,9 +163,15 @@ URL_ENCODE = OPTIONS.flag(
     "hoodie.datasource.write.partitionpath.urlencode", False, "Escape special characters in partition folders."
 )
 DROP_PARTITION_COLUMNS = OPTIONS.flag(
-    "hoodie.datasource.write.drop.partition.columns", False, "Leave partition columns out of the files.", refused=_LATER
+    "hoodie.datasource.write.drop.partition.columns",
+    False,
+    "Leave partition columns out of the files: their values are taken from partition paths.",
 )
-POPULATE_META_FIELDS = OPTIONS.flag("hoodie.populate.meta.fields", True, "Fill the _hoodie_* columns.", refused=_LATER)
+POPULATE_META_FIELDS = OPTIONS.flag(
+    "hoodie.populate.meta.fields",
+    True,
+    "Fill the _hoodie_* columns; false (virtual keys) computes keys when they are needed, and no incremental query tells rows.",
+)
 COLUMN_STATS = OPTIONS.flag("hoodie.metadata.index.column.stats.enable", True, "Keep column statistics in the metadata table.")
 COLUMN_STATS_LIST = OPTIONS.listing(
     "hoodie.metadata.index.column.stats.column.list",

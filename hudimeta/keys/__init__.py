@@ -2,7 +2,7 @@
 
 from hudimeta.keys.generator import KeyGenerator, PartitionField
 from hudimeta.keys.kinds import KeyGeneratorType
-from hudimeta.keys.meta_fields import add_meta_columns, drop_meta_columns, sequence_numbers, with_file_name
+from hudimeta.keys.meta_fields import add_meta_columns, drop_meta_columns, hide_meta_columns, sequence_numbers, with_file_name
 from hudimeta.keys.partition_path import DEFAULT_PARTITION, escape, unescape
 from hudimeta.keys.partition_values import PartitionLayout, partition_values
 
@@ -15,6 +15,7 @@ __all__ = [
     "add_meta_columns",
     "drop_meta_columns",
     "escape",
+    "hide_meta_columns",
     "partition_values",
     "sequence_numbers",
     "unescape",

@@ -14,7 +14,14 @@ import pyarrow as pa
 from hudimeta.schema.names import META_FIELDS, OPERATION_COLUMN
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["FILE_NAME_COLUMN", "add_meta_columns", "drop_meta_columns", "sequence_numbers", "with_file_name"]
+__all__ = [
+    "FILE_NAME_COLUMN",
+    "add_meta_columns",
+    "drop_meta_columns",
+    "hide_meta_columns",
+    "sequence_numbers",
+    "with_file_name",
+]
 
 FILE_NAME_COLUMN = META_COLUMNS[4]
 
@@ -67,6 +74,18 @@ def with_file_name(rows: pa.Table, file_name: str) -> pa.Table:
     """Rows that already have meta columns, moved to another file: only the file name changes."""
     at = rows.schema.get_field_index(FILE_NAME_COLUMN)
     return rows.set_column(at, META_FIELDS[4], _constant(file_name, rows.num_rows))
+
+
+def hide_meta_columns(rows: pa.Table, *, file_name: bool) -> pa.Table:
+    """Rows as a table with virtual keys stores them: meta columns null, but for the file name in base files.
+
+    Args:
+        rows: With meta columns. file_name: True to keep the file name.
+    """
+    for name in META_COLUMNS[:4] if file_name else META_COLUMNS:
+        at = rows.schema.get_field_index(name)
+        rows = rows.set_column(at, rows.schema.field(at), pa.nulls(rows.num_rows, pa.string()))
+    return rows
 
 
 def drop_meta_columns(rows: pa.Table) -> pa.Table:

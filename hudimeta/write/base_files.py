@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hudimeta.formats.parquet import ParquetFooter, write_base_file
 from hudimeta.formats.parquet.footer import BLOOM_TYPE_KEY
-from hudimeta.keys import add_meta_columns, with_file_name
+from hudimeta.keys import add_meta_columns, hide_meta_columns, with_file_name
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.metadata.writer import partition_metafile
 from hudimeta.read.fold import fold_log_records
@@ -42,6 +42,7 @@ class FileFormat:
         statistics: Columns to compute statistics of; empty for a table that keeps none.
         regime: "V1" or "V2", the form of the statistics' bounds. facts: What other indexes want to know of each file.
         changes: How changes are captured; None for a table that captures none.
+        populate: False for a table with virtual keys: rows carry meta columns here, files hold none of them but their name.
     """
 
     avro_schema: str
@@ -51,6 +52,7 @@ class FileFormat:
     regime: str = "V1"
     facts: WantedFacts = field(default_factory=WantedFacts)
     changes: ChangeFormat | None = None
+    populate: bool = True
 
 
 def new_file_id() -> str:
@@ -182,10 +184,11 @@ class BaseFileWriter:
     ) -> WrittenFile:
         path = join(partition_path, name)
         write_marker(self._storage, self._instant, Marker(path, kind))
+        stored = rows if self._format.populate else hide_meta_columns(rows, file_name=True)
         with self._storage.open_output(path) as stream:
             written = write_base_file(
                 stream,
-                rows,
+                stored,
                 avro_schema=self._format.avro_schema,
                 codec=self._format.codec,
                 bloom_fpp=self._format.bloom_fpp,

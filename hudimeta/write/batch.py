@@ -15,7 +15,7 @@ from hudimeta.read.merge_rules import DELETED_COLUMN, MergeRules
 from hudimeta.read.ordering import order_codes, ordering_columns
 from hudimeta.schema import conform
 
-__all__ = ["KeyedBatch", "keyed_batch", "keys_only_batch"]
+__all__ = ["KeyedBatch", "keyed_batch", "keys_only_batch", "with_unstored"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ def keyed_batch(rows: pa.Table, schema: pa.Schema, generator: KeyGenerator, rule
     """
     _check_present(rows, generator, rules)
     fitted = conform(rows, schema)
-    keys = None if generator.generates_keys else _one(generator.record_keys(fitted))
+    named = with_unstored(fitted, rows, generator)
+    keys = None if generator.generates_keys else _one(generator.record_keys(named))
     for field in rules.ordering_fields if rules.by_event_time else ():
         column = ordering_columns(fitted, (field,))[0]
         if column.null_count:
@@ -87,7 +88,17 @@ def keyed_batch(rows: pa.Table, schema: pa.Schema, generator: KeyGenerator, rule
                 "a value in every row, because it decides which row is newer",
                 "Fill the nulls, or create the table without ordering columns.",
             )
-    return KeyedBatch(fitted, keys, _one(generator.partition_paths(fitted)), deleted_rows(fitted, rules))
+    return KeyedBatch(fitted, keys, _one(generator.partition_paths(named)), deleted_rows(fitted, rules))
+
+
+def with_unstored(fitted: pa.Table, rows: pa.Table, generator: KeyGenerator) -> pa.Table:
+    """With the columns that keys and paths are made of, also those that the table's files do not hold."""
+    names = (*generator.record_fields, *(field.name for field in generator.partitions))
+    for top in dict.fromkeys(name.partition(".")[0] for name in names):
+        if top not in fitted.column_names and top in rows.column_names:
+            # A table without any column does not know how many rows it has.
+            fitted = fitted.append_column(top, rows[top]) if fitted.num_columns else pa.table({top: rows[top]})
+    return fitted
 
 
 def _check_present(rows: pa.Table, generator: KeyGenerator, rules: MergeRules) -> None:
@@ -136,13 +147,14 @@ def keys_only_batch(
     tops = {name.partition(".")[0] for name in names} & set(rows.column_names)
     places = [place for place, name in enumerate(rows.column_names) if name in tops]
     fitted = conform(rows.select(places), pa.schema([f for f in schema if f.name in tops]))
-    keys = _one(generator.record_keys(fitted))
-    known = all(field.name.partition(".")[0] in tops for field in generator.partitions)
+    named = with_unstored(fitted, rows, generator)
+    keys = _one(generator.record_keys(named))
+    known = all(field.name.partition(".")[0] in named.column_names for field in generator.partitions)
     if known or not whole_table:
-        paths = _one(generator.partition_paths(fitted))
+        paths = _one(generator.partition_paths(named))
     else:
-        paths = pa.repeat(pa.scalar("", pa.string()), fitted.num_rows)
-    return KeyedBatch(fitted, keys, paths, np.ones(fitted.num_rows, dtype=bool))
+        paths = pa.repeat(pa.scalar("", pa.string()), len(keys))
+    return KeyedBatch(fitted if fitted.num_columns else named, keys, paths, np.ones(len(keys), dtype=bool))
 
 
 def _one(column: pa.Array | pa.ChunkedArray) -> pa.StringArray:

@@ -16,7 +16,6 @@ from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 from hudimeta.index.choice import bucket_settings
 from hudimeta.index.tagging import IndexKind
-from hudimeta.keys import KeyGenerator
 from hudimeta.keys.generator import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING
 from hudimeta.metadata.index_definitions import DEFAULT_PATH
 from hudimeta.metadata.indexed_columns import column_type
@@ -31,6 +30,7 @@ from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudimeta.timeline.active import DEFAULT_FOLDER
 from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import MergeMode, TableType
+from hudimeta.write.key_settings import check_key_settings, key_settings, stored_columns
 from hudimeta.write.metadata_bootstrap import lay_out_indexes
 from hudimeta.write.planned_indexes import PlannedIndex, index_properties, planned_indexes
 
@@ -94,13 +94,13 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     mode = _merge_mode(options, ordering)
     planned: list[PlannedIndex] = []
     if options.get(keys.METADATA_ENABLE):
-        planned = planned_indexes(schema, options, version, bool(partitions))
+        planned = planned_indexes(stored_columns(schema, options), options, version, bool(partitions))
     more = index_properties(planned) if planned else {}
     more |= {k: v for k, v in options.given.items() if k.startswith("hoodie.keygen.timebased.")}
     more |= _merge_properties(options, version)
     if options.get(keys.CDC_ENABLED):
         more |= {keys.CDC_ENABLED.key: "true", keys.CDC_MODE.key: options.get(keys.CDC_MODE) or "DATA_BEFORE_AFTER"}
-    more |= _bucket_properties(options)
+    more |= _bucket_properties(options) | key_settings(options)
     kind = _key_generator(options, len(record_keys), len(partitions))
     if version < FIRST_VERSION_WITH_PREFIX and len(record_keys) == 1 and _is_complex(kind, len(partitions)):
         more[NEW_ENCODING] = str(options.get(keys.COMPLEX_KEY_ENCODING)).lower()  # nothing else tells the next writer
@@ -119,7 +119,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
         url_encode=options.get(keys.URL_ENCODE),
         more=more,
     )
-    KeyGenerator.from_properties(properties)
+    check_key_settings(properties, schema)
     if options.get(keys.INDEX_TYPE) == IndexKind.BUCKET.value:
         bucket_settings(options, properties)
     return properties, planned
@@ -184,7 +184,7 @@ def _key_generator(options: Options, n_keys: int, n_partitions: int) -> KeyGener
         raise ConfigError(
             keys.KEY_GENERATOR.key if kind else keys.KEY_GENERATOR_CLASS.key,
             kind or class_name,
-            "SIMPLE, COMPLEX, NON_PARTITION, TIMESTAMP, or the class of one of these",
+            "SIMPLE, COMPLEX, NON_PARTITION, TIMESTAMP, CUSTOM, or the class of one of these",
         )
     if found is KeyGeneratorType.COMPLEX and n_keys == 1 and n_partitions <= 1:
         # Releases of Hudi write a single COMPLEX key in two ways; SIMPLE says the same in one.
@@ -240,6 +240,8 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
         (keys.HIVE_STYLE, properties.hive_style),
         (keys.URL_ENCODE, properties.url_encode),
         (keys.CDC_ENABLED, properties.cdc_enabled),
+        (keys.POPULATE_META_FIELDS, properties.populate_meta),
+        (keys.DROP_PARTITION_COLUMNS, properties.drop_partition_columns),
     )
     for flag, value in flags:
         if options.is_set(flag) and options.get(flag) != value:

@@ -20,6 +20,7 @@ from hudimeta.formats.log import (
     encode_parquet_content,
 )
 from hudimeta.formats.parquet import column_bounds
+from hudimeta.keys import hide_meta_columns
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import LogFileName
@@ -86,6 +87,8 @@ class LogFileWriter:
         name = str(LogFileName(file_id, self._instant, 1, f"{task}-0-{attempt}"))
         path = join(partition_path, name)
         write_marker(self._storage, self._instant, Marker(path, MarkerKind.CREATE))
+        if not self._format.populate:
+            rows = hide_meta_columns(rows, file_name=False)
         data = self._blocks(rows, partition_path, deletes)
         with self._storage.open_output(path) as stream:
             stream.write(data)

@@ -11,7 +11,7 @@ from hudimeta.errors import ConfigError
 from hudimeta.keys import KeyGenerator
 from hudimeta.read.merge_rules import MergeRules
 from hudimeta.schema import conform
-from hudimeta.write.batch import KeyedBatch, deleted_rows
+from hudimeta.write.batch import KeyedBatch, deleted_rows, with_unstored
 from hudimeta.write.session import TableView
 
 __all__ = ["live_partitions", "named_partitions", "partition_batch"]
@@ -65,6 +65,7 @@ def partition_batch(rows: pa.Table, generator: KeyGenerator, schema: pa.Schema, 
     tops = {field.name.partition(".")[0] for field in generator.partitions}
     kept = [place for place, name in enumerate(rows.column_names) if name in tops]
     fitted = conform(rows.select(kept), pa.schema([f for f in schema if f.name in tops]))
+    fitted = with_unstored(fitted, rows, generator)
     if not generator.partitions:
         fitted = pa.table({"": pa.nulls(rows.num_rows)})
     paths = generator.partition_paths(fitted)

@@ -32,11 +32,20 @@ PATH_COLUMN = "_hoodie_partition_path"
 
 
 def read_rows(session: WriteSession, view: TableView, where: Where | None, columns: Sequence[str] | None = None) -> pa.Table:
-    """Rows of the table as a write sees it, meta columns included."""
+    """Rows of the table as a write sees it, meta columns included, also those that the table does not store."""
+    virtual = None if session.properties.populate_meta else view.generator()
+    if virtual is not None and columns is not None:
+        columns = list(dict.fromkeys([*columns, *fixed_columns(virtual)]))
     storage = session.storage
     counted = storage if isinstance(storage, CountingStorage) else CountingStorage(storage)
     snapshot = Snapshot(counted, session.properties, view.timeline, session.options)
-    return Scan(snapshot, where, columns).to_table()
+    rows = Scan(snapshot, where, columns).to_table()
+    if virtual is None:
+        return rows
+    for name, values in ((KEY_COLUMN, virtual.record_keys(rows)), (PATH_COLUMN, virtual.partition_paths(rows))):
+        at = rows.schema.get_field_index(name)
+        rows = rows.set_column(at, rows.schema.field(at), values)
+    return rows
 
 
 def known_batch(rows: pa.Table, schema: pa.Schema, *, deleted: bool) -> KeyedBatch:

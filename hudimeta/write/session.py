@@ -58,7 +58,7 @@ from hudimeta.write.log_files import LogFileWriter
 from hudimeta.write.metadata_bootstrap import bootstrap_metadata
 from hudimeta.write.metadata_commit import MetadataCommit, Upkeep
 from hudimeta.write.placement import FileSizing, row_bytes_of
-from hudimeta.write.slice_keys import read_ordering, read_slice_keys, slice_of
+from hudimeta.write.slice_keys import read_ordering, read_slice_keys, slice_of, with_virtual_keys
 from hudimeta.write.slice_rows import SliceRows
 
 __all__ = ["Timings", "WriteSession"]
@@ -198,7 +198,7 @@ class TableView:
         text = found[1] if found else self._session.properties.create_schema
         if text is None:
             raise ConfigError("hoodie.table.create.schema", None, "a schema", "Write the first rows with Apache Hudi.")
-        return strip_meta_columns(avro_to_arrow(text))
+        return self._stored(strip_meta_columns(avro_to_arrow(text)))
 
     @cached_property
     def history(self) -> SchemaHistory | None:
@@ -212,7 +212,13 @@ class TableView:
 
     def evolve(self, incoming: pa.Schema) -> SchemaChange:
         """The schema after rows of another schema were written."""
-        return check_compatible(self.schema, incoming)
+        return check_compatible(self.schema, self._stored(incoming))
+
+    def _stored(self, schema: pa.Schema) -> pa.Schema:
+        """The columns that files hold: partition columns may be in partition paths alone."""
+        properties = self._session.properties
+        gone = properties.partition_fields if properties.drop_partition_columns else ()
+        return pa.schema([f for f in schema if f.name not in gone], schema.metadata) if gone else schema
 
     def files(self, partitions: Sequence[str] | None) -> dict[str, list[KeyFile]]:
         """Base files of the latest slices, by partition path.
@@ -263,6 +269,8 @@ class TableView:
     def generator(self) -> KeyGenerator:
         """The key generator, with what only a row of the table can tell."""
         found = KeyGenerator.from_properties(self._session.properties)
+        if not self._session.properties.populate_meta:
+            return found.of_an_empty_table()  # nothing is stored that a key could differ from
         if not found.needs_row_to_learn:
             return found
         for files in self.files(None).values():
@@ -283,21 +291,28 @@ class TableView:
 
     def key_reader(self) -> KeyReader:
         """A reader of the keys of file slices."""
-        return partial(read_slice_keys, self._session.storage)
+        if self._session.properties.populate_meta:
+            return partial(read_slice_keys, self._session.storage)
+        generator = self.generator()
+        reader = SliceRows.at(self._session.storage, self._session.properties, self.schema, self.timeline)
+        return lambda file, _: generator.record_keys(reader.columns(slice_of(file), generator.record_fields))
 
     def read_base(self, schema: pa.Schema) -> Callable[[str, str], pa.Table]:
-        """A reader of base files: all rows, in a schema with meta columns."""
+        """A reader of base files: all rows, in a schema with meta columns; with record keys, stored or not."""
         import pyarrow.parquet as pq
 
         storage, history = self._session.storage, self.history
+        virtual = None if self._session.properties.populate_meta else self.generator()
 
         def read(partition_path: str, name: str) -> pa.Table:
             with storage.open_input(join(partition_path, name)) as source:
                 rows = pq.ParquetFile(source).read()
             file = parse_base_file(name)
             if history is None or file is None:
-                return conform(rows, schema)
-            return conform(history.with_newest_names(rows, file.instant), schema, altered=True)
+                fitted = conform(rows, schema)
+            else:
+                fitted = conform(history.with_newest_names(rows, file.instant), schema, altered=True)
+            return fitted if virtual is None else with_virtual_keys(fitted, virtual)
 
         return read
 
@@ -314,7 +329,10 @@ class TableView:
         session = self._session
         fields = session.rules.ordering_fields if session.rules.by_event_time else ()
         instants = VisibleInstants(frozenset(self.timeline.completion_times), self.timeline.first_active_write)
-        return partial(read_ordering, session.storage, session.properties, self.schema, instants, fields, self.history)
+        virtual = None if session.properties.populate_meta else self.generator()
+        return partial(
+            read_ordering, session.storage, session.properties, self.schema, instants, fields, self.history, virtual
+        )
 
     def log_facts(self) -> LogFacts | None:
         """What indexes want to know of log files; None where they want nothing."""
@@ -350,6 +368,7 @@ class TableView:
             regime,
             WantedFacts() if metadata is None else wanted_facts(metadata, session.options.get(keys.INDEX_TIMEZONE) or "UTC"),
             self._change_format(schema),
+            session.properties.populate_meta,
         )
 
     def _change_format(self, schema: pa.Schema) -> ChangeFormat | None:
@@ -376,8 +395,6 @@ def check_supported(properties: TableProperties, options: Options) -> None:
     unmaintained += [name for name in properties.metadata_partitions_inflight if name]
     refusals = (
         (bool(unmaintained), f"keeping the metadata partitions {', '.join(unmaintained)} up to date"),
-        (properties.drop_partition_columns, "leaving partition columns out of the files"),
-        (not properties.populate_meta, "writing without meta columns"),
         (properties.base_file_format != "PARQUET", f"writing {properties.base_file_format} base files"),
         (properties.bootstrap_base_path is not None, "writing to a bootstrapped table"),
     )

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from hudimeta.formats.log import decode_data_block, read_blocks
 from hudimeta.formats.parquet import read_key_column
 from hudimeta.index.key_file import KeyFile
+from hudimeta.keys import KeyGenerator
 from hudimeta.read.file_slice import FileSlice
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.read_task import ReadTask, VisibleInstants
@@ -18,7 +19,7 @@ from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 
-__all__ = ["read_ordering", "read_slice_keys", "slice_of"]
+__all__ = ["read_ordering", "read_slice_keys", "slice_of", "with_virtual_keys"]
 
 
 def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
@@ -50,6 +51,12 @@ def slice_of(file: KeyFile) -> FileSlice:
     return FileSlice(file.partition_path, file.file_id, "", file.name or None, file.size, file.logs, (0,) * len(file.logs))
 
 
+def with_virtual_keys(rows: pa.Table, generator: KeyGenerator) -> pa.Table:
+    """Rows with the record keys that their table does not store."""
+    at = rows.schema.get_field_index(KEY_COLUMN)
+    return rows.set_column(at, rows.schema.field(at), generator.record_keys(rows))
+
+
 def read_ordering(
     storage: Storage,
     properties: TableProperties,
@@ -57,6 +64,7 @@ def read_ordering(
     instants: VisibleInstants,
     fields: Sequence[str],
     history: SchemaHistory | None,
+    virtual: KeyGenerator | None,
     file: KeyFile,
     wanted: pa.StringArray,
 ) -> tuple[pa.Array, ...]:
@@ -64,17 +72,21 @@ def read_ordering(
 
     Args:
         storage: Rooted at the table. properties: Of the table. schema: Its data columns. instants: Whose log blocks count.
-        fields: Ordering fields; () gives (). history: Of a table that was altered. file: The slice. wanted: The keys.
+        fields: Ordering fields; () gives (). history: Of a table that was altered. virtual: Makes keys that are not stored.
+        file: The slice. wanted: The keys.
 
     Returns:
         One array a field, in the order of `wanted`; null for a key that the slice does not have any more.
     """
     if not fields:
         return ()
-    columns = tuple(dict.fromkeys([KEY_COLUMN, *(field.split(".")[0] for field in fields)]))
+    made_of = () if virtual is None else virtual.record_fields
+    columns = tuple(dict.fromkeys([KEY_COLUMN, *(field.split(".")[0] for field in (*fields, *made_of))]))
     task = ReadTask(storage.root, dict(properties), with_meta_columns(schema), schema, columns, None, instants, history=history)
     pieces = [task.output_schema.empty_table(), *SliceReader(task, storage).tables(slice_of(file))]
     rows = pa.concat_tables(pieces)
+    if virtual is not None:
+        rows = with_virtual_keys(rows, virtual)
     at = pc.index_in(wanted, value_set=rows[KEY_COLUMN].combine_chunks())
     values = []
     for field in fields:

@@ -1,0 +1,131 @@
+"""Tables that store less than others: virtual keys, and partition columns that are in partition paths alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hudimeta
+from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import META_COLUMNS
+
+SCHEMA = pa.schema(
+    [("id", pa.string()), ("n", pa.int32()), ("part", pa.int32()), ("v", pa.int64()), ("ts", pa.timestamp("us", "UTC"))]
+)
+VIRTUAL = {"hoodie.populate.meta.fields": "false"}
+DROPPED = {"hoodie.datasource.write.drop.partition.columns": "true"}
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+
+
+def rows(*given: tuple[Any, ...]) -> pa.Table:
+    """(id, n, part, v, ts) as a table."""
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, one, strict=True)) for one in given], SCHEMA)
+
+
+def create(path: Path, kind: str = "COPY_ON_WRITE", key: Any = "id", options: Any = None, **more: Any) -> hudimeta.Table:
+    given = {"partition_by": "part", "ordering": "ts", **more}
+    return hudimeta.Table.create(path, SCHEMA, key=key, type=kind, options=options or {}, name="t", **given)
+
+
+def contents(path: Path) -> list[tuple[str, int, int]]:
+    """(id, part, v), sorted."""
+    found = hudimeta.Table(path).scan().to_table()
+    return sorted(zip(*(found[c].to_pylist() for c in ("id", "part", "v")), strict=True))
+
+
+def base_files(path: Path) -> list[Path]:
+    return [f for f in path.rglob("*.parquet") if ".hoodie" not in f.parts]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("stored", [VIRTUAL, DROPPED, {**VIRTUAL, **DROPPED}], ids=["virtual", "dropped", "both"])
+@pytest.mark.parametrize(
+    ("key", "index"),
+    [("id", {}), (["id", "n"], {"hoodie.index.type": "GLOBAL_SIMPLE"}), (["id", "n"], BUCKETS)],
+    ids=["simple", "complex and global", "complex and buckets"],
+)
+def test_every_operation_works(tmp_path: Path, kind: str, stored: dict[str, str], key: Any, index: dict[str, str]) -> None:
+    table = create(tmp_path, kind, key, {**stored, **index})
+    table.insert(rows(("a", 1, 1, 1, 1), ("b", 1, 1, 1, 1), ("c", 1, 2, 1, 1)))
+    table.upsert(rows(("a", 1, 1, 2, 2), ("b", 1, 1, 2, 0), ("d", 1, 3, 2, 2)))
+    table.upsert(rows(("c", 1, 2, 3, 3)))
+    table.delete(rows(("d", 1, 3, 0, 9)))
+    table.delete("id = 'b'")
+    table.update({"v": 7}, where="id = 'c'")
+    if kind == "MERGE_ON_READ":
+        table.compact()
+    table.upsert(rows(("e", 1, 1, 4, 4), ("a", 1, 1, 5, 5)))
+    assert contents(tmp_path) == [("a", 1, 5), ("c", 2, 7), ("e", 1, 4)]
+    table.insert_overwrite(rows(("f", 1, 2, 1, 1)))
+    table.delete_partition("1")
+    assert contents(tmp_path) == [("f", 2, 1)]
+    check_all(open_storage(tmp_path))
+
+
+def test_files_of_virtual_keys_hold_their_name_only(tmp_path: Path) -> None:
+    create(tmp_path, options=VIRTUAL).insert(rows(("a", 1, 1, 1, 1), ("b", 1, 2, 1, 1)))
+    for file in base_files(tmp_path):
+        read = pq.read_table(file)
+        assert tuple(read.column_names[:5]) == META_COLUMNS
+        assert [read[name].null_count for name in META_COLUMNS] == [1, 1, 1, 1, 0]
+        assert read["_hoodie_file_name"].to_pylist() == [file.name]
+        assert not any(b"hoodie_" in key or b"bloom" in key for key in pq.read_metadata(file).metadata or {})
+    shown = hudimeta.Table(tmp_path).scan().to_table()
+    assert shown["_hoodie_record_key"].null_count == 2
+
+
+def test_dropped_columns_are_in_no_file_and_in_every_row(tmp_path: Path) -> None:
+    create(tmp_path, options=DROPPED).insert(rows(("a", 1, 7, 1, 1), ("b", 1, None, 1, 1)))
+    assert all("part" not in pq.read_schema(file).names for file in base_files(tmp_path))
+    found = hudimeta.Table(tmp_path).scan(where="part = 7").to_table()
+    assert found["part"].to_pylist() == [7]
+    assert found.schema.field("part").type == pa.int32()
+    assert contents(tmp_path)[0] == ("a", 7, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "error", "words"),
+    [
+        (VIRTUAL, {"key": None}, UnsupportedFeature, "without key columns"),
+        ({**VIRTUAL, "hoodie.metadata.index.bloom.filter.enable": "true"}, {}, UnsupportedFeature, "bloom_filters"),
+        (DROPPED, {"ordering": "part"}, UnsupportedFeature, "ordering by part"),
+        ({**VIRTUAL, **DROPPED}, {"key": "part"}, UnsupportedFeature, "not in the files"),
+        (DROPPED, {"partition_by": SCHEMA.names, "ordering": ()}, ConfigError, "partition columns alone"),
+        (
+            {
+                **VIRTUAL,
+                "hoodie.datasource.write.keygenerator.type": "TIMESTAMP",
+                "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+                "hoodie.keygen.timebased.output.dateformat": "yyyy",
+            },
+            {"partition_by": "v"},
+            UnsupportedFeature,
+            "key generator TIMESTAMP",
+        ),
+    ],
+)
+def test_what_cannot_work_is_refused(
+    tmp_path: Path, options: dict[str, str], more: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        create(tmp_path, options=options, **more)
+    assert not (tmp_path / ".hoodie").exists()
+
+
+def test_a_write_cannot_change_what_is_stored(tmp_path: Path) -> None:
+    create(tmp_path, options=VIRTUAL).insert(rows(("a", 1, 1, 1, 1)))
+    for options in ({"hoodie.populate.meta.fields": "true"}, DROPPED):
+        with pytest.raises(ConfigError, match="what the table has"):
+            hudimeta.Table(tmp_path, options=options).insert(rows(("b", 1, 1, 1, 1)))
+    with pytest.raises(UnsupportedFeature, match="no bloom filters"):
+        hudimeta.Table(tmp_path, options={"hoodie.index.type": "BLOOM"}).upsert(rows(("a", 1, 1, 2, 2)))
+    allowed = {"hoodie.index.type": "BLOOM", "hudimeta.index.allow.fallback": "true"}
+    report = hudimeta.Table(tmp_path, options=allowed).upsert(rows(("a", 1, 1, 2, 2)))
+    assert "instead of BLOOM: files without meta columns have no bloom filters" in report.index
+    assert contents(tmp_path) == [("a", 1, 2)]
