@@ -45,6 +45,11 @@ class Case:
     options: dict[str, str] = field(default_factory=dict)
     places: tuple[str | None, ...] = ()
     quick: bool = False
+    kind: str = "COPY_ON_WRITE"
+
+    @property
+    def generates_keys(self) -> bool:
+        return not self.key
 
 
 TIME = {
@@ -53,6 +58,14 @@ TIME = {
     "hoodie.keygen.timebased.output.dateformat": "yyyy-MM-dd HH",
     "hoodie.keygen.timebased.timezone": "UTC",
 }
+CUSTOM = {
+    **{key: value for key, value in TIME.items() if "class" not in key},
+    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator",
+    "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
+}
+VIRTUAL = {"hoodie.populate.meta.fields": "false"}
+DROPPED = {"hoodie.datasource.write.drop.partition.columns": "true"}
+MOR = "MERGE_ON_READ"
 HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 ENCODED = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
 CASES = [
@@ -70,6 +83,16 @@ CASES = [
     Case("moments as partition", "id", "at", ENCODED),
     Case("time based", "id", "ts", TIME, quick=True),
     Case("time based, hive style and encoded", "id", "ts", {**TIME, **HIVE, **ENCODED}),
+    Case("custom", "id,sub", "place:SIMPLE,ts:TIMESTAMP", CUSTOM, places=tuple(SAFE_PLACES), quick=True),
+    Case("custom with one key", "id", "ts:TIMESTAMP", {**CUSTOM, **HIVE}, kind=MOR),
+    Case("custom without time", "sub", "flag:SIMPLE,place:SIMPLE", {**CUSTOM, **HIVE, **ENCODED}, places=tuple(PLACES)),
+    Case("generated keys", "", "place", places=tuple(SAFE_PLACES), quick=True),
+    Case("generated keys, not partitioned", "", ""),
+    Case("virtual keys", "id", "place", VIRTUAL, places=tuple(SAFE_PLACES), kind=MOR, quick=True),
+    Case("virtual keys of several columns", "id,sub", "place", VIRTUAL, places=tuple(SAFE_PLACES)),
+    Case("virtual keys, not partitioned", "sub", "", VIRTUAL, kind=MOR),
+    Case("dropped partition columns", "id", "place", {**DROPPED, **HIVE}, places=("a", "b c", "d"), kind=MOR, quick=True),
+    Case("two dropped partition columns", "id", "day,place", {**DROPPED, **ENCODED}, places=("a", "b/c", "d")),
 ]
 
 
@@ -97,9 +120,11 @@ def _rows(case: Case, value: str, ts: int) -> pa.Table:
 
 def _java_options(case: Case) -> dict[str, str]:
     partition = {"hoodie.datasource.write.partitionpath.field": case.partition} if case.partition else {}
+    key = {"hoodie.datasource.write.recordkey.field": case.key} if case.key else {}
     return {
         "hoodie.table.name": "keys",
-        "hoodie.datasource.write.recordkey.field": case.key,
+        "hoodie.datasource.write.table.type": case.kind,
+        **key,
         "hoodie.datasource.write.precombine.field": "ts",
         "hoodie.table.timeline.timezone": "UTC",
         **partition,
@@ -130,7 +155,14 @@ def test_rows_are_called_the_same(hudi: ApacheHudi, tmp_path: Path, case: Case) 
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     first = _rows(case, "first", 0)
     table = hudimeta.Table.create(
-        ours, SCHEMA, key=case.key, partition_by=case.partition, ordering="ts", options=case.options, name="keys"
+        ours,
+        SCHEMA,
+        key=case.key or None,
+        partition_by=case.partition,
+        ordering="ts",
+        type=case.kind,
+        options=case.options,
+        name="keys",
     )
     table.insert(first)
     hudi.write(theirs, first, _java_options(case), operation="insert", mode="overwrite")
