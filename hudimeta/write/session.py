@@ -18,6 +18,7 @@ from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.index.key_file import KeyFile, KeyReader
 from hudimeta.index.tagging import Tagging
 from hudimeta.keys import KeyGenerator
+from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.read.file_slice import slices_of
@@ -268,7 +269,9 @@ class TableView:
 
     def generator(self) -> KeyGenerator:
         """The key generator, with what only a row of the table can tell."""
-        found = KeyGenerator.from_properties(self._session.properties)
+        # Hudi stores the settings of times with the generator TIMESTAMP, but not with CUSTOM: there every writer gives them.
+        given = {k: v for k, v in self._session.options.given.items() if k.startswith(TIME_PREFIXES)}
+        found = KeyGenerator.from_properties({**given, **self._session.properties})
         if not self._session.properties.populate_meta:
             return found.of_an_empty_table()  # nothing is stored that a key could differ from
         if not found.needs_row_to_learn:

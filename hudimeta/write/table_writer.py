@@ -11,6 +11,7 @@ import pyarrow as pa
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict
 from hudimeta.index.key_file import KeyFile
+from hudimeta.keys.record_key import generated_keys
 from hudimeta.types import Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
@@ -230,6 +231,9 @@ def write_batch(
         homes = view.lookup.homes(batch)
         plan = plan_inserts(batch, {}, sizing) if homes is None else plan_homes(batch, homes)
     check_ages(plan, write)
+    if batch.keys is None:
+        # As Hudi makes them: counted through the rows as they came, whichever file each of them goes to.
+        batch = replace(batch, keys=generated_keys(len(batch), write.instant, first_task))
     with timings.phase("write"):
         read = view.read_base(view.writer_schema(prepared.schema))
         files_written = execute_plan(

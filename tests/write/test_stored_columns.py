@@ -129,3 +129,58 @@ def test_a_write_cannot_change_what_is_stored(tmp_path: Path) -> None:
     report = hudimeta.Table(tmp_path, options=allowed).upsert(rows(("a", 1, 1, 2, 2)))
     assert "instead of BLOOM: files without meta columns have no bloom filters" in report.index
     assert contents(tmp_path) == [("a", 1, 2)]
+
+
+CUSTOM = {
+    "hoodie.datasource.write.keygenerator.type": "CUSTOM",
+    "hoodie.keygen.timebased.timestamp.type": "SCALAR",
+    "hoodie.keygen.timebased.timestamp.scalar.time.unit": "days",
+    "hoodie.keygen.timebased.output.dateformat": "yyyy-MM",
+}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_custom_keys_mix_values_and_times(tmp_path: Path, kind: str) -> None:
+    fields = ["part:SIMPLE", "n:TIMESTAMP"]
+    table = create(tmp_path, kind, "id", CUSTOM, partition_by=fields)
+    table.insert(rows(("a", 0, 1, 1, 1), ("b", 59, 1, 1, 1)))
+    table.upsert(rows(("a", 30, 1, 2, 2), ("b", 31, 1, 2, 2)))
+    found = hudimeta.Table(tmp_path).scan().to_table().sort_by("id")
+    assert sorted(found["_hoodie_partition_path"].to_pylist()) == ["1/1970-01", "1/1970-02", "1/1970-03"]
+    assert contents(tmp_path) == [("a", 1, 2), ("b", 1, 1), ("b", 1, 2)]
+    assert hudimeta.Table(tmp_path).scan(where="part = 1 and n = 30").to_table()["id"].to_pylist() == ["a"]
+
+
+def test_settings_of_times_that_a_table_does_not_store_come_as_options(tmp_path: Path) -> None:
+    """Apache Hudi stores them with the generator TIMESTAMP alone."""
+    create(tmp_path, key="id", options=CUSTOM, partition_by="n:TIMESTAMP").insert(rows(("a", 0, 1, 1, 1)))
+    properties = tmp_path / ".hoodie/hoodie.properties"
+    kept = [line for line in properties.read_text().splitlines() if not line.startswith("hoodie.keygen")]
+    properties.write_text("\n".join(kept) + "\n")
+    with pytest.raises(ConfigError, match=r"timebased\.timestamp\.type"):
+        hudimeta.Table(tmp_path).upsert(rows(("a", 0, 1, 2, 2)))
+    hudimeta.Table(tmp_path, options=CUSTOM).upsert(rows(("a", 0, 1, 2, 2)))
+    assert contents(tmp_path) == [("a", 1, 2)]
+
+
+@pytest.mark.parametrize("fields", [["part"], ["part:NONE"], ["n:TIMESTAMP", "part"]])
+def test_custom_partition_columns_say_how_they_are_written(tmp_path: Path, fields: list[str]) -> None:
+    with pytest.raises(ConfigError, match="field:SIMPLE or field:TIMESTAMP"):
+        create(tmp_path, options=CUSTOM, partition_by=fields)
+
+
+def test_generated_keys_count_the_rows_as_they_came(tmp_path: Path) -> None:
+    table = create(tmp_path, key=None)
+    report = table.insert(rows(("a", 0, 1, 1, 1), ("b", 0, 2, 1, 1), ("a", 0, 1, 1, 1)))
+    found = hudimeta.Table(tmp_path).scan().to_table()
+    numbers = {
+        key: (n, part)
+        for key, n, part in zip(*(found[c].to_pylist() for c in ("_hoodie_record_key", "id", "part")), strict=True)
+    }
+    instant = report.instant
+    assert numbers == {f"{instant}_0_0": ("a", 1), f"{instant}_0_1": ("b", 2), f"{instant}_0_2": ("a", 1)}
+    table.upsert(rows(("a", 0, 1, 1, 1)))
+    assert len(contents(tmp_path)) == 4
+    assert len(set(hudimeta.Table(tmp_path).scan().to_table()["_hoodie_record_key"].to_pylist())) == 4
+    table.delete("id = 'a'")
+    assert contents(tmp_path) == [("b", 2, 1)]
