@@ -21,6 +21,7 @@ from typing import Any
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import COMPACTION_PLAN
+from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata import files
 from hudimeta.metadata.groups import FileGroup
 from hudimeta.metadata.keys import ALL_PARTITIONS
@@ -34,7 +35,18 @@ from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Instant, Operation, State
 
-__all__ = ["CompactionPlan", "compact", "encode_plan", "fresh_deltas", "is_due", "pending_compaction", "plan", "resume"]
+__all__ = [
+    "CompactionPlan",
+    "commit_of",
+    "compact",
+    "encode_plan",
+    "fresh_deltas",
+    "is_due",
+    "pending_compaction",
+    "plan",
+    "resume",
+    "write_base",
+]
 
 OVERDUE = 5
 """After so many times the wanted number of delta commits a compaction no longer waits for pending writes to end."""
@@ -166,29 +178,47 @@ def _execute(
     the_plan: CompactionPlan,
 ) -> None:
     inner = storage.sub(METADATA_ROOT)
-    stats: dict[str, list[dict[str, Any]]] = {}
-    for partition, group in the_plan.groups:
-        stats.setdefault(partition, []).append(_write_base(inner, table, writer, instant, partition, group))
+    stats = [
+        write_base(inner, writer, instant, partition, group, _merged(table, writer, partition, group))
+        for partition, group in the_plan.groups
+    ]
+    completion = times.next(instant, table.timeline.last_time)
+    timeline = TimelineWriter(inner, table.timeline.folder)
+    timeline.complete(instant, Action.COMPACTION, completion, commit_of(writer, stats))
+
+
+def commit_of(writer: MetadataWriter, stats: Iterable[Mapping[str, Any]]) -> bytes:
+    """The content of a compaction's completed file; `stats` as `write_base` returns them."""
+    by_partition: dict[str, list[Mapping[str, Any]]] = {}
+    for stat in stats:
+        by_partition.setdefault(stat["partitionPath"], []).append(stat)
     metadata = {
-        "partitionToWriteStats": stats,
+        "partitionToWriteStats": by_partition,
         "compacted": True,
         "operationType": Operation.COMPACT.value,
         "extraMetadata": {"schema": schema_text(writer.version, meta_fields=False)},
     }
-    completion = times.next(instant, table.timeline.last_time)
-    timeline = TimelineWriter(inner, table.timeline.folder)
-    timeline.complete(instant, Action.COMPACTION, completion, encode_commit_metadata(metadata))
+    return encode_commit_metadata(metadata)
 
 
-def _write_base(
-    inner: Storage, table: MetadataTable, writer: MetadataWriter, instant: str, partition: str, group: FileGroup
-) -> dict[str, Any]:
+def _merged(table: MetadataTable, writer: MetadataWriter, partition: str, group: FileGroup) -> KeyValues:
+    """All live records of a file group."""
     rows = table.group_records(partition, group)
     if partition == files.PARTITION:
         has_list = ALL_PARTITIONS in rows["key"].unique().to_pylist()
-        records = files.encode_values(rows, writer.layout, () if has_list else (ALL_PARTITIONS,))
-    else:
-        records = codec_of(partition, table.index_definitions.get).encode(rows, writer.layout)
+        return files.encode_values(rows, writer.layout, () if has_list else (ALL_PARTITIONS,))
+    return codec_of(partition, table.index_definitions.get).encode(rows, writer.layout)
+
+
+def write_base(
+    inner: Storage, writer: MetadataWriter, instant: str, partition: str, group: FileGroup, records: KeyValues
+) -> dict[str, Any]:
+    """Write the next base file of a file group; returns its write stat.
+
+    Args:
+        inner: Rooted at the metadata table. writer: Knows the layout. instant: Of the compaction.
+        partition, group: Which file group. records: Everything that it holds from then on, sorted by key.
+    """
     data = writer.base_file(records)
     path = join(partition, f"{group.file_id}_{WRITE_TOKEN}_{instant}.hfile")
     inner.put(path, data)

@@ -12,7 +12,7 @@ from hudimeta.metadata.metadata_table import MetadataTable
 
 if TYPE_CHECKING:
     from hudimeta.read.snapshot import Snapshot
-    from hudimeta.services.indexing import IndexReport
+    from hudimeta.services.indexing import IndexReport, RebuildReport
     from hudimeta.services.validation import ValidationReport
     from hudimeta.write.session import WriteSession
 
@@ -124,6 +124,21 @@ class TableMetadata(MetadataTable):
         return report
 
     drop_partition = drop_index
+
+    def rebuild(self) -> RebuildReport:
+        """Make the metadata table anew from what lies on storage, with the indexes that it has; repairs whatever differs.
+
+        What is made is validated before it is used, and readers use the old one until then; where that cannot be opened, they
+        list storage meanwhile. Writers wait.
+
+        Raises:
+            TableError: Writes are under way. ValidationFailed: What was made is not true, so it is not used.
+        """
+        from hudimeta.services.indexing import rebuild
+
+        report = rebuild(self._session({}))
+        self._on_change()
+        return report
 
     def _session(self, options: Mapping[str, str]) -> WriteSession:
         from hudimeta.write.session import WriteSession

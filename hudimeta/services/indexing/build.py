@@ -35,7 +35,7 @@ from hudimeta.write.index_updates.protocol import IndexSource
 from hudimeta.write.index_updates.registry import maintainer_for
 from hudimeta.write.session import WriteSession
 
-__all__ = ["IndexReport", "create_index", "index_source", "ready_property"]
+__all__ = ["IndexReport", "create_index", "index_source", "every_group", "newest_write", "ready_property"]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _build(session: WriteSession, timeline: Timeline, schema: pa.Schema, plan: I
     built = maintainer_for(plan.partition).build(plan.partition, source)
     if not built.groups:
         raise UnsupportedFeature(f"building {plan.partition} later than the table", "Rebuild the metadata table instead.")
-    instant, upto = times.next(timeline.last_time, table.timeline.last_time), _newest_write(timeline)
+    instant, upto = times.next(timeline.last_time, table.timeline.last_time), newest_write(timeline)
     path = properties.index_defs_path or DEFAULT_PATH
     proven = knows_whole_table(plan.partition) and built.complete
     counted = _Counted(every_group(built.groups, built.content))
@@ -189,5 +189,6 @@ class _Counted:
             yield group, records
 
 
-def _newest_write(timeline: Timeline) -> str:
+def newest_write(timeline: Timeline) -> str:
+    """The newest write that an index over the table covers; "" without any."""
     return max((i.time for i in timeline.writes), default="")

@@ -1,0 +1,250 @@
+"""Making a metadata table anew from what lies on storage.
+
+Where the old one can be opened, every file group gets a new base file at a fresh instant, beside what it has. That is a
+compaction whose content does not come from the logs: nothing of it counts before its last step, the completed file on the
+metadata table's timeline. Until then a preview shows the metadata table as it will be, and that is validated.
+
+Where it cannot be opened, or where there is none, the properties stop naming it first (readers list storage meanwhile); then
+its folder is laid out anew, validated, and named again. So no moment shows a metadata table that is stale or not there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from hudimeta.config import OPTIONS, Options
+from hudimeta.config import options as keys
+from hudimeta.errors import CorruptFileError, MetadataError, NotFound, TableError, UnsupportedFeature
+from hudimeta.formats.hfile import KeyValues
+from hudimeta.metadata import compaction
+from hudimeta.metadata.completeness import knows_whole_table
+from hudimeta.metadata.groups import FileGroup
+from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
+from hudimeta.metadata.indexing import announce, complete
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
+from hudimeta.metadata.writer import MetadataWriter
+from hudimeta.read.snapshot import Snapshot
+from hudimeta.services.indexing.build import IndexReport, every_group, index_source, newest_write
+from hudimeta.services.indexing.preview import PreviewStorage
+from hudimeta.services.validation import ValidationReport, validate
+from hudimeta.storage import CountingStorage, Storage, join
+from hudimeta.table.discovery import list_table
+from hudimeta.table.properties import TableProperties, update
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.naming import completed_name
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, State
+from hudimeta.write.index_updates.protocol import IndexSource
+from hudimeta.write.index_updates.registry import maintainer_for
+from hudimeta.write.metadata_bootstrap import committed_files, lay_out_indexes
+from hudimeta.write.planned_indexes import PlannedIndex, index_properties, planned_indexes
+from hudimeta.write.session import WriteSession
+
+__all__ = ["RebuildReport", "rebuild"]
+
+
+@dataclass(frozen=True)
+class RebuildReport:
+    """What a rebuild made.
+
+    Attributes:
+        parts: One report a metadata partition. validation: Of what was made, before anybody used it.
+        beside: Whether the old metadata table served readers meanwhile. seconds: What it took.
+    """
+
+    parts: tuple[IndexReport, ...]
+    validation: ValidationReport
+    beside: bool
+    seconds: float
+
+    def __str__(self) -> str:
+        how = "beside the old one" if self.beside else "in its place"
+        head = f"metadata table of {self.validation.table} built anew {how} in {self.seconds:.2f} s"
+        return "\n".join([head, *(f"  {part}" for part in self.parts), str(self.validation)])
+
+
+def rebuild(session: WriteSession) -> RebuildReport:
+    """Make the metadata table anew, with the indexes that it has, or (where there is none) those that options ask for.
+
+    Args:
+        session: The table.
+
+    Raises:
+        TableError: Writes are under way. ValidationFailed: What was built is not true; nothing of it is used.
+    """
+    begin = time.perf_counter()
+    session.coordinator.recover()
+    with session.lock.held():
+        session.reload()
+        properties = session.properties
+        timeline = properties.load_timeline(session.storage)
+        if timeline.pending_writes:
+            writers = ", ".join(i.time for i in timeline.pending_writes)
+            raise TableError(f"writes are under way ({writers}), which Apache Hudi could not take back any more", "Try again.")
+        table = _opened(session, timeline)
+        made = _in_place(session, timeline) if table is None else _beside(session, timeline, table)
+        parts, validation = made
+        _record_proof(session, [part.partition for part in parts], validation)
+        return RebuildReport(parts, validation, table is not None, time.perf_counter() - begin)
+
+
+Made = tuple[tuple[IndexReport, ...], ValidationReport]
+
+
+def _opened(session: WriteSession, timeline: Timeline) -> MetadataTable | None:
+    """The metadata table, if the number of its file groups can be told; None where it must be laid out anew."""
+    if not session.properties.has_metadata_table:
+        return None
+    try:
+        table = MetadataTable.open(session.storage, session.properties, timeline)
+        begun = compaction.pending_compaction(table)
+        if begun is not None:
+            _take_back(session.storage, table.timeline.folder, begun.time)
+            table = MetadataTable.open(session.storage, session.properties, timeline)
+        lost = [name for name in table.ready if name not in table.index_definitions and _needs_definition(name)]
+        known = all(table.file_groups(name) for name in table.ready)
+    except (MetadataError, CorruptFileError, NotFound):
+        return None
+    return table if known and not lost else None
+
+
+def _take_back(storage: Storage, folder: str, instant: str) -> None:
+    """Remove a compaction of the metadata table that is not completed."""
+    remove_files(storage, instant)
+    timeline = TimelineWriter(storage.sub(METADATA_ROOT), folder)
+    timeline.delete_pending(instant, Action.COMPACTION, State.INFLIGHT)
+    timeline.delete_pending(instant, Action.COMPACTION, State.REQUESTED)
+
+
+def _needs_definition(partition: str) -> bool:
+    return partition == "column_stats" or partition.startswith(("secondary_index_", "expr_index_"))
+
+
+# Beside the old one
+
+
+def _beside(session: WriteSession, timeline: Timeline, table: MetadataTable) -> Made:
+    storage, times = session.storage, session.times
+    inner = storage.sub(METADATA_ROOT)
+    writer = MetadataWriter(storage, session.properties.version, times, session.engine.map)
+    timelines = TimelineWriter(inner, table.timeline.folder)
+    groups = [(name, group) for name in table.ready for group in table.file_groups(name)]
+    plan = compaction.CompactionPlan([(name, group) for name, group in groups if group.base or group.logs])
+    instant = times.next(table.timeline.last_time, timeline.last_time)
+    timelines.create_requested(instant, Action.COMPACTION, plan.encode())
+    timelines.create_inflight(instant, Action.COMPACTION)
+    stats, reports = [], []
+    schema, listing = session.table_at(timeline).schema, list_table(storage)
+    source = index_source(session, timeline, schema, writer, listing, table.index_definitions)
+    try:
+        for name in table.ready:
+            begin, records = time.perf_counter(), 0
+            for group, content in _contents(source, table, name):
+                stats.append(compaction.write_base(inner, writer, instant, name, group, content))
+                records += len(content)
+            seconds = time.perf_counter() - begin
+            reports.append(IndexReport(name, "rebuilt", instant, len(table.file_groups(name)), records, seconds))
+        completion = times.next(instant, table.timeline.last_time)
+        content_of_commit = compaction.commit_of(writer, stats)
+        name = completed_name(instant, Action.COMMIT, completion)
+        preview = PreviewStorage(storage, join(METADATA_ROOT, table.timeline.folder, name), content_of_commit)
+        found = _validated(session, session.properties, preview)
+    except BaseException:
+        _take_back(storage, table.timeline.folder, instant)
+        raise
+    timelines.complete(instant, Action.COMPACTION, completion, content_of_commit)
+    return tuple(reports), found
+
+
+def _contents(source: IndexSource, table: MetadataTable, name: str) -> Iterator[tuple[FileGroup, KeyValues]]:
+    """New content for each file group of a metadata partition, in as many groups as it has."""
+    groups = table.file_groups(name)
+    built = maintainer_for(name).build(name, replace(source, options=_of_so_many(source.options, len(groups))))
+    if built.groups != len(groups):
+        raise UnsupportedFeature(f"rebuilding {name} with {len(groups)} file groups", "Drop the index and create it again.")
+    for number, content in every_group(built.groups, built.content):
+        yield groups[number], content
+
+
+def _of_so_many(options: Options, groups: int) -> Options:
+    """Options by which every kind of index gets so many file groups."""
+    counts = (
+        keys.COLUMN_STATS_GROUPS,
+        keys.BLOOM_GROUPS,
+        keys.EXPRESSION_GROUPS,
+        keys.RECORD_INDEX_MIN_GROUPS,
+        keys.RECORD_INDEX_MAX_GROUPS,
+    )
+    return options.having({option.key: str(groups) for option in counts})
+
+
+# In its place
+
+
+def _in_place(session: WriteSession, timeline: Timeline) -> Made:
+    storage, properties = session.storage, session.properties
+    schema = session.table_at(timeline).schema
+    planned = _planned(session, timeline)
+    update(storage, {"hoodie.table.metadata.partitions": "", "hoodie.table.metadata.partitions.inflight": ""})
+    listing = committed_files(list_table(storage), timeline)
+    storage.delete_folder(METADATA_ROOT)
+    begin = time.perf_counter()
+    lay_out_indexes(storage, properties, planned, schema, session.options, session.times, session.engine, timeline, listing)
+    seconds = time.perf_counter() - begin
+    changes = index_properties(planned)
+    found = _validated(session, properties.with_changes(changes), storage)
+    session.properties = update(storage, dict(changes))
+    return tuple(IndexReport(one.partition, "rebuilt", seconds=seconds / len(planned)) for one in planned), found
+
+
+def _planned(session: WriteSession, timeline: Timeline) -> list[PlannedIndex]:
+    """The metadata partitions that the table has, as far as their definitions are there; without any, those of the options."""
+    properties = session.properties
+    definitions = _definitions(session.storage, properties)
+    schema = session.table_at(timeline).schema
+    by_options = planned_indexes(schema, session.options, properties.version, properties.is_partitioned)
+    if not properties.has_metadata_table:
+        return by_options
+    planned = []
+    for name in sorted(properties.metadata_partitions, key=lambda name: (name != "files", name == "partition_stats", name)):
+        definition = definitions.get(name) or next((p.definition for p in by_options if p.partition == name), None)
+        if definition is None and _needs_definition(name):
+            session.notes.append(f"{name} was dropped: its definition is gone")
+            continue
+        planned.append(PlannedIndex(name, definition))
+    return planned
+
+
+def _definitions(storage: Storage, properties: TableProperties) -> Mapping[str, IndexDefinition]:
+    path = properties.index_defs_path or DEFAULT_PATH
+    try:
+        return decode_definitions(storage.read(path), path)
+    except (NotFound, CorruptFileError):
+        return {}
+
+
+# Both
+
+
+def _validated(session: WriteSession, properties: TableProperties, storage: Storage) -> ValidationReport:
+    """What the validator says of the new metadata table; raises unless it holds."""
+    timeline = properties.load_timeline(storage)
+    options = OPTIONS.read({"hudimeta.index.trust": "true"})
+    found = validate(Snapshot(CountingStorage(storage), properties, timeline, options), engine=session.engine)
+    found.raise_if_differs()
+    return replace(found, table=session.storage.root)
+
+
+def _record_proof(session: WriteSession, partitions: list[str], validation: ValidationReport) -> None:
+    """Say on the timeline which indexes lack no row; a process that dies before has rebuilt them all the same."""
+    keyed = {name: name in validation.proven for name in partitions if knows_whole_table(name)}
+    if not keyed:
+        return
+    timeline = session.properties.load_timeline(session.storage)
+    instant = session.times.next(timeline.last_time)
+    upto = newest_write(timeline)
+    announce(session.storage, timeline, instant, keyed, upto)
+    complete(session.storage, timeline, session.times, instant, keyed, upto)

@@ -1,0 +1,151 @@
+"""A metadata table is made anew beside the old one, or in its place; what was wrong is right, and no moment is without truth."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hudimeta
+from hudimeta.errors import StorageError, TableError
+from hudimeta.services.indexing import rebuild
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+from tests.conftest import Unpack
+
+ALL = {
+    **SIMPLE_OPTIONS,
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+    "hoodie.metadata.record.index.min.filegroup.count": "3",
+}
+
+
+class Death(FaultPlan):
+    """Every mutating call fails from one on, as if the process were gone."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(None, Fault.ERROR_BEFORE)
+        self._end = at
+
+    def around(self, name: str, act: Callable[[], Any]) -> Any:
+        if len(self.calls) >= self._end and ".locks" not in name:
+            raise StorageError(name, "the process is dead")
+        return super().around(name, act)
+
+
+def _table(folder: Path) -> ModelledTable:
+    table = ModelledTable(str(folder / "t"), ALL)
+    table.write(Operation.INSERT, simple_rows(range(40), 1))
+    metadata = hudimeta.Table(table.path).metadata
+    metadata.create_index("by_ts", "secondary_index", "ts")
+    metadata.create_index("up", "column_stats", "id", expression="upper")
+    table.write(Operation.UPSERT, simple_rows(range(0, 40, 3), 3))
+    return table
+
+
+def _holds(table: ModelledTable) -> None:
+    check_all(table.storage)
+    report = hudimeta.Table(table.path).metadata.validate()
+    assert report.holds, report
+    table.model.check(table.read())
+
+
+def test_the_recorded_table_with_stale_indexes_becomes_right(rich_table: Unpack) -> None:
+    table = hudimeta.Table(rich_table("mdt_all_v9", fresh=True))
+    rows = table.scan().to_table().num_rows
+    assert not table.metadata.validate().holds
+    report = table.metadata.rebuild()
+    assert report.beside
+    assert "record_index rebuilt" in str(report)
+    assert table.metadata.validate().holds
+    assert table.scan().to_table().num_rows == rows == 25
+    scan = table.scan(where="id = 'ord-0001'")
+    assert scan.to_table().num_rows == 1
+    assert not any("nothing proves" in note for note in scan.report.notes), scan.report
+
+
+@pytest.mark.parametrize("name", ["mdt_all_v8", "big_mor", "expr_index_v9"])
+def test_recorded_tables_are_rebuilt_and_go_on(rich_table: Unpack, name: str) -> None:
+    table = hudimeta.Table(rich_table(name, fresh=True))
+    before = table.scan().to_table().num_rows
+    report = table.metadata.rebuild()
+    assert report.beside
+    assert {part.partition for part in report.parts} == set(table.metadata.ready)
+    assert table.metadata.validate().holds
+    assert table.scan().to_table().num_rows == before
+
+
+def test_indexes_stay_and_are_kept_after_a_rebuild(tmp_path: Path) -> None:
+    table = _table(tmp_path)
+    handle = hudimeta.Table(table.path, ALL)
+    ready = handle.metadata.ready
+    for step in range(3):
+        report = handle.metadata.rebuild()
+        assert report.beside
+        assert handle.metadata.ready == ready
+        _holds(table)
+        table.write(Operation.UPSERT, simple_rows(range(step, 50, 4), 10 + step))
+        _holds(table)
+        handle.compact()
+        _holds(table)
+
+
+@pytest.mark.parametrize("lost", [".hoodie/metadata", ".hoodie/metadata/.hoodie", ".hoodie/metadata/record_index"])
+def test_what_was_lost_is_made_anew(tmp_path: Path, lost: str) -> None:
+    table = _table(tmp_path)
+    ready = hudimeta.Table(table.path).metadata.ready
+    shutil.rmtree(Path(table.path, lost))
+    report = hudimeta.Table(table.path, ALL).metadata.rebuild()
+    assert not report.beside
+    assert hudimeta.Table(table.path).metadata.ready == ready
+    _holds(table)
+    table.write(Operation.UPSERT, simple_rows(range(0, 50, 4), 10))
+    _holds(table)
+
+
+def test_a_table_without_a_metadata_table_gets_the_indexes_of_the_options(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.metadata.enable": "false"})
+    table.write(Operation.INSERT, simple_rows(range(40), 1))
+    handle = hudimeta.Table(table.path, {"hoodie.metadata.record.index.enable": "true"})
+    handle.metadata.rebuild()
+    assert handle.metadata.ready == ("column_stats", "files", "partition_stats", "record_index")
+    _holds(table)
+
+
+def test_writes_under_way_are_not_cut_off(tmp_path: Path) -> None:
+    table = _table(tmp_path)
+    session = table.session()
+    timeline = session.properties.load_timeline(session.storage)
+    with session.coordinator.writing(Operation.UPSERT, timeline), pytest.raises(TableError, match="under way"):
+        hudimeta.Table(table.path).metadata.rebuild()
+
+
+@pytest.mark.parametrize("absent", [False, True], ids=["beside", "in place"])
+def test_a_death_at_any_request_leaves_a_true_table(tmp_path: Path, absent: bool) -> None:
+    deaths, template = 0, _table(tmp_path / "template")
+    for number in range(0, 200, 4):
+        folder = tmp_path / str(number)
+        shutil.copytree(template.path, folder)
+        if absent:
+            shutil.rmtree(folder / ".hoodie/metadata/.hoodie")
+        table = ModelledTable(str(folder), ALL, model=template.model.copy(), exists=True)
+        try:
+            rebuild(table.session(FaultyStorage(table.storage, Death(number))))
+        except StorageError:
+            deaths += 1
+        else:
+            break
+        table.model.check(table.read())
+        if absent and hudimeta.Table(table.path).properties.has_metadata_table:
+            continue  # nothing was done yet to the metadata table that is lost
+        table.write(Operation.UPSERT, simple_rows(range(4), 50))
+        hudimeta.Table(table.path).recover()
+        _holds(table)
+    assert deaths > 5
