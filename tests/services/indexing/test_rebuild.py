@@ -1,4 +1,4 @@
-"""A metadata table is made anew beside the old one, or in its place; what was wrong is right, and no moment is without truth."""
+"""A metadata table is made anew beside the old one, or in its place: what was wrong is right, and no moment is untrue."""
 
 from __future__ import annotations
 
