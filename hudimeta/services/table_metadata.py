@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS
@@ -48,11 +49,13 @@ class TableMetadata(MetadataTable):
             return f"TableMetadata({self.snapshot.storage.root}: {self.snapshot.listing_reason})"
         return super().__repr__()
 
-    def validate(self, partitions: Sequence[str] | None = None) -> ValidationReport:
+    def validate(self, partitions: Sequence[str] | None = None, *, prove: bool = False) -> ValidationReport:
         """Compare the metadata table with the table: listing, statistics, filters, and the indexes of rows.
 
         Args:
             partitions: Metadata partitions to check; all when None.
+            prove: Record on the timeline that record and secondary indexes which hold lack no row, so that reads use them;
+                nothing is recorded when the table moved meanwhile.
 
         Returns:
             What holds, what differs (with counts and examples), and what cannot be told because the table moved meanwhile.
@@ -63,7 +66,14 @@ class TableMetadata(MetadataTable):
         """
         from hudimeta.services.validation import validate
 
-        return validate(self.snapshot, partitions)
+        report = validate(self.snapshot, partitions)
+        if not prove or not report.proven:
+            return report
+        from hudimeta.services.indexing.proof import record_proof_of
+
+        recorded = record_proof_of(self._session({}), report.proven, self.snapshot.timeline)
+        self._on_change()
+        return replace(report, recorded=recorded)
 
     def create_index(
         self,

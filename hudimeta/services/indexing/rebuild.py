@@ -22,13 +22,13 @@ from hudimeta.metadata import compaction
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.groups import FileGroup
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
-from hudimeta.metadata.indexing import announce, complete
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.read.snapshot import Snapshot
-from hudimeta.services.indexing.build import IndexReport, every_group, index_source, newest_write
+from hudimeta.services.indexing.build import IndexReport, every_group, index_source
 from hudimeta.services.indexing.preview import PreviewStorage
+from hudimeta.services.indexing.proof import record_proof
 from hudimeta.services.validation import ValidationReport, validate
 from hudimeta.storage import CountingStorage, Storage, join
 from hudimeta.table.discovery import list_table
@@ -87,7 +87,8 @@ def rebuild(session: WriteSession) -> RebuildReport:
         table = _opened(session, timeline)
         made = _in_place(session, timeline) if table is None else _beside(session, timeline, table)
         parts, validation = made
-        _record_proof(session, [part.partition for part in parts], validation)
+        keyed = [part.partition for part in parts if knows_whole_table(part.partition)]
+        record_proof(session, {name: name in validation.proven for name in keyed})
         return RebuildReport(parts, validation, table is not None, time.perf_counter() - begin)
 
 
@@ -236,15 +237,3 @@ def _validated(session: WriteSession, properties: TableProperties, storage: Stor
     found = validate(Snapshot(CountingStorage(storage), properties, timeline, options), engine=session.engine)
     found.raise_if_differs()
     return replace(found, table=session.storage.root)
-
-
-def _record_proof(session: WriteSession, partitions: list[str], validation: ValidationReport) -> None:
-    """Say on the timeline which indexes lack no row; a process that dies before has rebuilt them all the same."""
-    keyed = {name: name in validation.proven for name in partitions if knows_whole_table(name)}
-    if not keyed:
-        return
-    timeline = session.properties.load_timeline(session.storage)
-    instant = session.times.next(timeline.last_time)
-    upto = newest_write(timeline)
-    announce(session.storage, timeline, instant, keyed, upto)
-    complete(session.storage, timeline, session.times, instant, keyed, upto)

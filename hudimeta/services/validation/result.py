@@ -90,12 +90,14 @@ class ValidationReport:
         table: Where it is. instant: Newest write that was looked at, None without any.
         checks: One result for each thing that was compared.
         moved: Instants that began or ended while the validation ran: differences may be theirs.
+        recorded: Indexes that the timeline now calls proven.
     """
 
     table: str
     instant: str | None
     checks: tuple[CheckResult, ...]
     moved: tuple[str, ...] = ()
+    recorded: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -144,6 +146,7 @@ class ValidationReport:
             "instant": self.instant,
             "outcome": self.outcome.value,
             "moved": list(self.moved),
+            "recorded": list(self.recorded),
             "checks": [
                 {
                     "name": check.name,
@@ -171,6 +174,8 @@ class ValidationReport:
             lines += check.lines()
         if self.moved:
             lines.append(f"  the table moved meanwhile ({', '.join(self.moved[:SHOWN])}): validate again when it is quiet")
+        if self.recorded:
+            lines.append(f"  recorded as proven: {', '.join(self.recorded)}")
         return "\n".join(lines)
 
     __repr__ = __str__

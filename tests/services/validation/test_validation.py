@@ -193,6 +193,34 @@ def test_a_metadata_file_that_is_damaged_is_a_difference(tmp_path: Path) -> None
     assert report.check("column_stats").differences[0].what == "cannot be read"
 
 
+# Proof
+
+
+def test_what_was_validated_can_be_proven_for_reads_and_stays_so(rich_table: Unpack) -> None:
+    table = hudimeta.Table(rich_table("mdt_all_v8", fresh=True))
+    where = "id = 'ord-0003'"
+    unproven = table.scan(where=where)
+    assert any("nothing proves that record_index" in note for note in unproven.report.notes)
+    report = table.metadata.validate(prove=True)
+    assert report.recorded == ("record_index", "secondary_index_sec_note")
+    assert "recorded as proven: record_index" in str(report)
+    for _ in range(2):
+        scan = table.scan(where=where)
+        assert scan.to_table()["note"].to_pylist() == ["note 3/3"]
+        assert not any("nothing proves" in note for note in scan.report.notes), scan.report
+        table.delete("id = 'ord-0009'")  # a commit of ours carries it on
+    assert table.metadata.validate().holds
+
+
+def test_nothing_is_proven_that_does_not_hold(rich_table: Unpack) -> None:
+    table = hudimeta.Table(rich_table("mdt_all_v9", fresh=True))
+    report = table.metadata.validate(prove=True)
+    assert report.recorded == ("secondary_index_sec_qty",)
+    scan = table.scan(where="id = 'ord-0001'")
+    assert scan.to_table().num_rows == 1
+    assert any("nothing proves that record_index" in note for note in scan.report.notes)
+
+
 # A table that moves
 
 
