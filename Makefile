@@ -8,7 +8,7 @@ RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast spark-oldest crash-full damage-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast spark-oldest crash-full damage-full skipping-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -33,7 +33,10 @@ crash-full: ## writers killed at every storage call, and long random histories: 
 	@CRASH_FULL=1 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=1800 $(PYTEST_ARGS)
 
 damage-full: ## ten thousand damages to recorded files of each format
-	@HUDIMETA_DAMAGE=10000 $(RUN) python -m pytest tests/formats/test_damaged_recordings.py $(PYTEST_ARGS)
+	@HUDIMETA_DAMAGE=10000 $(RUN) python -m pytest tests/formats/test_damaged_recordings.py --timeout=1800 $(PYTEST_ARGS)
+
+skipping-full: ## five thousand generated queries, each read with all indexes, with each of them off, and with none
+	@HUDIMETA_SKIPPING_QUERIES=5040 $(RUN) python -m pytest tests/read/skipping/test_switching_indexes.py -k combination --timeout=3600 $(PYTEST_ARGS)
 
 check: lint types layers ## lint, strict types, layer order
 

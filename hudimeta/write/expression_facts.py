@@ -132,7 +132,10 @@ def expression_record(
 def expression_records(
     wanted: Sequence[WantedExpression], rows: pa.Table, partition_path: str, name: str, size: int
 ) -> dict[str, pa.Table]:
-    """The records of a file that is being written, by metadata partition; see `expression_record`."""
+    """The records of a file that is being written, by metadata partition; see `expression_record`.
+
+    A log file that only deletes may come without the column: it gets no record, so that whoever reads takes it for unknown.
+    """
     base, log = parse_base_file(name), parse_log_file(name)
     instant = base.instant if base is not None else log.instant if log is not None else ""
     return {
@@ -147,6 +150,7 @@ def expression_records(
             is_log=base is None,
         )
         for one in wanted
+        if base is not None or one.column.split(".")[0] in rows.column_names
     }
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
@@ -31,6 +32,7 @@ from hudimeta.storage import open_storage
 from hudimeta.timeline.content import decode_instant
 from hudimeta.timeline.history import History, decode_manifest
 
+assert pq, "imported here: what that takes is not of the file that is first read with it"
 DAMAGES = int(os.environ.get("HUDIMETA_DAMAGE", "2000"))
 LONGEST_S = 5.0
 MEMORY_FACTOR, MEMORY_FLOOR = 10, 1 << 19
