@@ -139,7 +139,8 @@ def as_rows(table: pa.Table) -> list[str]:
 
 
 def names() -> list[object]:
-    found = [n for n in WHOLE_INDEXES if (n in OWN and (FULL or n in QUICK)) or CONFORMANCE.archive(n) is not None or RICH.archive(n) is not None]
+    own = set(OWN if FULL else QUICK)
+    found = [n for n in WHOLE_INDEXES if n in own or CONFORMANCE.archive(n) is not None or RICH.archive(n) is not None]
     return list(found) or [pytest.param("none", marks=pytest.mark.shared)]
 
 
