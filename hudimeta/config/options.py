@@ -314,7 +314,21 @@ COMPRESSION = OPTIONS.choice(
     "Compression of base files; Hudi's own default is gzip, which costs many times the CPU.",
 )
 LOG_BLOCK_FORMAT = OPTIONS.choice(
-    "hoodie.logfile.data.block.format", "parquet", ["parquet", "avro"], "Form of the rows in log files of merge-on-read tables."
+    "hoodie.logfile.data.block.format",
+    "parquet",
+    ["parquet", "avro", "hfile"],
+    "Form of the rows in log files of merge-on-read tables.",
+)
+LOG_BLOCK_BYTES = OPTIONS.number(
+    "hoodie.logfile.data.block.max.size", 256 << 20, "Rows of one log block, in bytes of Arrow: more go to another block."
+)
+LOG_FILE_BYTES = OPTIONS.number(
+    "hoodie.logfile.max.size", 1 << 30, "Bytes from which a commit goes on in another log file of the same file group."
+)
+PARTIAL_UPDATES = OPTIONS.flag(
+    "hoodie.spark.sql.merge.into.partial.updates",
+    False,
+    "Updates of merge-on-read tables, and merges without inserts, log only the columns that they set (Hudi's default: true).",
 )
 BLOOM_FPP = OPTIONS.share("hoodie.index.bloom.fpp", 1e-9, "False positive rate of the bloom filter in base files.")
 METADATA_COMPACT_AFTER = OPTIONS.number(

@@ -82,7 +82,8 @@ def changed_rows(before: pa.Table, after: pa.Table, instant: str, *, compare: bo
     was_at = pc.fill_null(pc.index_in(new_keys, value_set=old_keys), -1).to_numpy().astype(np.int64)
     stays = np.zeros(before.num_rows, bool)
     stays[was_at[was_at >= 0]] = True
-    written = pc.equal(after[_TIME_COLUMN], instant).to_numpy().astype(bool)
+    # Rows of tables with virtual keys bear no commit time, those of this write excepted.
+    written = pc.fill_null(pc.equal(after[_TIME_COLUMN], instant), False).to_numpy().astype(bool)
     if compare:
         known = np.flatnonzero(was_at >= 0)
         written[known[_differ(before.take(pa.array(was_at[known])), after.take(pa.array(known)))]] = True

@@ -1,13 +1,16 @@
-"""Writing log files of merge-on-read tables: one file a file group and commit, with a data block, a delete block, or both.
+"""Writing log files of merge-on-read tables: a file for each file group and commit, more where one would grow too large.
 
-Rows stand in the block whole, meta columns included, with the bare file id where a base file has its own name. A delete states
-the ordering value of the row that it deletes, in the type of the column: Hudi 1.0.2 cannot merge a slice in which a delete
-without one meets a newer row of the same key.
+A file holds data blocks, a delete block, or both. Rows stand in the block with their meta columns, and the bare file id where
+a base file has its own name; whole, or of a partial update the columns that it sets. A delete states the ordering value of the
+row that it deletes, in the type of the column: Hudi 1.0.2 cannot merge a slice in which a delete without one meets a newer row
+of the same key.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -17,20 +20,22 @@ from hudimeta.formats.log import (
     encode_avro_content,
     encode_block,
     encode_delete_content,
+    encode_hfile_content,
     encode_parquet_content,
 )
 from hudimeta.formats.parquet import column_bounds
 from hudimeta.keys import hide_meta_columns
 from hudimeta.metadata.statistics import file_statistics
+from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import LogFileName
 from hudimeta.write.base_files import FileFormat, mark_partition
 from hudimeta.write.expression_facts import expression_records
-from hudimeta.write.index_facts import FileFacts
+from hudimeta.write.index_facts import FileFacts, KeyChanges
 from hudimeta.write.markers import Marker, MarkerKind, write_marker
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["Deletes", "LogFileWriter"]
+__all__ = ["Deletes", "LogFileWriter", "LogForm"]
 
 
 @dataclass(frozen=True)
@@ -52,16 +57,30 @@ class Deletes:
         return Deletes(pa.concat_arrays([self.keys, others.keys]), ordering)
 
 
+@dataclass(frozen=True)
+class LogForm:
+    """How log files are laid out.
+
+    Attributes:
+        block_format: "parquet", "avro" or "hfile", the form of data blocks.
+        block_bytes: Size of a block's rows, as Arrow, that is not much exceeded: Java reads a block at once.
+        file_bytes: Size from which the rest goes to another file.
+    """
+
+    block_format: str = "parquet"
+    block_bytes: int = 256 << 20
+    file_bytes: int = 1 << 30
+
+
 class LogFileWriter:
     """Writes the log files of one write.
 
     Args:
-        storage: Rooted at the table. instant: Of the write. file_format: Of the table's files.
-        block_format: "parquet" or "avro", the form of data blocks.
+        storage: Rooted at the table. instant: Of the write. file_format: Of the table's files. form: Of log files.
     """
 
-    def __init__(self, storage: Storage, instant: str, file_format: FileFormat, block_format: str = "parquet") -> None:
-        self._storage, self._instant, self._format, self._block_format = storage, instant, file_format, block_format
+    def __init__(self, storage: Storage, instant: str, file_format: FileFormat, form: LogForm | None = None) -> None:
+        self._storage, self._instant, self._format, self._form = storage, instant, file_format, form or LogForm()
 
     def append(
         self,
@@ -75,59 +94,123 @@ class LogFileWriter:
         attempt: int = 0,
         begins: bool = False,
         changes: FileFacts | None = None,
-    ) -> WrittenFile:
-        """Write one log file.
+    ) -> list[WrittenFile]:
+        """Write to the log of a file group: one file, or several where there is much to write.
 
         Args:
-            partition_path, file_id: The file group. rows: Whole rows, meta columns first; may be empty.
-            deletes: Keys to delete. updated: How many of the rows stand for rows that are there already.
-            task, attempt: For the write token. begins: The file begins its file group.
+            partition_path, file_id: The file group.
+            rows: Rows, meta columns first; may be empty. With fewer columns than the table they are a partial update.
+            deletes: Keys to delete. updated: How many of the rows, the last ones, stand for rows that are there already.
+            task, attempt: For the write token. begins: The first file begins its file group.
             changes: What indexes of keys want to know of the rows.
         """
-        name = str(LogFileName(file_id, self._instant, 1, f"{task}-0-{attempt}"))
-        path = join(partition_path, name)
-        write_marker(self._storage, self._instant, Marker(path, MarkerKind.CREATE))
         if not self._format.populate:
             rows = hide_meta_columns(rows, file_name=False)
-        data = self._blocks(rows, partition_path, deletes)
-        with self._storage.open_output(path) as stream:
-            stream.write(data)
+        files: list[WrittenFile] = []
+        fresh = rows.num_rows - updated
+        for number, content in enumerate(self._contents(rows, partition_path, deletes), start=1):
+            name = str(LogFileName(file_id, self._instant, number, f"{task}-0-{attempt}"))
+            path = join(partition_path, name)
+            write_marker(self._storage, self._instant, Marker(path, MarkerKind.CREATE))
+            with self._storage.open_output(path) as stream:
+                for block in content.blocks:
+                    stream.write(block)
+            own = content.rows
+            inserted = min(max(fresh, 0), own.num_rows)
+            fresh -= inserted
+            files.append(
+                WrittenFile(
+                    partition_path,
+                    file_id,
+                    name,
+                    content.size,
+                    own.num_rows,
+                    inserted,
+                    own.num_rows - inserted,
+                    content.deletes,
+                    self._statistics(own, partition_path, name),
+                    log_instant=self._instant,
+                    facts=self._facts(_told(changes, number), own, partition_path, name, content.size),
+                    begins_group=begins and number == 1,
+                )
+            )
         if begins:
             mark_partition(self._storage, self._instant, partition_path)
-        return WrittenFile(
-            partition_path,
-            file_id,
-            name,
-            len(data),
-            rows.num_rows,
-            rows.num_rows - updated,
-            updated,
-            len(deletes),
-            self._statistics(rows, partition_path, name),
-            log_instant=self._instant,
-            facts=self._facts(changes or FileFacts(), rows, partition_path, name, len(data)),
-            begins_group=begins,
-        )
+        return files
 
     def _facts(self, changes: FileFacts, rows: pa.Table, partition_path: str, name: str, size: int) -> FileFacts:
         wanted = self._format.facts.expressions
         records = expression_records(wanted, rows, partition_path, name, size) if wanted else {}
         return replace(changes, expressions=records)
 
-    def _blocks(self, rows: pa.Table, partition_path: str, deletes: Deletes) -> bytes:
-        header = {HeaderKey.SCHEMA: self._format.avro_schema, HeaderKey.INSTANT_TIME: self._instant}
-        blocks = []
-        if rows.num_rows and self._block_format == "avro":
-            blocks.append(encode_block(BlockType.AVRO_DATA, header, encode_avro_content(rows, self._format.avro_schema)))
-        elif rows.num_rows:
-            content = encode_parquet_content(rows, compression=self._format.codec)
-            blocks.append(encode_block(BlockType.PARQUET_DATA, header, content))
+    def _contents(self, rows: pa.Table, partition_path: str, deletes: Deletes) -> Iterator[_Content]:
+        """What goes into each file."""
+        current = _Content(rows.slice(0, 0))
+        for part in self._parts(rows):
+            if current.size >= self._form.file_bytes:
+                yield current
+                current = _Content(rows.slice(0, 0))
+            current.add(self._data_block(part), part)
         if len(deletes):
+            if current.size >= self._form.file_bytes:
+                yield current
+                current = _Content(rows.slice(0, 0))
             paths = pa.repeat(pa.scalar(partition_path, pa.string()), len(deletes))
-            blocks.append(encode_block(BlockType.DELETE, header, encode_delete_content(deletes.keys, paths, deletes.ordering)))
-        return b"".join(blocks)
+            header = {HeaderKey.SCHEMA: self._format.avro_schema, HeaderKey.INSTANT_TIME: self._instant}
+            content = encode_delete_content(deletes.keys, paths, deletes.ordering)
+            current.add(encode_block(BlockType.DELETE, header, content))
+            current.deletes = len(deletes)
+        yield current
+
+    def _parts(self, rows: pa.Table) -> Iterator[pa.Table]:
+        if not rows.num_rows:
+            return
+        count = max(1, -(-rows.nbytes // max(1, self._form.block_bytes)))
+        step = -(-rows.num_rows // count)
+        yield from (rows.slice(start, step) for start in range(0, rows.num_rows, step))
+
+    def _data_block(self, rows: pa.Table) -> bytes:
+        schema = self._format.avro_schema
+        header = {HeaderKey.INSTANT_TIME: self._instant}
+        stated = json.loads(schema)
+        if len(stated["fields"]) > rows.num_columns:
+            stated["fields"] = [f for f in stated["fields"] if f["name"] in rows.column_names]
+            schema = json.dumps(stated)
+            header[HeaderKey.IS_PARTIAL] = "true"
+        header[HeaderKey.SCHEMA] = schema
+        if self._form.block_format == "avro":
+            return encode_block(BlockType.AVRO_DATA, header, encode_avro_content(rows, schema))
+        if self._form.block_format == "hfile" and self._format.populate:  # its cells are sorted by stored keys
+            return encode_block(BlockType.HFILE_DATA, header, encode_hfile_content(rows, schema, KEY_COLUMN))
+        content = encode_parquet_content(rows, compression=self._format.codec)
+        return encode_block(BlockType.PARQUET_DATA, header, content)
 
     def _statistics(self, rows: pa.Table, partition_path: str, name: str) -> pa.Table:
         """Of the rows in this file alone; a file of deletes has records without bounds and with counts of 0."""
         bounds = column_bounds(rows, self._format.statistics)
         return file_statistics(bounds, partition_path, name, self._format.regime, {}, keep_empty=True)
+
+
+def _told(changes: FileFacts | None, number: int) -> FileFacts:
+    """The changes of keys are told once, with the first file; the others say that they change none."""
+    if changes is None or number == 1:
+        return changes or FileFacts()
+    return FileFacts(None if changes.keys is None else KeyChanges(), {name: KeyChanges() for name in changes.values})
+
+
+@dataclass
+class _Content:
+    """What one log file holds."""
+
+    rows: pa.Table
+    blocks: list[bytes] = field(default_factory=list)
+    deletes: int = 0
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.blocks))
+
+    def add(self, block: bytes, rows: pa.Table | None = None) -> None:
+        self.blocks.append(block)
+        if rows is not None:
+            self.rows = pa.concat_tables([self.rows, rows])

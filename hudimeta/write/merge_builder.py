@@ -30,7 +30,7 @@ from hudimeta.write.merge_clauses import (
     side_by_side,
 )
 from hudimeta.write.report import CommitReport
-from hudimeta.write.row_changes import fixed_columns, known_batch, read_rows
+from hudimeta.write.row_changes import fixed_columns, known_batch, partial_columns, read_rows
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import Prepared, write_prepared
 
@@ -140,7 +140,15 @@ class _Merge:
         refuse_several_matches(matched)
         self._apply(ClauseKind.NOT_MATCHED_BY_SOURCE, joined.only_target, None)
         self._apply(ClauseKind.NOT_MATCHED, None, joined.only_source)
-        return Prepared(_concatenated(self._batches), self._view.schema)
+        return Prepared(_concatenated(self._batches), self._view.schema, self._changed_columns())
+
+    def _changed_columns(self) -> frozenset[str] | None:
+        """Columns that any clause sets; None where rows are inserted, which must be whole."""
+        if any(clause.kind is ClauseKind.NOT_MATCHED for clause in self._clauses):
+            return None
+        updates = [clause for clause in self._clauses if not clause.deletes]
+        names = {field.name for clause in updates for field, _ in self._assigned(clause)}
+        return partial_columns(self._session, self._view, names)
 
     def _apply(self, kind: ClauseKind, t: Positions | None, s: Positions | None) -> Positions:
         """Add the rows that the clauses of a kind make; returns the table's positions that they change."""

@@ -35,6 +35,7 @@ from hudimeta.read.log_parts import DataPart, DeletePart, LogPart
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.read.ordering import field_type, ordering_columns
 from hudimeta.table.file_names import BaseFileName, parse_base_file
+from hudimeta.types import META_COLUMNS
 from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.log_facts import LogFacts
@@ -215,6 +216,7 @@ def execute_plan(
     ordering_of: OrderingReader | None = None,
     log_facts: LogFacts | None = None,
     deletes_only: bool = False,
+    only: frozenset[str] | None = None,
     first_task: int = 0,
     attempt: int = 0,
 ) -> list[WrittenFile]:
@@ -228,25 +230,26 @@ def execute_plan(
         ordering_of: Reads the ordering values that some keys have in a file slice; needed with `logs`.
         log_facts: Gathers what indexes want to know of log files; None where they want nothing.
         deletes_only: The batch names keys to delete, whatever their ordering value.
+        only: Columns that log files store of the rows; None for all.
         first_task, attempt: Of the calling task, for write tokens.
     """
 
-    def run(work: _Work) -> WrittenFile:
+    def run(work: _Work) -> list[WrittenFile]:
         piece = work.piece
         if isinstance(piece, NewGroup):
             part = batch.take(piece.rows)
             if piece.as_log and piece.file_id is not None and logs is not None:
                 return begin_log(logs, log_facts, piece.partition_path, piece.file_id, part, instant, work.number, attempt)
             keys = _keys_of(part, instant, work.number)
-            return writer.write_new(
-                piece.partition_path, part.rows, keys, task=work.number, attempt=attempt, file_id=piece.file_id
-            )
+            place = piece.partition_path, part.rows, keys
+            return [writer.write_new(*place, task=work.number, attempt=attempt, file_id=piece.file_id)]
         gone = batch.take(piece.removed)
         if logs is not None and ordering_of is not None and not len(piece.inserted):
             part = batch.take(np.concatenate([piece.changed, piece.unsure]))
             if deletes_only:
                 part, gone = part.take(_nothing()), part
-            return append_to_log(logs, ordering_of, log_facts, piece.base, part, gone, instant, work.number, attempt, rules)
+            token = work.number, attempt
+            return append_to_log(logs, ordering_of, log_facts, piece.base, part, gone, instant, *token, rules, only)
         base = read_base(piece.partition_path, piece.base.name)
         name = parse_base_file(piece.base.name)
         if name is None:
@@ -257,10 +260,12 @@ def execute_plan(
             part, gone = part.take(_nothing()), part
         changes = _changes(part, gone, name, instant, work.number, base.schema, rules)
         inserts = _with_meta(batch.take(np.concatenate([piece.inserted, absent])), instant, work.number, name, len(part))
-        return writer.rewrite(piece.partition_path, name, base, changes, inserts, rules, task=work.number, attempt=attempt)
+        number = {"task": work.number, "attempt": attempt}
+        return [writer.rewrite(piece.partition_path, name, base, changes, inserts, rules, **number)]
 
     pieces: list[GroupRewrite | NewGroup] = [*plan.rewrites, *plan.new_groups]
-    return engine.map(run, [_Work(first_task + i, piece) for i, piece in enumerate(pieces)])
+    written = engine.map(run, [_Work(first_task + i, piece) for i, piece in enumerate(pieces)])
+    return [file for files in written for file in files]
 
 
 OrderingReader = Callable[[KeyFile, pa.StringArray], "tuple[pa.Array, ...]"]
@@ -278,8 +283,12 @@ def append_to_log(
     task: int,
     attempt: int,
     rules: MergeRules,
-) -> WrittenFile:
-    """Write what a batch has for one file group to a log file of it: rows of `part`, deletes of the keys of `gone`."""
+    only: frozenset[str] | None = None,
+) -> list[WrittenFile]:
+    """Write what a batch has for one file group to its log: rows of `part`, deletes of the keys of `gone`.
+
+    `only` are the columns that are stored of the rows, besides meta columns; None stores whole rows.
+    """
     fresh, marked = _split_deletes(part)
     deletes = Deletes(pa.array([], pa.string()))
     if len(gone) and gone.keys is not None:
@@ -295,6 +304,8 @@ def append_to_log(
         laid_over = rows if marked is None else _with_meta(part, instant, task, base.file_id, 0)
         changes = log_facts.of(base, laid_over, part.deleted, gone.keys)
     updated = rows.num_rows
+    if only is not None:
+        rows = rows.select([name for name in rows.column_names if name in only or name in META_COLUMNS])
     return logs.append(
         base.partition_path, base.file_id, rows, deletes, updated=updated, task=task, attempt=attempt, changes=changes
     )
@@ -316,7 +327,7 @@ def begin_log(
     instant: str,
     task: int,
     attempt: int,
-) -> WrittenFile:
+) -> list[WrittenFile]:
     """Begin a file group with a log file."""
     rows = _with_meta(part, instant, task, file_id, 0)
     nothing = Deletes(pa.array([], pa.string()))

@@ -6,27 +6,28 @@ it begin again, reading anew, so that nobody's change is lost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.config import options as keys
 from hudimeta.errors import SchemaMismatch
 from hudimeta.keys import KeyGenerator
-from hudimeta.read.merge_rules import KEY_COLUMN
+from hudimeta.read.merge_rules import KEY_COLUMN, PartialUpdateMode
 from hudimeta.read.predicate import Where
 from hudimeta.read.scan import Scan
 from hudimeta.read.snapshot import Snapshot
 from hudimeta.schema import conform
 from hudimeta.storage import CountingStorage
-from hudimeta.types import Operation
+from hudimeta.types import Operation, TableType
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.expressions import Assigned, assigned_column, field_of
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import Prepared, write_prepared
 
-__all__ = ["delete_where", "fixed_columns", "known_batch", "read_rows", "update_where"]
+__all__ = ["delete_where", "fixed_columns", "known_batch", "partial_columns", "read_rows", "update_where"]
 
 PATH_COLUMN = "_hoodie_partition_path"
 
@@ -94,9 +95,24 @@ def update_where(session: WriteSession, assignments: Mapping[str, Assigned], whe
             at = rows.schema.get_field_index(field.name)
             changed = changed.set_column(at, field, assigned_column(value, field, rows))
         _check_order(changed, session.rules.ordering_fields if session.rules.by_event_time else ())
-        return Prepared(known_batch(changed, view.schema, deleted=False), view.schema)
+        only = partial_columns(session, view, [field.name for field, _ in fields])
+        return Prepared(known_batch(changed, view.schema, deleted=False), view.schema, only)
 
     return write_prepared(session, Operation.UPSERT, make)
+
+
+def partial_columns(session: WriteSession, view: TableView, changed: Iterable[str]) -> frozenset[str] | None:
+    """What log files need store of rows that only some columns change of; None for everything.
+
+    Readers fill the rest from the version before. Indexes of values want whole rows, and a merger of the user's own too.
+    """
+    rules = session.rules
+    facts = view.file_format(view.schema).facts
+    whole = rules.partial_mode is not PartialUpdateMode.NONE or rules.merger is not None or facts.values or facts.expressions
+    whole = whole or session.properties.type is not TableType.MERGE_ON_READ or not session.properties.populate_meta
+    if whole or not session.options.get(keys.PARTIAL_UPDATES):
+        return None
+    return frozenset({*changed, *(name.partition(".")[0] for name in rules.ordering_fields)})
 
 
 def _check_order(rows: pa.Table, fields: Sequence[str]) -> None:

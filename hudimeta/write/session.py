@@ -55,7 +55,7 @@ from hudimeta.write.index_facts import WantedFacts
 from hudimeta.write.index_updates.registry import maintainer_of, wanted_facts
 from hudimeta.write.key_lookup import KeyLookup
 from hudimeta.write.log_facts import LogFacts
-from hudimeta.write.log_files import LogFileWriter
+from hudimeta.write.log_files import LogFileWriter, LogForm
 from hudimeta.write.metadata_bootstrap import bootstrap_metadata
 from hudimeta.write.metadata_commit import MetadataCommit, Upkeep
 from hudimeta.write.placement import FileSizing, row_bytes_of
@@ -324,7 +324,10 @@ class TableView:
         session = self._session
         if session.properties.type is not TableType.MERGE_ON_READ:
             return None
-        form = session.options.get(keys.LOG_BLOCK_FORMAT) or "parquet"
+        options = session.options
+        form = LogForm(
+            options.get(keys.LOG_BLOCK_FORMAT) or "parquet", options.get(keys.LOG_BLOCK_BYTES), options.get(keys.LOG_FILE_BYTES)
+        )
         return LogFileWriter(session.storage, instant, self.file_format(schema), form)
 
     def ordering_reader(self) -> Callable[[KeyFile, pa.StringArray], tuple[pa.Array, ...]]:

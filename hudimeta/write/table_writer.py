@@ -51,10 +51,15 @@ _REPLACING = (*_OVERWRITES, Operation.DELETE_PARTITION)
 
 @dataclass(frozen=True)
 class Prepared:
-    """A batch and the schema that the table has after it is written."""
+    """A batch and the schema that the table has after it is written.
+
+    Attributes:
+        only: Columns in which the rows differ from those that they replace, where log files may store these alone; else None.
+    """
 
     batch: KeyedBatch
     schema: pa.Schema
+    only: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -248,6 +253,7 @@ def write_batch(
             ordering_of=view.ordering_reader(),
             log_facts=view.log_facts(),
             deletes_only=operation is Operation.DELETE,
+            only=prepared.only,
             first_task=first_task,
         )
     sole: frozenset[str] | None = _sole_partitions(plan, keyed or policy is not DuplicatePolicy.NONE, operation) | set(touched)

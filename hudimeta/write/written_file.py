@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.formats.avro.commit_metadata import write_stat
 from hudimeta.storage import join
+from hudimeta.table.file_names import parse_log_file
 from hudimeta.write.index_facts import FileFacts
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class WrittenFile:
         if self.previous_name is not None:
             facts |= {"prevCommit": self.previous_instant, "prevBaseFile": self.previous_name}
         if self.log_instant is not None:
-            facts |= {"prevCommit": self.log_instant, "logVersion": 1}
+            log = parse_log_file(self.name)
+            facts |= {"prevCommit": self.log_instant, "logVersion": 1 if log is None else log.version}
         if self.change_files:
             facts["cdcStats"] = {join(self.partition_path, name): size for name, size in self.change_files}
         return write_stat(**facts)

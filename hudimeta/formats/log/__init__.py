@@ -9,6 +9,7 @@ from hudimeta.formats.log.data_blocks import (
     avro_datums,
     decode_data_block,
     encode_avro_content,
+    encode_hfile_content,
     encode_parquet_content,
     open_hfile_block,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "encode_block",
     "encode_command_block",
     "encode_delete_content",
+    "encode_hfile_content",
     "encode_parquet_content",
     "encode_positions",
     "open_hfile_block",

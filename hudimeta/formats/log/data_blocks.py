@@ -31,6 +31,7 @@ __all__ = [
     "avro_datums",
     "decode_data_block",
     "encode_avro_content",
+    "encode_hfile_content",
     "encode_parquet_content",
     "open_hfile_block",
 ]
@@ -125,6 +126,29 @@ def encode_avro_content(rows: pa.Table, schema_json: str) -> bytes:
 
     data, _ = encode_rows(rows, schema_json, length_prefix=True)
     return _HEAD.pack(CONTENT_VERSION, rows.num_rows) + bytes(data)
+
+
+def encode_hfile_content(rows: pa.Table, schema_json: str, key_column: str) -> bytes:
+    """Content of an HFile data block: rows as Avro datums, sorted by their keys.
+
+    Args:
+        rows: Has the schema's fields by name. schema_json: See `encode_avro_content`. key_column: A string column, no null.
+
+    Raises:
+        SchemaMismatch: Rows that do not fit the schema.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from hudimeta.formats.avro.rows import encode_rows
+    from hudimeta.formats.hfile import write_hfile
+
+    keys = rows[key_column].cast(pa.large_binary())
+    order = pc.sort_indices(keys)
+    data, offsets = encode_rows(rows.take(order), schema_json)
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets, np.int64)), pa.py_buffer(data)]
+    values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), rows.num_rows, buffers)
+    return write_hfile(keys.take(order).combine_chunks(), values, schema_text=schema_json, unique=False)
 
 
 def encode_parquet_content(rows: pa.Table, *, compression: str = "zstd") -> bytes:

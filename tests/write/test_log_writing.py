@@ -1,0 +1,106 @@
+"""What merge-on-read writes lay into log files: their size, the forms of blocks, and partial updates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudimeta import Table
+from hudimeta.formats.log import BlockType, HeaderKey, LogBlock, decode_data_block, read_blocks
+from hudimeta.storage import open_storage
+from hudimeta.table.file_names import parse_log_file
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import META_COLUMNS, Operation
+from tests.write.hudi_rs import read_with_hudi_rs
+
+MOR = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+FORM, FILE, BLOCK = "hoodie.logfile.data.block.format", "hoodie.logfile.max.size", "hoodie.logfile.data.block.max.size"
+PARTIAL = {"hoodie.spark.sql.merge.into.partial.updates": "true"}
+
+
+def logs_of(path: str | Path) -> dict[str, list[LogBlock]]:
+    storage = open_storage(path)
+    paths = [f.path for part in ("p0", "p1", "") for f in storage.list(part) if ".log." in f.name]
+    return {path: read_blocks(storage.read(path), path).blocks for path in sorted(paths)}
+
+
+@pytest.mark.parametrize("form", ["parquet", "avro", "hfile"])
+def test_much_to_write_goes_to_several_files_and_blocks(tmp_path: Path, form: str) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**MOR, FORM: form, FILE: "8000", BLOCK: "3000"})
+    table.write(Operation.INSERT, simple_rows(range(400), 1))
+    report = table.write(Operation.UPSERT, simple_rows(range(300), 2))
+    assert (report.updated, report.inserted, report.file_groups_added) == (300, 0, 0)
+    logs = logs_of(table.path)
+    names = [parse_log_file(path.rpartition("/")[2]) for path in logs]
+    versions = sorted(name.version for name in names if name is not None)
+    assert len(versions) > 2, "of two file groups"
+    assert versions[-1] == len(versions) // 2
+    assert all(len(blocks) >= 1 for blocks in logs.values())
+    assert max(len(blocks) for blocks in logs.values()) > 1
+    kind = {"parquet": BlockType.PARQUET_DATA, "avro": BlockType.AVRO_DATA, "hfile": BlockType.HFILE_DATA}[form]
+    assert {block.type for blocks in logs.values() for block in blocks} == {kind}
+    table.write(Operation.DELETE, simple_rows(range(0, 400, 3), 3))
+    table.write(Operation.UPSERT, simple_rows(range(100, 420), 4))
+    table.check()
+    check_all(table.storage)
+    if form != "hfile":
+        assert read_with_hudi_rs(table.path).num_rows == len(table.model.all_rows())
+    Table(table.path).compact()
+    table.check()
+    check_all(table.storage)
+
+
+def test_hfile_blocks_are_sorted_by_key(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**MOR, FORM: "hfile"})
+    table.write(Operation.INSERT, simple_rows(range(20), 1))
+    table.write(Operation.UPSERT, simple_rows(reversed(range(20)), 2))
+    (block,) = next(iter(logs_of(table.path).values()))
+    keys = decode_data_block(block)["_hoodie_record_key"].to_pylist()
+    assert keys == sorted(keys)
+    assert len(keys) == 10
+
+
+def contents(table: Table) -> list[tuple[Any, ...]]:
+    found = table.scan(columns=["id", "ts", "x"]).to_table()
+    return sorted(tuple(row.values()) for row in found.to_pylist())
+
+
+@pytest.mark.parametrize("form", ["parquet", "avro"])
+@pytest.mark.parametrize("ordering", ["ts", ()], ids=["event time", "commit time"])
+def test_updates_log_only_what_they_set(tmp_path: Path, form: str, ordering: str) -> None:
+    rows = simple_rows(range(6), 1)
+    options = {**PARTIAL, FORM: form}
+    table = Table.create(
+        tmp_path / "t", rows.schema, key="id", partition_by="part", ordering=ordering, type="MERGE_ON_READ", options=options
+    )
+    table.insert(rows)
+    assert table.update({"x": "x + 0.5"}, where="id < 'k0003'").updated == 3
+    blocks = [block for blocks in logs_of(tmp_path / "t").values() for block in blocks]
+    assert {block.header.get(HeaderKey.IS_PARTIAL) for block in blocks} == {"true"}
+    ordered = ["ts"] if ordering else []
+    assert {tuple(decode_data_block(block).column_names) for block in blocks} == {(*META_COLUMNS, *ordered, "x")}
+    expected = [(f"k{n:04d}", 1, 1.5 if n < 3 else 1.0) for n in range(6)]
+    assert contents(table) == expected
+    rs = read_with_hudi_rs(str(tmp_path / "t")).select(["id", "ts", "x"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in rs) == expected
+    source = pa.table({"id": ["k0001", "k0005"]})
+    table.merge(source, "id").when_matched_update({"ts": "ts + 1"}, condition="x > 1").when_matched_delete().execute()
+    expected[1] = ("k0001", 2, 1.5)
+    assert contents(table) == expected[:-1]
+    table.compact()
+    assert contents(table) == expected[:-1]
+    check_all(open_storage(tmp_path / "t"))
+
+
+def test_merges_that_insert_log_whole_rows(tmp_path: Path) -> None:
+    rows = simple_rows(range(4), 1)
+    table = Table.create(tmp_path / "t", rows.schema, key="id", ordering="ts", type="MERGE_ON_READ", options=PARTIAL)
+    table.insert(rows)
+    source = simple_rows(range(3, 6), 2)
+    table.merge(source, "id").when_matched_update({"x": "source.x"}).when_not_matched_insert().execute()
+    assert all(HeaderKey.IS_PARTIAL not in b.header for blocks in logs_of(tmp_path / "t").values() for b in blocks)
+    assert contents(table)[3:] == [("k0003", 1, 2.0), ("k0004", 2, 2.0), ("k0005", 2, 2.0)]
