@@ -108,9 +108,9 @@ def partial_columns(session: WriteSession, view: TableView, changed: Iterable[st
     """
     rules = session.rules
     facts = view.file_format(view.schema).facts
-    whole = rules.partial_mode is not PartialUpdateMode.NONE or rules.merger is not None or facts.values or facts.expressions
-    whole = whole or session.properties.type is not TableType.MERGE_ON_READ or not session.properties.populate_meta
-    if whole or not session.options.get(keys.PARTIAL_UPDATES):
+    needs_all = rules.partial_mode is not PartialUpdateMode.NONE or rules.merger is not None
+    logs = session.properties.type is TableType.MERGE_ON_READ and session.properties.populate_meta
+    if needs_all or facts.values or facts.expressions or not logs or not session.options.get(keys.PARTIAL_UPDATES):
         return None
     return frozenset({*changed, *(name.partition(".")[0] for name in rules.ordering_fields)})
 
