@@ -15,6 +15,9 @@ from benchmarks.case import Settings
 from benchmarks.job import Absent
 
 PARTS = 4
+PIECES = 7
+"""Of `piece_file`: 10.5 million rows together."""
+
 KEY, PARTITION, ORDERING = "key", "ship_year", "l_linenumber"
 SELECTIVE = 0.01
 
@@ -22,11 +25,21 @@ SELECTIVE = 0.01
 def rows_file(settings: Settings) -> Path:
     """A Parquet file with the rows, their key (order key and line number, padded with zeros) and their ship year."""
     parts = max(PARTS, round(PARTS / settings.scale))
-    path = settings.data / f"lineitem-1of{parts}.parquet"
+    return _kept(settings, f"lineitem-1of{parts}", ["-s", "1", f"--parts={parts}", "--part=1"])
+
+
+def piece_file(settings: Settings, number: int) -> Path:
+    """One of `PIECES` files of 1.5 million other rows each, of scale factor 2; at small scales of as many parts."""
+    parts = round(PARTS * 2 / settings.scale)
+    return _kept(settings, f"lineitem-sf2-{number}of{parts}", ["-s", "2", f"--parts={parts}", f"--part={number}"])
+
+
+def _kept(settings: Settings, name: str, arguments: list[str]) -> Path:
+    path = settings.data / f"{name}.parquet"
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".unfinished")
-        pq.write_table(_with_key(_generate(settings.data / "tpch", parts)), unfinished, row_group_size=1 << 17)
+        pq.write_table(_with_key(_generate(settings.data / "tpch", arguments)), unfinished, row_group_size=1 << 17)
         unfinished.rename(path)
     return path
 
@@ -36,11 +49,11 @@ def rows(settings: Settings) -> pa.Table:
     return pq.read_table(rows_file(settings))
 
 
-def _generate(folder: Path, parts: int) -> pa.Table:
+def _generate(folder: Path, arguments: list[str]) -> pa.Table:
     program = shutil.which("tpchgen-cli") or str(Path(sys.executable).with_name("tpchgen-cli"))
     if not Path(program).exists():
         raise Absent("tpchgen-cli is not installed: pip install 'hudimeta[bench]'")
-    command = [program, "parquet", "-s", "1", "--tables=lineitem", f"--parts={parts}", "--part=1", f"--output-dir={folder}"]
+    command = [program, "parquet", *arguments, "--tables=lineitem", f"--output-dir={folder}"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     try:
         return pq.read_table(next(folder.rglob("*.parquet")))

@@ -18,6 +18,7 @@ from benchmarks.written import COW, LOCAL, MOR, RANDOM, Written
 
 ROUNDS = 4
 FIXED = 1_500
+LARGE_BATCH = 1_000
 SHARE = 0.01
 
 Count = Callable[[Settings, Written], int]
@@ -75,6 +76,31 @@ def _case(name: str, title: str, table: Written, count: Count, how: str, goals: 
     return Case(f"P9-{name}", title, everyone, goals, ROUNDS, partial(_prepare, table=table, count=count, how=how))
 
 
+def _large(kind: str) -> Side:
+    def run(job: Job) -> None:
+        files = written.large_batches(job.settings, LARGE_BATCH, job.rounds)
+        with job.folder() as folder:
+            path = written.copied(written.large(job.settings, kind), folder)
+            for file in files:
+                batch = pq.read_table(file)
+                with job.timed():
+                    report = ours.upsert(path, batch)
+                job.note("updated", report.updated)
+                job.note("files", report.files_written)
+
+    return run
+
+
+def _prepare_large(settings: Settings, kind: str) -> None:
+    written.large_batches(settings, LARGE_BATCH, settings.rounds or ROUNDS)
+    written.large(settings, kind)
+
+
+def _large_case(name: str, title: str, kind: str, goals: tuple[Goal, ...]) -> Case:
+    memory = at_most("rss", 1 << 30, "<= 1 GiB")
+    return Case(f"P9-{name}", title, {OURS: _large(kind)}, (memory, *goals), ROUNDS, partial(_prepare_large, kind=kind))
+
+
 COW_TABLE, MOR_TABLE = Written(COW), Written(MOR)
 FIXED_COST = at_most("warm.cpu", 3, "<= 3 CPU s")
 
@@ -87,4 +113,6 @@ CASES = [
     _case("cow-1.5m", "1,500 rows into 1.5 million, together", COW_TABLE, fixed, LOCAL, faster_than_apache(3)),
     _case("mor-150k", "1,500 rows into 150,000, merge-on-read", Written(MOR, 0.1), fixed, RANDOM, faster_than_apache(3)),
     _case("mor-1.5m", "1,500 rows into 1.5 million, merge-on-read", MOR_TABLE, fixed, RANDOM, faster_than_apache(3)),
+    _large_case("cow-10m", "1,000 rows into 10.5 million, random", COW, ()),
+    _large_case("mor-10m", "1,000 rows into 10.5 million, merge-on-read", MOR, (FIXED_COST,)),
 ]

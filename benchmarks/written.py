@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,6 +92,33 @@ def by_hudi(job: Job, process: ApacheHudi, written: Written) -> Path:
     return path
 
 
+def large(settings: Settings, kind: str) -> Path:
+    """A table of ours with 10.5 million rows, column statistics and a record index, loaded in seven commits."""
+    path = settings.data / f"{lineitem.piece_file(settings, 1).stem}-large-{kind.split('_')[0]}".lower()
+    with _once(path) as unfinished:
+        if unfinished is not None:
+            first, *more = [lineitem.piece_file(settings, number) for number in range(1, lineitem.PIECES + 1)]
+            ours.bulk_insert(unfinished, pq.read_table(first), ["column_stats", "record_index"], kind)
+            for file in more:
+                ours.open_table(unfinished).bulk_insert(pq.read_table(file))
+    return path
+
+
+def large_batches(settings: Settings, count: int, rounds: int) -> list[Path]:
+    """Batches of changed rows at random from all of that table."""
+    made = []
+    for seed in range(1, rounds + 1):
+        path = settings.data / "batches" / f"{lineitem.piece_file(settings, 1).stem}-large-{count}-{seed}.parquet"
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            share = -(-count // lineitem.PIECES)
+            pieces = [pq.read_table(lineitem.piece_file(settings, n)) for n in range(1, lineitem.PIECES + 1)]
+            batch = pa.concat_tables([changed(rows, share, RANDOM, seed) for rows in pieces]).slice(0, count)
+            pq.write_table(batch, path)
+        made.append(path)
+    return made
+
+
 @contextlib.contextmanager
 def _once(path: Path) -> Iterator[Path | None]:
     """A folder to fill in, renamed to `path` when that is done; None when it is there."""
@@ -138,6 +165,6 @@ def batch_file(settings: Settings, count: int, how: str, seed: int) -> Path:
     return path
 
 
-def batches(settings: Settings, count: int, how: str, rounds: int) -> Sequence[Path]:
+def batches(settings: Settings, count: int, how: str, rounds: int) -> list[Path]:
     """A batch for each round."""
     return [batch_file(settings, count, how, seed) for seed in range(1, rounds + 1)]
