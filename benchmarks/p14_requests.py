@@ -17,13 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import lineitem, ours
-from benchmarks.case import OURS, Case, Settings, counted
+from benchmarks.case import OURS, Case, Settings, Side, counted
 from benchmarks.job import Job
 
 SMALLER = 0.1
 """Of lineitem as the other benchmarks take it."""
 
 UPDATED = 1_451
+INDEXES = ("column_stats",)
 NOT_COUNTED = ("data", "markers")
 LISTED = ("files", "column_stats", "partition_stats")
 
@@ -44,9 +45,9 @@ def some(rows: pa.Table, count: int, seed: int) -> pa.Table:
     return rows.take(pa.array(np.sort(chosen)))
 
 
-def _make(path: Path, job: Job, kind: str) -> pa.Table:
+def _make(path: Path, job: Job, kind: str, indexes: tuple[str, ...] = INDEXES) -> pa.Table:
     rows = lineitem.rows(smaller(job.settings))
-    ours.bulk_insert(path, rows, ["column_stats"], kind)
+    ours.bulk_insert(path, rows, list(indexes), kind)
     ours.upsert(path, some(rows, UPDATED, seed=1))
     return rows
 
@@ -116,6 +117,27 @@ def upsert(kind: str) -> Callable[[Job], None]:
     return run
 
 
+def keyed(kind: str) -> Side:
+    """The same by record index: besides one LIST and, for each shard asked, one GET and one for each of its logs."""
+
+    def run(job: Job) -> None:
+        with job.folder() as folder:
+            path = folder / "t"
+            rows = _make(path, job, kind, (*INDEXES, "record_index"))
+            for number in range(job.rounds):
+                batch, shards = some(rows, UPDATED, seed=2 + number), _groups(ours.open_table(path), "record_index")
+                with job.timed():
+                    requests = _counted(path, partial(ours.upsert_into, rows=batch), opening=False)
+                asked = sum(bool(group.base) + len(group.logs) for group in shards)
+                found = {"LIST": _sum(requests, "LIST") - 1, "GET": _sum(requests, "GET") - asked, "PUT": _sum(requests, "PUT")}
+                for name, count in found.items():
+                    job.note(name, max(count, job.measured.notes.get(name, 0)))
+            job.note("GET of shards", asked)
+            job.note("data files", requests.get(("PUT", "data"), 0))
+
+    return run
+
+
 PLAN_GOALS = (counted("LIST", 2), counted("GET beyond logs", 6), counted("PUT", 0))
 UPSERT_GOALS = (counted("LIST", 3), counted("PUT", 12), counted("GET", 20))
 
@@ -124,4 +146,5 @@ CASES = [
     Case("P14-plan-stats", "requests of a plan by statistics", {OURS: plan("l_orderkey < 100")}, PLAN_GOALS, prepare=prepare),
     Case("P14-upsert-cow", "requests of an upsert, copy-on-write", {OURS: upsert("COPY_ON_WRITE")}, UPSERT_GOALS, 3, prepare),
     Case("P14-upsert-mor", "requests of an upsert, merge-on-read", {OURS: upsert("MERGE_ON_READ")}, UPSERT_GOALS, 3, prepare),
+    Case("P14-upsert-keys", "requests of an upsert by record index", {OURS: keyed("MERGE_ON_READ")}, UPSERT_GOALS, 3, prepare),
 ]
