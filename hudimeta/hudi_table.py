@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE
+from hudimeta.errors import TableError
 from hudimeta.read.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, absolute_location, open_storage
 from hudimeta.types import Operation, QueryType
@@ -322,6 +323,24 @@ class Table:
     def insert_overwrite_table(self, data: Any) -> CommitReport:
         """Replace all rows of the table. See `upsert` for what `data` may be."""
         return self._write(Operation.INSERT_OVERWRITE_TABLE, data)
+
+    def report(self, instant: str | None = None) -> CommitReport:
+        """What a commit did, whoever wrote it; of our own commits also how, until the moment at which they were published.
+
+        Args:
+            instant: Requested time of a completed write; None for the newest.
+
+        Raises:
+            TableError: There is no such write on the active timeline.
+        """
+        from hudimeta.write.report import CommitReport
+
+        timeline = self._now().timeline
+        found = next((i for i in reversed(timeline.writes) if instant in (None, i.time)), None)
+        if found is None:
+            what = "there is no completed write" if instant is None else f"{instant} is no completed write"
+            raise TableError(f"{what} on the active timeline", "See t.timeline for what is there.")
+        return CommitReport.of_commit(found, timeline.metadata(found))
 
     def compact(self) -> list[CommitReport]:
         """Merge the log files of a merge-on-read table into new base files; rows do not change.

@@ -12,6 +12,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyspark_hudimeta.commit_report import last_commit
     from pyspark_hudimeta.table_functions import register_functions
 
 try:
@@ -22,9 +23,12 @@ except Exception:
     traceback.print_exc()
     raise
 
-__all__ = ["DefaultSource", "register_functions"]
+__all__ = ["DefaultSource", "last_commit", "register_functions"]
 
-_LATER = {"register_functions": "pyspark_hudimeta.table_functions"}
+_LATER = {
+    "last_commit": "pyspark_hudimeta.commit_report",
+    "register_functions": "pyspark_hudimeta.table_functions",
+}
 """Where the names are that nobody needs who only reads and writes by format."""
 
 

@@ -1,11 +1,24 @@
-"""CommitReport: what a write did, at what cost."""
+"""CommitReport: what a write did, at what cost; and what of it a commit's metadata keeps.
+
+The write stats of a commit say what became of rows and files. What they do not say (how rows were found, seconds, requests
+until the moment of publication) our commits carry as JSON under `hudimeta.report`, so that whoever did not run the write can
+ask: Spark commits in a process of its own.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["CommitReport"]
+if TYPE_CHECKING:
+    from hudimeta.types import Instant
+
+__all__ = ["REPORT_KEY", "CommitReport"]
+
+REPORT_KEY = "hudimeta.report"
+_KEPT = ("unmatched_deletes", "dropped_duplicates", "rolled_back", "index", "looked_up", "found", "moved", "notes")
 
 
 @dataclass(frozen=True)
@@ -17,7 +30,9 @@ class CommitReport:
         operation: Name as in the commit's metadata.
         inserted, updated, deleted: Rows. unmatched_deletes: Keys to delete that the table did not have.
         dropped_duplicates: Rows that an insert left out because the table had their key.
-        files_written: Base files. file_groups_added: How many of them began a file group. bytes_written: Of base files.
+        files_written: Base and log files. log_files_written: How many of them are log files. bytes_written: Of both.
+        file_groups_added: How many file groups were begun. partitions: How many partitions got files.
+        change_files_written: Files of captured changes, which are not counted above.
         file_groups_replaced: How many an overwrite took out.
         rolled_back: Instants of dead writes that were rolled back first.
         index: How existing rows were found, and what it cost, in words; empty when nothing was looked up.
@@ -36,6 +51,9 @@ class CommitReport:
     unmatched_deletes: int = 0
     dropped_duplicates: int = 0
     files_written: int = 0
+    log_files_written: int = 0
+    change_files_written: int = 0
+    partitions: int = 0
     file_groups_added: int = 0
     bytes_written: int = 0
     file_groups_replaced: int = 0
@@ -56,7 +74,10 @@ class CommitReport:
         lines = [
             f"{self.operation} at {self.instant}: "
             f"{self.inserted:,} inserted, {self.updated:,} updated, {self.deleted:,} deleted",
-            f"  files     {self.files_written} written ({self.bytes_written:,} bytes), {self.file_groups_added} new file groups"
+            f"  files     {self.files_written} written in {self.partitions} partitions ({self.bytes_written:,} bytes)"
+            + (f", {self.log_files_written} of them log files" if self.log_files_written else "")
+            + (f", and {self.change_files_written} change files" if self.change_files_written else ""),
+            f"  groups    {self.file_groups_added} new"
             + (f", {self.file_groups_replaced} replaced" if self.file_groups_replaced else ""),
         ]
         if self.index:
@@ -72,11 +93,64 @@ class CommitReport:
         if self.compacted_metadata:
             lines.append("  metadata table compacted")
         if self.requests:
-            by_kind: dict[str, int] = {}
-            for (kind, _), n in self.requests.items():
-                by_kind[kind] = by_kind.get(kind, 0) + n
-            lines.append("  requests  " + ", ".join(f"{n} {k}" for k, n in sorted(by_kind.items())))
+            lines.append("  requests  " + ", ".join(_by_kind(self.requests)))
         if self.seconds:
             lines.append("  seconds   " + ", ".join(f"{name} {took:.2f}" for name, took in self.seconds.items()))
         lines += [f"  note      {note}" for note in self.notes]
         return "\n".join(lines)
+
+    def encoded(self) -> str:
+        """What a commit's metadata keeps, beside its write stats."""
+        kept = {name: value for name in _KEPT if (value := getattr(self, name))}
+        kept["seconds"] = {name: round(took, 3) for name, took in self.seconds.items()}
+        kept["requests"] = {f"{kind} {purpose}": n for (kind, purpose), n in sorted(self.requests.items())}
+        return json.dumps(kept, separators=(",", ":"))
+
+    @classmethod
+    def of_commit(cls, instant: Instant, metadata: Mapping[str, Any]) -> CommitReport:
+        """The report of a commit on the timeline, whoever wrote it; what its metadata does not say is missing.
+
+        Args:
+            instant: A completed write. metadata: Its metadata.
+        """
+        stats = [stat for part in metadata["partitionToWriteStats"].values() for stat in part]
+        text = (metadata.get("extraMetadata") or {}).get(REPORT_KEY)
+        kept: dict[str, Any] = json.loads(text) if text else {}
+        facts = {name: kept[name] for name in _KEPT if name in kept}
+        for name in ("rolled_back", "notes"):
+            facts[name] = tuple(facts.get(name, ()))
+        logs = sum(stat["logVersion"] is not None for stat in stats)
+        return cls(
+            instant.time,
+            instant.completion,
+            metadata.get("operationType") or instant.action.value,
+            inserted=_sum(stats, "numInserts"),
+            updated=_sum(stats, "numUpdateWrites"),
+            deleted=_sum(stats, "numDeletes"),
+            files_written=len(stats),
+            log_files_written=logs,
+            change_files_written=sum(len(stat["cdcStats"] or {}) for stat in stats),
+            partitions=len(metadata["partitionToWriteStats"]),
+            file_groups_added=sum(stat["prevCommit"] in (None, "", "null") for stat in stats),
+            bytes_written=_sum(stats, "totalWriteBytes"),
+            file_groups_replaced=sum(len(ids) for ids in (metadata.get("partitionToReplaceFileIds") or {}).values()),
+            seconds=kept.get("seconds", {}),
+            requests={(k.partition(" ")[0], k.partition(" ")[2]): n for k, n in kept.get("requests", {}).items()},
+            **facts,
+        )
+
+
+def _sum(stats: list[Mapping[str, Any]], name: str) -> int:
+    return sum(stat[name] or 0 for stat in stats)
+
+
+def _by_kind(requests: Mapping[tuple[str, str], int]) -> list[str]:
+    """`12 GET (7 metadata, 5 data)`, one a kind."""
+    kinds: dict[str, dict[str, int]] = {}
+    for (kind, purpose), n in sorted(requests.items()):
+        kinds.setdefault(kind, {})[purpose] = n
+    shown = []
+    for kind, purposes in kinds.items():
+        parts = ", ".join(f"{n} {purpose}" for purpose, n in sorted(purposes.items(), key=lambda one: -one[1]))
+        shown.append(f"{sum(purposes.values())} {kind} ({parts})")
+    return shown

@@ -96,6 +96,7 @@ class WriteSession:
         self.storage, self.options = storage, options
         self.engine: Engine = engine or LocalEngine()
         self.notes: list[str] = []
+        self.mark = self.request_mark()
         self.properties = load_properties(storage)
         check_supported(self.properties, options)
         self.times = InstantGenerator(clock or SystemClock(), self.properties.zone)

@@ -21,7 +21,7 @@ from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_polic
 from hudimeta.write.operations import WritePlan, execute_plan, plan_homes, plan_inserts, plan_tagged
 from hudimeta.write.partitions import named_partitions, partition_batch
 from hudimeta.write.published_schema import published_schema
-from hudimeta.write.report import CommitReport
+from hudimeta.write.report import REPORT_KEY, CommitReport
 from hudimeta.write.session import TableView, Timings, WriteSession
 from hudimeta.write.written_file import WrittenFile
 
@@ -315,28 +315,43 @@ def publish(
 ) -> CommitReport:
     """Make the files of a write visible and say what was done."""
     stated = published_schema(schema, session.properties.name, view.history, write.instant)
+    report = _report(session, write, outcome, timings)
     publication = Publication(
         outcome.files,
         schema,
         stated.avro,
         outcome.replaced,
-        {**session.extra_metadata(), **stated.extra},
+        {**session.extra_metadata(), **stated.extra, REPORT_KEY: report.encoded()},
         outcome.keyed_partitions,
         view.metadata,
         stated.history,
     )
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
+    return replace(
+        report,
+        completion=completion,
+        compacted_metadata=session.coordinator.compacted_metadata,
+        seconds=timings.seconds,
+        notes=(*session.notes, *session.coordinator.notes),
+    )
+
+
+def _report(session: WriteSession, write: OpenWrite, outcome: Outcome, timings: Timings) -> CommitReport:
+    """The report as far as it is known before publishing."""
     files = outcome.files
     return CommitReport(
         write.instant,
-        completion,
+        None,
         write.operation.value,
         inserted=sum(f.inserted for f in files),
         updated=sum(f.updated for f in files),
         deleted=sum(f.deleted for f in files),
         unmatched_deletes=outcome.unmatched,
         files_written=len(files),
+        log_files_written=sum(f.log_instant is not None for f in files),
+        change_files_written=sum(len(f.change_files) for f in files),
+        partitions=len({f.partition_path for f in files}),
         file_groups_added=sum(f.is_new_group for f in files),
         bytes_written=sum(f.size for f in files),
         file_groups_replaced=sum(len(ids) for ids in outcome.replaced.values()),
@@ -346,7 +361,7 @@ def publish(
         found=outcome.found,
         moved=outcome.moved,
         dropped_duplicates=outcome.dropped,
-        compacted_metadata=session.coordinator.compacted_metadata,
-        seconds=timings.seconds,
-        notes=(*session.notes, *session.coordinator.notes),
+        seconds=dict(timings.seconds),
+        requests=session.requests_since(session.mark),
+        notes=tuple(session.notes),
     )

@@ -289,3 +289,12 @@ def test_bulk_inserts_sort_within_their_tasks(spark: SparkSession, tmp_path: Pat
     found = hudimeta.Table(tmp_path / "t").scan(where="part = 'p0'").to_table()
     assert found["_hoodie_record_key"].to_pylist() == sorted(found["_hoodie_record_key"].to_pylist())
     check(tmp_path / "t")
+
+
+def test_the_report_of_a_write_reaches_the_driver(spark: SparkSession, tmp_path: Path) -> None:
+    import pyspark_hudimeta
+
+    create(tmp_path / "t")
+    save(frame(spark, range(8, 14), ts=2), tmp_path / "t")
+    report = pyspark_hudimeta.last_commit(str(tmp_path / "t"))
+    assert (report.operation, report.inserted, report.updated, report.found) == ("UPSERT", 4, 2, 2)
