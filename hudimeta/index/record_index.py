@@ -75,10 +75,11 @@ def _numbered(places: pa.Table, files: Mapping[str, Sequence[KeyFile]]) -> tuple
         places["partition_path"].cast(pa.string()), places["file_id"].cast(pa.string()), "\0"
     ).combine_chunks()
     coded = names.dictionary_encode()
+    pairs = [(partition, file_id) for name in coded.dictionary.to_pylist() for partition, _, file_id in [name.partition("\0")]]
+    known = {(p, f.file_id): f for p in {partition for partition, _ in pairs} for f in files.get(p, ())}
     held = []
-    for name in coded.dictionary.to_pylist():
-        partition, _, file_id = name.partition("\0")
-        slice_of = next((f for f in files.get(partition, ()) if f.file_id == file_id), None)
+    for partition, file_id in pairs:
+        slice_of = known.get((partition, file_id))
         if slice_of is None:
             raise MetadataOutOfSync("files", f"file group {file_id} of {partition!r}, in which the record index has a key")
         held.append(slice_of)

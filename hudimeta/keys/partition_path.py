@@ -26,7 +26,8 @@ PURPOSE = "partition path"
 _ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
 _ESCAPED_RE2 = r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]"""
 _CODE = re.compile("%([0-9A-Fa-f]{2})")
-_BAD_SEGMENT_RE2 = r"(^|/)\.{0,2}(/|$)"
+_BAD_PATH_RE2 = r"(^|/)\.{0,2}(/|$)|^\.hoodie(/|$)|\x00"
+"""Parts that name no folder below the table, Hudi's own folder, and what no path can hold."""
 
 
 def escape(value: str) -> str:
@@ -77,17 +78,18 @@ def finish_path(segments: Sequence[pa.Array], fields: Sequence[str]) -> pa.Strin
     """Join the segments and refuse paths that would leave the table or fall together on a file system.
 
     Raises:
-        SchemaMismatch: A segment is empty, `.` or `..`: such a folder is not below the table, or not a folder of its own.
+        SchemaMismatch: A segment is empty, `.` or `..`: such a folder is not below the table, or not a folder of its own. Or
+            the path is in `.hoodie`, or holds the character NUL.
     """
     import pyarrow.compute as pc
 
     paths = segments[0] if len(segments) == 1 else pc.binary_join_element_wise(*segments, "/")
-    row = first_row(pc.match_substring_regex(paths, _BAD_SEGMENT_RE2))
+    row = first_row(pc.match_substring_regex(paths, _BAD_PATH_RE2))
     if row is not None:
         raise SchemaMismatch(
             ", ".join(fields),
             f"{paths[row].as_py()!r} as a partition path in row {row}",
-            "folder names without empty, '.' or '..' parts",
+            "folder names without empty, '.' or '..' parts, outside of .hoodie",
             "Change the value, or create the table with hoodie.datasource.write.partitionpath.urlencode=true.",
         )
     return paths

@@ -136,8 +136,8 @@ class KeyLookup:
         if choice.kind in (IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM):
             metadata = self._view.metadata
             filters = metadata.bloom_filters if metadata is not None and _BLOOM_FILTERS in metadata.ready else None
-            return BloomIndex(self._files_of, read, run_all, filters, is_global=choice.is_global)
-        return SimpleIndex(self._files_of, read, run_all, is_global=choice.is_global)
+            return BloomIndex(self._files_with_ranges, read, run_all, filters, is_global=choice.is_global)
+        return SimpleIndex(self._files_with_ranges, read, run_all, is_global=choice.is_global)
 
     def _buckets(self, settings: BucketSettings) -> Buckets:
         if not settings.consistent:
@@ -146,6 +146,10 @@ class KeyLookup:
 
     def _files_of(self, partitions: Sequence[str] | None) -> Mapping[str, Sequence[KeyFile]]:
         self._files = self._view.files(partitions)
+        return self._files
+
+    def _files_with_ranges(self, partitions: Sequence[str] | None) -> Mapping[str, Sequence[KeyFile]]:
+        self._files = self._view.files(partitions, key_ranges=True)
         return self._files
 
     def _definitions(self) -> Mapping[str, IndexDefinition]:

@@ -222,14 +222,14 @@ class TableView:
         gone = properties.partition_fields if properties.drop_partition_columns else ()
         return pa.schema([f for f in schema if f.name not in gone], schema.metadata) if gone else schema
 
-    def files(self, partitions: Sequence[str] | None) -> dict[str, list[KeyFile]]:
-        """Base files of the latest slices, by partition path.
+    def files(self, partitions: Sequence[str] | None, *, key_ranges: bool = False) -> dict[str, list[KeyFile]]:
+        """The latest slices, by partition path.
 
         Args:
-            partitions: Only these; None for all.
+            partitions: Only these; None for all. key_ranges: With the smallest and largest key of each, which costs a look-up.
         """
         slices = self.slices(partitions)
-        ranges = self._key_ranges(partitions)
+        ranges = self._key_ranges(partitions) if key_ranges else {}
         busy = groups_under_compaction(self.timeline)
         found: dict[str, list[KeyFile]] = {}
         for one in slices_of(slices):
