@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import HealthCheck, Phase, event, settings
@@ -15,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from hudimeta.errors import HudiError
 from hudimeta.hudi_table import Table
 from hudimeta.metadata.completeness import proven_indexes
+from hudimeta.services.indexing import create_index, drop_index, rebuild
 from hudimeta.storage import open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -28,6 +30,13 @@ KEY_INDEXES = {
     "hoodie.metadata.record.index.min.filegroup.count": "2",
     "hoodie.metadata.index.secondary.column": "ts",
 }
+LATER_INDEXES: dict[str, dict[str, Any]] = {
+    "bloom_filters": {"kind": "bloom_filters"},
+    "expr_index_up": {"kind": "column_stats", "name": "up", "columns": ["id"], "expression": "upper"},
+    "expr_index_far": {"kind": "column_stats", "name": "far", "columns": ["x"], "expression": "identity"},
+    "expr_index_low": {"kind": "bloom_filters", "name": "low", "columns": ["part"], "expression": "lower"},
+}
+"""Indexes that come and go while the table lives."""
 ids = st.lists(st.integers(0, 30), min_size=1, max_size=8, unique=True)
 stamps = st.integers(0, 9)
 
@@ -128,6 +137,31 @@ class History(RuleBasedStateMachine):
             event("a write failed")
         # Also a write that succeeded may have left something to tidy up for the next one.
         self.failed = True
+
+    @rule(name=st.sampled_from(sorted(LATER_INDEXES)))
+    def make_or_drop_index(self, name: str) -> None:
+        assert self.table is not None
+        if name in self.table.session().properties.metadata_partitions:
+            drop_index(self.table.storage, self.table.options, name)
+        else:
+            create_index(self.table.session(), **LATER_INDEXES[name])
+
+    @rule(name=st.sampled_from(sorted(LATER_INDEXES)), at=st.integers(0, 20))
+    def make_index_over_bad_storage(self, name: str, at: int) -> None:
+        assert self.table is not None
+        if name not in self.table.session().properties.metadata_partitions:
+            storage = FaultyStorage(open_storage(self.table.path), FaultPlan(at, Fault.ERROR_BEFORE))
+            try:
+                create_index(self.table.session(storage), **LATER_INDEXES[name])
+            except HudiError:
+                event("making an index failed")
+                self.failed = True
+
+    @rule()
+    def rebuild_metadata(self) -> None:
+        assert self.table is not None
+        rebuild(self.table.session())
+        self.failed = False
 
     @precondition(lambda self: self.failed)
     @rule()

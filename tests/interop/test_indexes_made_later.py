@@ -1,0 +1,110 @@
+"""Indexes that we build over a table are used and kept by Apache Hudi, and what it writes to them is right by our validator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.testing.invariants import check_all
+from hudimeta.testing.model import ModelTable
+from hudimeta.types import Operation
+from tests.interop.apache_hudi import ApacheHudi
+
+DAY = 86_400
+OPTIONS = {
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "part",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.parquet.small.file.limit": "0",
+}
+INDEXES: tuple[dict[str, Any], ...] = (
+    {"type": "bloom_filters"},
+    {"name": "up", "type": "column_stats", "columns": "note", "expression": "upper"},
+    {
+        "name": "day",
+        "type": "column_stats",
+        "columns": "seconds",
+        "expression": "from_unixtime",
+        "options": {"format": "yyyy-MM-dd"},
+    },
+    {"name": "born", "type": "column_stats", "columns": "born", "expression": "year"},
+    {"name": "low", "type": "bloom_filters", "columns": "note", "expression": "lower"},
+)
+WHERE = {
+    "upper(note) = 'NOTE 3'": 1,
+    "from_unixtime(seconds, 'yyyy-MM-dd') = '1970-01-03'": 1,
+    "lower(note) = 'note 1'": 1,
+    "year(born) = 2002": 1,
+}
+"""Predicate to how many of the five files can hold a match."""
+
+
+def rows(group: int, ids: range, ts: int) -> pa.Table:
+    """Rows of one partition in which every expression has one value a group."""
+    n = len(ids)
+    return pa.table(
+        {
+            "id": pa.array([f"k{i:04d}" for i in ids], pa.string()),
+            "part": pa.array(["p0"] * n, pa.string()),
+            "ts": pa.array([ts] * n, pa.int64()),
+            "note": pa.array([f"Note {group}"] * n, pa.string()),
+            "seconds": pa.array([group * DAY + 7] * n, pa.int64()),
+            "born": pa.array([f"{2000 + group}-05-06"] * n, pa.string()).cast(pa.date32()),
+        }
+    )
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_apache_hudi_uses_and_keeps_our_indexes(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
+    path, model = tmp_path / "t", ModelTable(lambda row: (row["part"], row["id"]), "ts")
+    options = {**OPTIONS, "hoodie.datasource.write.table.type": kind}
+    given = {key: value for key, value in options.items() if "table.name" not in key}
+    table = hudimeta.Table.create(path, rows(0, range(0), 0).schema, key="id", name="t", options=given)
+    for group in range(5):
+        piece = rows(group, range(group * 10, group * 10 + 10), 1)
+        table.bulk_insert(piece)
+        model.write(Operation.BULK_INSERT, piece)
+    for index in INDEXES:
+        table.metadata.create_index(**index)
+    for where, files in WHERE.items():
+        found = hudi.read(path, where=where)
+        assert (found.table.num_rows, found.files_read) == (10, files), where
+    piece = rows(3, range(5, 45, 10), 2)
+    hudi.write(path, piece, options)
+    model.write(Operation.UPSERT, piece)
+    _agree(hudi, path, model)
+    piece = rows(1, range(0, 60, 7), 3)
+    hudimeta.Table(path, options).upsert(piece)
+    model.write(Operation.UPSERT, piece)
+    _agree(hudi, path, model)
+    if kind == "MERGE_ON_READ":
+        hudimeta.Table(path, options).compact()
+    gone = rows(0, range(2, 50, 9), 4)
+    hudi.write(path, gone, options, operation="delete")
+    model.write(Operation.DELETE, gone)
+    _agree(hudi, path, model)
+    hudimeta.Table(path, options).metadata.drop_index("day")
+    piece = rows(4, range(48, 55), 5)
+    hudi.write(path, piece, options)
+    model.write(Operation.UPSERT, piece)
+    _agree(hudi, path, model)
+    assert "expr_index_day" not in hudimeta.Table(path).metadata.ready
+
+
+def _agree(hudi: ApacheHudi, path: Path, model: ModelTable) -> None:
+    table = hudimeta.Table(path)
+    model.check(table.scan().to_table())
+    model.check(hudi.read(path).table)
+    for where in WHERE:
+        assert hudi.read(path, where=where).table.num_rows == table.scan(where=where).to_table().num_rows, where
+    assert set(table.metadata.ready) >= {"bloom_filters", "expr_index_up", "expr_index_low"}
+    report = table.metadata.validate()
+    assert report.holds, report
+    check_all(hudimeta.storage.open_storage(path))
+    hudi.validate(path)
