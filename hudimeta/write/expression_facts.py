@@ -134,7 +134,7 @@ def expression_records(
 ) -> dict[str, pa.Table]:
     """The records of a file that is being written, by metadata partition; see `expression_record`.
 
-    A log file that only deletes may come without the column: it gets no record, so that whoever reads takes it for unknown.
+    Rows that only say what to delete need not have the column: then whoever commits the file reads it once more.
     """
     base, log = parse_base_file(name), parse_log_file(name)
     instant = base.instant if base is not None else log.instant if log is not None else ""
@@ -150,7 +150,7 @@ def expression_records(
             is_log=base is None,
         )
         for one in wanted
-        if base is not None or one.column.split(".")[0] in rows.column_names
+        if one.column.split(".")[0] in rows.schema.names
     }
 
 

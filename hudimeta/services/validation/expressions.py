@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hudimeta.config.options import INDEX_TRUST
+from hudimeta.config.options import INDEX_TIMEZONE, INDEX_TRUST
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet.bounds import BoundsOfColumns
 from hudimeta.metadata.expression_index import ExpressionKind
@@ -26,13 +26,14 @@ def check_expressions(subject: Subject, name: str) -> CheckResult:
     findings = Findings()
     definition = subject.metadata.index_definitions.get(name)
     schema = subject.snapshot.schema.arrow
-    indexed = None if definition is None else indexed_expression(definition, schema, "UTC")
+    timezone = subject.snapshot.options.get(INDEX_TIMEZONE) or "UTC"
+    indexed = None if definition is None else indexed_expression(definition, schema, timezone)
     if definition is None or indexed is None:
         findings.unknown.append("its definition is missing, or names an expression that is not known here")
     elif subject.snapshot.history is not None:
         findings.unknown.append("the table was altered, and the index goes by the columns' former names")
     else:
-        bound = bind_value(indexed.expr, schema, timezone="UTC")
+        bound = bind_value(indexed.expr, schema, timezone=timezone)
         if definition.kind == ExpressionKind.BLOOM_FILTERS.value:
             _check_filters(subject, name, indexed, bound, findings)
         else:
