@@ -17,9 +17,9 @@ from hudimeta.keys import add_meta_columns, hide_meta_columns, with_file_name
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.metadata.writer import partition_metafile
 from hudimeta.read.fold import fold_log_records
-from hudimeta.read.log_parts import LogPart
+from hudimeta.read.log_parts import DataPart, LogPart
 from hudimeta.read.merge import SliceMerger
-from hudimeta.read.merge_rules import MergeRules, PartialUpdateMode
+from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import BaseFileName
@@ -53,6 +53,11 @@ class FileFormat:
     facts: WantedFacts = field(default_factory=WantedFacts)
     changes: ChangeFormat | None = None
     populate: bool = True
+
+
+def _keys_of(part: LogPart) -> pa.StringArray:
+    keys = part.rows[KEY_COLUMN] if isinstance(part, DataPart) else part.keys
+    return keys.combine_chunks().cast(pa.string())
 
 
 def new_file_id() -> str:
@@ -126,6 +131,7 @@ class BaseFileWriter:
         merger = SliceMerger(fold_log_records(changes, self._schema, rules), rules, every_row=True)
         merged = merger.merge(base)
         name = str(BaseFileName(previous.file_id, f"{task}-0-{attempt}", self._instant))
+        touched = [_keys_of(part) for part in changes] + ([inserts[KEY_COLUMN].combine_chunks()] if inserts.num_rows else [])
         # Rows that only name what to delete need not have all columns, and nothing is inserted with them.
         full = with_file_name(pa.concat_tables([merged, inserts]) if inserts.num_rows else merged, name)
         written = self._write(
@@ -134,7 +140,7 @@ class BaseFileWriter:
             name,
             full,
             MarkerKind.MERGE,
-            row_changes(base, full, self._format.facts),
+            row_changes(base, full, self._format.facts, touched),
             inserted=inserts.num_rows,
             updated=merger.counts.updated,
             deleted=merger.counts.deleted,

@@ -6,7 +6,7 @@ and values are Arrow arrays, so that a file of a million rows costs what its key
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -76,13 +76,20 @@ NO_CHANGE = FileFacts(keys=KeyChanges())
 """Of a file with the rows that its file group had before."""
 
 
-def row_changes(before: pa.Table | None, after: pa.Table, wanted: WantedFacts) -> FileFacts:
+def row_changes(
+    before: pa.Table | None, after: pa.Table, wanted: WantedFacts, touched: Sequence[pa.StringArray] | None = None
+) -> FileFacts:
     """Facts about keys and values, from the rows of a file group before and after a write.
 
     Args:
         before: Rows with at least the record key and the indexed columns; None where there were none.
         after: The same of the rows from now on. wanted: What to gather.
+        touched: Keys of the rows that may have changed, which are few beside those of the file; None for all.
     """
+    if touched is not None and before is not None and (wanted.keys or wanted.values):
+        some = pa.concat_arrays([_no_texts(), *touched])
+        columns = [KEY_COLUMN, *dict.fromkeys(column.partition(".")[0] for _, column, _ in wanted.values)]
+        before, after = (_rows_of(rows, columns, some) for rows in (before, after))
     keys = None
     if wanted.keys:
         old = _no_texts() if before is None else _one(before[KEY_COLUMN])
@@ -92,6 +99,11 @@ def row_changes(before: pa.Table | None, after: pa.Table, wanted: WantedFacts) -
         old = _no_texts() if before is None else value_keys(before, column, with_nulls)
         values[partition] = _difference(old, value_keys(after, column, with_nulls))
     return FileFacts(keys, values)
+
+
+def _rows_of(rows: pa.Table, columns: Sequence[str], keys: pa.StringArray) -> pa.Table:
+    few = rows.select([name for name in columns if name in rows.column_names])
+    return few.filter(pc.is_in(few[KEY_COLUMN], value_set=keys))
 
 
 def value_keys(rows: pa.Table, column: str, with_nulls: bool) -> pa.StringArray:
