@@ -57,7 +57,8 @@ class RecordIndex:
         known = _known(change, pa.concat_arrays([_one(asked), _one(maybe["record_key"])]).unique())
         added = pa.concat_tables([homes, _unknown(maybe, known)])
         rows = _last_of_each(added)
-        note = _why_doubled(added, len(rows), known, lost, change, len(homes)) if proven else ""
+        twice = len(rows) < len(added)
+        note = _why_doubled(added, known, lost, change, len(homes), twice) if proven else ""
         gone = lost.filter(pc.invert(pc.is_in(lost, value_set=_one(rows["record_key"])))) if len(lost) else lost
         rows = rows.append_column("instant_ms", _instants(rows, parse_instant(change.instant, change.properties.zone)))
         part = PartitionDelta(partition, record_index.encode_values(rows, change.layout), gone)
@@ -144,11 +145,18 @@ def _places(rows: pa.Table) -> pa.Array:
     return _one(pc.binary_join_element_wise(rows["record_key"], rows["partition_path"], ids, "\0"))
 
 
-def _why_doubled(added: pa.Table, distinct: int, known: pa.Table, lost: pa.Array, change: CommitChange, inserted: int) -> str:
-    """Why a key may live in two file groups after the commit, which adds so many distinct keys; "" when none does."""
-    if distinct < len(added) and distinct < len(_one(_places(added)).unique()):
+def _why_doubled(
+    added: pa.Table, known: pa.Table, lost: pa.Array, change: CommitChange, inserted: int, twice: bool
+) -> str:
+    """Why a key may live in two file groups after the commit; "" when none does.
+
+    Args:
+        added: Keys with their new homes. known: What the index says of keys. lost: Keys that leave their old homes.
+        change: The commit. inserted: How many keys it adds for certain. twice: A key is among `added` more than once.
+    """
+    if twice and len(_one(added["record_key"]).unique()) < len(_one(_places(added)).unique()):
         return "rows with the same key were added to several file groups"
-    if len(known):
+    if len(known) and len(added):
         elsewhere = known.filter(pc.invert(pc.is_in(_places(known), value_set=_places(added))))
         staying = elsewhere.filter(pc.invert(pc.is_in(elsewhere["record_key"], value_set=lost)))
         if pc.any(pc.is_in(staying["record_key"], value_set=_one(added["record_key"]))).as_py():
