@@ -192,6 +192,11 @@ RECORD_INDEX = OPTIONS.flag(
     "Keep a record index: which file group each record key lives in.",
     aliases=("hoodie.metadata.global.record.level.index.enable",),
 )
+RECORD_INDEX_BY_PARTITION = OPTIONS.flag(
+    "hoodie.metadata.record.level.index.enable",
+    False,
+    "Keep a record index for each partition, where the same key in two partitions is two rows; from table version 9 on.",
+)
 RECORD_INDEX_MIN_GROUPS = OPTIONS.number(
     "hoodie.metadata.record.index.min.filegroup.count",
     10,

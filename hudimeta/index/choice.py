@@ -170,7 +170,7 @@ def _advice() -> str:
 
 def _is_partitioned(definitions: Mapping[str, IndexDefinition]) -> bool:
     definition = definitions.get(_RECORD_INDEX)
-    return definition is not None and definition.options.get("isPartitioned", "false").lower() == "true"
+    return definition is not None and definition.is_partitioned
 
 
 def _why_unproven(timeline: Timeline) -> str:

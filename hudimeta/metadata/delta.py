@@ -33,6 +33,8 @@ class PartitionDelta:
         partition: Metadata partition. records: New records, sorted by key. removed: Keys, string.
         hashed: What of a key decides about its file group; None for all of it.
         data_partition: The table's partition that the records are of, where the index is kept by partition.
+        groups: How many file groups it has; None for as many as the metadata partition.
+        begins: Its file groups begin with this commit.
     """
 
     partition: str
@@ -40,6 +42,8 @@ class PartitionDelta:
     removed: pa.Array = field(default_factory=_no_keys)
     hashed: Hashed | None = None
     data_partition: str = ""
+    groups: int | None = None
+    begins: bool = False
 
     def __len__(self) -> int:
         return len(self.records) + len(self.removed)

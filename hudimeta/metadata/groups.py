@@ -24,6 +24,7 @@ from functools import cached_property
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.metadata.file_groups import file_group_id
 from hudimeta.storage.protocol import Storage, join
+from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline.active import Timeline
 from hudimeta.types import Action, Instant, State
 
@@ -270,7 +271,10 @@ class GroupFinder:
             bases: dict[str, BaseFile] = {}
             logs: list[tuple[str, LogFile]] = []
             known: set[str] = set()
+            laid_out = False
             for file in self.storage.list(partition):
+                # A record index that is kept by partition has no file group before the first row.
+                laid_out = laid_out or file.name == PARTITION_METAFILE
                 base, log = _BASE.match(file.name), _log_file(partition, file.name, file.size)
                 if base:
                     known.add(base["id"])
@@ -281,7 +285,7 @@ class GroupFinder:
                     known.add(log[0])
                     if file.size > EMPTY_LOG_SIZE:
                         logs.append(log)
-            if not known:
+            if not known and not (laid_out and partition == "record_index"):
                 raise MetadataOutOfSync(partition, "any file group")
             self._listed[partition] = self._assemble(bases, logs, known)
         return self._listed[partition]

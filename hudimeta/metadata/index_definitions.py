@@ -44,6 +44,12 @@ class IndexDefinition:
         return self.version == "V2"
 
 
+    @property
+    def is_partitioned(self) -> bool:
+        """True for a record index that each partition of the table has for itself."""
+        return self.options.get("isPartitioned", "false").lower() == "true"
+
+
 def decode_definitions(data: bytes, path: str = DEFAULT_PATH) -> dict[str, IndexDefinition]:
     """Definitions by name.
 

@@ -204,7 +204,10 @@ class MetadataWriter:
         """
         work: dict[str, PartitionDelta] = {}
         for part in delta.parts:
-            for group, share in self._shares(part, groups[part.partition]):
+            count = part.groups or groups[part.partition]
+            if part.begins:
+                self.lay_groups(part.partition, instant, count, part.data_partition)
+            for group, share in self._shares(part, count):
                 work[file_group_id(part.partition, group, part.data_partition)] = share
         logs: list[WrittenLog] = self._run_all(partial(self._put_log, instant), list(work.items()))
         return logs

@@ -174,7 +174,10 @@ class MetadataCommit:
         self._writer.begin(instant)
         logs = self._writer.write_logs(instant, delta, groups)
         self._writer.complete(instant, logs, table.timeline.last_time)
-        return {LOGS_KEY: _names(logs), GROUPS_KEY: json.dumps(groups, sort_keys=True)}
+        definitions = table.index_definitions
+        by_partition = {name for name in groups if name in definitions and definitions[name].is_partitioned}
+        counts = {name: count for name, count in groups.items() if name not in by_partition}
+        return {LOGS_KEY: _names(logs), GROUPS_KEY: json.dumps(counts, sort_keys=True)}
 
     def compact_when_due(self) -> None:
         """Compact the metadata table when it is time; the write has been published, its lock is still held.

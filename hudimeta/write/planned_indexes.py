@@ -58,17 +58,35 @@ def planned_indexes(schema: pa.Schema, options: Options, version: int, partition
     if options.get(keys.BLOOM_FILTERS):
         _check_filtered(options)
         planned.append(PlannedIndex(bloom_filters.PARTITION))
-    if options.get(keys.RECORD_INDEX):
-        planned.append(PlannedIndex(record_index.PARTITION, record_index_definition(version)))
+    if options.get(keys.RECORD_INDEX) or options.get(keys.RECORD_INDEX_BY_PARTITION):
+        by_partition = _is_by_partition(options, version, partitioned)
+        planned.append(PlannedIndex(record_index.PARTITION, record_index_definition(version, by_partition)))
     planned += [PlannedIndex(one.name, one) for one in _secondary_indexes(schema, options, version)]
     return [*planned, *last]
 
 
-def record_index_definition(version: int) -> IndexDefinition | None:
-    """The definition of a record index over the whole table; tables of version 8 have none."""
+def _is_by_partition(options: Options, version: int, partitioned: bool) -> bool:
+    key = keys.RECORD_INDEX_BY_PARTITION.key
+    if not options.get(keys.RECORD_INDEX_BY_PARTITION):
+        return False
+    if options.get(keys.RECORD_INDEX):
+        raise ConfigError(key, "true", f"one kind of record index, this or {keys.RECORD_INDEX.key}", "Leave out one of them.")
+    if version < FIRST_WITH_INDEX_VERSIONS or not partitioned:
+        hint = f"Set {keys.RECORD_INDEX.key}=true instead."
+        raise ConfigError(key, "true", f"partitioned tables of version {FIRST_WITH_INDEX_VERSIONS}", hint)
+    return True
+
+
+def record_index_definition(version: int, by_partition: bool = False) -> IndexDefinition | None:
+    """The definition of a record index; tables of version 8 have none.
+
+    Args:
+        version: Of the table. by_partition: Each partition has an index for itself.
+    """
     if version < FIRST_WITH_INDEX_VERSIONS:
         return None
-    return IndexDefinition(record_index.PARTITION, record_index.PARTITION, "", (), {"isPartitioned": "false"}, "V1")
+    options = {"isPartitioned": str(by_partition).lower()}
+    return IndexDefinition(record_index.PARTITION, record_index.PARTITION, "", (), options, "V1")
 
 
 def _secondary_indexes(schema: pa.Schema, options: Options, version: int) -> Iterator[IndexDefinition]:

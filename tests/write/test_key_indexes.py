@@ -11,7 +11,7 @@ import pytest
 
 import hudimeta
 from hudimeta.config import OPTIONS
-from hudimeta.errors import ConfigError, HudiError
+from hudimeta.errors import ConfigError, HudiError, UnsupportedFeature
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
@@ -110,6 +110,53 @@ def test_a_failed_write_leaves_no_trace(tmp_path: Path) -> None:
         check_all(table.storage)
         assert proven(table.path) == frozenset(BOTH)
     assert reached >= 4
+
+
+# By partition
+
+BY_PARTITION = {
+    **SIMPLE_OPTIONS,
+    "hoodie.write.table.version": "9",
+    "hoodie.metadata.record.level.index.enable": "true",
+    "hoodie.metadata.compact.max.delta.commits": "3",
+}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_record_index_by_partition(tmp_path: Path, kind: str) -> None:
+    """The same key in two partitions is two rows; a partition's file groups begin with its first row."""
+    table = ModelledTable(str(tmp_path / "t"), {**BY_PARTITION, "hoodie.datasource.write.table.type": kind})
+    check_all(table.storage)
+    same = simple_rows([1, 2, 3], 1).set_column(1, "part", pa.array(["q"] * 3))
+    steps = [
+        (Operation.INSERT, simple_rows(range(20), 1)),
+        (Operation.UPSERT, simple_rows(range(15, 25), 2)),
+        (Operation.UPSERT, same),
+        (Operation.DELETE, simple_rows([1, 5], 0)),
+        (Operation.UPSERT, simple_rows([1], 3)),
+        (Operation.INSERT_OVERWRITE, simple_rows([1, 7], 4)),
+        (Operation.UPSERT, simple_rows([1, 7, 2], 5)),
+    ]
+    for operation, rows in steps:
+        table.write(operation, rows)
+        check_all(table.storage)
+        assert proven(table.path) == {"record_index"}, operation
+    opened = hudimeta.Table(table.path)
+    table.model.check(table.read())
+    groups = [group.file_id for group in opened.metadata.file_groups("record_index")]
+    assert groups == ["record-index-p0-0000-0", "record-index-p1-0000-0", "record-index-q-0000-0"]
+    assert sorted(r["partition_path"] for r in opened.metadata.record_index(["k0001"]).to_pylist()) == ["p1", "q"]
+    assert opened.scan("id = 'k0001'").to_table().num_rows == 2
+
+
+def test_a_partition_path_of_unknown_spelling_is_refused(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), BY_PARTITION)
+    odd = simple_rows([1], 1).set_column(1, "part", pa.array(["a/b"]))
+    with pytest.raises(UnsupportedFeature, match="a/b"):
+        table.write(Operation.INSERT, odd)
+    check_all(table.storage)
+    table.write(Operation.INSERT, simple_rows([1], 1))
+    table.check()
 
 
 # Doubled keys
@@ -240,6 +287,7 @@ def test_record_keys_are_estimated_as_hudi_does() -> None:
         ({"hoodie.metadata.index.secondary.column": "x"}, "x is double"),
         ({"hoodie.metadata.index.secondary.column": "nope"}, "nope is not there"),
         ({"hoodie.metadata.index.secondary.column": "ts", "hoodie.index.name": "a/b"}, "letters"),
+        ({"hoodie.metadata.record.level.index.enable": "true"}, "one kind of record index"),
         ({"hoodie.metadata.index.secondary.column": "ts,id", "hoodie.index.name": "one"}, "one column"),
     ],
 )

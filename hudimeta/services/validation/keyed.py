@@ -133,7 +133,7 @@ class KeyedIndexes:
     def _by_partition(self) -> bool:
         """True for an index whose keys are unique in their partition only."""
         definition = self._subject.metadata.index_definitions.get(record_index.PARTITION)
-        return definition is not None and definition.options.get("isPartitioned", "false") == "true"
+        return definition is not None and definition.is_partitioned
 
     @cached_property
     def _located(self) -> pa.Table:

@@ -23,7 +23,6 @@ from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.record import RecordLayout
 from hudimeta.read.file_slice import FileSlice, slices_of
-from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage
 from hudimeta.table.file_names import parse_names
 from hudimeta.table.properties import TableProperties
@@ -81,21 +80,15 @@ class CommitChange:
         return slices.filter(pc.is_in(own, value_set=gone))
 
     @cached_property
-    def replaced_rows(self) -> pa.Table | None:
-        """Record keys and the columns of secondary indexes of all rows that leave with their file groups; None for none."""
+    def replaced_rows(self) -> list[tuple[FileSlice, pa.Table]]:
+        """Record keys and the columns of secondary indexes of the rows of each of these slices."""
         if not any(self.replaced.values()):
-            return None
+            return []
         definitions = self.table.index_definitions
         columns = [c for name in self.table.ready if name in definitions for c in _valued(definitions[name])]
         reader = SliceRows.at(self.storage, self.properties, self.schema, self.timeline)
-        parts = self.engine.map(partial(reader.columns, names=columns), slices_of(self.replaced_slices))
-        return pa.concat_tables(parts) if parts else None
-
-    @property
-    def replaced_keys(self) -> pa.StringArray:
-        """Record keys of the same rows."""
-        rows = self.replaced_rows
-        return pa.array([], pa.string()) if rows is None else rows[KEY_COLUMN].combine_chunks()
+        found = list(slices_of(self.replaced_slices))
+        return list(zip(found, self.engine.map(partial(reader.columns, names=columns), found), strict=True))
 
 
 def _valued(definition: IndexDefinition) -> tuple[str, ...]:

@@ -13,7 +13,9 @@ and no key comes twice among the added ones. A key twice in one file group is no
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +23,12 @@ import pyarrow.compute as pc
 
 from hudimeta.config import Options
 from hudimeta.config import options as keys
-from hudimeta.errors import MetadataError
+from hudimeta.errors import MetadataError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata import record_index
 from hudimeta.metadata.delta import PartitionDelta, by_group
+from hudimeta.metadata.file_groups import file_stem
+from hudimeta.metadata.groups import group_stem
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.timeline.clock import parse_instant
 from hudimeta.write.index_facts import KeyChanges
@@ -48,28 +52,39 @@ class RecordIndex:
         """See the head of the module."""
         if change.same_rows:
             return IndexDelta()
+        scope = _Scope.of(change)
         changes = [(file, key_changes(file)) for file in change.written]
         homes = _homes([(file, facts.added) for file, facts in changes])
         maybe = _homes([(file, facts.maybe_added) for file, facts in changes])
-        lost = pa.concat_arrays([change.replaced_keys, *(facts.removed for _, facts in changes)]).unique()
+        lost = _lost(change, changes)
         proven = partition in change.proven
         asked = homes["record_key"] if proven and len(homes) <= change.proof_limit else pa.chunked_array([], pa.string())
         known = _known(change, pa.concat_arrays([_one(asked), _one(maybe["record_key"])]).unique())
-        added = pa.concat_tables([homes, _unknown(maybe, known)])
-        rows = _last_of_each(added)
+        added = pa.concat_tables([homes, _without(maybe, known, _places)])
+        rows = _last_of_each(added, scope.names)
         twice = len(rows) < len(added)
-        note = _why_doubled(added, known, lost, change, len(homes), twice) if proven else ""
-        gone = lost.filter(pc.invert(pc.is_in(lost, value_set=_one(rows["record_key"])))) if len(lost) else lost
+        note = _why_doubled(added, known, lost, change, len(homes), twice, scope.names) if proven else ""
+        gone = _without(lost, rows, scope.names)
         rows = rows.append_column("instant_ms", _instants(rows, parse_instant(change.instant, change.properties.zone)))
-        part = PartitionDelta(partition, record_index.encode_values(rows, change.layout), gone)
-        return IndexDelta([part] if len(part) else [], not note, note)
+        parts = [part for part in scope.parts(rows, gone, change) if len(part)]
+        return IndexDelta(parts, not note, note)
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """Nothing: a clean takes no row."""
         return IndexDelta()
 
     def build(self, partition: str, source: IndexSource) -> BuiltIndex:
-        """The keys of all rows of the newest file slices."""
+        """The keys of all rows of the newest file slices.
+
+        Raises:
+            UnsupportedFeature: An index by partition, of a table that has rows.
+        """
+        definition = source.definitions.get(partition)
+        if definition is not None and definition.is_partitioned:
+            if len(source.listing):
+                hint = "Build it when the table is created, or use one index for the whole table."
+                raise UnsupportedFeature("building a record index by partition over rows that are there already", hint)
+            return BuiltIndex(0)
         found = source.slice_rows([])
         records = sum(len(rows) for _, rows in found)
         groups = estimated_groups(records, source.options)
@@ -80,9 +95,56 @@ class RecordIndex:
             for group, at in by_group(texts, groups):
                 homes = _home(texts.take(at), one.partition_path, one.file_id)
                 piles[group].append(homes.append_column("instant_ms", _instants(homes, time)))
-        shards = [(group, _last_of_each(pa.concat_tables(pile))) for group, pile in enumerate(piles) if pile]
+        shards = [(group, _last_of_each(pa.concat_tables(pile), _keys)) for group, pile in enumerate(piles) if pile]
         doubled = records > sum(len(rows) for _, rows in shards)
         return BuiltIndex(groups, _encoded(shards, source), not doubled)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where a key is unique: in the table, or in its partition.
+
+    Attributes:
+        groups: By partition path the number of its file groups, for an index by partition; None for one over the table.
+    """
+
+    groups: Mapping[str, int] | None
+
+    @classmethod
+    def of(cls, change: CommitChange) -> _Scope:
+        definition = change.table.index_definitions.get(record_index.PARTITION)
+        if definition is None or not definition.is_partitioned:
+            return cls(None)
+        prefix = f"{file_stem(record_index.PARTITION)}-"
+        listed = change.table.file_groups(record_index.PARTITION)
+        return cls(Counter(group_stem(group.file_id).removeprefix(prefix) for group in listed))
+
+    def names(self, rows: pa.Table) -> pa.Array:
+        """What makes each row's key unique."""
+        if self.groups is None:
+            return _keys(rows)
+        return _one(pc.binary_join_element_wise(rows["partition_path"], rows["record_key"], "\0"))
+
+    def parts(self, rows: pa.Table, gone: pa.Table, change: CommitChange) -> Iterator[PartitionDelta]:
+        """New records and removed keys, of the table or of each partition."""
+        index = record_index.PARTITION
+        if self.groups is None:
+            yield PartitionDelta(index, record_index.encode_values(rows, change.layout), _keys(gone))
+            return
+        for path in sorted({*_paths(rows), *_paths(gone)}):
+            _check_path(path)
+            own, left = (table.filter(pc.equal(table["partition_path"], path)) for table in (rows, gone))
+            count = self.groups.get(path, 0)
+            if len(own) or count:
+                records = record_index.encode_values(own, change.layout)
+                yield PartitionDelta(index, records, _keys(left), None, path, count or 1, begins=not count)
+
+
+def _check_path(path: str) -> None:
+    """Refuse partition paths of which it is not known how Apache Hudi spells them in the names of file groups."""
+    if not path or not all(c.isascii() and (c.isalnum() or c in "_.-") for c in path):
+        hint = "Use one record index for the whole table, or partition paths of letters, digits and underscores."
+        raise UnsupportedFeature(f"a record index by partition for the partition {path!r}", hint)
 
 
 def _encoded(shards: Sequence[tuple[int, pa.Table]], source: IndexSource) -> Iterator[tuple[int, KeyValues]]:
@@ -132,11 +194,30 @@ def _known(change: CommitChange, wanted: pa.Array) -> pa.Table:
     return change.table.record_index(wanted)
 
 
-def _unknown(maybe: pa.Table, known: pa.Table) -> pa.Table:
-    """Those of which the index does not say that very home."""
-    if not len(maybe) or not len(known):
-        return maybe
-    return maybe.filter(pc.invert(pc.is_in(_places(maybe), value_set=_places(known))))
+def _lost(change: CommitChange, changes: Sequence[tuple[WrittenFile, KeyChanges]]) -> pa.Table:
+    """Keys that leave a file group, with its partition path: record_key, partition_path."""
+    found = [(file.partition_path, facts.removed) for file, facts in changes]
+    found += [(one.partition_path, _one(rows[KEY_COLUMN])) for one, rows in change.replaced_rows]
+    schema = pa.schema([_HOMES.field("record_key"), _HOMES.field("partition_path")])
+    tables = [pa.table([keys, pa.repeat(pa.scalar(path, pa.string()), len(keys))], schema=schema) for path, keys in found]
+    return pa.concat_tables([schema.empty_table(), *(table for table in tables if len(table))])
+
+
+def _without(rows: pa.Table, others: pa.Table, names: Callable[[pa.Table], pa.Array]) -> pa.Table:
+    """Rows whose name none of the others has, each name once."""
+    once = _last_of_each(rows, names)
+    if not len(once) or not len(others):
+        return once
+    return once.filter(pc.invert(pc.is_in(names(once), value_set=names(others))))
+
+
+def _keys(rows: pa.Table) -> pa.StringArray:
+    return _one(rows["record_key"])
+
+
+def _paths(rows: pa.Table) -> list[str]:
+    paths: list[str] = _one(rows["partition_path"]).unique().to_pylist()
+    return paths
 
 
 def _places(rows: pa.Table) -> pa.Array:
@@ -146,29 +227,38 @@ def _places(rows: pa.Table) -> pa.Array:
 
 
 def _why_doubled(
-    added: pa.Table, known: pa.Table, lost: pa.Array, change: CommitChange, inserted: int, twice: bool
+    added: pa.Table,
+    known: pa.Table,
+    lost: pa.Table,
+    change: CommitChange,
+    inserted: int,
+    twice: bool,
+    names: Callable[[pa.Table], pa.Array],
 ) -> str:
     """Why a key may live in two file groups after the commit; "" when none does.
 
     Args:
         added: Keys with their new homes. known: What the index says of keys. lost: Keys that leave their old homes.
         change: The commit. inserted: How many keys it adds for certain. twice: A key is among `added` more than once.
+        names: What makes the key of a row unique.
     """
-    if twice and len(_one(added["record_key"]).unique()) < len(_one(_places(added)).unique()):
+    if twice and len(names(added).unique()) < len(_places(added).unique()):
         return "rows with the same key were added to several file groups"
     if len(known) and len(added):
         elsewhere = known.filter(pc.invert(pc.is_in(_places(known), value_set=_places(added))))
-        staying = elsewhere.filter(pc.invert(pc.is_in(elsewhere["record_key"], value_set=lost)))
-        if pc.any(pc.is_in(staying["record_key"], value_set=_one(added["record_key"]))).as_py():
+        staying = elsewhere.filter(pc.invert(pc.is_in(names(elsewhere), value_set=names(lost))))
+        if pc.any(pc.is_in(names(staying), value_set=names(added))).as_py():
             return "keys were added that live in another file group already"
     if inserted > change.proof_limit and change.table.named_groups(record_index.PARTITION):
         return f"{inserted:,} keys were added, too many to look for them (see {keys.INDEX_PROOF_KEYS.key})"
     return ""
 
 
-def _last_of_each(rows: pa.Table) -> pa.Table:
-    """The last row of each key."""
-    coded = _one(rows["record_key"]).dictionary_encode()
+def _last_of_each(rows: pa.Table, names: Callable[[pa.Table], pa.Array]) -> pa.Table:
+    """The last row of each name."""
+    if not len(rows):
+        return rows
+    coded = names(rows).dictionary_encode()
     if len(coded.dictionary) == len(rows):
         return rows
     last = np.zeros(len(coded.dictionary), np.int64)

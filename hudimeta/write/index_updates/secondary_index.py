@@ -39,8 +39,7 @@ class SecondaryIndexes:
         definition = change.table.index_definitions[partition]
         (column,) = definition.source_fields
         changes = [value_changes(file, partition) for file in change.written]
-        rows = change.replaced_rows
-        lost = [] if rows is None else [value_keys(rows, column, definition.is_v2)]
+        lost = [value_keys(rows, column, definition.is_v2) for _, rows in change.replaced_rows]
         removed = pa.concat_arrays([_none(), *lost, *(c.removed for c in changes)]).unique()
         added = pa.concat_arrays([_none(), *(c.added for c in changes)]).unique()
         gone = removed.filter(pc.invert(pc.is_in(removed, value_set=added)))
