@@ -187,8 +187,11 @@ def test_no_combination_of_indexes_loses_a_row(name: str, some_table: Unpack) ->
             expected = as_rows(recorded.rows.filter(matches))
             for off in KINDS if FULL else (KINDS[number // READ_EVERY % len(KINDS)],):
                 without = ",".join(k for k in KINDS if k != off)
-                assert chosen <= kept(recorded, where, trust=trust, use=without), f"{where}: without {off} less is read"
-                assert as_rows(recorded.read(where, trust, without)) == expected, (where, off)
+                left = kept(recorded, where, trust=trust, use=without)
+                assert chosen <= left, f"{where}: without {off} less is read"
+                # The same slices, read by the same rules, give the same rows; footers are asked while reading.
+                if left != chosen or off == "footers" or not FULL:
+                    assert as_rows(recorded.read(where, trust, without)) == expected, (where, off)
             for use in ("", "none"):
                 assert as_rows(recorded.read(where, trust, use)) == expected, (where, use)
     assert opened < every, "the queries are such that indexes help"
