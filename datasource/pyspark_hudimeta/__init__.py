@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark_hudimeta.commit_report import last_commit
+    from pyspark_hudimeta.hudi_table import HudiTable
     from pyspark_hudimeta.table_functions import register_functions
 
 try:
@@ -23,9 +24,10 @@ except Exception:
     traceback.print_exc()
     raise
 
-__all__ = ["DefaultSource", "last_commit", "register_functions"]
+__all__ = ["DefaultSource", "HudiTable", "last_commit", "register_functions"]
 
 _LATER = {
+    "HudiTable": "pyspark_hudimeta.hudi_table",
     "last_commit": "pyspark_hudimeta.commit_report",
     "register_functions": "pyspark_hudimeta.table_functions",
 }

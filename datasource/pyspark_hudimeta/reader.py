@@ -10,7 +10,8 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from hudimeta.config.options import SPLIT_BYTES
 from hudimeta.errors import SchemaError, SchemaMismatch
-from hudimeta.read.split import Split, read_split
+from hudimeta.read.file_slice import slices_of
+from hudimeta.read.split import Split, pack_slices, read_split
 from hudimeta.schema import conform
 from pyspark_hudimeta.arrow_types import arrow_schema, fitted, spark_schema
 
@@ -33,24 +34,30 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]  # Spark's own classes
 
     Args:
         scan: What to read, its columns in the order of `schema`. schema: What Spark was told.
+        slices: The file slices to read, where they are planned already; columns of `table.slices.slices_schema()`.
 
     Raises:
         SchemaError: A column whose declared type the table's does not promote to.
     """
 
-    def __init__(self, scan: Scan, schema: StructType) -> None:
+    def __init__(self, scan: Scan, schema: StructType, slices: pa.Table | None = None) -> None:
         self._scan: Scan | None = scan
+        self._slices = slices
         self._task = scan.task
         self._schema = arrow_schema(schema)
         refuse_misfits(spark_schema(scan.schema), schema)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_scan": None}
+        return {**self.__dict__, "_scan": None, "_slices": None}
 
     def partitions(self) -> list[InputPartition]:
         """The tasks, each with its file slices."""
         if self._scan is None:
             raise RuntimeError("a reader is planned where it was made")
+        if self._slices is not None:
+            listed = list(slices_of(self._slices))
+            share = fitting_share(sum(s.size for s in listed))
+            return [InputPartition(split) for split in pack_slices(listed, share, MOST_TASKS)]
         plan = self._scan.plan()
         return [InputPartition(split) for split in plan.splits(split_bytes(plan), MOST_TASKS)]
 
@@ -66,8 +73,13 @@ def split_bytes(plan: ScanPlan) -> int:
     """The size of a task's share: as the option says, and smaller where cores would be left idle."""
     if plan.split_bytes != SPLIT_BYTES.default:
         return plan.split_bytes
+    return fitting_share(plan.report.bytes_kept)
+
+
+def fitting_share(size: int) -> int:
+    """The size of a task's share that keeps all cores busy. Args: size: Bytes of all files."""
     cores = os.cpu_count() or 1
-    return max(SMALLEST_TASK, min(plan.split_bytes, plan.report.bytes_kept // (cores * TASKS_PER_CORE)))
+    return max(SMALLEST_TASK, min(SPLIT_BYTES.default, size // (cores * TASKS_PER_CORE)))
 
 
 def refuse_misfits(table: StructType, declared: StructType) -> None:

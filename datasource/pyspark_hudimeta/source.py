@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 
-from hudimeta.config.options import QUERY_TYPE
+from hudimeta.config.options import LISTED_SLICES, QUERY_TYPE
 from hudimeta.errors import HudiError
 from hudimeta.types import META_COLUMNS, QueryType
 from pyspark_hudimeta.target import Target, read_target, write_target
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql.types import StructType
 
     from hudimeta.hudi_table import Table
@@ -78,8 +79,9 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
         """
         from pyspark_hudimeta.reader import HudiReader
 
-        table = _opened(read_target(self.options, schema))
-        return HudiReader(table.scan(columns=schema.names, as_of=self.pinned), schema)
+        target = read_target(self.options, schema)
+        scan = _opened(target).scan(columns=schema.names, as_of=self.pinned)
+        return HudiReader(scan, schema, _listed(target))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of rows of `schema`; the write's instant is on the timeline when this returns.
@@ -102,6 +104,18 @@ def _opened(target: Target) -> Table:
     from hudimeta import Table
 
     return Table(target.location, target.options)
+
+
+def _listed(target: Target) -> pa.Table | None:
+    """The file slices that the read is limited to; None where it plans by itself."""
+    from hudimeta.config import OPTIONS
+
+    text = OPTIONS.read(target.options).get(LISTED_SLICES)
+    if text is None:
+        return None
+    from pyspark_hudimeta.listed_slices import decode_slices
+
+    return decode_slices(text)
 
 
 def shown_columns(names: Sequence[str], options: Mapping[str, str]) -> list[str] | None:

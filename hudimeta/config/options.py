@@ -82,6 +82,9 @@ SPILL_FOLDER = OPTIONS.text(
     "hudimeta.spill.folder", None, "Where these temporary files are made; the system's folder for them when not set."
 )
 SPLIT_BYTES = OPTIONS.number("hudimeta.split.bytes", 128 << 20, "Target size of one task's share of a read, in bytes.")
+LISTED_SLICES = OPTIONS.text(
+    "hudimeta.read.slices", None, "Set by HudiTable: the file slices that a read of Spark's Python source is limited to."
+)
 SCHEMA_ON_READ = OPTIONS.flag(
     "hoodie.schema.on.read.enable",
     True,

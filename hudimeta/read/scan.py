@@ -118,6 +118,11 @@ class Scan:
         """Schema of the rows."""
         return self.task.output_schema
 
+    @property
+    def snapshot(self) -> Snapshot:
+        """The table at the moment that is read."""
+        return self._snapshot
+
     def __repr__(self) -> str:
         where = f" where {self._condition}" if self._condition else ""
         return f"Scan({self._snapshot.storage.root}: {', '.join(self._columns)}{where})"

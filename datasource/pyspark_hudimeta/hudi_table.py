@@ -1,0 +1,243 @@
+"""`HudiTable`: a table as an object of a Spark session, with DataFrames in and out; for classic sessions and for Connect."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hudimeta import Table
+from hudimeta.config import OPTIONS
+from hudimeta.config.options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, OPERATION, QUERY_TYPE
+from hudimeta.types import Operation, QueryType
+from pyspark_hudimeta.frame_scan import Asked, FrameScan
+from pyspark_hudimeta.location import resolve
+from pyspark_hudimeta.scan_folders import is_connect
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hudimeta.read.predicate import Where
+    from hudimeta.read.snapshot import Snapshot
+    from hudimeta.services.clean import CleanReport
+    from hudimeta.table.properties import TableProperties
+    from hudimeta.timeline.active import Timeline
+    from hudimeta.types import Instant
+    from hudimeta.write.report import CommitReport
+
+__all__ = ["HudiTable"]
+
+_RANGES = (QueryType.INCREMENTAL, QueryType.CDC)
+
+
+class HudiTable:
+    """A Hudi table in a Spark session.
+
+    Planning happens in this process, which therefore needs to reach the table's storage by the same path as Spark does; rows
+    are read and written by Spark.
+
+    Args:
+        spark: The session, classic or Connect.
+        path: The table's folder: a local path, or a URI of an object store.
+        options: As of `hudimeta.Table`; those of a read are the defaults of `scan`.
+
+    Raises:
+        TableNotFound: There is no table. UnsupportedTableVersion, UnsupportedFeature: There is one that cannot be read.
+        ConfigError: An option that does not exist or has a value that it cannot have.
+    """
+
+    def __init__(self, spark: SparkSession, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
+        self._spark, self._options, self._given = spark, dict(options or {}), OPTIONS.read(options)
+        self.table = Table(resolve(os.fspath(path)), self._options)
+        """The same table without Spark."""
+
+    def __repr__(self) -> str:
+        return f"Hudi{self.table!r}"
+
+    # What it is
+
+    @property
+    def path(self) -> str:
+        """Where the table is: an absolute path or a URI."""
+        return self.table.path
+
+    @property
+    def properties(self) -> TableProperties:
+        """`hoodie.properties` as a mapping, with typed attributes."""
+        return self.table.properties
+
+    @property
+    def version(self) -> int:
+        """The table's version: 6, 8 or 9."""
+        return self.table.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the newest write, the five meta columns first, in Arrow's types."""
+        return self.table.schema
+
+    @property
+    def timeline(self) -> Timeline:
+        """The instants of now; prints well."""
+        return self.table.timeline
+
+    @property
+    def metadata(self) -> Any:
+        """The metadata table of now; see `hudimeta.Table.metadata`."""
+        return self.table.metadata
+
+    def file_slices(self, as_of: str | None = None) -> pa.Table:
+        """The visible file slices; see `hudimeta.Table.file_slices`."""
+        return self.table.file_slices(as_of)
+
+    # Reading
+
+    def scan(
+        self,
+        where: Where | None = None,
+        columns: Sequence[str] | None = None,
+        as_of: str | None = None,
+        query_type: str | QueryType | None = None,
+        begin: str | None = None,
+        end: str | None = None,
+    ) -> FrameScan:
+        """A read of the table, planned through its indexes; `.to_df()` gives the rows, `.plan()` the files, `.report` the rest.
+
+        Args:
+            where: SQL text in Spark's dialect, tuples such as `[("fare", ">", 60)]`, or a JSON tree; it skips files
+                and drops rows. Texts of times without a zone are in the session's.
+            columns: What to return; all when None.
+            as_of: Time travel: an instant, or a date or time in the timeline's zone.
+            query_type: `snapshot`, `read_optimized`, `incremental` or `cdc`.
+            begin, end: Of incremental and CDC reads.
+
+        Raises:
+            ConfigError: A predicate, column or moment that does not fit. UnsupportedFeature: A read that hudimeta does not do.
+        """
+        zone = str(self._spark.conf.get("spark.sql.session.timeZone"))
+        scan = self.table.scan(where, columns, as_of, query_type, begin, end, timezone=zone)
+        given = self._given
+        wanted = where if where is not None else given.get(FILTER)
+        kind = QueryType(given.get(QUERY_TYPE)) if query_type is None else QueryType(query_type)
+        if kind not in _RANGES:
+            moment = scan.task.as_of or max(scan.task.instants.completed, default=None)
+            pinned = {QUERY_TYPE.key: kind.value, **({AS_OF.key: moment} if moment else {})}
+            return FrameScan(self._spark, scan, self._options, Asked(wanted, pinned, True))
+        last = end if end is not None else given.get(INCREMENTAL_END) or _newest(scan.snapshot)
+        first = begin if begin is not None else given.get(INCREMENTAL_BEGIN)
+        bounds = {QUERY_TYPE.key: kind.value, INCREMENTAL_BEGIN.key: str(first)}
+        bounds |= {INCREMENTAL_END.key: last} if last else {}
+        return FrameScan(self._spark, scan, self._options, Asked(wanted, bounds, False))
+
+    # Writing
+
+    def upsert(self, data: DataFrame) -> CommitReport:
+        """Update the rows whose key is in the table, in their own partition, and insert the others.
+
+        Args:
+            data: Rows with the table's columns; `_hoodie_*` columns are ignored.
+
+        Returns:
+            What the commit says that it did.
+
+        Raises:
+            HudiError's text in an exception of Spark: rows that do not fit, or other writers that were first.
+        """
+        return self._write(Operation.UPSERT, data)
+
+    def insert(self, data: DataFrame) -> CommitReport:
+        """Add rows without looking for their keys: small files are filled first. See `upsert`."""
+        return self._write(Operation.INSERT, data)
+
+    def bulk_insert(self, data: DataFrame) -> CommitReport:
+        """Add rows in new file groups only, the quickest way to load. See `upsert`."""
+        return self._write(Operation.BULK_INSERT, data)
+
+    def insert_overwrite(self, data: DataFrame) -> CommitReport:
+        """Replace the partitions that the rows belong to. See `upsert`."""
+        return self._write(Operation.INSERT_OVERWRITE, data)
+
+    def insert_overwrite_table(self, data: DataFrame) -> CommitReport:
+        """Replace all rows of the table. See `upsert`."""
+        return self._write(Operation.INSERT_OVERWRITE_TABLE, data)
+
+    def delete(self, rows_or_where: DataFrame | Where) -> CommitReport:
+        """Delete rows. Args: rows_or_where: Rows with the key and partition columns, or a predicate as `scan` takes it."""
+        if _is_frame(rows_or_where):
+            return self._write(Operation.DELETE, rows_or_where)
+        names = list(dict.fromkeys((*self.properties.record_keys, *self.properties.partition_fields)))
+        stored = self.schema.names
+        if not self.properties.record_keys or any(name not in stored for name in names):
+            return self.table.delete(rows_or_where)  # a key that Spark does not show as columns
+        return self._write(Operation.DELETE, self.scan(where=rows_or_where, columns=names).to_df())
+
+    def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
+        """Drop whole partitions, by their paths; see `hudimeta.Table.delete_partition`."""
+        return self.table.delete_partition(partitions)
+
+    def _write(self, operation: Operation, data: DataFrame) -> CommitReport:
+        if not is_connect(self._spark):
+            # Spark's `save` finds Python sources only where the session is the thread's own.
+            self._spark._jvm.SparkSession.setActiveSession(self._spark._jsparkSession)
+        before = {instant.time for instant in self.timeline.writes}
+        writer = data.write.format("hudimeta").mode("append").options(**{k: str(v) for k, v in self._options.items()})
+        writer.option(OPERATION.key, operation.value.lower()).save(self.path)
+        return self._report(operation, before)
+
+    def _report(self, operation: Operation, before: set[str]) -> CommitReport:
+        """What the newest commit of this operation says; of several, made meanwhile by others, the last."""
+        from hudimeta.write.report import CommitReport
+
+        timeline = self.timeline
+        for instant in reversed(timeline.writes):
+            if instant.time not in before:
+                metadata = timeline.metadata(instant)
+                if metadata.get("operationType") == operation.value:
+                    return _told(instant, metadata)
+        return CommitReport("", None, operation.value)
+
+    # Services
+
+    def compact(self) -> list[CommitReport]:
+        """Merge log files into new base files, in this process; see `hudimeta.Table.compact`."""
+        return self.table.compact()
+
+    def clean(self) -> CleanReport:
+        """Delete the files that no retained moment needs; see `hudimeta.Table.clean`."""
+        return self.table.clean()
+
+    def recover(self) -> tuple[str, ...]:
+        """Roll back what writers that died left behind; see `hudimeta.Table.recover`."""
+        return self.table.recover()
+
+
+def _newest(snapshot: Snapshot) -> str | None:
+    """The completion time that ends a range which has no end, so that it does not grow while a DataFrame is used."""
+    return max((instant.completion or instant.time for instant in snapshot.timeline.writes), default=None)
+
+
+def _is_frame(value: object) -> bool:
+    return type(value).__name__ == "DataFrame"
+
+
+def _told(instant: Instant, metadata: Mapping[str, Any]) -> CommitReport:
+    from hudimeta.write.report import CommitReport
+
+    stats = [stat for part in (metadata.get("partitionToWriteStats") or {}).values() for stat in part]
+
+    def total(name: str) -> int:
+        return sum(stat.get(name) or 0 for stat in stats)
+
+    replaced = metadata.get("partitionToReplaceFileIds") or {}
+    return CommitReport(
+        instant.time,
+        instant.completion,
+        metadata["operationType"],
+        inserted=total("numInserts"),
+        updated=total("numUpdateWrites"),
+        deleted=total("numDeletes"),
+        files_written=len(stats),
+        bytes_written=total("fileSizeInBytes"),
+        file_groups_replaced=sum(len(ids) for ids in replaced.values()),
+    )
