@@ -32,6 +32,8 @@ def query_options(kind: str, options: dict[str, Any]) -> dict[str, str]:
         bounds = {
             "hoodie.datasource.query.type": "incremental",
             "hoodie.datasource.read.begin.instanttime": options["start"],
+            # Recorded ranges reach into archived timelines, of which Apache Hudi answers what the table still has.
+            "hoodie.datasource.read.incr.fallback.fulltablescan.enable": "true",
         }
         if options.get("end") is not None:
             bounds["hoodie.datasource.read.end.instanttime"] = options["end"]

@@ -14,7 +14,7 @@ from tests.conformance.judging import Tally, schema_difference, wrong_answers
 from tests.recorded_tables import CONFORMANCE
 
 TABLES = CONFORMANCE.names() or [pytest.param("none", marks=pytest.mark.shared)]
-ENGINE_KINDS = ("snapshot", "read_optimized", "as_of", "filter", "file_slices")
+ENGINE_KINDS = ("snapshot", "read_optimized", "as_of", "filter", "file_slices", "incremental", "cdc")
 SPARK_KINDS = ("snapshot", "read_optimized", "as_of", "filter")
 
 

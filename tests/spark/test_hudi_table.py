@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from tests.spark.tables import check, contents, create, ids, refusal, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+ROOT = Path(__file__).resolve().parents[2]
 
 RICH = [
     "all_types_mor",
@@ -240,3 +243,28 @@ def test_manifests_in_the_table_go_after_a_week(tmp_path: Path) -> None:
     left = {info.name for info in storage.list(SHARED_FOLDER)}
     assert first.rpartition("/")[2] not in left
     assert again.rpartition("/")[2] in left
+
+
+def test_the_examples_of_the_guide_run(spark: SparkSession, tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+    trips = pa.table({"id": ["a", "b"], "month": ["2026-01", "2026-02"], "fare": [70.0, -1.0], "ts": [1, 1]})
+    capture = {"hoodie.table.cdc.enabled": "true"}
+    table = create(tmp_path / "trips", trips, partition_by="month", type="MERGE_ON_READ", options=capture)
+    moment = table.timeline.writes[-1].time
+    more = spark.createDataFrame([("c", "2026-01", 90.0, 2)], "id string, month string, fare double, ts long")
+    known = {"spark": spark, "df": more}
+    texts = (
+        guide.replace("/data/trips", str(tmp_path / "trips"))
+        .replace("2026-01-02 03:04:05", moment)
+        .replace("20260102000000000", "earliest")
+        .replace("20260103000000000", "20991231000000000")
+    )
+    for section in ("HudiTable", "Table functions"):
+        text = re.search(rf"^## {section}\n(.*?)^## ", texts, re.MULTILINE | re.DOTALL)
+        assert text is not None
+        for language, block in re.findall(r"^```(\w+)\n(.*?)^```", text[1], re.MULTILINE | re.DOTALL):
+            if language == "python":
+                exec(compile(block, f"docs/spark.md: {section}", "exec"), known)
+            for statement in block.splitlines() if language == "sql" else ():
+                assert spark.sql(statement.partition(";")[0]).count() > 0, statement
+    assert sorted(contents(tmp_path / "trips", "id", "fare")) == [("a", 70.0), ("c", 90.0)]

@@ -1,0 +1,27 @@
+"""The same tests through Spark Connect: a small set of them in every run, all of them by `make connect`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = ("test_table_functions.py", "test_hudi_table.py", "test_query_shapes.py")
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.skipif("HUDIMETA_TEST_REMOTE" in os.environ, reason="this run is the one through Connect")
+def test_a_connect_session_passes_the_tests_of_a_classic_one() -> None:
+    # A process of its own, because a process holds either a classic session or a Connect session.
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "oldest", "-p", "no:cacheprovider", "--timeout=300"]
+    modules = [str(ROOT / "tests" / "spark" / name) for name in MODULES]
+    variables = {**os.environ, "HUDIMETA_TEST_REMOTE": "local[2]"}
+    ran = subprocess.run([*command, *modules], cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
+    assert "passed" in ran.stdout
+    assert "skipped" not in ran.stdout
