@@ -77,7 +77,7 @@ def test_rows_are_those_of_the_engine(spark: SparkSession, recorded_table: Calla
 def test_only_slices_with_logs_pass_through_python(spark: SparkSession, tmp_path: Path) -> None:
     changed(tmp_path / "t")
     scan = HudiTable(spark, tmp_path / "t").scan(where="x < 3", columns=["id", "x"])
-    assert (scan.parts.native.num_rows, scan.parts.others.num_rows) == (3, 1)
+    assert (scan.parts.native.num_rows, scan.parts.others.num_rows) == (2, 1)
     assert scan.parts.reasons == ("log files to merge: 1 slices",)
     frame = scan.to_df()
     assert frame.columns == ["id", "x"]
