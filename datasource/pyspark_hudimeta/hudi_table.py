@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hudimeta.services.clean import CleanReport
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline.active import Timeline
-    from hudimeta.types import Instant
     from hudimeta.write.report import CommitReport
 
 __all__ = ["HudiTable"]
@@ -191,11 +190,13 @@ class HudiTable:
 
         timeline = self.timeline
         for instant in reversed(timeline.writes):
-            if instant.time not in before:
-                metadata = timeline.metadata(instant)
-                if metadata.get("operationType") == operation.value:
-                    return _told(instant, metadata)
+            if instant.time not in before and timeline.metadata(instant).get("operationType") == operation.value:
+                return self.table.report(instant.time)
         return CommitReport("", None, operation.value)
+
+    def report(self, instant: str | None = None) -> CommitReport:
+        """What a commit did, the newest when None; see `hudimeta.Table.report`."""
+        return self.table.report(instant)
 
     # Services
 
@@ -219,25 +220,3 @@ def _newest(snapshot: Snapshot) -> str | None:
 
 def _is_frame(value: object) -> bool:
     return type(value).__name__ == "DataFrame"
-
-
-def _told(instant: Instant, metadata: Mapping[str, Any]) -> CommitReport:
-    from hudimeta.write.report import CommitReport
-
-    stats = [stat for part in (metadata.get("partitionToWriteStats") or {}).values() for stat in part]
-
-    def total(name: str) -> int:
-        return sum(stat.get(name) or 0 for stat in stats)
-
-    replaced = metadata.get("partitionToReplaceFileIds") or {}
-    return CommitReport(
-        instant.time,
-        instant.completion,
-        metadata["operationType"],
-        inserted=total("numInserts"),
-        updated=total("numUpdateWrites"),
-        deleted=total("numDeletes"),
-        files_written=len(stats),
-        bytes_written=total("fileSizeInBytes"),
-        file_groups_replaced=sum(len(ids) for ids in replaced.values()),
-    )
