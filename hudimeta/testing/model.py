@@ -49,11 +49,16 @@ class ModelTable:
         else:
             if operation is Operation.INSERT_OVERWRITE_TABLE:
                 self.rows.clear()
-            elif operation is Operation.INSERT_OVERWRITE:
+            elif operation in (Operation.INSERT_OVERWRITE, Operation.DELETE_PARTITION):
                 partitions = {self.place_of(row)[0] for row in given}
                 self.rows = {place: kept for place, kept in self.rows.items() if place[0] not in partitions}
-            for row in given:
+            for row in given if operation is not Operation.DELETE_PARTITION else ():
                 self.rows.setdefault(self.place_of(row), []).append(row)
+
+    def change(self, change: Callable[[Row], Row | None]) -> None:
+        """Put in place of every row what the function makes of it; None deletes it."""
+        changed = {place: [new for row in rows if (new := change(row)) is not None] for place, rows in self.rows.items()}
+        self.rows = {place: rows for place, rows in changed.items() if rows}
 
     def _upsert(self, given: Iterable[Row]) -> None:
         newest: dict[Place, Row] = {}

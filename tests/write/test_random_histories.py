@@ -21,8 +21,10 @@ from hudimeta.storage import open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
+from hudimeta.testing.model import Row
 from hudimeta.types import Operation
 from hudimeta.write.plain import PlainWrite
+from hudimeta.write.report import CommitReport
 
 FULL = bool(os.environ.get("CRASH_FULL"))
 KEY_INDEXES = {
@@ -57,14 +59,16 @@ class History(RuleBasedStateMachine):
         small=st.sampled_from(["0", "100000000"]),
         compact=st.sampled_from(["2", "10"]),
         indexed=st.booleans(),
+        captures=st.booleans(),
     )
-    def create(self, type: str, version: str, small: str, compact: str, indexed: bool) -> None:
+    def create(self, type: str, version: str, small: str, compact: str, indexed: bool, captures: bool) -> None:
         options = {
             **SIMPLE_OPTIONS,
             "hoodie.datasource.write.table.type": type,
             "hoodie.write.table.version": version,
             "hoodie.parquet.small.file.limit": small,
             "hoodie.metadata.compact.max.delta.commits": compact,
+            "hoodie.table.cdc.enabled": str(captures).lower(),
         }
         if indexed:
             options |= KEY_INDEXES
@@ -114,6 +118,51 @@ class History(RuleBasedStateMachine):
     def overwrite(self, ids: list[int], ts: int, whole: bool) -> None:
         operation = Operation.INSERT_OVERWRITE_TABLE if whole else Operation.INSERT_OVERWRITE
         self.write(operation, simple_rows(ids, self.stamp(ts)))
+
+    @rule(part=st.sampled_from([0, 1]))
+    def delete_partition(self, part: int) -> None:
+        self.write(Operation.DELETE_PARTITION, simple_rows([part], 0))
+
+    @rule(ids=ids)
+    def update_where(self, ids: list[int]) -> None:
+        assert self.table is not None
+        keys = {f"k{n:04d}" for n in ids}
+        listed = ", ".join(f"'{key}'" for key in sorted(keys))
+        report = Table(self.table.path).update({"x": "x + 0.5"}, where=f"id in ({listed})")
+        self.table.model.change(lambda row: {**row, "x": row["x"] + 0.5} if row["id"] in keys else row)
+        self.changed(report)
+
+    @rule(ids=ids, ts=stamps)
+    def merge(self, ids: list[int], ts: int) -> None:
+        """Rows in both are deleted when their number is even, the others changed; all others are inserted."""
+        assert self.table is not None
+        model, ts = self.table.model, self.stamp(ts)
+        rows = simple_rows(ids, ts).append_column("even", pa.array([n % 2 == 0 for n in ids]))
+        report = (
+            Table(self.table.path)
+            .merge(rows, "id")
+            .when_matched_delete(condition="even")
+            .when_matched_update({"x": "target.x + source.x"})
+            .when_not_matched_insert({name: f"source.{name}" for name in ("id", "part", "ts", "x")})
+            .execute()
+        )
+        given = {row["id"]: row for row in rows.to_pylist()}
+        known = {row["id"] for row in model.all_rows()}
+
+        def merged(row: Row) -> Row | None:
+            mine = given.get(row["id"])
+            return row if mine is None else None if mine["even"] else {**row, "x": row["x"] + mine["x"]}
+
+        model.change(merged)
+        fresh = pa.Table.from_pylist([r for key, r in given.items() if key not in known], schema=rows.schema)
+        model.write(Operation.UPSERT, fresh.drop_columns(["even"]))
+        self.changed(report)
+
+    def changed(self, report: CommitReport) -> None:
+        assert self.table is not None
+        if report.completion is not None:
+            self.table.model.remember(report.instant)
+        self.failed = False
 
     @rule(ids=ids, ts=stamps)
     def plain_upsert(self, ids: list[int], ts: int) -> None:

@@ -1,0 +1,95 @@
+"""Input and tables that a write must not take as they are: an error that says what is wrong, and nothing lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudimeta import Table
+from hudimeta.errors import ConfigError, SchemaError, UnsupportedFeature
+from hudimeta.storage import open_storage
+from hudimeta.table import properties as table_properties
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.timeline.clock import Clock, parse_instant
+from hudimeta.types import Operation
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_writer import write_rows
+
+BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+
+
+def table_of(path: Path, kind: str) -> ModelledTable:
+    table = ModelledTable(str(path), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": kind})
+    table.write(Operation.INSERT, simple_rows(range(6), 1))
+    return table
+
+
+class Stopped(Clock):
+    """A clock that stands still."""
+
+    def __init__(self, ms: int) -> None:
+        self.ms = ms
+
+    def now_ms(self) -> int:
+        return self.ms
+
+
+@BOTH
+def test_a_clock_that_runs_behind_makes_no_older_instant(tmp_path: Path, kind: str) -> None:
+    """A write with an instant before another's would hide below it."""
+    table = table_of(tmp_path / "t", kind)
+    newest = Table(table.path).timeline.writes[-1]
+    behind = Stopped(parse_instant(newest.time, table.session().properties.zone) - 365 * 86_400_000)
+    rows = simple_rows(range(3, 9), 2)
+    report = write_rows(WriteSession(table.storage, table.options, behind, table.engine), Operation.UPSERT, rows)
+    assert report.instant > (newest.completion or "")
+    table.model.write(Operation.UPSERT, rows)
+    table.check()
+    check_all(table.storage)
+
+
+@BOTH
+def test_a_table_with_an_index_that_we_do_not_know_is_left_alone(tmp_path: Path, kind: str) -> None:
+    table = table_of(tmp_path / "t", kind)
+    have = table.session().properties["hoodie.table.metadata.partitions"]
+    table_properties.update(open_storage(table.path), {"hoodie.table.metadata.partitions": f"{have},vector_index_v"})
+    for write in (
+        lambda: Table(table.path).upsert(simple_rows([1], 9)),
+        lambda: Table(table.path).delete("id = 'k0001'"),
+        lambda: Table(table.path).delete_partition("p0"),
+        lambda: Table(table.path).alter(drop="x"),
+    ):
+        with pytest.raises(UnsupportedFeature, match="vector_index_v"):
+            write()
+    table.check()
+
+
+@BOTH
+@pytest.mark.parametrize(("column", "kind_of_column"), [("ts", pa.decimal128(30, 5)), ("id", pa.list_(pa.string()))])
+def test_types_that_do_not_promote(tmp_path: Path, kind: str, column: str, kind_of_column: pa.DataType) -> None:
+    table = table_of(tmp_path / "t", kind)
+    rows = simple_rows([1], 9)
+    at = rows.schema.get_field_index(column)
+    odd = rows.set_column(at, column, pa.nulls(1, kind_of_column))
+    for operation in (Operation.UPSERT, Operation.INSERT, Operation.INSERT_OVERWRITE):
+        with pytest.raises(SchemaError, match=column):
+            table.write(operation, odd)
+    table.model.check(table.read())
+
+
+@BOTH
+def test_options_that_contradict_the_table(tmp_path: Path, kind: str) -> None:
+    table = table_of(tmp_path / "t", kind)
+    for option, value in (
+        ("hoodie.datasource.write.recordkey.field", "ts"),
+        ("hoodie.datasource.write.precombine.field", "x"),
+        ("hoodie.record.merge.mode", "COMMIT_TIME_ORDERING"),
+        ("hoodie.write.table.version", "9"),
+        ("hoodie.table.cdc.enabled", "true"),
+    ):
+        with pytest.raises(ConfigError, match=option.replace(".", r"\.")):
+            Table(table.path, {option: value}).upsert(simple_rows([1], 9))
+    table.check()
