@@ -255,9 +255,10 @@ class GroupFinder:
             return self.listed(partition)
         named = {group.file_id: group for group in self.named(partition)}
         ids = [file_group_id(partition, number) for number in range(count)]
-        if not named.keys() <= set(ids):
+        if named.keys() != set(ids):
+            # A compaction names only groups that had logs: of one that no commit at hand names nothing says that it is empty.
             return self.listed(partition)
-        return tuple(named.get(file_id) or FileGroup(file_id, None, ()) for file_id in ids)
+        return tuple(named[file_id] for file_id in ids)
 
     # From a listing
 

@@ -35,10 +35,15 @@ class IndexReader:
         of_groups = self._finder.listed(partition) if groups is None else groups
         return self._read(partition, [(group, HFileReader.scan) for group in of_groups])
 
-    def prefixed(self, partition: str, prefixes: Sequence[bytes]) -> pa.Table:
-        """Records whose keys begin with any prefix. A group that no commit names holds no record, so none is listed."""
+    def prefixed(self, partition: str, prefixes: Sequence[bytes], every: bool = False) -> pa.Table:
+        """Records whose keys begin with any prefix.
+
+        Args:
+            prefixes: Beginnings of keys. every: Make sure of every record, by a LIST. Without it those are missing that lie
+                in file groups idle since before the last compaction, which a reader can do without.
+        """
         legacy = self._finder.logs_name_base
-        groups = self._finder.listed(partition) if legacy else self._finder.named(partition)
+        groups = self._finder.listed(partition) if legacy or every else self._finder.named(partition)
         select = _prefix_select(prefixes)
         return self._read(partition, [(group, select) for group in groups])
 

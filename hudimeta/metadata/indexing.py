@@ -12,18 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hudimeta.errors import NotFound
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import INDEX_COMMIT_METADATA, INDEX_PLAN
-from hudimeta.metadata.index_definitions import COMPLETE_KEY
+from hudimeta.metadata.index_definitions import COMPLETE_KEY, DEFAULT_PATH, decode_definitions, encode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage
-from hudimeta.table.properties import load
+from hudimeta.table.properties import TableProperties, load
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.transitions import TimelineWriter
-from hudimeta.types import Action, Instant, State
+from hudimeta.types import Action, State
 
-__all__ = ["announce", "complete", "discard_dead"]
+__all__ = ["announce", "complete", "discard_dead", "remove_index", "remove_unnamed", "withdraw"]
 
 MAKER_KEY = "hudimeta.made.by"
 """Entry of the extraMetadata of a plan of ours: only those are ours to take back."""
@@ -56,7 +57,8 @@ def complete(
         storage, timeline, instant, upto: See `announce`. times: Makes the completion time.
         partitions: Metadata partitions, and whether each is proven to lack no row.
     """
-    infos = [_info(name, upto, {COMPLETE_KEY: name} if proven else {}) for name, proven in partitions.items()]
+    ours = {MAKER_KEY: "hudimeta"}
+    infos = [_info(name, upto, ours | ({COMPLETE_KEY: name} if proven else {})) for name, proven in partitions.items()]
     record = {"version": 1, "operationType": None, "indexPartitionInfos": infos}
     completion = times.next(instant, timeline.last_time)
     content = encode_container(INDEX_COMMIT_METADATA, [record])
@@ -76,19 +78,52 @@ def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
     Args:
         storage: Rooted at the table. timeline: Listed under the lock.
     """
-    dead = [i for i in timeline.pending if i.action is Action.INDEXING and _is_ours(timeline, i)]
+    dead = [i for i in timeline.pending if i.action is Action.INDEXING and _is_ours(timeline.plan(i))]
     if not dead:
         return ()
     properties = load(storage)
-    writer = TimelineWriter(storage, timeline.folder)
     for instant in dead:
-        for name in _partitions_of(timeline, instant):
+        for name in _partitions_of(timeline.plan(instant)):
             if name not in properties.metadata_partitions:
-                storage.delete_folder(f"{METADATA_ROOT}/{name}")
+                remove_index(storage, properties, name)
         _forget_in_metadata(storage, instant.time)
-        writer.delete_pending(instant.time, Action.INDEXING, State.INFLIGHT)
-        writer.delete_pending(instant.time, Action.INDEXING, State.REQUESTED)
+        withdraw(storage, timeline, instant.time)
     return tuple(i.time for i in dead)
+
+
+def remove_unnamed(storage: Storage, timeline: Timeline) -> None:
+    """Remove what we built and the table's properties do not name: whoever built it died in between. The caller holds the lock.
+
+    Args:
+        storage: Rooted at the table. timeline: Listed under the lock.
+    """
+    ours = [i for i in timeline.completed if i.action is Action.INDEXING and _is_ours(timeline.metadata(i))]
+    if not ours:
+        return
+    properties = load(storage)
+    named = {*properties.metadata_partitions, *properties.metadata_partitions_inflight}
+    there = {entry.name for entry in storage.list(METADATA_ROOT) if entry.is_folder}
+    for name in sorted({name for i in ours for name in _partitions_of(timeline.metadata(i))} & there - named):
+        remove_index(storage, properties, name)
+
+
+def withdraw(storage: Storage, timeline: Timeline, instant: str) -> None:
+    """Take an indexing action off the timeline; see `announce`."""
+    writer = TimelineWriter(storage, timeline.folder)
+    writer.delete_pending(instant, Action.INDEXING, State.INFLIGHT)
+    writer.delete_pending(instant, Action.INDEXING, State.REQUESTED)
+
+
+def remove_index(storage: Storage, properties: TableProperties, partition: str) -> None:
+    """Remove the definition and the files of an index that the table's properties do not name."""
+    path = properties.index_defs_path or DEFAULT_PATH
+    try:
+        definitions = decode_definitions(storage.read(path), path)
+    except NotFound:
+        definitions = {}
+    if definitions.pop(partition, None) is not None:
+        storage.put(path, encode_definitions(definitions))
+    storage.delete_folder(f"{METADATA_ROOT}/{partition}")
 
 
 def _forget_in_metadata(storage: Storage, instant: str) -> None:
@@ -103,10 +138,9 @@ def _forget_in_metadata(storage: Storage, instant: str) -> None:
         writer.delete_pending(instant, Action.DELTA_COMMIT, State.REQUESTED)
 
 
-def _is_ours(timeline: Timeline, instant: Instant) -> bool:
-    infos = timeline.plan(instant).get("indexPartitionInfos") or ()
-    return any(MAKER_KEY in (info.get("extraMetadata") or {}) for info in infos)
+def _is_ours(record: Mapping[str, Any]) -> bool:
+    return any(MAKER_KEY in (info.get("extraMetadata") or {}) for info in record.get("indexPartitionInfos") or ())
 
 
-def _partitions_of(timeline: Timeline, instant: Instant) -> list[str]:
-    return [info["metadataPartitionPath"] for info in timeline.plan(instant).get("indexPartitionInfos") or ()]
+def _partitions_of(record: Mapping[str, Any]) -> list[str]:
+    return [info["metadataPartitionPath"] for info in record.get("indexPartitionInfos") or ()]

@@ -192,7 +192,7 @@ class MetadataTable:
         (column,) = self.index_definitions[name].source_fields
         head = column_id(column) + column_id(PARTITION_STAT)
         prefixes = [head] if partitions is None else [head + column_id(path) for path in partitions]
-        found = column_stats.typed(self._indexes.prefixed(name, prefixes), wanted)
+        found = column_stats.typed(self._indexes.prefixed(name, prefixes, every=True), wanted)
         return found.set_column(0, "partition_path", _paths_of(found.column("file_name")))
 
     # Key indexes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hudimeta.concurrency.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
 from hudimeta.concurrency.lock import TableLock
 from hudimeta.errors import CommitError
-from hudimeta.metadata.indexing import discard_dead
+from hudimeta.metadata.indexing import discard_dead, remove_unnamed
 from hudimeta.services import rollback
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
@@ -44,6 +44,7 @@ class Recovery:
                 if undone.count(undone[-1]) > _MOST_ROLLBACKS:
                     raise CommitError(f"instant {undone[-1]} is pending again after every rollback", "Stop the other writer.")
                 timeline = self._load()
+            remove_unnamed(self._storage, timeline)
             self._sweep(timeline)
             return tuple(undone)
 

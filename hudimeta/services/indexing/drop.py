@@ -7,15 +7,15 @@ import time
 from hudimeta.concurrency.lock import table_lock
 from hudimeta.config import Options
 from hudimeta.config import options as keys
-from hudimeta.errors import ConfigError, NotFound, TableError
+from hudimeta.errors import ConfigError, TableError
 from hudimeta.metadata import expression_index, files, secondary_index
-from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions, encode_definitions
-from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.indexing import announce, discard_dead, remove_index, withdraw
 from hudimeta.services.indexing.build import IndexReport, ready_property
 from hudimeta.services.indexing.plan import dependents
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.properties import load as load_properties
+from hudimeta.timeline.clock import InstantGenerator, SystemClock
 
 __all__ = ["drop_index"]
 
@@ -41,9 +41,15 @@ def drop_index(storage: Storage, options: Options, name: str) -> IndexReport:
             "hoodie.table.metadata.partitions": ready_property(ready),
             "hoodie.table.metadata.partitions.inflight": ready_property(inflight),
         }
+        timeline = properties.load_timeline(storage)
+        if discard_dead(storage, timeline):
+            timeline = properties.load_timeline(storage)
+        # Whoever finds this on the timeline finishes what was begun.
+        instant = InstantGenerator(SystemClock(), properties.zone).next(timeline.last_time)
+        announce(storage, timeline, instant, [partition], "")
         update(storage, changes)
-        _forget_definition(storage, properties, partition)
-        storage.delete_folder(f"{METADATA_ROOT}/{partition}")
+        remove_index(storage, properties, partition)
+        withdraw(storage, timeline, instant)
     return IndexReport(partition, "dropped", seconds=time.perf_counter() - begin)
 
 
@@ -61,13 +67,3 @@ def _partition(properties: TableProperties, name: str) -> str:
     if needed_by:
         raise TableError(f"{partition} is needed by {', '.join(needed_by)}", "Drop these first.")
     return partition
-
-
-def _forget_definition(storage: Storage, properties: TableProperties, partition: str) -> None:
-    path = properties.index_defs_path or DEFAULT_PATH
-    try:
-        definitions = decode_definitions(storage.read(path), path)
-    except NotFound:
-        return
-    if definitions.pop(partition, None) is not None:
-        storage.put(path, encode_definitions(definitions))
