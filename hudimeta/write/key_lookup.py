@@ -123,7 +123,7 @@ class KeyLookup:
         return BucketIndex(self._files_of, self._buckets(settings)).homes(batch.keys, batch.partitions)
 
     def _index(self, choice: IndexChoice) -> Index:
-        read, run_all = self._view.key_reader(), self._session.engine.map
+        read, run_all = self._view.key_reader(alive=choice.is_global), self._session.engine.map
         if choice.buckets is not None:
             return BucketIndex(self._files_of, self._buckets(choice.buckets))
         if choice.kind is IndexKind.RECORD_INDEX:

@@ -59,7 +59,7 @@ from hudimeta.write.log_files import LogFileWriter, LogForm
 from hudimeta.write.metadata_bootstrap import bootstrap_metadata
 from hudimeta.write.metadata_commit import MetadataCommit, Upkeep
 from hudimeta.write.placement import FileSizing, row_bytes_of
-from hudimeta.write.slice_keys import read_ordering, read_slice_keys, slice_of, with_virtual_keys
+from hudimeta.write.slice_keys import read_live_keys, read_ordering, read_slice_keys, slice_of, with_virtual_keys
 from hudimeta.write.slice_rows import SliceRows
 
 __all__ = ["Timings", "WriteSession"]
@@ -293,12 +293,18 @@ class TableView:
         """Find keys; returns where they are, and the latest slices of the partitions. See `KeyLookup.tag`."""
         return self.lookup.tag(batch_keys, partitions)
 
-    def key_reader(self) -> KeyReader:
-        """A reader of the keys of file slices."""
-        if self._session.properties.populate_meta:
-            return partial(read_slice_keys, self._session.storage)
+    def key_reader(self, *, alive: bool) -> KeyReader:
+        """A reader of the keys of file slices.
+
+        Args:
+            alive: Leave out keys that log files have deleted. Whoever looks in one partition may take them for keys that are
+                there, since their rows would come to the same file group; over several partitions they would misplace rows.
+        """
+        properties, storage = self._session.properties, self._session.storage
+        reader = SliceRows.at(storage, properties, self.schema, self.timeline)
+        if properties.populate_meta:
+            return partial(read_live_keys, storage, reader) if alive else partial(read_slice_keys, storage)
         generator = self.generator()
-        reader = SliceRows.at(self._session.storage, self._session.properties, self.schema, self.timeline)
         return lambda file, _: generator.record_keys(reader.columns(slice_of(file), generator.record_fields))
 
     def read_base(self, schema: pa.Schema) -> Callable[[str, str], pa.Table]:

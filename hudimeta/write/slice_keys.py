@@ -18,8 +18,9 @@ from hudimeta.read.slice_reader import SliceReader
 from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
+from hudimeta.write.slice_rows import SliceRows
 
-__all__ = ["read_ordering", "read_slice_keys", "slice_of", "with_virtual_keys"]
+__all__ = ["read_live_keys", "read_ordering", "read_slice_keys", "slice_of", "with_virtual_keys"]
 
 
 def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
@@ -49,6 +50,19 @@ def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> 
 def slice_of(file: KeyFile) -> FileSlice:
     """The file slice that a reader merges."""
     return FileSlice(file.partition_path, file.file_id, "", file.name or None, file.size, file.logs, (0,) * len(file.logs))
+
+
+def read_live_keys(storage: Storage, rows: SliceRows, file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
+    """As `read_slice_keys`, without keys that log files have deleted.
+
+    Args:
+        storage: Rooted at the table. rows: Merges slices; asked only where the slice has a wanted key and log files.
+        file: The slice. wanted: Keys that are looked for.
+    """
+    found = read_slice_keys(storage, file, wanted)
+    if found is None or not file.logs or not pc.any(pc.is_in(wanted, value_set=found)).as_py():
+        return found
+    return rows.columns(slice_of(file), ())[KEY_COLUMN].combine_chunks()
 
 
 def with_virtual_keys(rows: pa.Table, generator: KeyGenerator) -> pa.Table:

@@ -153,7 +153,9 @@ class _Stream:
 
     def _batch(self, rows: pa.Table) -> KeyedBatch:
         if self._write.operation is Operation.DELETE:
-            return keys_only_batch(rows, self._generator, self._view.schema, self._rules)
+            return keys_only_batch(
+                rows, self._generator, self._view.schema, self._rules, whole_table=self._view.lookup.choice.is_global
+            )
         return keyed_batch(rows, self._schema, self._generator, self._rules)
 
     # Rows whose keys nobody asks for
@@ -192,7 +194,8 @@ class _Stream:
         """One row a key, then known keys to their file group and the others to their partition."""
         operation = self._write.operation
         if combines(self._session.options, operation):
-            batch = combine(batch, self._combining)
+            whole_table = self._looks_up and self._view.lookup.choice.is_global
+            batch = combine(batch, self._combining, whole_table=whole_table)
         fresh = np.flatnonzero(~batch.deleted)
         if self._looks_up and batch.keys is not None:
             with self._timings.phase("look-up"):

@@ -9,10 +9,15 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, IndexNotReady, UnsupportedFeature
 from hudimeta.index.bucket import bucket_of_file_id
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+from hudimeta.write.plain import PlainWrite
+from hudimeta.write.session import WriteSession
+from hudimeta.write.streaming import write_stream
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("v", pa.int64()), ("ts", pa.int64())])
 BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
@@ -206,3 +211,52 @@ def test_fields_of_buckets_are_key_fields(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedFeature, match="copy-on-write"):
         create(tmp_path, "COPY_ON_WRITE", **BUCKETS, hoodie_index_bucket_engine="CONSISTENT_HASHING")
     assert not (tmp_path / ".hoodie").exists()
+
+
+@BOTH
+@pytest.mark.parametrize("operation", ["insert", "bulk_insert", "upsert"])
+def test_tasks_of_spark_begin_one_file_group_for_a_bucket(tmp_path: Path, kind: str, operation: str) -> None:
+    create(tmp_path, kind, **BUCKETS)
+    options = {"hoodie.datasource.write.operation": operation, "hoodie.table.name": tmp_path.name}
+    for ts in (1, 2):
+        write = PlainWrite.begin(str(tmp_path), options, SCHEMA, overwrite=False)
+        shares = (rows(*((f"k{n}", "x", ts, ts) for n in range(start, 30, 3))) for start in range(3))
+        write.commit([write.write(share.to_batches(), task, 0) for task, share in enumerate(shares)])
+        assert sorted(bucket_of_file_id(s["file_id"]) for s in hudimeta.Table(tmp_path).file_slices().to_pylist()) == [0, 1, 2]
+        assert [v for *_, v in contents(tmp_path)] == [ts] * 30
+    check_all(open_storage(tmp_path))
+
+
+@BOTH
+def test_streams_know_keys_of_the_whole_table(tmp_path: Path, kind: str) -> None:
+    create(tmp_path, kind, hoodie_index_type="GLOBAL_SIMPLE").insert(rows(*((f"k{n}", "x", 1, 1) for n in range(20))))
+    given = OPTIONS.read({"hoodie.index.type": "GLOBAL_SIMPLE", "hudimeta.write.portion.bytes": "500"})
+    batch = rows(*((f"k{n}", "y", 2, 2) for n in range(10, 30)), *((f"k{n}", "z", 3, 3) for n in range(25, 35)))
+    storage = open_storage(tmp_path)
+
+    def stream(table: pa.Table) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(table.schema, iter(table.to_batches(max_chunksize=4)))
+
+    report = write_stream(WriteSession(storage, given), Operation.UPSERT, stream(batch))
+    expected = {f"k{n}": "x" if n < 10 else "y" if n < 25 else "z" for n in range(35)}
+    assert {key: path for key, path, *_ in contents(tmp_path)} == expected
+    assert len(contents(tmp_path)) == 35
+    assert (report.looked_up, report.found, report.moved) == (25, 10, 10)
+    gone = pa.table({"id": [f"k{n}" for n in range(0, 40, 2)]})
+    report = write_stream(WriteSession(storage, given), Operation.DELETE, stream(gone))
+    assert (report.deleted, report.unmatched_deletes) == (18, 2)
+    check_all(storage)
+
+
+@BOTH
+@pytest.mark.parametrize("moves", ["true", "false"])
+def test_deleted_keys_hold_no_place(tmp_path: Path, kind: str, moves: str) -> None:
+    options = {"hoodie_index_type": "GLOBAL_SIMPLE", "hoodie_simple_index_update_partition_path": moves}
+    table = create(tmp_path, kind, **options)
+    table.insert(rows(("a", "x", 1, 1), ("b", "x", 1, 1)))
+    table.delete(pa.table({"id": ["a"]}))
+    report = table.upsert(rows(("a", "y", 2, 2)))
+    assert (report.found, report.moved) == (0, 0)
+    table.upsert(rows(("a", "y", 3, 3)))
+    assert contents(tmp_path) == [("a", "y", "y", 3), ("b", "x", "x", 1)]
+    check_all(open_storage(tmp_path))
