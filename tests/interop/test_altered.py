@@ -1,0 +1,102 @@
+"""Apache Hudi reads what only some of our writers make: altered columns, partial updates, payload classes, marked deletes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.types import META_COLUMNS
+from tests.interop.apache_hudi import ApacheHudi
+
+SCHEMA = pa.schema(
+    [("id", pa.string()), ("ts", pa.int64()), ("fare", pa.float32()), ("note", pa.string()), ("many", pa.int32())]
+)
+ON_READ = {"hoodie.schema.on.read.enable": "true"}
+KINDS = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+
+
+def made(path: Path, kind: str, **options: Any) -> hudimeta.Table:
+    table = hudimeta.Table.create(path, SCHEMA, key="id", ordering="ts", type=kind, options=options)
+    table.insert(rows_of(range(6), 1))
+    return table
+
+
+def rows_of(numbers: range, ts: int) -> pa.Table:
+    rows = [{"id": f"k{n}", "ts": ts, "fare": n + 0.5, "note": f"n{n}", "many": n} for n in numbers]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def plain(rows: pa.Table) -> list[dict[str, Any]]:
+    data = rows.drop_columns([name for name in META_COLUMNS if name in rows.column_names])
+    return sorted(data.to_pylist(), key=lambda row: str(row["id"]))
+
+
+def agree(hudi: ApacheHudi, table: hudimeta.Table, **options: str) -> list[dict[str, Any]]:
+    ours = plain(table.scan().to_table())
+    assert plain(hudi.read(table.path, options=options).table) == ours
+    return ours
+
+
+@KINDS
+def test_altered_columns(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
+    table = made(tmp_path / "t", kind)
+    table.upsert(rows_of(range(2), 2))
+    table.alter(rename={"note": "remark"}, drop="many", retype={"fare": pa.float64()}, add={"tip": pa.int64()})
+    assert len(agree(hudi, table, **ON_READ)) == 6
+    new = pa.schema([f for f in table.schema if f.name not in META_COLUMNS])
+    table.upsert(pa.Table.from_pylist([{"id": "k1", "ts": 3, "fare": 0.1, "remark": "r", "tip": 4}], schema=new))
+    found = agree(hudi, table, **ON_READ)
+    assert found[1] == {"id": "k1", "ts": 3, "fare": 0.1, "remark": "r", "tip": 4}
+    keys = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.table.type": kind,
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+    }
+    more = pa.Table.from_pylist([{"id": "k7", "ts": 9, "fare": 7.0, "remark": "theirs", "tip": 1}], schema=new)
+    hudi.write(table.path, more, {**keys, **ON_READ})
+    assert len(agree(hudi, table, **ON_READ)) == 7
+    table.update({"tip": "ts"}, where="id >= 'k5'")
+    assert [row["tip"] for row in agree(hudi, table, **ON_READ)][5:] == [1, 9]
+
+
+def test_partial_updates(hudi: ApacheHudi, tmp_path: Path) -> None:
+    table = made(tmp_path / "t", "MERGE_ON_READ", **{"hoodie.spark.sql.merge.into.partial.updates": "true"})
+    table.update({"fare": "fare + 1"}, where="many < 3")
+    agree(hudi, table)
+    table.update({"note": "'again'"}, where="many < 2")
+    table.upsert(rows_of(range(4, 8), 5))
+    assert [row["note"] for row in agree(hudi, table)][:3] == ["again", "again", "n2"]
+
+
+@pytest.mark.parametrize("form", ["hfile", "avro"])
+def test_forms_of_log_blocks(hudi: ApacheHudi, tmp_path: Path, form: str) -> None:
+    small = {"hoodie.logfile.max.size": "2000", "hoodie.logfile.data.block.max.size": "200"}
+    table = made(tmp_path / "t", "MERGE_ON_READ", **{"hoodie.logfile.data.block.format": form, **small})
+    table.upsert(rows_of(range(6), 2))
+    table.delete("many = 3")
+    assert len(agree(hudi, table)) == 5
+
+
+@KINDS
+def test_payload_classes(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
+    payload = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
+    table = made(tmp_path / "t", kind, **{"hoodie.datasource.write.payload.class": payload})
+    nulls = rows_of(range(3), 2).set_column(3, "note", pa.nulls(3, pa.string()))
+    table.upsert(nulls)
+    assert [row["note"] for row in agree(hudi, table)] == [f"n{n}" for n in range(6)]
+
+
+@KINDS
+def test_dropped_partitions(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
+    table = hudimeta.Table.create(tmp_path / "t", SCHEMA, key="id", partition_by="note", ordering="ts", type=kind)
+    table.insert(rows_of(range(4), 1))
+    table.delete_partition(["n1", "n2"])
+    assert len(agree(hudi, table)) == 2
+    table.upsert(rows_of(range(2), 2))
+    assert len(agree(hudi, table)) == 3
