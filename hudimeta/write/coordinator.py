@@ -11,10 +11,6 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
-
-import pyarrow as pa
 
 from hudimeta.concurrency.liveness import Heartbeat, is_alive
 from hudimeta.concurrency.lock import TableLock
@@ -32,7 +28,6 @@ from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
 from hudimeta.metadata.indexing import discard_dead
-from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
@@ -44,58 +39,15 @@ from hudimeta.types import Action, FileGroupId, Instant, Operation, State, Table
 from hudimeta.write.conflicts import check_conflicts, check_schema
 from hudimeta.write.markers import remove_markers
 from hudimeta.write.metadata_commit import MetadataCommit
+from hudimeta.write.publication import OpenWrite, Publication, commit_record
 from hudimeta.write.recovery import Recovery
 from hudimeta.write.schema_commits import write_schema_commit
-from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["Coordinator", "OpenWrite", "Publication"]
 
 _OVERWRITES = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE, Operation.DELETE_PARTITION)
 _ACTIONS_OF_WRITERS = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.ROLLBACK)
 _MOST_COLLISIONS = 100
-
-
-@dataclass(frozen=True)
-class OpenWrite:
-    """A write that has begun: plain data, so that it can travel to Spark's tasks and back.
-
-    Attributes:
-        instant: Requested time. action: COMMIT, DELTA_COMMIT or REPLACE_COMMIT. operation: What is done.
-        seen: Requested times of the writes that were completed when it began.
-        rolled_back: Dead writes that were rolled back first.
-        by_many: True when it passes through many processes.
-    """
-
-    instant: str
-    action: Action
-    operation: Operation
-    seen: frozenset[str]
-    rolled_back: tuple[str, ...] = ()
-    by_many: bool = False
-
-
-@dataclass(frozen=True)
-class Publication:
-    """What is to be made visible.
-
-    Attributes:
-        files: New base files.
-        replaced: File ids to take out of the table, by partition; of overwrites only.
-        schema: Data columns of the table after the write. avro_schema: The same as JSON.
-        extra: Further entries of the commit's extraMetadata.
-        keyed_partitions: See `check_conflicts`.
-        known: The metadata table as the write saw it; spares a request when nothing happened meanwhile.
-        history: Versions of the table's columns, for a table that was altered (see `schema_commits`); None for all others.
-    """
-
-    files: Sequence[WrittenFile]
-    schema: pa.Schema
-    avro_schema: str
-    replaced: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    extra: Mapping[str, str] = field(default_factory=dict)
-    keyed_partitions: frozenset[str] | None = frozenset()
-    known: MetadataTable | None = None
-    history: str | None = None
 
 
 class Coordinator:
@@ -254,7 +206,7 @@ class Coordinator:
             )
             self.notes += self._metadata.notes
         self.published_on = timeline
-        content = encode_commit_metadata(_commit_record(write, publication, extra), replace=bool(_replaces(write)))
+        content = encode_commit_metadata(commit_record(write, publication, extra), replace=write.replaces)
         self._lock.check()
         completion = self._times.next(timeline.last_time, write.instant)
         if publication.history is not None:
@@ -390,22 +342,3 @@ class Coordinator:
 
 
 _NO_PLAN = {"operationType": None, "clusteringPlan": None, "extraMetadata": None, "version": None}
-
-
-def _replaces(write: OpenWrite) -> bool:
-    return write.action is Action.REPLACE_COMMIT
-
-
-def _commit_record(write: OpenWrite, publication: Publication, extra: Mapping[str, str]) -> dict[str, Any]:
-    stats: dict[str, list[dict[str, Any]]] = {}
-    for file in publication.files:
-        stats.setdefault(file.partition_path, []).append(file.stat())
-    record: dict[str, Any] = {
-        "partitionToWriteStats": stats,
-        "compacted": write.operation is Operation.COMPACT,
-        "operationType": write.operation.value,
-        "extraMetadata": dict(extra),
-    }
-    if _replaces(write):
-        record["partitionToReplaceFileIds"] = {p: list(ids) for p, ids in publication.replaced.items()}
-    return record

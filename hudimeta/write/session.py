@@ -14,7 +14,7 @@ from hudimeta.concurrency.lock import table_lock
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
-from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.errors import ConfigError
 from hudimeta.index.key_file import KeyFile, KeyReader
 from hudimeta.index.tagging import Tagging
 from hudimeta.keys import KeyGenerator
@@ -39,7 +39,6 @@ from hudimeta.schema.resolve import LATEST_SCHEMA_KEY
 from hudimeta.storage import CountingStorage, Storage, join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_base_file
-from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
@@ -50,9 +49,8 @@ from hudimeta.write.base_files import BaseFileWriter, FileFormat
 from hudimeta.write.change_files import ChangeFormat
 from hudimeta.write.conflicts import groups_under_compaction
 from hudimeta.write.coordinator import Coordinator
-from hudimeta.write.creation import contradictions
 from hudimeta.write.index_facts import WantedFacts
-from hudimeta.write.index_updates.registry import maintainer_of, wanted_facts
+from hudimeta.write.index_updates.registry import wanted_facts
 from hudimeta.write.key_lookup import KeyLookup
 from hudimeta.write.log_facts import LogFacts
 from hudimeta.write.log_files import LogFileWriter, LogForm
@@ -61,6 +59,7 @@ from hudimeta.write.metadata_commit import MetadataCommit, Upkeep
 from hudimeta.write.placement import FileSizing, row_bytes_of
 from hudimeta.write.slice_keys import read_live_keys, read_ordering, read_slice_keys, slice_of, with_virtual_keys
 from hudimeta.write.slice_rows import SliceRows
+from hudimeta.write.supported import check_supported
 
 __all__ = ["Timings", "WriteSession"]
 
@@ -399,21 +398,3 @@ def _united(ranges: Mapping[str, tuple[str | None, str | None]], names: Sequence
     return min((low for low, _ in found if low is not None), default=None), max(
         (high for _, high in found if high is not None), default=None
     )
-
-
-def check_supported(properties: TableProperties, options: Options) -> None:
-    """Refuse tables that we would damage, by the name of what they use. See `WriteSession`."""
-    properties.check_writable()
-    unmaintained = [name for name in properties.metadata_partitions if maintainer_of(name) is None]
-    unmaintained += [name for name in properties.metadata_partitions_inflight if name]
-    refusals = (
-        (bool(unmaintained), f"keeping the metadata partitions {', '.join(unmaintained)} up to date"),
-        (properties.base_file_format != "PARQUET", f"writing {properties.base_file_format} base files"),
-        (properties.bootstrap_base_path is not None, "writing to a bootstrapped table"),
-    )
-    for applies, feature in refusals:
-        if applies:
-            raise UnsupportedFeature(feature, "Write to this table with Apache Hudi; reading it works.")
-    for key, (have, given) in contradictions(properties, options).items():
-        hint = f"Leave out {key}: what a table was created with cannot be changed by a write."
-        raise ConfigError(key, given, f"what the table has: {have!r}", hint)
