@@ -122,7 +122,7 @@ class Table:
         Args:
             where: SQL text in Spark's dialect, tuples such as `[("fare", ">", 60)]`, an expression such as
                 `pyarrow.compute.field("fare") > 60`, or a JSON tree; it skips files and drops rows.
-            columns: What to return; all when None.
+            columns: What to return; all when None. `place.x` is a field of a struct, of which only that is read.
             as_of: Time travel: an instant, or a date or time in the timeline's zone.
             query_type: `snapshot`, `read_optimized`, `incremental` or `cdc`.
             begin, end: Of incremental and CDC reads.

@@ -64,17 +64,22 @@ class BaseFile:
 
         Args:
             number: From 0.
-            columns: Top-level columns; those that the file lacks are passed over. Without any, rows have no column.
+            columns: Columns, or fields of structs by dotted paths; those that the file lacks are passed over. Without any, rows
+                have no column.
 
         Raises:
             CorruptFileError: Bytes that cannot be what they claim.
         """
-        wanted = [name for name in self.names if name in set(columns)]
+        heads = {name if name in self.names else name.partition(".")[0] for name in columns}
+        wanted = [name for name in columns if name in self.names or name.partition(".")[0] in self.names]
         with _damage_named(self.path):
             if not wanted:
                 return _without_columns(self._content.rows_of(number))
             piece = self._content.read_group(number, wanted)
-        return piece.select(wanted).replace_schema_metadata(None)
+        found = [name for name in self.names if name in heads and name in piece.column_names]
+        if not found:  # a struct of which the file has none of the fields
+            return _without_columns(self._content.rows_of(number))
+        return piece.select(found).replace_schema_metadata(None)
 
 
 class _ParquetFile:

@@ -12,7 +12,8 @@ import pyarrow as pa
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import MERGE_MEMORY, MERGER, SPILL_FOLDER
 from hudimeta.read.bounded_merge import MergeMemory
-from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
+from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
+from hudimeta.read.projection import path_of, pruned, shown_field
 
 if TYPE_CHECKING:
     from hudimeta.keys import PartitionLayout
@@ -50,7 +51,7 @@ class ReadTask:
         location: The table. storage_options: Options that open its storage.
         properties: Texts of `hoodie.properties`.
         table_schema: All columns of the table. stored: Its data columns as the table's Avro schema types them.
-        columns: What is returned, in this order.
+        columns: What is returned, in this order; `a.b` is a field of a struct.
         predicate: Rows for which it is not true are dropped; None keeps all.
         beside: An expression that PyArrow evaluates beside the predicate; None without one.
         instants: Whose log blocks count. as_of: Blocks after this requested time do not; None for the latest.
@@ -80,14 +81,20 @@ class ReadTask:
     @cached_property
     def output_schema(self) -> pa.Schema:
         """Schema of the rows that come out."""
-        return pa.schema([self.table_schema.field(name) for name in self.columns])
+        return pa.schema([shown_field(name, self.table_schema) for name in self.columns])
 
     @cached_property
     def needed(self) -> pa.Schema:
-        """What is returned and what the predicate looks at, in the order of the table."""
-        looked_at = [c.path[0] for c in self.predicate.columns] if self.predicate else []
-        wanted = {*self.columns, *looked_at, *(self.beside.columns if self.beside else ())}
-        return pa.schema([f for f in self.table_schema if f.name in wanted])
+        """What is returned and what the predicate looks at, in the order of the table; structs with the fields that are needed.
+
+        A struct stays whole where its fields had other names before, or where a null in it decides about merging.
+        """
+        paths = [path_of(name, self.table_schema) for name in self.columns]
+        paths += [c.path for c in self.predicate.columns] if self.predicate else []
+        paths += [(name,) for name in self.beside.columns] if self.beside else []
+        if self.history is not None or self.rules.partial_mode is not PartialUpdateMode.NONE:
+            paths = [path[:1] for path in paths]
+        return pruned(self.table_schema, paths)
 
     @cached_property
     def virtual_keys(self) -> bool:
@@ -111,10 +118,12 @@ class ReadTask:
 
         A merger that the user brings is given all columns, since what it looks at is not known.
         """
-        names = {f.name for f in self.needed} | set(self.rules.columns) | set(self.key_columns)
+        whole = set(self.rules.columns) | set(self.key_columns)
         if self.rules.merger is not None:
-            names |= set(self.table_schema.names)
-        columns = [self._as_merged(f) for f in self.table_schema if f.name in names]
+            whole |= set(self.table_schema.names)
+        needed = {f.name: f for f in self.needed}
+        columns = [f if f.name in whole else needed.get(f.name) for f in self.table_schema]
+        columns = [self._as_merged(f) for f in columns if f is not None]
         if KEY_COLUMN not in self.table_schema.names:
             columns.insert(0, pa.field(KEY_COLUMN, pa.string()))
         return pa.schema(columns)

@@ -70,7 +70,8 @@ class Scan:
     Args:
         snapshot: The table at its moment.
         where: Predicate in any notation of `hudimeta.read.predicate.parse`; None for every row.
-        columns: What to return, in this order; None for all. Names are matched exactly, else without case.
+        columns: What to return, in this order; None for all. Names are matched exactly, else without case; `a.b` is a field of
+            the struct `a`.
         query_type: SNAPSHOT, READ_OPTIMIZED or INCREMENTAL.
         timezone: Zone in which the predicate's texts without a zone are read.
         mark: Where the snapshot's request log stood when the scan was asked for.
@@ -217,7 +218,7 @@ class Scan:
     def _narrowed(self) -> Scan:
         """This scan with the one column that is cheapest to return, which the predicate reads anyway where it reads any."""
         columns = self._bound.columns if self._bound is not None else ()
-        name = columns[0].path[0] if columns else _cheapest(self._snapshot.schema.arrow)
+        name = columns[0].name if columns else _cheapest(self._snapshot.schema.arrow)
         narrow = Scan(self._snapshot, None, [name], self._query_type)
         narrow._range_slices, narrow._changes = self._range_slices, self._changes
         narrow._bound, narrow._beside = self._bound, self._beside
@@ -329,17 +330,33 @@ def _is_fixed(kind: pa.DataType) -> bool:
 
 
 def _found(name: str, schema: pa.Schema) -> str:
-    """The column that a name means. Raises ConfigError, naming the closest column."""
+    """The column, or field of a struct, that a name means. Raises ConfigError, naming the closest column."""
     if name in schema.names:
         return name
     same = [known for known in schema.names if known.lower() == name.lower()]
     if len(same) == 1:
         return str(same[0])
+    nested = _nested(name, schema)
+    if nested is not None:
+        return nested
     import difflib
 
     close = difflib.get_close_matches(name, schema.names, n=1)
     hint = f"Did you mean {close[0]}?" if close else ""
     raise ConfigError("hudimeta.columns", name, f"columns of the table: {', '.join(schema.names)}", hint)
+
+
+def _nested(name: str, schema: pa.Schema) -> str | None:
+    """The dotted name of a field of a struct as the table spells it; None when there is none."""
+    spelled: list[str] = []
+    fields = list(schema)
+    for part in name.split("."):
+        found = [f for f in fields if f.name == part] or [f for f in fields if f.name.lower() == part.lower()]
+        if len(found) != 1:
+            return None
+        spelled.append(found[0].name)
+        fields = list(found[0].type) if pa.types.is_struct(found[0].type) else []
+    return ".".join(spelled)
 
 
 def _bound(where: Where | None, schema: pa.Schema, timezone: str, changes: IncrementalRange | None) -> Bound:

@@ -21,6 +21,7 @@ from hudimeta.read.log_parts import LogPart, data_part, delete_part, read_log_pa
 from hudimeta.read.log_records import SliceBlocks, SliceLog, scan_slice_logs
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.partition_columns import path_values
+from hudimeta.read.projection import leaf_paths, picked
 from hudimeta.read.read_task import ReadTask
 from hudimeta.read.slice_logs import LogFiles
 from hudimeta.schema.conform import conform
@@ -98,7 +99,8 @@ class SliceReader:
             piece = piece.filter(evaluate(task.predicate, piece))
         if task.beside is not None:
             piece = task.beside.filter(piece)
-        return piece.select(task.columns).cast(task.output_schema)
+        columns = [picked(piece, name) for name in task.columns]
+        return pa.table(columns, names=list(task.columns)).cast(task.output_schema)
 
     def _with_constants(self, piece: pa.Table, constants: pa.Table) -> pa.Table:
         """Rows with the needed columns that the path states; they go before what the files say."""
@@ -197,7 +199,7 @@ class SliceReader:
         """A row group with the columns of today, under today's names and types."""
         history = self.task.history
         then = None if history is None else history.at(instant)
-        names = wanted.names if then is None or history is None else _former_names(wanted.names, then, history.latest)
+        names = leaf_paths(wanted) if then is None or history is None else _former_names(wanted.names, then, history.latest)
         piece = file.piece(number, names)
         # Arrow forgets how many rows a table without columns has, so a column of nothing keeps the count.
         rows = piece if piece.num_columns else pa.table({"": pa.nulls(piece.num_rows)})
