@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 
 from hudimeta.config import Options
 from hudimeta.engine import Engine, LocalEngine
+from hudimeta.metadata import indexing
+from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.storage import Storage
@@ -54,8 +56,13 @@ def bootstrap_metadata(
     listing = committed_files(list_table(storage), timeline)
     storage.delete_folder(METADATA_ROOT)
     planned = planned_indexes(schema, options, properties.version, properties.is_partitioned)
-    lay_out_indexes(storage, properties, planned, schema, options, times, engine, timeline, listing)
-    return update(storage, dict(index_properties(planned)))
+    complete = lay_out_indexes(storage, properties, planned, schema, options, times, engine, timeline, listing)
+    changed = update(storage, dict(index_properties(planned)))
+    if complete:
+        instant, upto = times.next(timeline.last_time), max((i.time for i in timeline.writes), default="")
+        indexing.announce(storage, timeline, instant, complete, upto)
+        indexing.complete(storage, timeline, times, instant, complete, upto)
+    return changed
 
 
 def lay_out_indexes(
@@ -68,7 +75,7 @@ def lay_out_indexes(
     engine: Engine | None = None,
     timeline: Timeline | None = None,
     listing: pa.Table | None = None,
-) -> None:
+) -> dict[str, bool]:
     """Make a metadata table with some partitions, each at its own first instant (0000…0, 0000…1 and so on).
 
     Nothing refers to it until the data table's properties name its partitions, so one that died is simply repeated after its
@@ -77,6 +84,9 @@ def lay_out_indexes(
     Args:
         storage: Rooted at the table. properties, planned, schema, options, times: Of the table. engine: Reads its files.
         timeline: Of a table that exists already. listing: Its committed files.
+
+    Returns:
+        Of the indexes that speak of the whole table, whether they lack no row.
     """
     engine = engine or LocalEngine()
     writer = MetadataWriter(storage, properties.version, times, engine.map)
@@ -94,9 +104,13 @@ def lay_out_indexes(
         definitions,
     )
     writer.create(properties.name, properties.database)
+    complete = {}
     for number, one in enumerate(planned):
         built = maintainer_for(one.partition).build(one.partition, source)
         writer.initialise(one.partition, f"{number:017d}", built.groups, built.content)
+        if knows_whole_table(one.partition):
+            complete[one.partition] = built.complete
+    return complete
 
 
 def _no_files() -> pa.Table:

@@ -304,6 +304,27 @@ def test_an_index_may_have_a_name_of_its_own(tmp_path: Path) -> None:
     assert hudimeta.Table(table.path).metadata.secondary_index("secondary_index_by_time", ["1"]).num_rows == 5
 
 
+@pytest.mark.parametrize("doubled", [False, True])
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_both_are_built_with_the_metadata_table(tmp_path: Path, kind: str, doubled: bool) -> None:
+    """Of a table that has rows and log files, and never had one: proven, unless a key is there twice."""
+    bare = {**SIMPLE_OPTIONS, "hoodie.metadata.enable": "false", "hoodie.datasource.write.table.type": kind}
+    table = ModelledTable(str(tmp_path / "t"), {**bare, "hoodie.parquet.small.file.limit": "0"})
+    table.write(Operation.INSERT, simple_rows(range(20), 1))
+    table.write(Operation.UPSERT, simple_rows(range(15, 30), 2))
+    table.write(Operation.DELETE, simple_rows([3, 16], 0))
+    if doubled:
+        table.write(Operation.INSERT, simple_rows([5], 3))
+    indexed = hudimeta.Table(table.path, {k: v for k, v in INDEXED.items() if k.startswith("hoodie.metadata")})
+    fresh = simple_rows([40], 4)
+    indexed.upsert(fresh)
+    table.model.write(Operation.UPSERT, fresh)
+    table.model.check(table.read())
+    check_all(table.storage)
+    assert proven(table.path) == (frozenset(BOTH) - {"record_index"} if doubled else frozenset(BOTH))
+    assert indexed.scan("id = 'k0005'").to_table().num_rows == (2 if doubled else 1)
+
+
 # What it costs
 
 
