@@ -16,6 +16,7 @@ from hudimeta.schema import with_meta_columns
 from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names
 from hudimeta.schema.internal_schema import SchemaHistory
 from hudimeta.types import Operation
+from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.coordinator import Publication
 from hudimeta.write.published_schema import PublishedSchema
 from hudimeta.write.report import CommitReport
@@ -60,7 +61,7 @@ def _attempt(session: WriteSession, change: Alteration) -> CommitReport:
     view = session.table_at(session.properties.load_timeline(storage))
     _check_indexes(view, change)
     _next_version(session, view, change, 1)  # whatever does not fit is refused before anything is written
-    if session.ensure_metadata():
+    if ensure_metadata(session):
         view = session.table_at(session.properties.load_timeline(storage))
     with session.coordinator.writing(operation, view.timeline) as (write, begun):
         view = view if begun is view.timeline else session.table_at(begun)

@@ -24,6 +24,7 @@ from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Operation, State
+from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import keyed_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
@@ -101,7 +102,7 @@ class PlainWrite:
         session = _open_or_create(storage, parsed, schema, operation)
         view = session.table_at(session.properties.load_timeline(storage))
         checked = prepare(view, session, operation, schema.empty_table())
-        session.ensure_metadata()
+        ensure_metadata(session)
         write, _ = session.coordinator.begin(operation, view.timeline, heartbeat=True)
         return cls(location, given, write, checked.schema)
 

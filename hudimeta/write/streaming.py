@@ -22,6 +22,7 @@ from hudimeta.index.key_file import KeyFile
 from hudimeta.metadata.keys import shard
 from hudimeta.storage import open_storage
 from hudimeta.types import Operation
+from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
@@ -67,7 +68,7 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
     timings, mark = Timings(), session.request_mark()
     view = session.table_at(session.properties.load_timeline(session.storage))
     schema = view.schema if operation is Operation.DELETE else view.evolve(reader.schema).schema
-    if session.ensure_metadata():
+    if ensure_metadata(session):
         view = session.table_at(session.properties.load_timeline(session.storage))
     with session.coordinator.writing(operation, view.timeline) as (write, begun):
         view = view if begun is view.timeline else session.table_at(begun)

@@ -13,6 +13,7 @@ from hudimeta.errors import CommitConflict
 from hudimeta.index.key_file import KeyFile
 from hudimeta.keys.record_key import generated_keys
 from hudimeta.types import Operation
+from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
@@ -137,7 +138,7 @@ def _attempt_to_delete(session: WriteSession, names: Sequence[str], attempt: int
     session.notes += [f"no partition {name!r} has rows" for name in missing]
     if not found:
         return CommitReport("", None, operation.value, notes=tuple(session.notes))
-    if session.ensure_metadata():
+    if ensure_metadata(session):
         view = session.table_at(session.properties.load_timeline(session.storage))
     with session.coordinator.writing(operation, view.timeline) as (write, begun):
         if begun is not view.timeline:
@@ -158,7 +159,7 @@ def _attempt(
     if not len(prepared.batch) and operation not in _OVERWRITES:
         # An overwrite without rows may still empty partitions.
         return CommitReport("", None, operation.value, notes=tuple(session.notes))
-    if session.ensure_metadata():
+    if ensure_metadata(session):
         view = session.table_at(session.properties.load_timeline(session.storage))
         prepared = make(view)
     with session.coordinator.writing(operation, view.timeline) as (write, begun):

@@ -325,6 +325,20 @@ def test_both_are_built_with_the_metadata_table(tmp_path: Path, kind: str, doubl
     assert indexed.scan("id = 'k0005'").to_table().num_rows == (2 if doubled else 1)
 
 
+def test_a_write_builds_the_indexes_that_it_asks_for(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"))
+    table.write(Operation.INSERT, simple_rows(range(20), 1))
+    asking = hudimeta.Table(table.path, {k: v for k, v in INDEXED.items() if k.startswith("hoodie.metadata")})
+    fresh = simple_rows([7, 40], 4)
+    report = asking.upsert(fresh)
+    assert sum("which the table did not have" in note for note in report.notes) == 2
+    table.model.write(Operation.UPSERT, fresh)
+    table.model.check(table.read())
+    check_all(table.storage)
+    assert proven(table.path) == frozenset(BOTH)
+    assert not asking.upsert(fresh).notes
+
+
 # What it costs
 
 
