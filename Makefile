@@ -8,7 +8,7 @@ RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast connect spark-oldest crash-full damage-full skipping-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast shapes-full connect spark-oldest crash-full damage-full skipping-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -25,6 +25,9 @@ test: ## all tests that need no Apache Hudi (PYTEST_ARGS="-k timeline")
 
 test-fast: ## the tests that need no Spark
 	@$(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(PYTEST_ARGS)
+
+shapes-full: ## every shape of query through every door of Spark on every kind of table, some five minutes
+	@HUDIMETA_SHAPES_FULL=1 $(RUN) --java python -m pytest tests/spark/test_query_shapes.py --timeout=900 $(PYTEST_ARGS)
 
 connect: ## Spark's tests of table functions, HudiTable and query shapes through Spark Connect, some five minutes
 	@HUDIMETA_TEST_REMOTE="local[2]" $(RUN) --java python -m pytest tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_query_shapes.py $(PYTEST_ARGS)
