@@ -483,7 +483,12 @@ for _prefix in (
     "hoodie.deltastreamer.keygen.timebased.",
 ):
     OPTIONS.ignore(_prefix, "read by name where it is used")
+for _prefix in ("hoodie.metadata.index.expression.enable", "hoodie.metadata.index.secondary.enable"):
+    OPTIONS.ignore(_prefix, "indexes that a table has are always kept")
 for _prefix in (
+    "hoodie.metadata.index.bloom.filter.parallelism",
+    "hoodie.metadata.index.column.stats.parallelism",
+    "hoodie.metadata.index.expression.parallelism",
     "hoodie.embed.timeline.",
     "hoodie.filesystem.view.",
     "hoodie.metrics.",
