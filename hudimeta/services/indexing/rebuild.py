@@ -74,6 +74,7 @@ def rebuild(session: WriteSession) -> RebuildReport:
 
     Raises:
         TableError: Writes are under way. ValidationFailed: What was built is not true; nothing of it is used.
+        UnsupportedFeature: The table has a record index that is kept by partition.
     """
     begin = time.perf_counter()
     session.coordinator.recover()
@@ -212,6 +213,9 @@ def _planned(session: WriteSession, timeline: Timeline) -> list[PlannedIndex]:
     planned = []
     for name in sorted(properties.metadata_partitions, key=lambda name: (name != "files", name == "partition_stats", name)):
         definition = definitions.get(name) or next((p.definition for p in by_options if p.partition == name), None)
+        if definition is not None and definition.is_partitioned:
+            hint = "Drop it with t.metadata.drop_index, and make one over the whole table afterwards."
+            raise UnsupportedFeature("rebuilding a record index that is kept by partition", hint)
         if definition is None and _needs_definition(name):
             session.notes.append(f"{name} was dropped: its definition is gone")
             continue
