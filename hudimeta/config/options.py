@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudimeta.config.passed_over import pass_over
 from hudimeta.config.registry import Registry
 from hudimeta.types import MergeMode, QueryType, TableType
 
@@ -477,28 +478,4 @@ EXTRA_METADATA_PREFIX = OPTIONS.text(
     "hoodie.datasource.write.commitmeta.key.prefix", "_", "Options with this prefix are stored in the commit's metadata."
 )
 
-for _prefix in (
-    "hudimeta.storage.",
-    "hoodie.keygen.timebased.",
-    "hoodie.deltastreamer.keygen.timebased.",
-):
-    OPTIONS.ignore(_prefix, "read by name where it is used")
-for _prefix in ("hoodie.metadata.index.expression.enable", "hoodie.metadata.index.secondary.enable"):
-    OPTIONS.ignore(_prefix, "indexes that a table has are always kept")
-for _prefix in (
-    "hoodie.metadata.index.bloom.filter.parallelism",
-    "hoodie.metadata.index.column.stats.parallelism",
-    "hoodie.metadata.index.expression.parallelism",
-    "hoodie.embed.timeline.",
-    "hoodie.filesystem.view.",
-    "hoodie.metrics.",
-    "hoodie.datasource.hive_sync.",
-    "hoodie.meta.sync.",
-    "hoodie.memory.",
-    "hoodie.finalize.write.",
-    "hoodie.markers.",
-):
-    OPTIONS.ignore(_prefix, "tunes Apache Hudi's own processes")
-for _verb in ("insert", "upsert", "bulkinsert", "delete", "rollback", "finalize.write"):
-    OPTIONS.ignore(f"hoodie.{_verb}.shuffle.parallelism", "Spark's own parallelism is used")
-    OPTIONS.ignore(f"hoodie.{_verb}.parallelism", "Spark's own parallelism is used")
+pass_over(OPTIONS)
