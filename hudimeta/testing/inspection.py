@@ -89,8 +89,9 @@ class Inspection:
 
     @cached_property
     def foreign_files(self) -> list[str]:
-        """Files outside `.hoodie` that are neither data nor partition metafiles."""
+        """Files outside `.hoodie` that are neither data, nor Hadoop's checksums of data, nor partition metafiles."""
         known = {file.path for file in self.data_files}
+        known |= {join(file.partition_path, f".{file.name}.crc") for file in self.data_files}
         return sorted(
             path
             for path in self.sizes
