@@ -16,6 +16,7 @@ from hudimeta.types import Operation, QueryType
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hudimeta.engine import Engine
     from hudimeta.read.predicate import Where
     from hudimeta.read.scan import Scan
     from hudimeta.services.archival import ArchivalReport
@@ -36,14 +37,18 @@ class Table:
         path: Its folder: a local path, or a URI of an object store.
         options: Options by their names, such as `{"as.of.instant": "2026-01-02 03:04:05"}`; those of a read are the defaults
             of `scan`, whose arguments go before them.
+        engine: Where services (compaction, cleaning, building and validating indexes) run their tasks; threads of this
+            process when None. `pyspark_hudimeta.SparkEngine(spark)` is Spark's executors.
 
     Raises:
         TableNotFound: There is no table. UnsupportedTableVersion, UnsupportedFeature: There is one that cannot be read.
         ConfigError: An option that does not exist or has a value that it cannot have.
     """
 
-    def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
-        self._options = OPTIONS.read(options)
+    def __init__(
+        self, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None, *, engine: Engine | None = None
+    ) -> None:
+        self._options, self._engine = OPTIONS.read(options), engine
         storage = CountingStorage(open_storage(path, self._options.given))
         self._snapshot = Snapshot.open(storage, self._options)
         self._unread = True
@@ -91,7 +96,7 @@ class Table:
         if self._metadata is None or self._metadata.snapshot is not snapshot:
             from hudimeta.services.table_metadata import TableMetadata
 
-            self._metadata = TableMetadata(snapshot, self._reopen)
+            self._metadata = TableMetadata(snapshot, self._reopen, self._engine)
         return self._metadata
 
     # Reading
@@ -352,7 +357,7 @@ class Table:
         """
         from hudimeta.write import verbs
 
-        return verbs.compact(self._snapshot.storage, self._options)
+        return verbs.compact(self._snapshot.storage, self._options, self._engine)
 
     def schedule_compaction(self) -> str | None:
         """Plan a compaction and leave it on the timeline, for `compact` or another process to run.
@@ -369,7 +374,7 @@ class Table:
         """Delete the files that no retained moment needs: see the options `hoodie.clean.*`."""
         from hudimeta.write import verbs
 
-        return verbs.clean(self._snapshot.storage, self._options)
+        return verbs.clean(self._snapshot.storage, self._options, self._engine)
 
     def archive(self) -> ArchivalReport:
         """Move instants that nobody needs from the active timeline to its history: see the options `hoodie.keep.*`."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark_hudimeta.commit_report import last_commit
     from pyspark_hudimeta.hudi_table import HudiTable
+    from pyspark_hudimeta.spark_engine import SparkEngine
     from pyspark_hudimeta.table_functions import register_functions
 
 try:
@@ -24,10 +25,11 @@ except Exception:
     traceback.print_exc()
     raise
 
-__all__ = ["DefaultSource", "HudiTable", "last_commit", "register_functions"]
+__all__ = ["DefaultSource", "HudiTable", "SparkEngine", "last_commit", "register_functions"]
 
 _LATER = {
     "HudiTable": "pyspark_hudimeta.hudi_table",
+    "SparkEngine": "pyspark_hudimeta.spark_engine",
     "last_commit": "pyspark_hudimeta.commit_report",
     "register_functions": "pyspark_hudimeta.table_functions",
 }

@@ -13,6 +13,7 @@ from hudimeta.types import Operation, QueryType
 from pyspark_hudimeta.frame_scan import Asked, FrameScan
 from pyspark_hudimeta.location import resolve
 from pyspark_hudimeta.scan_folders import is_connect
+from pyspark_hudimeta.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,8 +49,8 @@ class HudiTable:
 
     def __init__(self, spark: SparkSession, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
         self._spark, self._options, self._given = spark, dict(options or {}), OPTIONS.read(options)
-        self.table = Table(resolve(os.fspath(path)), self._options)
-        """The same table without Spark."""
+        self.table = Table(resolve(os.fspath(path)), self._options, engine=SparkEngine(spark))
+        """The same table; it reads and writes without Spark, and its services run on Spark's executors."""
 
     def __repr__(self) -> str:
         return f"Hudi{self.table!r}"
@@ -201,7 +202,7 @@ class HudiTable:
     # Services
 
     def compact(self) -> list[CommitReport]:
-        """Merge log files into new base files, in this process; see `hudimeta.Table.compact`."""
+        """Merge log files into new base files, on Spark's executors; see `hudimeta.Table.compact`."""
         return self.table.compact()
 
     def clean(self) -> CleanReport:

@@ -20,12 +20,13 @@ from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
 from hudimeta.services.compaction_strategy import choose
-from hudimeta.storage import join
+from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import parse_instant
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
+from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.conflicts import groups_under_clustering, groups_under_compaction
 from hudimeta.write.coordinator import OpenWrite, Publication
 from hudimeta.write.markers import read_markers
@@ -215,11 +216,20 @@ def _merge_all(session: WriteSession, view: TableView, instant: str, slices: Seq
         merge_options={k: v for k, v in session.options.given.items() if k in MERGE_OPTIONS},
     )
 
-    def merge(work: tuple[int, FileSlice]) -> WrittenFile:
-        number, file_slice = work
-        pieces = list(SliceReader(task, session.storage).tables(file_slice))
-        rows = pa.concat_tables([task.output_schema.empty_table(), *pieces])
-        previous = parse_base_file(file_slice.base_file) if file_slice.base_file else None
-        return writer.write_compacted(file_slice.partition_path, file_slice.file_id, previous, rows, task=number)
+    return session.engine.map(_Merge(session.storage, task, writer), list(enumerate(slices)))
 
-    return session.engine.map(merge, list(enumerate(slices)))
+
+@dataclass(frozen=True)
+class _Merge:
+    """Merges a numbered file slice into a new base file; a value, so that it can run in another process."""
+
+    storage: Storage
+    task: ReadTask
+    writer: BaseFileWriter
+
+    def __call__(self, work: tuple[int, FileSlice]) -> WrittenFile:
+        number, file_slice = work
+        pieces = list(SliceReader(self.task, self.storage).tables(file_slice))
+        rows = pa.concat_tables([self.task.output_schema.empty_table(), *pieces])
+        previous = parse_base_file(file_slice.base_file) if file_slice.base_file else None
+        return self.writer.write_compacted(file_slice.partition_path, file_slice.file_id, previous, rows, task=number)

@@ -12,6 +12,7 @@ from hudimeta.metadata import files
 from hudimeta.metadata.metadata_table import MetadataTable
 
 if TYPE_CHECKING:
+    from hudimeta.engine import Engine
     from hudimeta.read.snapshot import Snapshot
     from hudimeta.services.indexing import IndexReport, RebuildReport
     from hudimeta.services.validation import ValidationReport
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TableMetadata"]
 
-_OWN = ("snapshot", "_on_change")
+_OWN = ("snapshot", "_on_change", "_engine")
 
 
 class TableMetadata(MetadataTable):
@@ -29,10 +30,11 @@ class TableMetadata(MetadataTable):
 
     Args:
         snapshot: The newest moment of the table. on_change: Called when a verb has changed the table.
+        engine: Where files are read and indexes are built; threads of this process when None.
     """
 
-    def __init__(self, snapshot: Snapshot, on_change: Callable[[], None]) -> None:
-        self.snapshot, self._on_change = snapshot, on_change
+    def __init__(self, snapshot: Snapshot, on_change: Callable[[], None], engine: Engine | None = None) -> None:
+        self.snapshot, self._on_change, self._engine = snapshot, on_change, engine
 
     def __getattr__(self, name: str) -> Any:
         """Called for what is not there yet: everything of the opened metadata table."""
@@ -66,7 +68,7 @@ class TableMetadata(MetadataTable):
         """
         from hudimeta.services.validation import validate
 
-        report = validate(self.snapshot, partitions)
+        report = validate(self.snapshot, partitions, self._engine)
         if not prove or not report.proven:
             return report
         from hudimeta.services.indexing.proof import record_proof_of
@@ -154,4 +156,4 @@ class TableMetadata(MetadataTable):
         from hudimeta.write.session import WriteSession
 
         given = OPTIONS.read(dict(self.snapshot.options.having(options).given))
-        return WriteSession(self.snapshot.storage, given)
+        return WriteSession(self.snapshot.storage, given, engine=self._engine)

@@ -112,6 +112,10 @@ class CountingStorage:
         self.log = log if log is not None else RequestLog()
         self._prefix = prefix
 
+    def __reduce__(self) -> tuple[type[CountingStorage], tuple[Storage, None, str]]:
+        """In another process requests go to a log of its own."""
+        return CountingStorage, (self.inner, None, self._prefix)
+
     @property
     def root(self) -> str:
         """Root of the inner storage."""

@@ -76,6 +76,14 @@ class Timeline:
         self._bytes: dict[str, bytes] = {}
         self._decoded = lru_cache(maxsize=DECODED_KEPT)(self._decode)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What was read travels to other processes; what was decoded from it does not."""
+        return {name: value for name, value in vars(self).items() if name != "_decoded"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._decoded = lru_cache(maxsize=DECODED_KEPT)(self._decode)
+
     @classmethod
     def load(
         cls,

@@ -89,7 +89,7 @@ def lay_out_indexes(
         Of the indexes that speak of the whole table, whether they lack no row.
     """
     engine = engine or LocalEngine()
-    writer = MetadataWriter(storage, properties.version, times, engine.map)
+    writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
     definitions = definitions_of(planned)
     store_definitions(storage, definitions)
     source = IndexSource(

@@ -79,7 +79,7 @@ class MetadataCommit:
         self._storage, self._properties, self._times = storage, properties, times
         self._compact_after, self._upkeep = compact_after, kept
         self._engine, self._timezone = engine or LocalEngine(), timezone
-        self._writer = MetadataWriter(storage, properties.version, times, self._engine.map)
+        self._writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
         self._proof_limit = proof_limit
         self.notes: list[str] = []
         self.compacted = False

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config import options as keys
+from hudimeta.engine import Engine
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.metadata.secondary_index import PREFIX
 from hudimeta.storage import Storage
@@ -151,11 +152,11 @@ def delete_partition(storage: Storage, options: Options, partitions: str | Seque
     return tend(session, delete_partitions(session, [partitions] if isinstance(partitions, str) else list(partitions)))
 
 
-def compact(storage: Storage, options: Options) -> list[CommitReport]:
+def compact(storage: Storage, options: Options, engine: Engine | None = None) -> list[CommitReport]:
     """Compact a merge-on-read table; see `hudimeta.Table.compact`."""
     from hudimeta.services import compaction
 
-    session = WriteSession(storage, options)
+    session = WriteSession(storage, options, engine=engine)
     if session.properties.type is not TableType.MERGE_ON_READ:
         raise UnsupportedFeature("compacting a copy-on-write table", "It has no log files; only merge-on-read tables need it.")
     return compaction.compact(session)
@@ -171,11 +172,11 @@ def schedule_compaction(storage: Storage, options: Options) -> str | None:
     return compaction.schedule(session)
 
 
-def clean(storage: Storage, options: Options) -> CleanReport:
+def clean(storage: Storage, options: Options, engine: Engine | None = None) -> CleanReport:
     """Delete files that nothing retained needs; see `hudimeta.Table.clean`."""
     from hudimeta.services import clean as service
 
-    return service.clean(WriteSession(storage, options))
+    return service.clean(WriteSession(storage, options, engine=engine))
 
 
 def archive(storage: Storage, options: Options) -> ArchivalReport:

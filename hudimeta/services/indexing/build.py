@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hudimeta.config import Options
+from hudimeta.engine import LocalEngine
 from hudimeta.errors import HudiError, IndexNotReady, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata import files
@@ -103,7 +104,7 @@ def _build(session: WriteSession, timeline: Timeline, schema: pa.Schema, plan: I
     storage, properties, times = session.storage, session.properties, session.times
     table = MetadataTable.open(storage, properties, timeline)
     definitions = {**table.index_definitions, **({plan.partition: plan.definition} if plan.definition is not None else {})}
-    writer = MetadataWriter(storage, properties.version, times, session.engine.map)
+    writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
     source = index_source(session, timeline, schema, writer, table.files(), definitions)
     built = maintainer_for(plan.partition).build(plan.partition, source)
     if not built.groups:

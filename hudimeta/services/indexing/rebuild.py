@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config import options as keys
+from hudimeta.engine import LocalEngine
 from hudimeta.errors import CorruptFileError, MetadataError, NotFound, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata import compaction
@@ -131,7 +132,7 @@ def _needs_definition(partition: str) -> bool:
 def _beside(session: WriteSession, timeline: Timeline, table: MetadataTable) -> Made:
     storage, times = session.storage, session.times
     inner = storage.sub(METADATA_ROOT)
-    writer = MetadataWriter(storage, session.properties.version, times, session.engine.map)
+    writer = MetadataWriter(storage, session.properties.version, times, LocalEngine().map)
     timelines = TimelineWriter(inner, table.timeline.folder)
     groups = [(name, group) for name in table.ready for group in table.file_groups(name)]
     plan = compaction.CompactionPlan([(name, group) for name, group in groups if group.base or group.logs])

@@ -1,0 +1,60 @@
+"""Services on Spark's executors: the same results as on threads, errors as they were, and work that really went there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark_hudimeta import HudiTable, SparkEngine
+
+from hudimeta import Table
+from hudimeta.errors import CorruptFileError
+from hudimeta.storage import open_storage
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def process_of(_: int) -> int:
+    return os.getpid()
+
+
+def failing(number: int) -> int:
+    if number >= 3:
+        raise CorruptFileError(f"file{number}", number, "whole bytes", "half")
+    return number
+
+
+def test_results_come_in_the_order_of_the_items(spark: SparkSession) -> None:
+    engine = SparkEngine(spark)
+    assert engine.map(lambda n: n * n, range(500)) == [n * n for n in range(500)]
+    assert engine.map(lambda n: n, []) == []
+    assert os.getpid() not in engine.map(process_of, range(4))
+
+
+def test_the_first_error_arrives_with_its_facts(spark: SparkSession) -> None:
+    with pytest.raises(CorruptFileError, match="file3"):
+        SparkEngine(spark).map(failing, range(6))
+
+
+def test_services_of_a_table_run_there(spark: SparkSession, tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
+    for ts in range(1, 5):
+        table.write(Operation.UPSERT, simple_rows(range(30), ts, partitions=5))
+    on_spark = HudiTable(spark, table.path, {"hoodie.clean.commits.retained": "1"})
+    (report,) = on_spark.compact()
+    assert report.files_written == 5
+    assert [len(logs) for logs in Table(table.path).file_slices()["log_files"].to_pylist()] == [0] * 5
+    on_spark.table.metadata.create_index(type="bloom_filters")
+    on_spark.table.metadata.create_index(type="record_index")
+    assert on_spark.table.metadata.validate().outcome.value == "holds"
+    table.write(Operation.UPSERT, simple_rows(range(30), 9, partitions=5))
+    on_spark.compact()
+    assert on_spark.clean().deleted
+    table.model.check(table.read())
+    check_all(open_storage(table.path))
