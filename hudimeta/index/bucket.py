@@ -131,6 +131,7 @@ class SimpleBuckets:
     def __init__(self, count: int, fields: Sequence[str]) -> None:
         self.title = f"bucket index, {count} buckets a partition"
         self._count, self._fields = count, tuple(fields)
+        self._begun: dict[tuple[str, int], str] = {}
 
     def numbers(self, partition: str, keys: pa.StringArray) -> np.ndarray[Any, Any]:
         """See `Buckets`."""
@@ -154,8 +155,10 @@ class SimpleBuckets:
         return found
 
     def new_file_id(self, partition: str, number: int, *, again: bool = False) -> str:
-        """See `Buckets`."""
-        return f"{number:0{_DIGITS}d}{str(uuid.uuid4())[_DIGITS:]}-0"
+        """See `Buckets`: the same id for a bucket whenever it is asked for, since a write may come in portions."""
+        if (partition, number) not in self._begun:
+            self._begun[partition, number] = f"{number:0{_DIGITS}d}{str(uuid.uuid4())[_DIGITS:]}-0"
+        return self._begun[partition, number]
 
 
 def bucket_of_file_id(file_id: str) -> int | None:

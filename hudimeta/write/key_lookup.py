@@ -118,14 +118,19 @@ class KeyLookup:
         """Where the rows of an overwrite must go; None when they may go anywhere."""
         if not self.fixes_places or batch.keys is None:
             return None
+        return self._bucket_index.homes(batch.keys, batch.partitions)
+
+    @cached_property
+    def _bucket_index(self) -> BucketIndex:
+        """One for the whole write, so that each bucket is begun once."""
         settings = self.choice.buckets
         assert settings is not None
-        return BucketIndex(self._files_of, self._buckets(settings)).homes(batch.keys, batch.partitions)
+        return BucketIndex(self._files_of, self._buckets(settings))
 
     def _index(self, choice: IndexChoice) -> Index:
         read, run_all = self._view.key_reader(alive=choice.is_global), self._session.engine.map
         if choice.buckets is not None:
-            return BucketIndex(self._files_of, self._buckets(choice.buckets))
+            return self._bucket_index
         if choice.kind is IndexKind.RECORD_INDEX:
             metadata = self._view.metadata
             if metadata is None:

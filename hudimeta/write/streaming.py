@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.config import options as keys
-from hudimeta.errors import UnsupportedFeature
 from hudimeta.index.key_file import KeyFile
+from hudimeta.index.tagging import Homes
 from hudimeta.metadata.keys import shard
 from hudimeta.storage import open_storage
 from hudimeta.types import Operation
@@ -28,7 +28,7 @@ from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
-from hudimeta.write.operations import GroupRewrite, WritePlan, execute_plan, plan_inserts
+from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, execute_plan, plan_inserts
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, Timings, WriteSession
 from hudimeta.write.spill import BUCKETS, Spill, batch_of, table_of
@@ -46,7 +46,7 @@ __all__ = ["write_stream"]
 
 _REPLACING = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
 _GROUP, _ROLE = "\0group", "\0role"
-_CHANGED, _REMOVED, _UNSURE = 0, 1, 2
+_CHANGED, _REMOVED, _UNSURE, _BEGINNING = 0, 1, 2, 3
 
 
 def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordBatchReader) -> CommitReport:
@@ -107,26 +107,20 @@ class _Stream:
         self._sizing = session.sizing(view.timeline)
         self._limit = session.options.get(keys.PORTION_BYTES)
         self._policy = duplicate_policy(session.options, write.operation)
+        self._fixed = view.lookup.fixes_places
         self._looks_up = write.operation in (Operation.UPSERT, Operation.DELETE) or self._policy is not DuplicatePolicy.NONE
+        self._looks_up |= self._fixed and write.operation not in _REPLACING
         self._files: list[WrittenFile] = []
         self._grown: set[str] = set()
         self._index: list[str] = []
+        self._begins_with_logs = False
         self._unmatched = self._dropped = self._asked = self._hits = self._moved = 0
 
     def write(self, portions: Iterator[pa.Table]) -> Outcome:
-        """Write every portion; nothing becomes visible.
-
-        Raises:
-            UnsupportedFeature: The table's index decides where a key lives, so that its files cannot be begun in portions.
-        """
-        if self._view.lookup.fixes_places:
-            raise UnsupportedFeature(
-                "streams larger than memory into a table of buckets",
-                f"Write them in several calls, or raise {keys.PORTION_BYTES.key}.",
-            )
+        """Write every portion; nothing becomes visible."""
         operation = self._write.operation
         generates = self._generator.generates_keys
-        if not generates and (self._looks_up or combines(self._session.options, operation)):
+        if not generates and (self._looks_up or self._fixed or combines(self._session.options, operation)):
             self._write_by_key(portions)
         else:
             for rows in portions:
@@ -194,10 +188,14 @@ class _Stream:
     def _sort_out(self, batch: KeyedBatch, groups: _Groups, by_group: Spill, by_partition: Spill) -> None:
         """One row a key, then known keys to their file group and the others to their partition."""
         operation = self._write.operation
-        if combines(self._session.options, operation):
+        if combines(self._session.options, operation) or (self._fixed and self._looks_up):
             whole_table = self._looks_up and self._view.lookup.choice.is_global
             batch = combine(batch, self._combining, whole_table=whole_table)
         fresh = np.flatnonzero(~batch.deleted)
+        homes = None if self._looks_up else self._view.lookup.homes(batch)
+        if homes is not None:
+            self._begin(batch, homes, fresh, groups, by_group)
+            return
         if self._looks_up and batch.keys is not None:
             with self._timings.phase("look-up"):
                 if self._policy is DuplicatePolicy.NONE:
@@ -225,7 +223,22 @@ class _Stream:
         for at, file, as_what in ((tagging.row, tagging.file, role), (leaving.row, leaving.file, _REMOVED)):
             rows = table_of(settled.batch.take(at)).append_column(_GROUP, pa.array(numbers[file]))
             by_group.add(rows.append_column(_ROLE, pa.array(np.full(len(at), as_what))), numbers[file] % BUCKETS)
-        return settled.batch, np.setdiff1d(np.flatnonzero(~settled.batch.deleted), tagging.row)
+        fresh = np.setdiff1d(np.flatnonzero(~settled.batch.deleted), tagging.row)
+        if tagging.homes is None:
+            return settled.batch, fresh
+        if self._write.operation is not Operation.DELETE:
+            self._begin(settled.batch, tagging.homes, fresh, groups, by_group)
+        return settled.batch, fresh[:0]
+
+    def _begin(self, batch: KeyedBatch, homes: Homes, rows: np.ndarray[Any, Any], groups: _Groups, by_group: Spill) -> None:
+        """Lay aside rows whose file group is to be begun, by that group."""
+        begun = [KeyFile(p, i, "", 0) for p, i in zip(homes.partition_paths, homes.file_ids, strict=True)]
+        numbers = groups.numbers(begun)[homes.number]
+        wanted = np.isin(homes.row, rows)
+        at, numbers = homes.row[wanted], numbers[wanted]
+        self._begins_with_logs = homes.as_logs
+        table = table_of(batch.take(at)).append_column(_GROUP, pa.array(numbers))
+        by_group.add(table.append_column(_ROLE, pa.array(np.full(len(at), _BEGINNING))), numbers % BUCKETS)
 
     def _count(self, text: str, asked: int, hits: int) -> None:
         self._index.append(text)
@@ -238,6 +251,11 @@ class _Stream:
         plan = WritePlan()
         for number in np.unique(of_row):
             file = groups.files[int(number)]
+            beginning = np.flatnonzero((of_row == number) & (role == _BEGINNING))
+            if len(beginning):
+                plan.new_groups.append(NewGroup(file.partition_path, beginning, file.file_id, self._begins_with_logs))
+                self._grown.add(file.partition_path)
+                continue
             changed, removed, unsure = (
                 np.flatnonzero((of_row == number) & (role == what)) for what in (_CHANGED, _REMOVED, _UNSURE)
             )

@@ -260,3 +260,39 @@ def test_deleted_keys_hold_no_place(tmp_path: Path, kind: str, moves: str) -> No
     table.upsert(rows(("a", "y", 3, 3)))
     assert contents(tmp_path) == [("a", "y", "y", 3), ("b", "x", "x", 1)]
     check_all(open_storage(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("kind", "consistent"),
+    [("COPY_ON_WRITE", False), ("MERGE_ON_READ", False), ("MERGE_ON_READ", True)],
+    ids=["copy on write", "merge on read", "consistent"],
+)
+def test_streams_begin_each_bucket_once(tmp_path: Path, kind: str, consistent: bool) -> None:
+    more = {"hoodie_index_bucket_engine": "CONSISTENT_HASHING"} if consistent else {}
+    create(tmp_path, kind, **BUCKETS, **more).insert(rows(*((f"k{n}", "x", 1, 1) for n in range(5))))
+    given = OPTIONS.read({"hudimeta.write.portion.bytes": "500"})
+    storage = open_storage(tmp_path)
+
+    def stream(operation: Operation, numbers: range, v: int) -> None:
+        table = rows(*((f"k{n}", "xyz"[n // 7 % 3], v, v) for n in numbers))
+        reader = pa.RecordBatchReader.from_batches(table.schema, iter(table.to_batches(max_chunksize=4)))
+        write_stream(WriteSession(storage, given), operation, reader)
+
+    first = {(f"k{n}", "x") for n in range(5)}
+    stream(Operation.INSERT, range(60), 2)
+    expected = dict.fromkeys(first, 1) | {(f"k{n}", "xyz"[n // 7 % 3]): 2 for n in range(60)}
+    assert {(key, path): v for key, path, _, v in contents(tmp_path)} == expected
+    slices = hudimeta.Table(tmp_path).file_slices().to_pylist()
+    assert len(slices) == len({(s["partition_path"], s["file_id"][:8]) for s in slices}) == 9
+    stream(Operation.UPSERT, range(30, 90), 3)
+    stream(Operation.DELETE, range(0, 90, 2), 4)
+    expected |= {(f"k{n}", "xyz"[n // 7 % 3]): 3 for n in range(30, 90)}
+    for n in range(0, 90, 2):
+        expected.pop((f"k{n}", "xyz"[n // 7 % 3]))
+    assert {(key, path): v for key, path, _, v in contents(tmp_path)} == expected
+    if not consistent:
+        stream(Operation.INSERT_OVERWRITE, range(60), 5)
+        slices = hudimeta.Table(tmp_path).file_slices().to_pylist()
+        assert len(contents(tmp_path)) == 60
+        assert len(slices) == len({(s["partition_path"], s["file_id"][:8]) for s in slices}) == 9
+    check_all(storage)
