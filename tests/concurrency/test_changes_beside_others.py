@@ -1,0 +1,77 @@
+"""Writes that rest on what they read, while somebody else changes it: nobody's change is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudimeta import Table
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+from hudimeta.write.altering import alter, alteration
+from hudimeta.write.merge_builder import MergeBuilder
+from hudimeta.write.report import CommitReport
+from hudimeta.write.row_changes import delete_where, update_where
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_writer import write_rows
+from tests.concurrency.side_by_side import Interrupted
+
+
+@pytest.fixture(params=["COPY_ON_WRITE", "MERGE_ON_READ"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> ModelledTable:
+    made = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": request.param})
+    made.write(Operation.INSERT, simple_rows(range(10), 1))
+    return made
+
+
+def session_while(table: ModelledTable, meanwhile: Callable[[], object]) -> WriteSession:
+    """A session whose first write is interrupted when it has begun and planned."""
+    return WriteSession(table.storage, table.options, engine=Interrupted(meanwhile, 1))
+
+
+def values(table: ModelledTable) -> dict[str, float]:
+    found = table.read().to_pylist()
+    return {row["id"]: row["x"] for row in found}
+
+
+def theirs(table: ModelledTable) -> Callable[[], CommitReport]:
+    return lambda: table.write(Operation.UPSERT, simple_rows([2], 4, value=100.0))
+
+
+def test_an_update_adds_to_what_the_other_wrote(table: ModelledTable) -> None:
+    report = update_where(session_while(table, theirs(table)), {"x": "x + 1"}, "id <= 'k0002'")
+    assert report.attempts == 2
+    assert [values(table)[f"k000{n}"] for n in (0, 1, 2, 3)] == [2.0, 2.0, 101.0, 1.0]
+    check_all(table.storage)
+
+
+def test_a_delete_spares_a_row_that_does_not_match_any_more(table: ModelledTable) -> None:
+    delete_where(session_while(table, theirs(table)), "x = 1 and id <= 'k0003'")
+    assert sorted(values(table)) == ["k0002", *(f"k000{n}" for n in range(4, 10))]
+    check_all(table.storage)
+
+
+def test_a_merge_joins_anew(table: ModelledTable) -> None:
+    session = session_while(table, theirs(table))
+    source = pa.table({"id": ["k0002", "k0004"], "add": [1.0, 1.0]})
+    builder = MergeBuilder(source, "id", "target", "source", lambda run: run(session))
+    builder.when_matched_update({"x": "x + add"}).execute()
+    assert (values(table)["k0002"], values(table)["k0004"]) == (101.0, 2.0)
+    check_all(table.storage)
+
+
+def test_a_column_is_added_beside_a_write(table: ModelledTable) -> None:
+    def widen() -> None:
+        alter(table.session(), alteration({"z": pa.int64()}, {}, (), {}))
+
+    rows = simple_rows([3, 20], 5)
+    report = write_rows(session_while(table, widen), Operation.UPSERT, rows)
+    assert report.attempts == 2
+    table.model.write(Operation.UPSERT, rows)
+    table.model.check(table.read())
+    assert "z" in Table(table.path).schema.names
+    check_all(table.storage)
