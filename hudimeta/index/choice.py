@@ -17,15 +17,15 @@ from hudimeta.config import Option, Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, IndexNotReady, UnsupportedFeature
 from hudimeta.index.tagging import IndexKind
-from hudimeta.metadata.index_definitions import COMPLETE_KEY, IndexDefinition
+from hudimeta.metadata.completeness import proven_indexes
+from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline.active import Timeline
-from hudimeta.types import Action, TableType
+from hudimeta.types import TableType
 
 __all__ = ["BucketSettings", "IndexChoice", "bucket_settings", "choose_index"]
 
 _RECORD_INDEX = "record_index"
-_REBUILDING = (Action.RESTORE, Action.INDEXING)
 _NAMES = {"GLOBAL_RECORD_LEVEL_INDEX": IndexKind.RECORD_INDEX, "RECORD_LEVEL_INDEX": IndexKind.RECORD_INDEX}
 _GLOBAL = (IndexKind.GLOBAL_SIMPLE, IndexKind.GLOBAL_BLOOM)
 _MOVES: Mapping[IndexKind, Option[bool]] = {
@@ -174,16 +174,8 @@ def _is_partitioned(definitions: Mapping[str, IndexDefinition]) -> bool:
 
 
 def _why_unproven(timeline: Timeline) -> str:
-    """Why nothing proves that the record index lacks no row; "" when its newest write says that it is complete."""
-    writes = timeline.writes
-    if not writes:
-        return ""
-    newest = max(writes, key=lambda i: (i.completion or i.time, i.time))
-    extra = timeline.metadata(newest).get("extraMetadata") or {}
-    named = {name.strip() for name in extra.get(COMPLETE_KEY, "").split(",")}
-    since = newest.completion or newest.time
-    rebuilt = any(i.action in _REBUILDING and (i.completion or i.time) > since for i in timeline.completed)
-    if _RECORD_INDEX in named and not rebuilt:
+    """Why nothing proves that the record index lacks no row; "" when it is proven complete."""
+    if proven_indexes(timeline, [_RECORD_INDEX]):
         return ""
     return "nothing proves that it lacks no row; see t.metadata.validate()"
 

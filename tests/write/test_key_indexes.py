@@ -336,7 +336,9 @@ def test_a_write_builds_the_indexes_that_it_asks_for(tmp_path: Path) -> None:
     table.model.check(table.read())
     check_all(table.storage)
     assert proven(table.path) == frozenset(BOTH)
-    assert not asking.upsert(fresh).notes
+    again = asking.upsert(fresh)
+    assert not again.notes
+    assert again.index.startswith("record index"), "what was built is used to find rows"
 
 
 # What it costs
