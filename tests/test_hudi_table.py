@@ -226,8 +226,13 @@ def test_listing_partitions_loads_nothing_heavy(trips: hudimeta.Table) -> None:
     assert done.stdout.strip() == ""
 
 
-def test_the_first_row_of_a_copy_on_write_table_does_not_wait_for_pandas(trips: hudimeta.Table) -> None:
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_the_first_row_does_not_wait_for_pandas(kind: str, tmp_path: Path) -> None:
     """It takes a third of a second to import, as much as everything else, and 40 MB."""
+    rows = pa.table({"id": ["a", "b"], "day": ["d", "e"], "ts": [1, 1]})
+    trips = hudimeta.Table.create(tmp_path / "t", rows.schema, key="id", partition_by="day", ordering="ts", type=kind)
+    trips.bulk_insert(rows)
+    trips.upsert(rows.slice(0, 1))
     program = (
         "import sys, hudimeta\n"
         "t = hudimeta.Table(sys.argv[1])\n"

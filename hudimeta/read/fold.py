@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import UnsupportedFeature
+from hudimeta.formats.plain_arrays import integers, no_rows, numbers
 from hudimeta.read.custom_merger import merge_versions
 from hudimeta.read.log_parts import DataPart, LogPart
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
@@ -87,7 +88,7 @@ def fold_log_records(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRu
         return _fold_in_rounds(records, *_own_cells_of_parts(data, schema, rules), rules)
     winner = _last_by_event_time(records) if rules.by_event_time else _last(records)
     live = ~records.deleted[winner]
-    rows = records.rows.take(pa.array(records.row[winner[live]]))
+    rows = records.rows.take(integers(records.row[winner[live]]))
     return _folded(records, winner, rows, None)
 
 
@@ -120,12 +121,12 @@ def _gather(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRules) -> _
     import pyarrow.compute as pc
 
     data = [part for part in parts if isinstance(part, DataPart)]
-    rows = pa.concat_tables([schema.empty_table(), *(part.rows for part in data)])
+    rows = pa.concat_tables([no_rows(schema), *(part.rows for part in data)])
     texts = [part.rows.column(KEY_COLUMN) if isinstance(part, DataPart) else part.keys for part in parts]
     given = pa.chunked_array([chunk for text in texts for chunk in text.cast(pa.string()).chunks], pa.string())
     refuse_null_keys(given, KEY_COLUMN)
     keys = pc.unique(given)
-    key = pc.index_in(given, value_set=keys).to_numpy().astype(np.int64)
+    key = numbers(pc.index_in(given, value_set=keys).combine_chunks())
     is_row = np.concatenate(
         [np.full(len(t), isinstance(p, DataPart)) for p, t in zip(parts, texts, strict=True)] or [_none()]
     )
@@ -138,7 +139,7 @@ def _gather(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRules) -> _
         ordering_columns(part.rows, rules.ordering_fields) if isinstance(part, DataPart) else part.ordering
         for part in parts
     ]
-    types = [column.type for column in ordering_columns(schema.empty_table(), rules.ordering_fields)]
+    types = [column.type for column in ordering_columns(no_rows(schema), rules.ordering_fields)]
     ordering = tuple(
         pa.chunked_array([chunk for columns in values for chunk in columns[number].cast(kind).chunks], kind)
         for number, kind in enumerate(types)
@@ -179,7 +180,7 @@ def _folded(records: _Records, winner: _Indices, rows: pa.Table, filled: _Mask |
     """The result, given per key the record that decides about order and deletion, and the rows of those that live."""
     deleted = records.deleted[winner]
     row_of = np.where(deleted, -1, np.cumsum(~deleted) - 1).astype(np.int64)
-    ordering = tuple(column.take(pa.array(winner)) for column in records.ordering)
+    ordering = tuple(column.take(integers(winner)) for column in records.ordering)
     return FoldedLog(records.keys, deleted, records.natural[winner], ordering, rows, row_of, filled)
 
 
@@ -266,7 +267,7 @@ def _fold_by_merger(records: _Records, rules: MergeRules, merger: str) -> Folded
             versions = pa.concat_tables([versions, rows])
     live = ~deleted
     row_of = np.where(deleted, -1, np.cumsum(live) - 1).astype(np.int64)
-    ordering = tuple(column.take(pa.array(winner)) for column in records.ordering)
+    ordering = tuple(column.take(integers(winner)) for column in records.ordering)
     return FoldedLog(records.keys, deleted, natural, ordering, versions.take(pa.array(row[live])), row_of)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.formats import plain_arrays
 from hudimeta.read.custom_merger import merge_versions
 from hudimeta.read.fold import FoldedLog, fold_log_records, own_cells
 from hudimeta.read.log_parts import LogPart
@@ -102,14 +103,15 @@ class SliceMerger:
         self._used[:] = True
         self.counts.inserted += len(fresh)
         self.counts.written += len(fresh)
-        return self.log.rows.take(pa.array(fresh))
+        return self.log.rows.take(plain_arrays.integers(fresh))
 
     def _match(self, keys: pa.ChunkedArray) -> _Indices:
         """Per base row the number of its key in the log, -1 for none and (see `every_row`) for all but a key's first row."""
         import pyarrow.compute as pc
 
         found = pc.index_in(keys, value_set=self.log.keys.cast(keys.type))
-        numbers: _Indices = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        none = plain_arrays.integers(np.array([-1], np.int32))[0]
+        numbers: _Indices = plain_arrays.numbers(pc.fill_null(found, none).combine_chunks())
         at = np.flatnonzero(numbers >= 0)
         if self.every_row:
             self._used[numbers[at]] = True
@@ -141,11 +143,11 @@ class SliceMerger:
         fillable = self.rules.partial_mode is not PartialUpdateMode.NONE
         touched = (log_wins & ~gone) | (~log_wins & ~self.log.deleted[numbers] & fillable)
         self.counts.updated += int(touched.sum())
-        versions = self.log.rows.take(pa.array(self.log.row_of[numbers[touched]]))
+        versions = self.log.rows.take(plain_arrays.integers(self.log.row_of[numbers[touched]]))
         both = pa.concat_tables([rows, versions])
         target, wins = at[touched], log_wins[touched]
         if self.log.filled is None:
-            return both.take(pa.array(_sources(rows.num_rows, target, wins)[keep]))
+            return both.take(plain_arrays.integers(_sources(rows.num_rows, target, wins)[keep]))
         filled = self.log.filled[self.log.row_of[numbers[touched]]]
         own = own_cells(rows.take(pa.array(target)), self.rules)
         columns = []
@@ -172,8 +174,8 @@ class SliceMerger:
     def _log_wins(self, rows: pa.Table, at: _Indices, numbers: _Indices) -> _Mask:
         if not self.rules.by_event_time:
             return np.ones(len(at), bool)
-        base = ordering_columns(rows.take(pa.array(at)), self.rules.ordering_fields)
-        log = [column.take(pa.array(numbers)) for column in self.log.ordering]
+        base = ordering_columns(rows.take(plain_arrays.integers(at)), self.rules.ordering_fields)
+        log = [column.take(plain_arrays.integers(numbers)) for column in self.log.ordering]
         codes = order_codes([pa.chunked_array(b.chunks + n.chunks) for b, n in zip(base, log, strict=True)])
         wins: _Mask = self.log.natural[numbers] | (codes[len(at) :] >= codes[: len(at)])
         return wins

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch, UnsupportedFeature
+from hudimeta.formats.plain_arrays import numbers
 
 __all__ = ["Codes", "field_type", "order_codes", "ordering_columns"]
 
@@ -111,8 +112,8 @@ def _float_codes(values: npt.NDArray[np.float64]) -> Codes:
 def _integers(values: pa.ChunkedArray | pa.Array) -> Codes:
     import pyarrow.compute as pc
 
-    codes: Codes = _numpy(pc.fill_null(values, 0))
-    return codes
+    filled = pc.fill_null(values, 0) if values.null_count else values
+    return numbers(filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled)
 
 
 def _numpy(values: pa.ChunkedArray | pa.Array) -> Any:
