@@ -1,16 +1,19 @@
 """Base files in ORC, read stripe by stripe through pyarrow.
 
-Hudi writes them as its Avro schema maps to ORC: moments are ORC timestamps, which pyarrow gives in nanoseconds, and everything
-is brought to the table's types by whoever asked. pyarrow shows neither the statistics of stripes nor their sizes, so nothing is
-left out inside a file.
+Hudi writes them as its Avro schema maps to ORC. Moments are ORC timestamps there: the wall clock of the writer's zone, which
+pyarrow gives as it is, so the zone is looked up (`formats.orc_tail`) and the moments are restored. pyarrow shows neither the
+statistics of stripes nor their sizes, so nothing is left out inside a file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from hudimeta.formats.orc_tail import writer_zones
 
 if TYPE_CHECKING:
     from hudimeta.formats.parquet.footer import ParquetFooter
@@ -29,6 +32,7 @@ class OrcFile:
         from pyarrow import orc
 
         self.path = path
+        self._file = file
         self._orc = orc.ORCFile(file)
         self.schema: pa.Schema = self._orc.schema.remove_metadata()
         self.names: tuple[str, ...] = tuple(self.schema.names)
@@ -55,4 +59,24 @@ class OrcFile:
 
     def read_group(self, number: int, columns: Sequence[str]) -> pa.Table:
         """The rows of one stripe with some of its columns."""
-        return pa.Table.from_batches([self._orc.read_stripe(number, columns=list(columns))])
+        rows = pa.Table.from_batches([self._orc.read_stripe(number, columns=list(columns))])
+        for at, field in enumerate(rows.schema):
+            if pa.types.is_timestamp(field.type) and field.type.tz is None:
+                rows = rows.set_column(at, field.name, self._moments(rows.column(at), number))
+        return rows
+
+    def _moments(self, clocks: pa.ChunkedArray, number: int) -> pa.ChunkedArray:
+        """What the wall clock of the writer showed, as moments."""
+        import pyarrow.compute as pc
+
+        zone = self._zones[number] or "UTC"
+        zoned = pc.assume_timezone(clocks.cast(pa.timestamp("us")), zone, ambiguous="earliest", nonexistent="latest")
+        return zoned.cast(pa.timestamp("us", "UTC"))
+
+    @cached_property
+    def _zones(self) -> list[str]:
+        def read_range(offset: int, length: int) -> bytes:
+            self._file.seek(offset)
+            return bytes(self._file.read(length))
+
+        return writer_zones(read_range, int(self._file.size()), self.path)

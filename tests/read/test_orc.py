@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
+import io
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyarrow import orc
 
 import hudimeta
-from hudimeta.errors import CorruptFileError
+from hudimeta.errors import CorruptFileError, UnsupportedFeature
+from hudimeta.formats.orc_tail import writer_zones
+from hudimeta.read.base_file import open_base_file
+from hudimeta.storage import open_storage
 
 SCHEMA = pa.schema(
     [
@@ -103,3 +110,48 @@ def test_damage_names_the_file(tables: tuple[hudimeta.Table, hudimeta.Table]) ->
     with pytest.raises(CorruptFileError, match="a readable ORC file") as caught:
         table.scan().to_table()
     assert caught.value.path in [victim.name for victim in victims]
+
+
+# Moments
+
+
+def orc_bytes(compression: str) -> bytes:
+    sink = io.BytesIO()
+    moments = pa.array([0, 1_767_225_600_123_456, None], pa.timestamp("us")).cast(pa.timestamp("ns"))
+    orc.write_table(pa.table({"at": moments, "n": [1, 2, 3]}), sink, compression=compression)
+    return sink.getvalue()
+
+
+def zones(data: bytes) -> list[str]:
+    return writer_zones(lambda offset, length: data[offset : offset + length], len(data), "f.orc")
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy"])
+def test_the_writers_zone_is_found(compression: str) -> None:
+    assert zones(orc_bytes(compression)) == ["GMT"]
+
+
+def test_moments_are_those_of_the_writers_zone(tmp_path: Path) -> None:
+    """The wall clock of a file stays, whatever zone its stripes name; the moments move with it."""
+    data = orc_bytes("uncompressed")
+    found = {}
+    for zone in (b"GMT", b"EST"):
+        (tmp_path / "f_0-0-0_1.orc").write_bytes(data.replace(b"GMT", zone))
+        with open_base_file(open_storage(tmp_path), "f_0-0-0_1.orc") as file:
+            column = file.piece(0, ["at"]).column(0)
+        assert column.type == pa.timestamp("us", "UTC")
+        found[zone] = column.cast(pa.int64()).to_pylist()
+    assert found[b"GMT"] == [0, 1_767_225_600_123_456, None]
+    assert found[b"EST"] == [5 * 3_600_000_000, 1_767_225_600_123_456 + 5 * 3_600_000_000, None]
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_a_damaged_end_is_reported(draw: st.DataObject) -> None:
+    data = bytearray(orc_bytes(draw.draw(st.sampled_from(["uncompressed", "zlib", "snappy"]))))
+    if draw.draw(st.booleans()):
+        data[draw.draw(st.integers(0, len(data) - 1))] ^= 1 << draw.draw(st.integers(0, 7))
+    else:
+        del data[draw.draw(st.integers(0, len(data))) :]
+    with contextlib.suppress(CorruptFileError, UnsupportedFeature):
+        zones(bytes(data))

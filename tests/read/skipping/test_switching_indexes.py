@@ -188,7 +188,9 @@ def test_no_combination_of_indexes_loses_a_row(name: str, some_table: Unpack) ->
             for off in KINDS if FULL else (KINDS[number // READ_EVERY % len(KINDS)],):
                 without = ",".join(k for k in KINDS if k != off)
                 left = kept(recorded, where, trust=trust, use=without)
-                assert chosen <= left, f"{where}: without {off} less is read"
+                assert needed <= left, f"{where}: rows of {needed - left} are not read without {off}"
+                # Partitions are few here: without statistics of their files, statistics of whole partitions are asked.
+                assert off == "column_stats" or chosen <= left, f"{where}: without {off} less is read"
                 # The same slices, read by the same rules, give the same rows; footers are asked while reading.
                 if left != chosen or off == "footers" or not FULL:
                     assert as_rows(recorded.read(where, trust, without)) == expected, (where, off)
