@@ -12,6 +12,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyspark_hudimeta.attachment import attach, detach, last_reports
     from pyspark_hudimeta.commit_report import last_commit
     from pyspark_hudimeta.hudi_table import HudiTable
     from pyspark_hudimeta.spark_engine import SparkEngine
@@ -25,12 +26,15 @@ except Exception:
     traceback.print_exc()
     raise
 
-__all__ = ["DefaultSource", "HudiTable", "SparkEngine", "last_commit", "register_functions"]
+__all__ = ["DefaultSource", "HudiTable", "SparkEngine", "attach", "detach", "last_commit", "last_reports", "register_functions"]
 
 _LATER = {
     "HudiTable": "pyspark_hudimeta.hudi_table",
     "SparkEngine": "pyspark_hudimeta.spark_engine",
+    "attach": "pyspark_hudimeta.attachment",
+    "detach": "pyspark_hudimeta.attachment",
     "last_commit": "pyspark_hudimeta.commit_report",
+    "last_reports": "pyspark_hudimeta.attachment",
     "register_functions": "pyspark_hudimeta.table_functions",
 }
 """Where the names are that nobody needs who only reads and writes by format."""

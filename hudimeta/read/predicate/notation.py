@@ -8,7 +8,7 @@ literal that JSON has no type for is `{"date": …}`, `{"timestamp": …}`, `{"t
 from __future__ import annotations
 
 import decimal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from hudimeta.errors import ConfigError
 from hudimeta.read.predicate.arrow_expressions import is_arrow_expression, parse_arrow
 from hudimeta.read.predicate.sql import FILTER_OPTION, parse_sql
 from hudimeta.read.predicate.tree import (
+    And,
     Arithmetic,
     ArithmeticOp,
     Call,
@@ -32,6 +33,7 @@ from hudimeta.read.predicate.tree import (
     Match,
     MatchKind,
     Not,
+    Or,
     all_of,
     any_of,
     between,
@@ -188,7 +190,7 @@ def bind_catalyst(filters: Sequence[str], schema: pa.Schema, *, timezone: str = 
         timezone: The session's time zone, in which Catalyst renders timestamps.
 
     Returns:
-        The conjunction of the filters that are understood, and the texts of those that are not, which skip nothing.
+        The conjunction of what is understood, and the texts that are not, or not wholly: what is missing skips nothing.
     """
     from hudimeta.read.predicate.bind import bind
 
@@ -196,8 +198,24 @@ def bind_catalyst(filters: Sequence[str], schema: pa.Schema, *, timezone: str = 
     unknown: list[str] = []
     for text in filters:
         try:
-            parts.append(bind(parse_sql(text, qualified=True), schema, timezone=timezone).expr)
+            tree = parse_sql(text, qualified=True)
+            understood = _implied(tree, lambda part: bind(part, schema, timezone=timezone).expr)
         except ConfigError:
-            unknown.append(text)
+            understood = None, False
+        parts += [understood[0]] if understood[0] is not None else []
+        unknown += [] if understood[1] else [text]
     whole = bind(literal(True), schema, timezone=timezone)
     return (whole.with_conjuncts(parts) if parts else whole), tuple(unknown)
+
+
+def _implied(tree: Expr, bound: Callable[[Expr], Expr]) -> tuple[Expr | None, bool]:
+    """What surely holds where a predicate does, bound, None when nothing is known; and whether that is all of it."""
+    try:
+        return bound(tree), True
+    except ConfigError:
+        if not isinstance(tree, (And, Or)):
+            return None, False
+    known = [part for part, _ in (_implied(child, bound) for child in tree.children) if part is not None]
+    if isinstance(tree, And):
+        return (all_of(known) if known else None), False
+    return (any_of(known) if len(known) == len(tree.children) else None), False

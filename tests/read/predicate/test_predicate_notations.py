@@ -175,6 +175,13 @@ def test_catalyst_text_is_read_with_its_alias() -> None:
     assert unknown == ("myudf(w.id)",)
 
 
+def test_what_is_understood_of_catalyst_text_is_kept() -> None:
+    texts = ["((id < 10L) AND (odd(id) = 1))", "((id = 1L) OR ((id = 5L) AND odd(id)))", "((id = 1L) OR odd(id))"]
+    bound, unknown = bind_catalyst([*texts, "(NOT ((id < 10L) AND odd(id)))"], SCHEMA)
+    assert str(bound) == "id < 10 AND (id = 1 OR id = 5)"
+    assert unknown == (*texts, "(NOT ((id < 10L) AND odd(id)))")
+
+
 def test_catalyst_text_that_can_mean_two_columns_skips_nothing() -> None:
     """`v.id` is the field of the column v, or the column id of the relation v."""
     bound, unknown = bind_catalyst(["(v.id = 1L)", "(v.deep.x = 'q')"], SCHEMA)

@@ -1,0 +1,60 @@
+"""Pieces of the attached door that need no session: bits of replaced rows, and which filters mean the same in Spark."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark_hudimeta.native_filter import native_filter
+from pyspark_hudimeta.staging import BITS, replaced_bits
+
+from hudimeta.errors import ConfigError
+
+SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("at", pa.timestamp("us", "UTC")), ("x", pa.float32())])
+
+
+def is_replaced(bits: bytes, row: int) -> bool:
+    """As the SQL of `native_table` says it: a byte that is missing counts as 0."""
+    byte = bits[row // BITS : row // BITS + 1]
+    return bool(ord(byte or b"\0") >> row % BITS & 1)
+
+
+@given(st.sets(st.integers(0, 300), min_size=1))
+def test_bits_say_which_rows_are_replaced(rows: set[int]) -> None:
+    bits = replaced_bits(np.array(sorted(rows), np.int64))
+    assert bits is not None
+    assert {row for row in range(310) if is_replaced(bits, row)} == rows
+    assert max(bits) < 128, "each byte is one character of UTF-8"
+
+
+def test_no_replaced_row_is_no_bits() -> None:
+    assert replaced_bits(np.zeros(0, np.int64)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "sql"),
+    [
+        ("id > 3 AND name IN ('a', 'b')", "(`id` > 3L) AND (`name` IN ('a', 'b'))"),
+        ("NOT (name LIKE 'x%') OR id IS NULL", "(NOT (`name` LIKE 'x%')) OR (`id` IS NULL)"),
+        ("at >= '2024-01-02 03:04:05'", "`at` >= TIMESTAMP '2024-01-02 03:04:05Z'"),
+    ],
+)
+def test_comparisons_with_constants_are_sparks_to_judge(text: str, sql: str) -> None:
+    why, where, bound = native_filter(text, SCHEMA)
+    assert (why, where) == ("", sql)
+    assert bound is not None
+
+
+@pytest.mark.parametrize("text", ["year(at) = 2024", "cast(name as int) > 1", "id / 2 = 1", "name RLIKE 'a+'"])
+def test_what_may_differ_is_left_to_the_engine(text: str) -> None:
+    why, where, _ = native_filter(text, SCHEMA)
+    assert where is None
+    assert why.startswith("Spark may judge")
+
+
+def test_a_filter_that_does_not_fit_is_refused() -> None:
+    assert native_filter(None, SCHEMA) == ("", None, None)
+    with pytest.raises(ConfigError, match="nope"):
+        native_filter("nope = 1", SCHEMA)
