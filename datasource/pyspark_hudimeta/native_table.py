@@ -94,11 +94,14 @@ class NativeTable:
     def from_path(self) -> tuple[str, ...]:
         """Partition columns whose values come from partition paths: those that files do not hold, or that cannot be trusted.
 
-        Files of a bootstrapped table can hold empty texts there.
+        Files of a bootstrapped table can hold empty texts there, and so can files of the partition that stands for no value.
         """
         snapshot = self._snapshot
-        exact = self._path_values(pa.array([], pa.string())).column_names if snapshot.properties.get(BASE_PATH_KEY) else []
-        return tuple(dict.fromkeys([*snapshot.schema.dropped, *exact]))
+        if not snapshot.properties.partition_fields:
+            return snapshot.schema.dropped
+        stated = self._path_values(_one(snapshot.listing.partitions()))
+        distrusted = snapshot.properties.get(BASE_PATH_KEY) or any(column.null_count for column in stated.columns)
+        return tuple(dict.fromkeys([*snapshot.schema.dropped, *(stated.column_names if distrusted else [])]))
 
     @cached_property
     def foreign(self) -> frozenset[str]:
@@ -115,6 +118,9 @@ class NativeTable:
             return "rows must be merged or converted, and attach was given no staging folder that all machines reach"
         if converted > _MOST_CONVERTED:
             return f"{converted:,} bytes of its files are ORC, or older than a change of the types or names of columns"
+        times = [column.name for column in self._snapshot.schema.arrow if _holds_times(column.type)]
+        if times:
+            return f"column {times[0]} holds times of day, which Spark's own reader does not show as numbers"
         exact = self._path_values(pa.array([], pa.string())).column_names
         unclear = [name for name in self.from_path if name not in exact]
         return f"column {unclear[0]} is nowhere but in the partition paths, which do not state it exactly" if unclear else ""
@@ -328,6 +334,16 @@ def _made_at(slices: pa.Table, instants: frozenset[str]) -> pa.ChunkedArray:
     """Which slices have a base file that one of the instants wrote."""
     made = pc.is_in(slices.column("base_instant"), value_set=pa.array(sorted(instants), pa.string()))
     return pc.and_(made, pc.is_valid(slices.column("base_file")))
+
+
+def _one(paths: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return paths.combine_chunks() if isinstance(paths, pa.ChunkedArray) else paths
+
+
+def _holds_times(kind: pa.DataType) -> bool:
+    if pa.types.is_time(kind):
+        return True
+    return any(_holds_times(kind.field(number).type) for number in range(kind.num_fields))
 
 
 def _of(slices: pa.Table, path: str | None) -> pa.Table:
