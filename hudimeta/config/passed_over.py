@@ -20,6 +20,10 @@ _TUNING = (
     "hoodie.memory.",
     "hoodie.finalize.write.",
     "hoodie.markers.",
+    "hoodie.bucket.index.min.",
+    "hoodie.bucket.index.max.",
+    "hoodie.bucket.index.merge.",
+    "hoodie.bucket.index.split.",
 )
 _VERBS = ("insert", "upsert", "bulkinsert", "delete", "rollback", "finalize.write")
 
