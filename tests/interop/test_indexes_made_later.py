@@ -33,12 +33,13 @@ INDEXES: tuple[dict[str, Any], ...] = (
         "options": {"format": "yyyy-MM-dd"},
     },
     {"name": "born", "type": "column_stats", "columns": "born", "expression": "year"},
-    {"name": "low", "type": "bloom_filters", "columns": "note", "expression": "lower"},
+    {"name": "low", "type": "bloom_filters", "columns": "tag", "expression": "lower"},
 )
+"""One a column: release 1.0.2 takes an expression index for every function over its column."""
 WHERE = {
     "upper(note) = 'NOTE 3'": 1,
     "from_unixtime(seconds, 'yyyy-MM-dd') = '1970-01-03'": 1,
-    "lower(note) = 'note 1'": 1,
+    "lower(tag) = 'tag 1'": 1,
     "year(born) = 2002": 1,
 }
 """Predicate to how many of the five files can hold a match."""
@@ -53,6 +54,7 @@ def rows(group: int, ids: range, ts: int) -> pa.Table:
             "part": pa.array(["p0"] * n, pa.string()),
             "ts": pa.array([ts] * n, pa.int64()),
             "note": pa.array([f"Note {group}"] * n, pa.string()),
+            "tag": pa.array([f"Tag {group}"] * n, pa.string()),
             "seconds": pa.array([group * DAY + 7] * n, pa.int64()),
             "born": pa.array([f"{2000 + group}-05-06"] * n, pa.string()).cast(pa.date32()),
         }
