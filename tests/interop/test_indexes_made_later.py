@@ -32,15 +32,14 @@ INDEXES: tuple[dict[str, Any], ...] = (
         "expression": "from_unixtime",
         "options": {"format": "yyyy-MM-dd"},
     },
-    {"name": "born", "type": "column_stats", "columns": "born", "expression": "year"},
     {"name": "low", "type": "bloom_filters", "columns": "tag", "expression": "lower"},
 )
-"""One a column: release 1.0.2 takes an expression index for every function over its column."""
+"""One a column: release 1.0.2 takes an expression index for every function over its column. It fails where an expression over a
+date has another type, such as `year`."""
 WHERE = {
     "upper(note) = 'NOTE 3'": 1,
     "from_unixtime(seconds, 'yyyy-MM-dd') = '1970-01-03'": 1,
     "lower(tag) = 'tag 1'": 1,
-    "year(born) = 2002": 1,
 }
 """Predicate to how many of the five files can hold a match."""
 
