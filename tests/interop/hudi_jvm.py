@@ -26,6 +26,7 @@ from typing import Any
 import hudi_validation
 import pyarrow as pa
 import pyarrow.parquet as pq
+from py4j.java_gateway import JavaClass
 from pyspark.sql import DataFrame, SparkSession
 
 WRITE_DEFAULTS = {
@@ -257,11 +258,15 @@ class Commands:
             settings.setProperty(name, value)
         reader = hudi_validation.MetadataReader(self.spark, path, {})
         resolver = java.org.apache.hudi.common.table.TableSchemaResolver(reader.client)
+        if isinstance(java.org.apache.hudi.common.schema.HoodieSchema, JavaClass):  # from 1.2 on
+            schema = resolver.getTableSchema(False).toAvroSchema()
+        else:
+            schema = resolver.getTableAvroSchema(False)
         config = (
             java.org.apache.hudi.config.HoodieWriteConfig.newBuilder()
             .withPath(path)
             .forTable(own.get("hoodie.table.name", "table"))
-            .withSchema(resolver.getTableAvroSchema(False).toString())
+            .withSchema(schema.toString())
             .withProperties(settings)
             .build()
         )
