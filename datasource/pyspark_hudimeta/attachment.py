@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from hudimeta import Table
 from hudimeta.config import OPTIONS
-from hudimeta.config.options import AS_OF, FILTER, QUERY_TYPE
+from hudimeta.config.options import AS_OF, FILTER, LISTED_SLICES, QUERY_TYPE
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import spark_schema
@@ -27,6 +27,7 @@ from pyspark_hudimeta.leaves import Leaf, exchanged
 from pyspark_hudimeta.native_filter import native_filter
 from pyspark_hudimeta.native_table import NativeTable
 from pyspark_hudimeta.staging import Staging
+from pyspark_hudimeta.table_functions import register_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,6 +46,8 @@ _attachments: weakref.WeakKeyDictionary[SparkSession, Attachment] = weakref.Weak
 def attach(spark: SparkSession, staging: str | None = None) -> None:
     """Let this session read hudimeta tables with Spark's own reader, through the code that it had before.
 
+    The table functions of SQL are registered as well; see `register_functions`.
+
     Args:
         spark: A classic session; one that is attached already stays so.
         staging: A folder that all machines of a cluster reach, in which rows of slices with log files are kept while they are
@@ -60,6 +63,7 @@ def attach(spark: SparkSession, staging: str | None = None) -> None:
         )
     if spark not in _attachments:
         _attachments[spark] = Attachment(spark, staging)
+        register_functions(spark)
         kind: Any = type(spark)
         spark.__class__ = _subclass(kind)
 
@@ -113,6 +117,8 @@ class Attachment:
         kind = QueryType(options.get(QUERY_TYPE))
         if kind not in _NATIVE:
             return self._to_python(leaf, f"it is a query of type {kind.value}")
+        if options.get(LISTED_SLICES) is not None:
+            return self._to_python(leaf, "HudiTable has planned which slices it reads")
         now, snapshot = self._moment(leaf, options)
         why, where, kept = native_filter(options.get(FILTER), snapshot.schema.arrow)
         why = why or _misfit(leaf, snapshot)
