@@ -1,4 +1,4 @@
-"""The same tests through Spark Connect: a small set of them in every run, all of them by `make connect`."""
+"""The same tests through Spark Connect: a small set of them in every run, all and the shapes of queries by `make connect`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = ("test_table_functions.py", "test_hudi_table.py", "test_query_shapes.py")
+MODULES = ("test_table_functions.py", "test_hudi_table.py")
 
 
 @pytest.mark.spark
