@@ -19,17 +19,19 @@ from hudimeta.config.options import (
     PATH,
     QUERY_TYPE,
 )
+from hudimeta.errors import UnsupportedFeature
 from hudimeta.read.cdc_reader import ChangeTask
 from hudimeta.read.cdc_scan import ChangeScan
 from hudimeta.read.native_slices import NativeSlices, native_slices
 from hudimeta.read.predicate import to_sql
+from hudimeta.read.projection import path_of
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.listed_slices import encode_slices
 from pyspark_hudimeta.manifest import base_files
 from pyspark_hudimeta.scan_folders import is_connect, private_folder, shared_folder
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from hudimeta.read.predicate import Bound, Where
     from hudimeta.read.report import ScanReport
@@ -64,6 +66,9 @@ class FrameScan:
     """
 
     def __init__(self, spark: SparkSession, scan: Scan, options: Mapping[str, Any], asked: Asked) -> None:
+        if scan.task.beside is not None:
+            names = ", ".join(scan.task.beside.unknown)
+            raise UnsupportedFeature(f"a predicate with functions of PyArrow, {names}, in Spark", "Write it as SQL.")
         self._spark, self._scan, self._options, self._asked = spark, scan, options, asked
 
     def __repr__(self) -> str:
@@ -115,7 +120,15 @@ class FrameScan:
         frame = reader.schema(spark_schema(self._needed)).parquet(folder)
         for condition in self._conditions():
             frame = frame.where(condition)
-        return frame.select(*[_quoted(name) for name in self._scan.schema.names])
+        return frame.select(*[self._shown(name) for name in self._scan.schema.names])
+
+    def _shown(self, name: str) -> Column:
+        """A column, or a field of a struct under its dotted name."""
+        from pyspark.sql import functions
+
+        path = path_of(name, self._needed)
+        column = functions.col(".".join(_quoted(part) for part in path))
+        return column.alias(name) if len(path) > 1 else column
 
     def _conditions(self) -> list[str]:
         """What rows have to satisfy: the user's own words where Spark knows them too, else the engine's rendering."""

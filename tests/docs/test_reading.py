@@ -14,6 +14,7 @@ import hudimeta
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+FOR_SPARK = re.compile(r"\bspark\b")
 TEXT = pa.string()
 SCHEMA = pa.schema([("id", TEXT), ("month", TEXT), ("fare", pa.float64()), ("note", TEXT), ("ts", pa.int64())])
 
@@ -50,7 +51,7 @@ def test_the_examples_without_spark(
             module = tmp_path / example.split("\n")[0].removeprefix("# ")
             module.parent.mkdir()
             module.write_text(example)
-        elif "spark." not in example:
+        elif not FOR_SPARK.search(example):
             run(example, trips, names)
     sys.modules.pop("shop.merging", None)
     assert sorted(names["rows"]["id"].to_pylist()) == ["t12", "t15", "t18", "t21", "t24", "t27", "t9"]
@@ -61,9 +62,9 @@ def test_the_examples_without_spark(
 def test_the_examples_with_spark(trips: Path, spark: Any) -> None:
     names: dict[str, Any] = {"spark": spark}
     for example in EXAMPLES:
-        if "spark." in example:
+        if FOR_SPARK.search(example):
             run(example, trips, names)
-    assert names["trips"].count() == 7
+    assert names["trips"].count() == names["planned"].to_df().count() == 7
 
 
 def test_every_kind_of_index_is_in_the_table() -> None:

@@ -268,3 +268,26 @@ def test_the_examples_of_the_guide_run(spark: SparkSession, tmp_path: Path) -> N
             for statement in block.splitlines() if language == "sql" else ():
                 assert spark.sql(statement.partition(";")[0]).count() > 0, statement
     assert sorted(contents(tmp_path / "trips", "id", "fare")) == [("a", 70.0), ("c", 90.0)]
+
+
+def test_fields_of_structs_are_columns_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    place = pa.struct([("x", pa.int32()), ("y", pa.string())])
+    schema = pa.schema([("id", pa.string()), ("place", place)])
+    for kind in ("COPY_ON_WRITE", "MERGE_ON_READ"):
+        engine = hudimeta.Table.create(tmp_path / kind, schema, key="id", type=kind)
+        engine.insert(pa.table([["a", "b"], [{"x": 1, "y": "p"}, None]], schema=schema))
+        engine.upsert(pa.table([["a"], [{"x": 3, "y": "q"}]], schema=schema))
+        frame = HudiTable(spark, str(tmp_path / kind)).scan(where="id < 'c'", columns=["place.x", "id"]).to_df()
+        assert frame.columns == ["place.x", "id"]
+        assert sorted(map(tuple, frame.collect()), key=str) == [(3, "a"), (None, "b")]
+
+
+def test_what_only_pyarrow_can_evaluate_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    import pyarrow.compute as pc
+
+    schema = pa.schema([("id", pa.string()), ("n", pa.int64())])
+    hudimeta.Table.create(tmp_path / "t", schema, key="id").insert(pa.table([["a", "bb"], [1, 2]], schema=schema))
+    table = HudiTable(spark, str(tmp_path / "t"))
+    assert [row.id for row in table.scan(where=pc.field("n") > 1).to_df().collect()] == ["bb"]
+    with pytest.raises(UnsupportedFeature, match="utf8_length"):
+        table.scan(where=pc.utf8_length(pc.field("id")) == 2)
