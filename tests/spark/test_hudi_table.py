@@ -15,6 +15,7 @@ from pyspark_hudimeta.manifest import MANIFEST_FILES
 from pyspark_hudimeta.scan_folders import KEPT_MS, SHARED_FOLDER, is_connect, shared_folder
 
 import hudimeta
+from hudimeta.errors import UnsupportedFeature
 from hudimeta.storage import open_storage
 from tests.spark.tables import check, contents, create, ids, refusal, rows
 
