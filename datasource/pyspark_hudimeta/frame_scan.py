@@ -120,15 +120,12 @@ class FrameScan:
         frame = reader.schema(spark_schema(self._needed)).parquet(folder)
         for condition in self._conditions():
             frame = frame.where(condition)
-        return frame.select(*[self._shown(name) for name in self._scan.schema.names])
+        return frame.select(*[self._shown(frame, name) for name in self._scan.schema.names])
 
-    def _shown(self, name: str) -> Column:
+    def _shown(self, frame: DataFrame, name: str) -> Column | str:
         """A column, or a field of a struct under its dotted name."""
-        from pyspark.sql import functions
-
         path = path_of(name, self._needed)
-        column = functions.col(".".join(_quoted(part) for part in path))
-        return column.alias(name) if len(path) > 1 else column
+        return _quoted(name) if len(path) == 1 else frame[".".join(_quoted(part) for part in path)].alias(name)
 
     def _conditions(self) -> list[str]:
         """What rows have to satisfy: the user's own words where Spark knows them too, else the engine's rendering."""
