@@ -11,6 +11,9 @@ import pytest
 import hudimeta
 from hudimeta.types import META_COLUMNS
 from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.sides import FULL
+
+pytestmark = pytest.mark.skipif(not FULL, reason="part of make interop-full, which sets HUDIMETA_INTEROP_FULL=1")
 
 SCHEMA = pa.schema(
     [("id", pa.string()), ("ts", pa.int64()), ("fare", pa.float32()), ("note", pa.string()), ("many", pa.int32())]
