@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
-from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.apache_hudi import ApacheHudi, HudiFailed
 from tests.interop.sides import FULL
 
 UTC = datetime.timezone.utc
@@ -47,6 +47,8 @@ class Case:
     places: tuple[str | None, ...] = ()
     quick: bool = False
     kind: str = "COPY_ON_WRITE"
+    hudi_reads: bool = True
+    """False where Apache Hudi cannot read what it has written itself."""
 
     @property
     def generates_keys(self) -> bool:
@@ -84,7 +86,7 @@ CASES = [
     Case("moments as partition", "id", "at", ENCODED),
     Case("time based", "id", "ts", TIME, quick=True),
     Case("time based, hive style and encoded", "id", "ts", {**TIME, **HIVE, **ENCODED}),
-    Case("custom", "id,sub", "place:SIMPLE,ts:TIMESTAMP", CUSTOM, places=("plain", "b c", "ü", None), quick=True),
+    Case("custom", "id,sub", "place:SIMPLE,ts:TIMESTAMP", CUSTOM, places=("plain", "b c", "ü", None), quick=True, hudi_reads=False),
     Case("custom with one key", "id", "ts:TIMESTAMP", {**CUSTOM, **HIVE}, kind=MOR),
     Case("custom without time", "sub", "flag:SIMPLE,place:SIMPLE", {**CUSTOM, **HIVE, **ENCODED}, places=tuple(PLACES)),
     Case("generated keys", "", "place", places=tuple(SAFE_PLACES), quick=True),
@@ -176,9 +178,13 @@ def test_rows_are_called_the_same(hudi: ApacheHudi, tmp_path: Path, case: Case) 
     hudi.write(theirs, first, _java_options(case), operation="insert", mode="overwrite")
     by_them = hudimeta.Table(theirs).scan().to_table()
     assert _named(hudimeta.Table(ours).scan().to_table()) == _named(by_them)
-    assert _named(hudi.read(ours).table) == _named(by_them)
     assert _folders(ours) == _folders(theirs)
     assert _settings(ours) == _settings(theirs)
+    if not case.hudi_reads:
+        with pytest.raises(HudiFailed, match="Failed to cast value"):
+            hudi.read(theirs)
+        return
+    assert _named(hudi.read(ours).table) == _named(by_them)
     later = _rows(case, "second", 1)
     hudi.write(ours, later, _java_options(case), operation="upsert")
     hudimeta.Table(theirs, options=case.options).upsert(later)
