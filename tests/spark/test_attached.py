@@ -326,17 +326,13 @@ def test_partition_columns_that_files_lack_come_from_the_path(
     assert report.report.partitions_kept == 1 < report.report.partitions
 
 
-def test_partitions_of_no_value_and_times_of_day(attached: SparkSession, tmp_path: Path) -> None:
+def test_the_partition_of_no_value_holds_nulls(attached: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "t", rows(range(4)).set_column(1, "part", pa.array(["", None, "a", "b"])))
     expected = [(n, row) for n, row in sorted(contents(tmp_path / "t", "id", "part"))]
     frame = load(attached, tmp_path / "t")
     assert sorted(map(tuple, frame.select("id", "part").collect())) == expected
     assert NATIVE_SCAN in plan(frame)
     assert ids(frame.where("part IS NULL")) == [n for n, part in expected if part is None]
-    create(tmp_path / "times", rows([1]).append_column("at", pa.array([7], pa.time64("us"))))
-    timed = load(attached, tmp_path / "times")
-    assert timed.select("at").first() == (7,)
-    assert "times of day" in pyspark_hudimeta.last_reports(attached)[-1].why_python
 
 
 def test_files_of_narrower_types_are_converted_once(attached: SparkSession, tmp_path: Path) -> None:
