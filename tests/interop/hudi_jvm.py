@@ -182,7 +182,10 @@ class Commands:
                 planned = client.scheduleCompaction(none)
                 if not planned.isPresent():
                     return {"instant": None}
-                client.compact(planned.get())
+                if self._has_own_schema:
+                    client.compact(planned.get(), True)  # or nobody would complete it
+                else:
+                    client.compact(planned.get())
                 return {"instant": planned.get()}
             if name == "cluster":
                 planned = client.scheduleClustering(none)
@@ -250,6 +253,11 @@ class Commands:
             timings.append(watch.seconds)
         return {"files": sum(folder.files().size() for scan in selected for folder in scan), "timings": timings}
 
+    @property
+    def _has_own_schema(self) -> bool:
+        """True from Hudi 1.2 on, which no longer hands out Avro's schemas and completes no compaction unasked."""
+        return isinstance(self.spark._jvm.org.apache.hudi.common.schema.HoodieSchema, JavaClass)
+
     def _client(self, path: str, options: dict[str, str]) -> Any:
         java = self.spark._jvm
         own = table_properties(path)
@@ -258,7 +266,7 @@ class Commands:
             settings.setProperty(name, value)
         reader = hudi_validation.MetadataReader(self.spark, path, {})
         resolver = java.org.apache.hudi.common.table.TableSchemaResolver(reader.client)
-        if isinstance(java.org.apache.hudi.common.schema.HoodieSchema, JavaClass):  # from 1.2 on
+        if self._has_own_schema:
             schema = resolver.getTableSchema(False).toAvroSchema()
         else:
             schema = resolver.getTableAvroSchema(False)
