@@ -64,7 +64,7 @@ def test_the_examples_with_spark(trips: Path, spark: Any) -> None:
     for example in EXAMPLES:
         if FOR_SPARK.search(example):
             run(example, trips, names)
-    assert names["trips"].count() == names["planned"].to_df().count() == 7
+    assert names["trips"].count() == names["planned"].to_df().count() == names["found"] == 7
 
 
 def test_every_kind_of_index_is_in_the_table() -> None:
