@@ -43,7 +43,9 @@ def told(changes: pa.Table) -> list[tuple[Any, ...]]:
 def test_both_tell_the_same_changes(hudi: ApacheHudi, tmp_path: Path, kind: str, mode: str) -> None:
     path, model = tmp_path / "table", Model()
     options = {"hoodie.table.cdc.enabled": "true", "hoodie.table.cdc.supplemental.logging.mode": mode}
-    table = hudimeta.Table.create(path, SCHEMA, key="id", partition_by="month", ordering="ts", type=kind, options=options)
+    table = hudimeta.Table.create(
+        path, SCHEMA, key="id", partition_by="month", ordering="ts", type=kind, options=options, name="turns"
+    )
 
     def ours(numbers: range, ts: int) -> None:
         rows = [row(number, ts) for number in numbers]
