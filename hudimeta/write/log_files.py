@@ -24,6 +24,7 @@ from hudimeta.formats.log import (
     encode_parquet_content,
 )
 from hudimeta.formats.parquet import column_bounds
+from hudimeta.index.key_file import KeyFile
 from hudimeta.keys import hide_meta_columns
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.read.merge_rules import KEY_COLUMN
@@ -94,6 +95,7 @@ class LogFileWriter:
         attempt: int = 0,
         begins: bool = False,
         changes: FileFacts | None = None,
+        below: KeyFile | None = None,
     ) -> list[WrittenFile]:
         """Write to the log of a file group: one file, or several where there is much to write.
 
@@ -102,11 +104,13 @@ class LogFileWriter:
             rows: Rows, meta columns first; may be empty. With fewer columns than the table they are a partial update.
             deletes: Keys to delete. updated: How many of the rows, the last ones, stand for rows that are there already.
             task, attempt: For the write token. begins: The first file begins its file group.
-            changes: What indexes of keys want to know of the rows.
+            changes: What indexes of keys want to know of the rows. below: The slice that the log belongs to.
         """
         if not self._format.populate:
             rows = hide_meta_columns(rows, file_name=False)
         files: list[WrittenFile] = []
+        # Whoever tells the changes in a log needs the rows before it, and Apache Hudi finds them by the log's own stat.
+        base = (below.name, *below.logs) if below is not None and self._format.changes is not None else ()
         fresh = rows.num_rows - updated
         for number, content in enumerate(self._contents(rows, partition_path, deletes), start=1):
             name = str(LogFileName(file_id, self._instant, number, f"{task}-0-{attempt}"))
@@ -132,6 +136,7 @@ class LogFileWriter:
                     log_instant=self._instant,
                     facts=self._facts(_told(changes, number), own, partition_path, name, content.size),
                     begins_group=begins and number == 1,
+                    slice_names=(*base, *(file.name for file in files)) if base else (),
                 )
             )
         if begins:

@@ -307,7 +307,15 @@ def append_to_log(
     if only is not None:
         rows = rows.select([name for name in rows.column_names if name in only or name in META_COLUMNS])
     return logs.append(
-        base.partition_path, base.file_id, rows, deletes, updated=updated, task=task, attempt=attempt, changes=changes
+        base.partition_path,
+        base.file_id,
+        rows,
+        deletes,
+        updated=updated,
+        task=task,
+        attempt=attempt,
+        changes=changes,
+        below=base,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.formats.avro.commit_metadata import write_stat
 from hudimeta.storage import join
-from hudimeta.table.file_names import parse_log_file
+from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.write.index_facts import FileFacts
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class WrittenFile:
         statistics: Rows of `hudimeta.metadata.column_stats.SCHEMA`, one a column; no rows for a file without rows, and
             for tables that keep no statistics.
         facts: What the other indexes want to know of its rows.
+        slice_names: Of a log file in a table that captures changes the base file, "" for none, and the earlier log files.
         change_files: Name and bytes of the change files that were written beside it.
     """
 
@@ -47,6 +48,7 @@ class WrittenFile:
     begins_group: bool = False
     facts: FileFacts = field(default_factory=FileFacts)
     change_files: tuple[tuple[str, int], ...] = ()
+    slice_names: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
@@ -80,6 +82,10 @@ class WrittenFile:
         if self.log_instant is not None:
             log = parse_log_file(self.name)
             facts |= {"prevCommit": self.log_instant, "logVersion": 1 if log is None else log.version}
+        if self.slice_names:
+            base = parse_base_file(self.slice_names[0])
+            facts |= {"baseFile": self.slice_names[0], "logFiles": [*self.slice_names[1:], self.name]}
+            facts |= {"prevCommit": base.instant} if base is not None else {}
         if self.change_files:
             facts["cdcStats"] = {join(self.partition_path, name): size for name, size in self.change_files}
         return write_stat(**facts)
