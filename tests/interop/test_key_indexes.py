@@ -26,9 +26,8 @@ TURNS = [
     ("we", "compact"),
     ("they", "upsert"),
     ("we", "upsert"),
-    ("they", "compact"),
 ]
-MORE_TURNS = [("they", "insert"), ("we", "bulk_insert"), ("we", "insert_overwrite"), ("they", "upsert"), ("we", "delete")]
+MORE_TURNS = [("they", "compact"), ("they", "insert"), ("we", "bulk_insert"), ("we", "insert_overwrite"), ("they", "upsert"), ("we", "delete")]
 
 
 @pytest.mark.timeout(600)
