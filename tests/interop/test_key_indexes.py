@@ -27,7 +27,14 @@ TURNS = [
     ("they", "upsert"),
     ("we", "upsert"),
 ]
-MORE_TURNS = [("they", "compact"), ("they", "insert"), ("we", "bulk_insert"), ("we", "insert_overwrite"), ("they", "upsert"), ("we", "delete")]
+MORE_TURNS = [
+    ("they", "compact"),
+    ("they", "insert"),
+    ("we", "bulk_insert"),
+    ("we", "insert_overwrite"),
+    ("they", "upsert"),
+    ("we", "delete"),
+]
 
 
 @pytest.mark.timeout(600)
