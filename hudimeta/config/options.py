@@ -326,7 +326,7 @@ LOG_BLOCK_FORMAT = OPTIONS.choice(
     "hoodie.logfile.data.block.format",
     "parquet",
     ["parquet", "avro", "hfile"],
-    "Form of the rows in log files of merge-on-read tables.",
+    "Form of the rows in log files of merge-on-read tables; Apache Hudi cannot read hfile in Spark.",
 )
 LOG_BLOCK_BYTES = OPTIONS.number(
     "hoodie.logfile.data.block.max.size", 256 << 20, "Rows of one log block, in bytes of Arrow: more go to another block."

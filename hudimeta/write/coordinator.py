@@ -282,12 +282,12 @@ class Coordinator:
             raise CommitConflict(write.operation.value, [("", "the metadata table")], "that built it")
 
     def _compact_metadata(self) -> None:
-        """The write is published: whatever happens here may delay a compaction, but not turn success into an error."""
+        """The write is published: whatever happens here may delay upkeep, but not turn success into an error."""
         if self._metadata is not None:
             try:
                 self._metadata.compact_when_due()
             except HudiError as error:
-                self.notes.append(f"the metadata table is compacted by the next write instead: {error}")
+                self.notes.append(f"the upkeep of the metadata table is left to a later write: {error}")
 
     def _judge_outcome(self, write: OpenWrite, error: StorageError) -> None:
         """Return when the instant is completed after all, else raise what happened."""
