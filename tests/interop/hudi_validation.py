@@ -10,6 +10,7 @@ import datetime
 import json
 import os
 import struct
+import urllib.parse
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -243,10 +244,14 @@ def _check_partition_stats(spark: SparkSession, reader: MetadataReader, findings
     columns = [c for c in _indexed_columns(reader.path) if c in frame.columns and not c.startswith("_hoodie_")]
     columns = [c for c in columns if c not in folders]
     wanted = [text for c in columns for text in (f"min(`{c}`)", f"max(`{c}`)", f"count_if(`{c}` is null)", f"count(`{c}`)")]
-    grouped = frame.groupBy("_hoodie_partition_path").agg(*(functions.expr(text) for text in wanted)).collect()
+    # A table of virtual keys stores no partition paths: there the folder tells.
+    folder = functions.regexp_extract(functions.input_file_name(), "^(.*)/", 1)
+    by = functions.col("_hoodie_partition_path") if "_hoodie_partition_path" in frame.columns else folder
+    grouped = frame.groupBy(by.alias("at")).agg(*(functions.expr(text) for text in wanted)).collect()
     for at, column in enumerate(columns):
         stats = reader.partition_stats(column)
-        for partition, *values in grouped:
+        for place, *values in grouped:
+            partition = _partition_of(reader.path, place) if by is folder else place
             low, high, nulls, present = values[at * 4 : at * 4 + 4]
             what, found = f"{column} of {partition}", stats.get(partition)
             if found is None:
@@ -259,6 +264,12 @@ def _check_partition_stats(spark: SparkSession, reader: MetadataReader, findings
                 if isinstance(bound, (str, int, float)) and type(bound) is type(expected) and expected == expected:
                     enclosed = bound <= expected if side > 0 else bound >= expected
                     findings.check("partition_stats", enclosed, True, f"{what}: {bound!r} beside {expected!r}")
+
+
+def _partition_of(path: str, folder: str) -> str:
+    """The partition path of a folder that Spark names as a URL."""
+    relative = os.path.relpath(urllib.parse.unquote(urllib.parse.urlsplit(folder).path), path)
+    return "" if relative == "." else relative
 
 
 def _indexed_columns(path: str) -> list[str]:
