@@ -61,7 +61,7 @@ class FileListing:
                 removed.update(keys)
                 rows = [_without(table, keys) for table in rows]
             else:
-                rows.append(entry.rows if entry.rows is not None else self._sources.decode(entry, files.decode_values))
+                rows.append(entry.rows if entry.rows is not None else next(self._sources.decode([entry], files.decode_values)))
         return files.fold(pa.concat_tables(rows)) if rows else no_rows(files.SCHEMA), frozenset(removed)
 
     def _log_entries(self) -> list[LogEntry]:

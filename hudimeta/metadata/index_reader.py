@@ -12,7 +12,7 @@ from hudimeta.metadata.groups import FileGroup, GroupFinder, group_stem
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import shard
 from hudimeta.metadata.kinds import Codec, codec_of
-from hudimeta.metadata.log_entries import arrange
+from hudimeta.metadata.log_entries import LogEntry, arrange
 from hudimeta.metadata.merging import LogRows, merge
 from hudimeta.metadata.slice_files import Select, SliceFiles
 
@@ -94,14 +94,17 @@ class IndexReader:
         for group, select in selections:
             if group.base:
                 bases.append(self._sources.select(group.base, select, codec.decode))
-            for entry in arrange(self._sources.entries(group.logs), self._counts_in(group)):
-                turn += 1
+            records: list[tuple[int, LogEntry]] = []
+            for turn, entry in enumerate(arrange(self._sources.entries(group.logs), self._counts_in(group)), turn + 1):
                 if entry.deleted is not None:
                     deleted.append(entry.deleted)
                     deleted_turns.append(np.full(len(entry.deleted), turn, np.int64))
                 else:
-                    logs.append(self._sources.decode(entry, codec.decode, select))
-                    turns.append(np.full(len(logs[-1]), turn, np.int64))
+                    records.append((turn, entry))
+            tables = self._sources.decode([entry for _, entry in records], codec.decode, select)
+            for (at, _), table in zip(records, tables, strict=True):
+                logs.append(table)
+                turns.append(np.full(len(table), at, np.int64))
         rows = LogRows(pa.concat_tables(logs), np.concatenate(turns), pa.concat_arrays(deleted), np.concatenate(deleted_turns))
         return merge(pa.concat_tables(bases), rows, codec.key, codec.unite)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ Select: TypeAlias = Callable[[HFileReader], KeyValues]
 """Which records of a file are wanted."""
 
 PARALLEL_READS = 8
+TOGETHER_BYTES = 1 << 20
 SCAN_BYTES, FETCH_BYTES = 4 << 20, 64 << 20
 """Of a large base file so much is unpacked at a time, and so much fetched: requests cost more than packed bytes in memory."""
 
@@ -90,11 +92,45 @@ class SliceFiles:
         reader, path = self.base(file), _shown(file.path)
         return decode(select(reader), schema_of(reader, path), path)
 
-    def decode(self, entry: LogEntry, decode: Decode, select: Select = HFileReader.scan) -> pa.Table:
-        """Some records of a log entry that has any."""
-        if entry.reader is None:
-            raise ValueError("the log entry holds no records")
-        return decode(select(entry.reader), schema_of(entry.reader, entry.path), entry.path)
+    def decode(self, entries: Sequence[LogEntry], decode: Decode, select: Select = HFileReader.scan) -> Iterator[pa.Table]:
+        """Some records of log entries that have any, in their order.
+
+        Logs of a few records are usual, and decoding takes as long for one as for a thousand: small ones go together.
+
+        Yields:
+            A table for each entry.
+        """
+        for schema, run in groupby(entries, lambda entry: schema_of(_reader_of(entry), entry.path)):
+            waiting: list[tuple[KeyValues, str]] = []
+            for entry in run:
+                cells = select(_reader_of(entry))
+                waiting.append((cells, entry.path))
+                if sum(part.values.nbytes for part, _ in waiting) > TOGETHER_BYTES:
+                    yield from _decoded(waiting, schema, decode)
+                    waiting = []
+            yield from _decoded(waiting, schema, decode)
+
+
+def _reader_of(entry: LogEntry) -> HFileReader:
+    if entry.reader is None:
+        raise ValueError("the log entry holds no records")
+    return entry.reader
+
+
+def _decoded(parts: Sequence[tuple[KeyValues, str]], schema: str, decode: Decode) -> Iterator[pa.Table]:
+    """Cells of several files, each with its path, decoded at once, a row a cell; an error names the file that it is in."""
+    if len(parts) < 2:
+        yield from (decode(cells, schema, path) for cells, path in parts)
+        return
+    try:
+        whole = decode(KeyValues.concat([cells for cells, _ in parts]), schema, parts[0][1])
+    except CorruptFileError:
+        yield from (decode(cells, schema, path) for cells, path in parts)
+        return
+    start = 0
+    for cells, _ in parts:
+        yield whole.slice(start, len(cells))
+        start += len(cells)
 
 
 def _shown(path: str) -> str:

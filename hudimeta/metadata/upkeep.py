@@ -95,7 +95,8 @@ def archive(storage: Storage, table: MetadataTable, least: int, most: int) -> in
     """Move old instants of the metadata table to its history. The caller holds the table lock.
 
     Readers find the newest slice of a file group through the commit that wrote it, so none that names a file in use may leave;
-    nor one that cleaning has still to look at, nor one that the data table's timeline still shows.
+    nor one that cleaning has still to look at, nor a write that the data table's timeline still shows (what else it shows does
+    not count, as in Apache Hudi: an `indexing` instant stays there for good).
 
     Args:
         storage: Rooted at the data table. table: The metadata table, opened under the lock.
@@ -108,7 +109,8 @@ def archive(storage: Storage, table: MetadataTable, least: int, most: int) -> in
     if len(timeline.writes) <= most:
         return 0
     limits = [timeline.writes[-least].time, *(i.time for i in timeline.pending[:1])]
-    limits += [i.time for i in table.data_timeline.instants[:1]]
+    outer = table.data_timeline
+    limits += [i.time for i in (*outer.writes[:1], *outer.pending[:1])]
     limits += [max((i.time for i in timeline.writes if i.action is Action.COMMIT), default="")]
     limits += [group.base.instant for name in table.ready for group in table.named_groups(name) if group.base is not None]
     cleans = [i for i in timeline.completed if i.action is Action.CLEAN]

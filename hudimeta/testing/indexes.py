@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hudimeta.config import OPTIONS
+from hudimeta.engine import LocalEngine
 from hudimeta.metadata import bloom_filters, expression_index, record_index, secondary_index
-from hudimeta.read.snapshot import Snapshot
 from hudimeta.services.validation import validate
-from hudimeta.storage import CountingStorage
 from hudimeta.testing.inspection import Inspection
 
 __all__ = [
@@ -42,6 +40,4 @@ def expression_indexes_enclose_every_value(table: Inspection) -> None:
 def _check(table: Inspection, is_meant: Callable[[str], bool]) -> None:
     names = [name for name in table.properties.metadata_partitions if is_meant(name)]
     if names:
-        storage = CountingStorage(table.storage)
-        snapshot = Snapshot(storage, table.properties, table.timeline, OPTIONS.read({"hudimeta.index.trust": "true"}))
-        validate(snapshot, names).raise_if_differs()
+        validate(table.snapshot, names, LocalEngine(1)).raise_if_differs()

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.config import OPTIONS
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT
-from hudimeta.storage import FileInfo, Storage, join
+from hudimeta.read.snapshot import Snapshot
+from hudimeta.storage import CountingStorage, FileInfo, Storage, join
 from hudimeta.table import properties as table_properties
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import parse_base_file, parse_log_file
@@ -52,6 +54,12 @@ class Inspection:
         self.storage = storage
         self.properties = table_properties.load(storage)
         self.timeline: Timeline = self.properties.load_timeline(storage)
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The same moment for readers, who trust every index here: whether they may is what is checked."""
+        options = OPTIONS.read({"hudimeta.index.trust": "true"})
+        return Snapshot(CountingStorage(self.storage), self.properties, self.timeline, options)
 
     @cached_property
     def metadata(self) -> MetadataTable | None:

@@ -84,8 +84,11 @@ def rebuild(session: WriteSession) -> RebuildReport:
         properties = session.properties
         timeline = properties.load_timeline(session.storage)
         if timeline.pending_writes:
-            writers = ", ".join(i.time for i in timeline.pending_writes)
-            raise TableError(f"writes are under way ({writers}), which Apache Hudi could not take back any more", "Try again.")
+            writers = ", ".join(f"{i.action.value} {i.time}" for i in timeline.pending_writes)
+            raise TableError(
+                f"writes are under way ({writers}), which Apache Hudi could not take back any more",
+                "Wait for their end, run what is only planned (t.compact()), and try again.",
+            )
         table = _opened(session, timeline)
         made = _in_place(session, timeline) if table is None else _beside(session, timeline, table)
         parts, validation = made
