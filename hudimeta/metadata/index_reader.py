@@ -95,7 +95,8 @@ class IndexReader:
             if group.base:
                 bases.append(self._sources.select(group.base, select, codec.decode))
             records: list[tuple[int, LogEntry]] = []
-            for turn, entry in enumerate(arrange(self._sources.entries(group.logs), self._counts_in(group)), turn + 1):
+            for entry in arrange(self._sources.entries(group.logs), self._counts_in(group)):
+                turn += 1
                 if entry.deleted is not None:
                     deleted.append(entry.deleted)
                     deleted_turns.append(np.full(len(entry.deleted), turn, np.int64))

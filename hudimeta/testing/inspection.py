@@ -18,6 +18,7 @@ from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
 from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.types import Action, Instant
 
 if TYPE_CHECKING:
@@ -132,9 +133,14 @@ class Inspection:
         ]
 
     @cached_property
+    def being_cleaned(self) -> set[str]:
+        """Paths that pending cleans remove: each may be there, or not any more."""
+        return {join(partition, name) for partition, name in being_cleaned(self.timeline)}
+
+    @cached_property
     def cleaned(self) -> set[str]:
-        """Paths that completed cleans removed."""
-        gone = set()
+        """Paths that completed cleans removed, or that a pending one may have."""
+        gone = set(self.being_cleaned)
         for instant in self.timeline.completed:
             if instant.action is Action.CLEAN:
                 for partition, part in (self.timeline.metadata(instant).get("partitionMetadata") or {}).items():

@@ -128,10 +128,12 @@ def files_agree(table: Inspection) -> None:
     written |= {(p, path.rpartition("/")[2], size) for p, path, size in captured}
     written = {entry for entry in written if join(entry[0], entry[1]) not in table.cleaned}
     _refuse("written by completed instants, not on storage", sorted(written - listed))
+    listed = {entry for entry in listed if join(entry[0], entry[1]) not in table.being_cleaned}
     if not table.timeline.history.instants():
         _refuse("on storage, written by no completed instant", sorted(listed - written))
     if table.metadata is not None:
         known = set(zip(*(table.listing[c].to_pylist() for c in ("partition_path", "name", "size")), strict=True))
+        known = {entry for entry in known if join(entry[0], entry[1]) not in table.being_cleaned}
         _refuse("on storage, unknown to the partition files", sorted(listed - known))
         _refuse("in the partition files, not on storage", sorted(known - listed))
         partitions = set(table.metadata.partitions().to_pylist())

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import CLEAN_METADATA, CLEANER_PLAN
 from hudimeta.storage import join
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["CleanPlan", "decode_plan", "encode_metadata", "encode_plan", "savepoints_of"]
+if TYPE_CHECKING:
+    from hudimeta.timeline.active import Timeline
+
+__all__ = ["CleanPlan", "being_cleaned", "decode_plan", "encode_metadata", "encode_plan", "savepoints_of"]
 
 SAVEPOINTS_KEY = "savepointed_timestamps"
 """Entry of a clean's extraMetadata, Apache Hudi's too: savepointed moments, separated by commas."""
@@ -80,6 +83,17 @@ def decode_plan(record: Mapping[str, Any]) -> CleanPlan:
         record["lastCompletedCommitTimestamp"],
         savepoints_of(record),
     )
+
+
+def being_cleaned(timeline: Timeline) -> Iterator[tuple[str, str]]:
+    """Partition path and name of the files that pending cleans delete: each may be there, or not any more.
+
+    No slice of a retained moment has them, but the partition `files` lists them until their clean is completed.
+    """
+    for instant in timeline.pending:
+        if instant.action is Action.CLEAN and (record := timeline.plan(instant)):
+            for partition, names in decode_plan(record).files.items():
+                yield from ((partition, name) for name in names)
 
 
 def savepoints_of(record: Mapping[str, Any]) -> tuple[str, ...]:

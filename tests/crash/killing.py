@@ -5,25 +5,33 @@ One process imports everything and makes the tables once; for each point it copi
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from hudimeta.config import HudiWarning
 from hudimeta.errors import CommitOutcomeUnknown, HudiError
 from hudimeta.hudi_table import Table
 from hudimeta.storage import Storage, open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import ModelledTable, simple_rows
+from hudimeta.testing.inspection import Inspection
 from hudimeta.testing.invariants import ALWAYS, check_all, recovering_twice_is_recovering_once
 from hudimeta.testing.model import ModelTable
 from hudimeta.types import Operation
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import SimpleQueue
 
 Act = Callable[[Path, Storage], None]
 
@@ -38,6 +46,7 @@ class Scene:
     Attributes:
         table: The table before; None where there is none yet. act: What is done, through the storage that it is given.
         before, after: Models. afterwards: What time does to the table before somebody looks.
+        again: Done once more after the next write, undisturbed; for services and verbs, which whoever wants them repeats.
     """
 
     table: Path | None
@@ -45,6 +54,12 @@ class Scene:
     before: ModelTable
     after: ModelTable
     afterwards: Callable[[Path], None] = lambda path: None
+    again: Act | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Readers can tell before from after."""
+        return self.before.rows != self.after.rows
 
     def fresh(self, where: Path) -> Path:
         """A copy of the table to spoil."""
@@ -105,6 +120,99 @@ def is_after(scene: Scene, table: ModelledTable) -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class Point:
+    """A request of an act, counted from 0, and what happens at it."""
+
+    at: int
+    fault: Fault
+
+
+FAULTS = (Fault.KILL, Fault.ERROR_BEFORE, Fault.KILL, Fault.ERROR_AFTER)
+
+
+def usual_points(total: int, turn: int) -> list[Point]:
+    """The points of a usual run: each second request, its faults by turns; all requests with all faults with CRASH_FULL=1.
+
+    Args:
+        total: Requests of the act. turn: Another number for each act, so that together they meet every fault at every place.
+    """
+    if os.environ.get("CRASH_FULL"):
+        return [Point(at, fault) for at in range(total) for fault in (Fault.KILL, Fault.ERROR_BEFORE, Fault.ERROR_AFTER)]
+    return [Point(at, FAULTS[(at // 2 + turn) % len(FAULTS)]) for at in range(turn % 2, total, 2)]
+
+
+def survive(scene: Scene, point: Point, calls: list[str], copy: Path) -> None:
+    """Strike at one point of an act; then the table is as before or after, the next write succeeds, and nothing is left over.
+
+    Args:
+        scene: The act. point: Where. calls: Its requests. copy: Where to put a copy of the table to spoil.
+    """
+    where = f"{point.fault.value} at call {point.at} of {len(calls)}, {calls[point.at]}"
+    scene.fresh(copy)
+    if point.fault is Fault.KILL:
+        assert killed_at(scene, point.at, copy), f"{where}: the act made fewer calls than before"
+        check_goes_on(scene, copy, where)
+    else:
+        fail_at(scene, point, copy, where)
+    shutil.rmtree(copy)
+
+
+def survive_all(scene: Scene, points: Sequence[Point], calls: list[str], home: Path) -> None:
+    """Strike at each point, see `survive`; as many processes as there are cores share them out.
+
+    Args:
+        scene: The act. points: Where. calls: Its requests. home: An empty folder for the copies of the table.
+    """
+    forked = multiprocessing.get_context("fork")
+    faults = forked.SimpleQueue()
+    lanes = min(os.cpu_count() or 1, len(points))
+    children = [
+        forked.Process(target=_survive_each, args=(scene, points[lane::lanes], calls, home / str(lane), faults))
+        for lane in range(lanes)
+    ]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    if any(child.exitcode for child in children):
+        pytest.fail("nothing told" if faults.empty() else faults.get())
+
+
+def _survive_each(scene: Scene, points: Sequence[Point], calls: list[str], copy: Path, faults: SimpleQueue[str]) -> None:
+    for point in points:
+        try:
+            survive(scene, point, calls, copy)
+        except BaseException as error:
+            faults.put(f"{type(error).__name__}: {error}")
+            raise
+
+
+def fail_at(scene: Scene, point: Point, copy: Path, where: str) -> None:
+    """One request fails: the act succeeds, or raises a HudiError and changed nothing that readers see."""
+    raised: HudiError | None = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HudiWarning)  # of what is left to the next writer
+            scene.act(copy, FaultyStorage(open_storage(copy), FaultPlan(point.at, point.fault)))
+    except CommitOutcomeUnknown as error:
+        pytest.fail(f"{where}: {error}, though storage answers")
+    except HudiError as error:
+        raised = error
+    if scene.changes:
+        after = is_after(scene, ModelledTable(str(copy), exists=True))
+        assert after == (raised is None), f"{where}: raised {raised!r}"
+    check_goes_on(scene, copy, where)
+
+
+def nobody_owns(storage: Storage) -> list[str]:
+    """Folders of the metadata table that the properties do not name, and what is pending on its timeline."""
+    table = Inspection(storage)
+    folders = {entry.name for entry in storage.list(".hoodie/metadata") if entry.is_folder and entry.name != ".hoodie"}
+    pending = [f"pending {i.time}" for i in (table.metadata.timeline.pending if table.metadata is not None else ())]
+    return sorted(folders - set(table.properties.metadata_partitions)) + pending
+
+
 def check_goes_on(scene: Scene, copy: Path, where: str) -> None:
     """What must be true after a crash: before or after, sound for readers, and the next write puts everything right."""
     scene.afterwards(copy)
@@ -116,6 +224,12 @@ def check_goes_on(scene: Scene, copy: Path, where: str) -> None:
         table.write(Operation.UPSERT, simple_rows([0, 5, 901], 900))
         table.check()
         check_all(table.storage)
+        if scene.again is not None:
+            scene.again(copy, table.storage)
+            table.model.check(table.read())
+            check_all(table.storage)
+        Table(str(copy)).recover()
+        assert not (left := nobody_owns(table.storage)), f"left after a recovery: {left}"
     except (HudiError, AssertionError) as error:
         raise AssertionError(f"after {where}: {error}") from error
 

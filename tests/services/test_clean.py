@@ -14,6 +14,7 @@ from hudimeta.services import compaction
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
+from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.types import Action, Operation
 from hudimeta.write import verbs
 from hudimeta.write.session import Timings
@@ -134,6 +135,19 @@ def test_a_clean_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:
         Table(table.path, options).clean()
     Table(table.path, options).clean()
     assert [i.time for i in Table(table.path).timeline.completed if i.action is Action.CLEAN] == [planned]
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_an_index_can_be_made_after_a_clean_that_died(tmp_path: Path) -> None:
+    """The listing still names the files that are gone."""
+    table = written(tmp_path / "t", 4)
+    clean_that_dies(table, **{"hoodie.clean.commits.retained": "1"})
+    partition, name = next(being_cleaned(Table(table.path).timeline))
+    (tmp_path / "t" / partition / name).unlink()
+    Table(table.path).metadata.create_index("bloom_filters")
+    table.write(Operation.UPSERT, simple_rows(range(10), 9))
+    Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean()
     table.model.check(table.read())
     check_all(table.storage)
 

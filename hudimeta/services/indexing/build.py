@@ -32,6 +32,7 @@ from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.services.indexing.plan import IndexPlan, plan_index
 from hudimeta.table.properties import update
 from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.write.index_updates.protocol import IndexSource
 from hudimeta.write.index_updates.registry import maintainer_for
 from hudimeta.write.session import WriteSession
@@ -105,7 +106,7 @@ def _build(session: WriteSession, timeline: Timeline, schema: pa.Schema, plan: I
     table = MetadataTable.open(storage, properties, timeline)
     definitions = {**table.index_definitions, **({plan.partition: plan.definition} if plan.definition is not None else {})}
     writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
-    source = index_source(session, timeline, schema, writer, table.files(), definitions)
+    source = index_source(session, timeline, schema, writer, _still_there(table.files(), timeline), definitions)
     built = maintainer_for(plan.partition).build(plan.partition, source)
     if not built.groups:
         raise UnsupportedFeature(f"building {plan.partition} later than the table", "Rebuild the metadata table instead.")
@@ -157,6 +158,17 @@ def index_source(
         committed_files(listing, timeline),
         definitions,
     )
+
+
+def _still_there(listing: pa.Table, timeline: Timeline) -> pa.Table:
+    """The files of a listing without those that a clean which died may have deleted already."""
+    import pyarrow.compute as pc
+
+    gone = [f"{partition}/{name}" for partition, name in being_cleaned(timeline)]
+    if not gone:
+        return listing
+    paths = pc.binary_join_element_wise(listing["partition_path"], listing["name"], "/")
+    return listing.filter(pc.invert(pc.is_in(paths, pa.array(gone, pa.string()))))
 
 
 def ready_property(partitions: Iterable[str]) -> str:

@@ -1,0 +1,30 @@
+"""After kill -9 or an error at any request of any operation or service, with every index, the table goes on by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.killing import Point, survive_all, usual_points
+from tests.crash.scenes import SCENES, TYPES, Starts
+
+CASES = [(name, type) for name in SCENES for type in TYPES if name != "compaction" or type == "MERGE_ON_READ"]
+LEAST_POINTS = 400
+
+
+def points_of(starts: Starts, name: str, type: str) -> list[Point]:
+    return usual_points(len(starts.calls(name, type)), CASES.index((name, type)))
+
+
+@pytest.mark.parametrize(("name", "type"), CASES)
+def test_whatever_breaks_the_table_goes_on(starts: Starts, name: str, type: str) -> None:
+    home = starts.home / f"copies {name} {type}"
+    home.mkdir()
+    survive_all(starts.scene(name, type), points_of(starts, name, type), starts.calls(name, type), home)
+
+
+def test_so_many_points_are_enough(starts: Starts) -> None:
+    """Counted with what the usual run takes of every operation and service."""
+    counts = {case: len(points_of(starts, *case)) for case in CASES}
+    print(f"{sum(counts.values())} points in {len(counts)} scenes: {counts}")
+    assert min(counts.values()) >= 5
+    assert sum(counts.values()) >= LEAST_POINTS
