@@ -145,7 +145,7 @@ def test_an_index_can_be_made_after_a_clean_that_died(tmp_path: Path) -> None:
     clean_that_dies(table, **{"hoodie.clean.commits.retained": "1"})
     partition, name = next(being_cleaned(Table(table.path).timeline))
     (tmp_path / "t" / partition / name).unlink()
-    Table(table.path).metadata.create_index("bloom_filters")
+    Table(table.path).metadata.create_index(type="bloom_filters")
     table.write(Operation.UPSERT, simple_rows(range(10), 9))
     Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean()
     table.model.check(table.read())
