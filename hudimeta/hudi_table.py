@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE
-from hudimeta.errors import TableError
 from hudimeta.read.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, absolute_location, open_storage
 from hudimeta.types import Operation, QueryType
@@ -240,12 +239,11 @@ class Table:
         """Delete rows.
 
         Args:
-            keys_or_where: Rows with at least the key and partition columns (see `upsert`), or a predicate as `scan` takes it
-                (SQL text, tuples such as `[("id", "=", 7)]`, or an expression of PyArrow's).
+            keys_or_where: Rows with at least the key and partition columns (see `upsert`), or a predicate (see `scan`).
         """
-        if _is_predicate(keys_or_where):
-            from hudimeta.write import verbs
+        from hudimeta.write import verbs
 
+        if verbs.is_predicate(keys_or_where):
             self._unread = False
             return verbs.delete_where(self._snapshot.storage, self._options, keys_or_where)
         return self._write(Operation.DELETE, keys_or_where)
@@ -340,12 +338,7 @@ class Table:
         """
         from hudimeta.write.report import CommitReport
 
-        timeline = self._now().timeline
-        found = next((i for i in reversed(timeline.writes) if instant in (None, i.time)), None)
-        if found is None:
-            what = "there is no completed write" if instant is None else f"{instant} is no completed write"
-            raise TableError(f"{what} on the active timeline", "See t.timeline for what is there.")
-        return CommitReport.of_commit(found, timeline.metadata(found))
+        return CommitReport.found_on(self._now().timeline, instant)
 
     def compact(self) -> list[CommitReport]:
         """Merge the log files of a merge-on-read table into new base files; rows do not change.
@@ -405,11 +398,3 @@ class Table:
             self._snapshot = self._snapshot.refreshed()
         self._unread = False
         return self._snapshot
-
-
-def _is_predicate(value: Any) -> bool:
-    from hudimeta.read.predicate import is_arrow_expression
-
-    if isinstance(value, str) or is_arrow_expression(value):
-        return True
-    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(v, tuple) for v in value)

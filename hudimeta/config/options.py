@@ -1,97 +1,16 @@
-"""Every option that hudimeta knows, with its default: the source of docs/options.md."""
+"""Every option that hudimeta knows, those of other modules among them, with its default: the source of docs/options.md."""
 
 from __future__ import annotations
 
 from hudimeta.config.passed_over import pass_over
-from hudimeta.config.registry import Registry
-from hudimeta.types import MergeMode, QueryType, TableType
+from hudimeta.config.read_options import *  # noqa: F403
+from hudimeta.config.registry import OPTIONS
+from hudimeta.config.service_options import *  # noqa: F403
+from hudimeta.types import MergeMode, TableType
 
 __all__ = ["OPTIONS"]
 
-OPTIONS = Registry()
-
 _LATER = "Leave it out: this version of hudimeta does not do it."
-
-# --- where and what to read -------------------------------------------------------------------------------------------
-
-PATH = OPTIONS.text("path", None, "The table's folder: an absolute path or a URI.")
-AS_OF = OPTIONS.text("as.of.instant", None, "Time travel: an instant, or a date or time in the timeline's zone.")
-QUERY_TYPE = OPTIONS.choice(
-    "hoodie.datasource.query.type", QueryType.SNAPSHOT.value, [q.value for q in QueryType], "What a read returns."
-)
-METADATA_ENABLE = OPTIONS.flag(
-    "hoodie.metadata.enable", True, "Read: plan from the metadata table. Write: create the table with a metadata table."
-)
-FILTER = OPTIONS.text(
-    "hudimeta.filter", None, "A SQL predicate in Spark's dialect: skips files and drops rows, as where would."
-)
-COLUMNS = OPTIONS.listing("hudimeta.columns", "Columns to read, in this order; all when not set.")
-INCREMENTAL_BEGIN = OPTIONS.text(
-    "hoodie.datasource.read.begin.instanttime",
-    None,
-    "Beginning of an incremental range, excluded: a completion time, or earliest.",
-    aliases=("hoodie.datasource.read.start.timestamp",),
-)
-INCREMENTAL_END = OPTIONS.text(
-    "hoodie.datasource.read.end.instanttime",
-    None,
-    "End of an incremental range, included; now when not set.",
-    aliases=("hoodie.datasource.read.end.timestamp",),
-)
-INCREMENTAL_FORMAT = OPTIONS.choice(
-    "hoodie.datasource.query.incremental.format",
-    "latest_state",
-    ["latest_state", "cdc"],
-    "Rows that changed, or the changes themselves with their images.",
-)
-INCREMENTAL_FALLBACK = OPTIONS.flag(
-    "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
-    False,
-    "An incremental range whose files are cleaned reads what today's table still has of it, instead of failing.",
-)
-META_COLUMNS_SHOWN = OPTIONS.flag(
-    "hudimeta.meta.columns", False, "A registered table shows the _hoodie_* columns (then INSERT needs a column list)."
-)
-INDEX_TRUST = OPTIONS.flag(
-    "hudimeta.index.trust",
-    False,
-    "Let record and secondary indexes exclude rows though they are unproven, and believe that expression indexes over moments "
-    "were built in the reader's time zone.",
-)
-INDEX_USE = OPTIONS.listing(
-    "hudimeta.index.use",
-    "Indexes that a read may skip files by: partition_stats, column_stats, expression_index, record_index, secondary_index, "
-    "bloom_filters, footers, or one by its name; none for no index; all when not set.",
-)
-MERGER = OPTIONS.text(
-    "hudimeta.merger",
-    None,
-    "A function package.module:function that merges versions of rows in place of the table's own rule: two Arrow tables in, "
-    "the older and the newer rows of the same keys, one out.",
-)
-VALIDATE = OPTIONS.flag(
-    "hudimeta.metadata.validate",
-    False,
-    "A read lists storage too, and fails when that is not what the metadata table lists.",
-)
-MERGE_MEMORY = OPTIONS.number(
-    "hudimeta.merge.memory.bytes",
-    256 << 20,
-    "Log records of a file slice that are merged in memory, in bytes as Arrow has them; what is more goes to temporary files.",
-)
-SPILL_FOLDER = OPTIONS.text(
-    "hudimeta.spill.folder", None, "Where these temporary files are made; the system's folder for them when not set."
-)
-SPLIT_BYTES = OPTIONS.number("hudimeta.split.bytes", 128 << 20, "Target size of one task's share of a read, in bytes.")
-LISTED_SLICES = OPTIONS.text(
-    "hudimeta.read.slices", None, "Set by HudiTable: the file slices that a read of Spark's Python source is limited to."
-)
-SCHEMA_ON_READ = OPTIONS.flag(
-    "hoodie.schema.on.read.enable",
-    True,
-    "Read files older than an ALTER through the table's schema history; false finds columns by name alone.",
-)
-DATA_SKIPPING = OPTIONS.flag("hoodie.enable.data.skipping", True, "Skip files by the statistics in the metadata table.")
 
 # --- the table to create ----------------------------------------------------------------------------------------------
 
@@ -343,77 +262,6 @@ BLOOM_FPP = OPTIONS.share("hoodie.index.bloom.fpp", 1e-9, "False positive rate o
 METADATA_COMPACT_AFTER = OPTIONS.number(
     "hoodie.metadata.compact.max.delta.commits", 10, "Compact the metadata table after so many of its delta commits."
 )
-COMPACT_INLINE = OPTIONS.flag("hoodie.compact.inline", False, "Compact a merge-on-read table after writes, when it is due.")
-COMPACT_AFTER = OPTIONS.number(
-    "hoodie.compact.inline.max.delta.commits", 5, "Delta commits after which an inline compaction is due."
-)
-COMPACT_TRIGGER = OPTIONS.choice(
-    "hoodie.compact.inline.trigger.strategy",
-    "NUM_COMMITS",
-    ["NUM_COMMITS", "NUM_COMMITS_AFTER_LAST_REQUEST", "TIME_ELAPSED", "NUM_AND_TIME", "NUM_OR_TIME"],
-    "When an inline compaction is due: by delta commits since the last one (or since the last plan), by time, or by both.",
-)
-COMPACT_AFTER_S = OPTIONS.number(
-    "hoodie.compact.inline.max.delta.seconds", 3600, "Seconds since the last compaction after which one is due by time."
-)
-COMPACT_SCHEDULE = OPTIONS.flag(
-    "hoodie.compact.schedule.inline", False, "Plan a compaction after writes, when it is due, and leave it to be run."
-)
-COMPACT_STRATEGY = OPTIONS.text(
-    "hoodie.compaction.strategy",
-    None,
-    "Which slices a compaction takes: LogFileSizeBasedCompactionStrategy (when not set), LogFileNumBasedCompactionStrategy, "
-    "BoundedIOCompactionStrategy, UnBoundedCompactionStrategy or DayBasedCompactionStrategy; with or without its Java package.",
-)
-COMPACT_TARGET_IO = OPTIONS.number(
-    "hoodie.compaction.target.io", 512_000, "What one compaction may read and write, in MB; a single slice may exceed it."
-)
-COMPACT_LEAST_LOG_BYTES = OPTIONS.number(
-    "hoodie.compaction.logfile.size.threshold", 0, "Log bytes below which a slice is not compacted."
-)
-COMPACT_LEAST_LOGS = OPTIONS.number(
-    "hoodie.compaction.logfile.num.threshold", 0, "Log files below which a slice is not compacted, by number of log files."
-)
-COMPACT_DAYS = OPTIONS.number(
-    "hoodie.compaction.daybased.target.partitions", 10, "Newest partitions that one compaction by days takes."
-)
-CLEAN_POLICY = OPTIONS.choice(
-    "hoodie.clean.policy",
-    "KEEP_LATEST_COMMITS",
-    ["KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"],
-    "What cleaning keeps.",
-    aliases=("hoodie.cleaner.policy",),
-)
-CLEAN_COMMITS = OPTIONS.number(
-    "hoodie.clean.commits.retained", 10, "Commits whose moments stay readable.", aliases=("hoodie.cleaner.commits.retained",)
-)
-CLEAN_HOURS = OPTIONS.number(
-    "hoodie.clean.hours.retained", 24, "Hours whose commits stay readable.", aliases=("hoodie.cleaner.hours.retained",)
-)
-CLEAN_VERSIONS = OPTIONS.number(
-    "hoodie.clean.fileversions.retained",
-    3,
-    "Slices of each file group that stay.",
-    aliases=("hoodie.cleaner.fileversions.retained",),
-)
-CLEAN_AUTOMATIC = OPTIONS.flag("hoodie.clean.automatic", True, "Clean after writes, when commits have come to be unneeded.")
-CLEAN_AFTER = OPTIONS.number(
-    "hoodie.clean.trigger.max.commits",
-    1,
-    "Commits since the last clean after which an automatic clean looks again.",
-    aliases=("hoodie.clean.max.commits",),
-)
-CLEAN_INCREMENTAL = OPTIONS.flag(
-    "hoodie.clean.incremental.enabled",
-    True,
-    "A clean looks only at partitions that were written to since the last one.",
-    aliases=("hoodie.cleaner.incremental.mode",),
-)
-ARCHIVE_AUTOMATIC = OPTIONS.flag(
-    "hoodie.archive.automatic", True, "After writes, move old instants from the active timeline to its history, when it is due."
-)
-ARCHIVE_MAX = OPTIONS.number("hoodie.keep.max.commits", 30, "More commits than this on the active timeline start an archival.")
-ARCHIVE_MIN = OPTIONS.number("hoodie.keep.min.commits", 20, "Commits that an archival leaves on the active timeline.")
 INDEX_TYPE = OPTIONS.choice(
     "hoodie.index.type",
     None,

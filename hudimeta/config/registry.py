@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from hudimeta.errors import ConfigError, UnsupportedFeature
 
-__all__ = ["HudiWarning", "Option", "Options", "Registry"]
+__all__ = ["OPTIONS", "HudiWarning", "Option", "Options", "Registry"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -265,3 +265,7 @@ def _choice_parser(names: tuple[str, ...]) -> Callable[[str], str]:
         return by_lower[text.strip().lower()]
 
     return parse
+
+
+OPTIONS = Registry()
+"""Every option of hudimeta: each module of this package that has some adds them when it is imported."""

@@ -12,7 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.errors import TableError
+
 if TYPE_CHECKING:
+    from hudimeta.timeline.active import Timeline
     from hudimeta.types import Instant
 
 __all__ = ["REPORT_KEY", "CommitReport"]
@@ -105,6 +108,22 @@ class CommitReport:
         kept["seconds"] = {name: round(took, 3) for name, took in self.seconds.items()}
         kept["requests"] = {f"{kind} {purpose}": n for (kind, purpose), n in sorted(self.requests.items())}
         return json.dumps(kept, separators=(",", ":"))
+
+    @classmethod
+    def found_on(cls, timeline: Timeline, instant: str | None = None) -> CommitReport:
+        """The report of a completed write.
+
+        Args:
+            timeline: Of the table. instant: Its requested time; None for the newest write.
+
+        Raises:
+            TableError: There is no such write on the active timeline.
+        """
+        found = next((i for i in reversed(timeline.writes) if instant in (None, i.time)), None)
+        if found is None:
+            what = "there is no completed write" if instant is None else f"{instant} is no completed write"
+            raise TableError(f"{what} on the active timeline", "See t.timeline for what is there.")
+        return cls.of_commit(found, timeline.metadata(found))
 
     @classmethod
     def of_commit(cls, instant: Instant, metadata: Mapping[str, Any]) -> CommitReport:

@@ -34,6 +34,7 @@ __all__ = [
     "create",
     "delete_partition",
     "delete_where",
+    "is_predicate",
     "merge",
     "recover",
     "schedule_compaction",
@@ -101,6 +102,15 @@ def write(storage: Storage, options: Options, operation: Operation, data: Any) -
 
         return tend(session, write_stream(session, operation, stream))
     return tend(session, write_rows(session, operation, rows))
+
+
+def is_predicate(value: Any) -> bool:
+    """True for what says which rows are meant, false for rows: text, an expression of PyArrow's, a list of tuples."""
+    from hudimeta.read.predicate import is_arrow_expression
+
+    if isinstance(value, str) or is_arrow_expression(value):
+        return True
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(v, tuple) for v in value)
 
 
 def delete_where(storage: Storage, options: Options, where: Where) -> CommitReport:

@@ -12,7 +12,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from hudimeta.storage import Storage, open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.inspection import Inspection
-from hudimeta.testing.invariants import ALWAYS, check_all, recovering_twice_is_recovering_once
+from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.testing.model import ModelTable
 from hudimeta.types import Operation
 
@@ -78,12 +78,6 @@ def calls_of(scene: Scene, where: Path) -> list[str]:
     shutil.rmtree(copy)
     assert 0 < len(plan.calls) < MOST_CALLS
     return plan.calls
-
-
-def points(total: int, *, every: bool = False) -> Iterator[int]:
-    """The points to die at: every one where asked for or with CRASH_FULL=1, else each eighth and the last three."""
-    step = 1 if every or os.environ.get("CRASH_FULL") else 8
-    return (n for n in range(total) if n % step == total % step or n >= total - 3)
 
 
 def killed_at(scene: Scene, at: int, copy: Path) -> bool:
@@ -232,45 +226,3 @@ def check_goes_on(scene: Scene, copy: Path, where: str) -> None:
         assert not (left := nobody_owns(table.storage)), f"left after a recovery: {left}"
     except (HudiError, AssertionError) as error:
         raise AssertionError(f"after {where}: {error}") from error
-
-
-def survive_kills(scene: Scene, home: Path, *, every: bool = False) -> None:
-    """Kill the act at every point, one after the other; see `points`."""
-    calls = calls_of(scene, home / "calls")
-    for at in points(len(calls), every=every):
-        copy = scene.fresh(home / str(at))
-        if killed_at(scene, at, copy):
-            check_goes_on(scene, copy, f"a kill before call {at}, {calls[at]}")
-        shutil.rmtree(copy)
-
-
-def survive_recoveries(scene: Scene, home: Path) -> None:
-    """Kill the act at every point; then recovery alone, without a write, brings the table to before or after, once for all."""
-    calls = calls_of(scene, home / "calls")
-    for at in points(len(calls)):
-        copy = scene.fresh(home / str(at))
-        if killed_at(scene, at, copy):
-            table = ModelledTable(str(copy), exists=True)
-            was_after = is_after(scene, table)
-            recovering_twice_is_recovering_once(table.storage, Table(str(copy)).recover)
-            assert is_after(scene, table) == was_after, f"recovery after a kill before {calls[at]} changed what readers see"
-            check_all(table.storage)
-        shutil.rmtree(copy)
-
-
-def survive_errors(scene: Scene, fault: Fault, home: Path) -> None:
-    """Fail one request of the act at every point: it succeeds, or raises a HudiError and changed nothing."""
-    calls = calls_of(scene, home / "calls")
-    for at in points(len(calls)):
-        copy = scene.fresh(home / f"{fault.name}{at}")
-        where = f"{fault.value} of call {at}, {calls[at]}"
-        raised: HudiError | None = None
-        try:
-            scene.act(copy, FaultyStorage(open_storage(copy), FaultPlan(at, fault)))
-        except CommitOutcomeUnknown as error:
-            pytest.fail(f"{where}: {error}, though storage answers")
-        except HudiError as error:
-            raised = error
-        assert is_after(scene, ModelledTable(str(copy), exists=True)) == (raised is None), f"{where}: raised {raised!r}"
-        check_goes_on(scene, copy, where)
-        shutil.rmtree(copy)

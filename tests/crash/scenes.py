@@ -66,7 +66,7 @@ class Starts:
         self.home = home
         self.young, self.worn, self.aged = cache(self._young), cache(self._worn), cache(self._aged)
         self.dead, self.bare, self.captured = cache(self._dead), cache(self._bare), cache(self._captured)
-        self.calls = cache(self._calls)
+        self.empty, self.calls = cache(self._empty), cache(self._calls)
 
     def scene(self, name: str, type: str) -> Scene:
         """A scene by its name in `SCENES`."""
@@ -125,6 +125,10 @@ class Starts:
         table.write(Operation.INSERT, simple_rows(range(12), 1))
         alter(table.session(), alteration({"y": pa.int64()}, {}, (), {}))
         return table
+
+    def _empty(self, type: str) -> ModelledTable:
+        """A table without a commit."""
+        return self._new(f"empty {type}", options_of(type))
 
     def _bare(self, type: str) -> ModelledTable:
         """A table without a metadata table."""
@@ -197,6 +201,11 @@ def young(starts: Starts, type: str) -> tuple[str, ModelTable]:
 
 def worn(starts: Starts, type: str) -> tuple[str, ModelTable]:
     table = starts.worn(type)
+    return table.path, table.model
+
+
+def empty(starts: Starts, type: str) -> tuple[str, ModelTable]:
+    table = starts.empty(type)
     return table.path, table.model
 
 
@@ -307,6 +316,9 @@ def _compacted(starts: Starts, type: str) -> Scene:
 
 SCENES: Mapping[str, Make] = {
     "insert": _write(Operation.INSERT, simple_rows(range(20, 26), 5)),
+    "first write": _on(
+        empty, lambda session: write_rows(session, Operation.INSERT, ROWS), lambda model: model.write(Operation.INSERT, ROWS)
+    ),
     "bulk_insert": _write(Operation.BULK_INSERT, simple_rows(range(20, 26), 5)),
     "upsert": _write(Operation.UPSERT, ROWS),
     "delete": _write(Operation.DELETE, simple_rows(range(4), 5)),

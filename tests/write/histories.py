@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
+from hudimeta.config import OPTIONS
 from hudimeta.errors import HudiError
 from hudimeta.hudi_table import Table
 from hudimeta.metadata.completeness import proven_indexes
@@ -24,6 +26,7 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.testing.model import Row
 from hudimeta.types import Action, Operation
+from hudimeta.write import verbs
 from hudimeta.write.plain import PlainWrite
 from hudimeta.write.report import CommitReport
 
@@ -262,11 +265,8 @@ class History(RuleBasedStateMachine):
     @rule()
     def clean(self) -> None:
         Table(self.t.path, SHORT).clean()
-        cleans = [i for i in Table(self.t.path).timeline.completed if i.action is Action.CLEAN]
-        if cleans:
-            kept = Table(self.t.path).timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or ""
-            past = self.t.model.past
-            self.t.model.past = {instant: rows for instant, rows in past.items() if instant >= kept}
+        self.failed = False
+        self.forget_what_was_cleaned()
 
     @rule()
     def archive(self) -> None:
@@ -275,9 +275,6 @@ class History(RuleBasedStateMachine):
     @precondition(lambda self: self.table is not None)
     @rule(service=st.sampled_from(["compact", "clean", "archive"]), at=st.integers(0, 25))
     def serve_over_bad_storage(self, service: str, at: int) -> None:
-        from hudimeta.config import OPTIONS
-        from hudimeta.write import verbs
-
         if service != "compact" or self.is_mor:
             try:
                 getattr(verbs, service)(self.broken(at, Fault.ERROR_BEFORE), OPTIONS.read({**self.given, **SHORT}))
@@ -341,6 +338,7 @@ def run_histories(seed: int, histories: int, steps: int, *, shrink: bool = False
     Args:
         seed: Of the generator. histories, steps: How many, and how many steps each. shrink: Look for a shorter way to a fault.
     """
+    print(f"python -m tests.write.histories {seed} {histories} {steps}")
     run_state_machine_as_test(
         seeded(seed)(type("History", (History,), {})),
         settings=settings(
@@ -358,8 +356,6 @@ def run_histories(seed: int, histories: int, steps: int, *, shrink: bool = False
 
 
 if __name__ == "__main__":
-    import sys
-
     first, count, length = (int(text) for text in sys.argv[1:4])
     run_histories(first, count, length, shrink="shrink" in sys.argv)
     print(f"seed {first}: {Tally.histories} histories, {Tally.steps} steps hold")

@@ -1,0 +1,109 @@
+"""Options of reading: where, what and when, and how much memory it may take."""
+
+from __future__ import annotations
+
+from hudimeta.config.registry import OPTIONS
+from hudimeta.types import QueryType
+
+__all__ = [
+    "AS_OF",
+    "COLUMNS",
+    "DATA_SKIPPING",
+    "FILTER",
+    "INCREMENTAL_BEGIN",
+    "INCREMENTAL_END",
+    "INCREMENTAL_FALLBACK",
+    "INCREMENTAL_FORMAT",
+    "INDEX_TRUST",
+    "INDEX_USE",
+    "LISTED_SLICES",
+    "MERGER",
+    "MERGE_MEMORY",
+    "METADATA_ENABLE",
+    "META_COLUMNS_SHOWN",
+    "PATH",
+    "QUERY_TYPE",
+    "SCHEMA_ON_READ",
+    "SPILL_FOLDER",
+    "SPLIT_BYTES",
+    "VALIDATE",
+]
+
+PATH = OPTIONS.text("path", None, "The table's folder: an absolute path or a URI.")
+AS_OF = OPTIONS.text("as.of.instant", None, "Time travel: an instant, or a date or time in the timeline's zone.")
+QUERY_TYPE = OPTIONS.choice(
+    "hoodie.datasource.query.type", QueryType.SNAPSHOT.value, [q.value for q in QueryType], "What a read returns."
+)
+METADATA_ENABLE = OPTIONS.flag(
+    "hoodie.metadata.enable", True, "Read: plan from the metadata table. Write: create the table with a metadata table."
+)
+FILTER = OPTIONS.text(
+    "hudimeta.filter", None, "A SQL predicate in Spark's dialect: skips files and drops rows, as where would."
+)
+COLUMNS = OPTIONS.listing("hudimeta.columns", "Columns to read, in this order; all when not set.")
+INCREMENTAL_BEGIN = OPTIONS.text(
+    "hoodie.datasource.read.begin.instanttime",
+    None,
+    "Beginning of an incremental range, excluded: a completion time, or earliest.",
+    aliases=("hoodie.datasource.read.start.timestamp",),
+)
+INCREMENTAL_END = OPTIONS.text(
+    "hoodie.datasource.read.end.instanttime",
+    None,
+    "End of an incremental range, included; now when not set.",
+    aliases=("hoodie.datasource.read.end.timestamp",),
+)
+INCREMENTAL_FORMAT = OPTIONS.choice(
+    "hoodie.datasource.query.incremental.format",
+    "latest_state",
+    ["latest_state", "cdc"],
+    "Rows that changed, or the changes themselves with their images.",
+)
+INCREMENTAL_FALLBACK = OPTIONS.flag(
+    "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
+    False,
+    "An incremental range whose files are cleaned reads what today's table still has of it, instead of failing.",
+)
+META_COLUMNS_SHOWN = OPTIONS.flag(
+    "hudimeta.meta.columns", False, "A registered table shows the _hoodie_* columns (then INSERT needs a column list)."
+)
+INDEX_TRUST = OPTIONS.flag(
+    "hudimeta.index.trust",
+    False,
+    "Let record and secondary indexes exclude rows though they are unproven, and believe that expression indexes over moments "
+    "were built in the reader's time zone.",
+)
+INDEX_USE = OPTIONS.listing(
+    "hudimeta.index.use",
+    "Indexes that a read may skip files by: partition_stats, column_stats, expression_index, record_index, secondary_index, "
+    "bloom_filters, footers, or one by its name; none for no index; all when not set.",
+)
+MERGER = OPTIONS.text(
+    "hudimeta.merger",
+    None,
+    "A function package.module:function that merges versions of rows in place of the table's own rule: two Arrow tables in, "
+    "the older and the newer rows of the same keys, one out.",
+)
+VALIDATE = OPTIONS.flag(
+    "hudimeta.metadata.validate",
+    False,
+    "A read lists storage too, and fails when that is not what the metadata table lists.",
+)
+MERGE_MEMORY = OPTIONS.number(
+    "hudimeta.merge.memory.bytes",
+    256 << 20,
+    "Log records of a file slice that are merged in memory, in bytes as Arrow has them; what is more goes to temporary files.",
+)
+SPILL_FOLDER = OPTIONS.text(
+    "hudimeta.spill.folder", None, "Where these temporary files are made; the system's folder for them when not set."
+)
+SPLIT_BYTES = OPTIONS.number("hudimeta.split.bytes", 128 << 20, "Target size of one task's share of a read, in bytes.")
+LISTED_SLICES = OPTIONS.text(
+    "hudimeta.read.slices", None, "Set by HudiTable: the file slices that a read of Spark's Python source is limited to."
+)
+SCHEMA_ON_READ = OPTIONS.flag(
+    "hoodie.schema.on.read.enable",
+    True,
+    "Read files older than an ALTER through the table's schema history; false finds columns by name alone.",
+)
+DATA_SKIPPING = OPTIONS.flag("hoodie.enable.data.skipping", True, "Skip files by the statistics in the metadata table.")

@@ -1,0 +1,100 @@
+"""Options of compaction, cleaning and archival."""
+
+from __future__ import annotations
+
+from hudimeta.config.registry import OPTIONS
+
+__all__ = [
+    "ARCHIVE_AUTOMATIC",
+    "ARCHIVE_MAX",
+    "ARCHIVE_MIN",
+    "CLEAN_AFTER",
+    "CLEAN_AUTOMATIC",
+    "CLEAN_COMMITS",
+    "CLEAN_HOURS",
+    "CLEAN_INCREMENTAL",
+    "CLEAN_POLICY",
+    "CLEAN_VERSIONS",
+    "COMPACT_AFTER",
+    "COMPACT_AFTER_S",
+    "COMPACT_DAYS",
+    "COMPACT_INLINE",
+    "COMPACT_LEAST_LOGS",
+    "COMPACT_LEAST_LOG_BYTES",
+    "COMPACT_SCHEDULE",
+    "COMPACT_STRATEGY",
+    "COMPACT_TARGET_IO",
+    "COMPACT_TRIGGER",
+]
+
+COMPACT_INLINE = OPTIONS.flag("hoodie.compact.inline", False, "Compact a merge-on-read table after writes, when it is due.")
+COMPACT_AFTER = OPTIONS.number(
+    "hoodie.compact.inline.max.delta.commits", 5, "Delta commits after which an inline compaction is due."
+)
+COMPACT_TRIGGER = OPTIONS.choice(
+    "hoodie.compact.inline.trigger.strategy",
+    "NUM_COMMITS",
+    ["NUM_COMMITS", "NUM_COMMITS_AFTER_LAST_REQUEST", "TIME_ELAPSED", "NUM_AND_TIME", "NUM_OR_TIME"],
+    "When an inline compaction is due: by delta commits since the last one (or since the last plan), by time, or by both.",
+)
+COMPACT_AFTER_S = OPTIONS.number(
+    "hoodie.compact.inline.max.delta.seconds", 3600, "Seconds since the last compaction after which one is due by time."
+)
+COMPACT_SCHEDULE = OPTIONS.flag(
+    "hoodie.compact.schedule.inline", False, "Plan a compaction after writes, when it is due, and leave it to be run."
+)
+COMPACT_STRATEGY = OPTIONS.text(
+    "hoodie.compaction.strategy",
+    None,
+    "Which slices a compaction takes: LogFileSizeBasedCompactionStrategy (when not set), LogFileNumBasedCompactionStrategy, "
+    "BoundedIOCompactionStrategy, UnBoundedCompactionStrategy or DayBasedCompactionStrategy; with or without its Java package.",
+)
+COMPACT_TARGET_IO = OPTIONS.number(
+    "hoodie.compaction.target.io", 512_000, "What one compaction may read and write, in MB; a single slice may exceed it."
+)
+COMPACT_LEAST_LOG_BYTES = OPTIONS.number(
+    "hoodie.compaction.logfile.size.threshold", 0, "Log bytes below which a slice is not compacted."
+)
+COMPACT_LEAST_LOGS = OPTIONS.number(
+    "hoodie.compaction.logfile.num.threshold", 0, "Log files below which a slice is not compacted, by number of log files."
+)
+COMPACT_DAYS = OPTIONS.number(
+    "hoodie.compaction.daybased.target.partitions", 10, "Newest partitions that one compaction by days takes."
+)
+CLEAN_POLICY = OPTIONS.choice(
+    "hoodie.clean.policy",
+    "KEEP_LATEST_COMMITS",
+    ["KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"],
+    "What cleaning keeps.",
+    aliases=("hoodie.cleaner.policy",),
+)
+CLEAN_COMMITS = OPTIONS.number(
+    "hoodie.clean.commits.retained", 10, "Commits whose moments stay readable.", aliases=("hoodie.cleaner.commits.retained",)
+)
+CLEAN_HOURS = OPTIONS.number(
+    "hoodie.clean.hours.retained", 24, "Hours whose commits stay readable.", aliases=("hoodie.cleaner.hours.retained",)
+)
+CLEAN_VERSIONS = OPTIONS.number(
+    "hoodie.clean.fileversions.retained",
+    3,
+    "Slices of each file group that stay.",
+    aliases=("hoodie.cleaner.fileversions.retained",),
+)
+CLEAN_AUTOMATIC = OPTIONS.flag("hoodie.clean.automatic", True, "Clean after writes, when commits have come to be unneeded.")
+CLEAN_AFTER = OPTIONS.number(
+    "hoodie.clean.trigger.max.commits",
+    1,
+    "Commits since the last clean after which an automatic clean looks again.",
+    aliases=("hoodie.clean.max.commits",),
+)
+CLEAN_INCREMENTAL = OPTIONS.flag(
+    "hoodie.clean.incremental.enabled",
+    True,
+    "A clean looks only at partitions that were written to since the last one.",
+    aliases=("hoodie.cleaner.incremental.mode",),
+)
+ARCHIVE_AUTOMATIC = OPTIONS.flag(
+    "hoodie.archive.automatic", True, "After writes, move old instants from the active timeline to its history, when it is due."
+)
+ARCHIVE_MAX = OPTIONS.number("hoodie.keep.max.commits", 30, "More commits than this on the active timeline start an archival.")
+ARCHIVE_MIN = OPTIONS.number("hoodie.keep.min.commits", 20, "Commits that an archival leaves on the active timeline.")
