@@ -45,7 +45,7 @@ def texts(values: Sequence[str]) -> pa.StringArray:
 def binaries(values: Sequence[bytes]) -> pa.BinaryArray:
     """Byte strings, none of them None, as an Arrow array of binary."""
     borders = np.zeros(len(values) + 1, np.int32)
-    np.cumsum([len(value) for value in values], out=borders[1:])
+    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=borders[1:])
     return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(borders), pa.py_buffer(b"".join(values))])
 
 

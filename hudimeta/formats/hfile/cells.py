@@ -180,14 +180,19 @@ def _side_by_side(buffer: npt.NDArray[np.uint8], bases: _Places) -> _Places | No
     position, end = bases[:-1], bases[1:]
     found: list[_Places] = []
     while len(position):
-        if (position + 8 > end).any() or (len(position) < _MANY_BLOCKS and len(found) > _MOST_STEPS):
+        if len(position) < _MANY_BLOCKS and len(found) > _MOST_STEPS:
             return None
         found.append(position)
-        sizes = words[position].astype(np.uint64)
-        # Unsigned lengths always lead forward, so damage ends the walk early but never keeps it going.
-        position = position + ((sizes >> _HALF) + (sizes & _LOW_HALF)).astype(np.int64) + _FRAME
+        try:
+            sizes = words[position].astype(np.uint64)
+        except IndexError:  # within the last bytes of the buffer, where no cell has room
+            return None
+        # Unsigned lengths always lead forward, so damage ends the walk early but never keeps it going. Lengths that were read
+        # beyond a block's end lead beyond it: no cell is that short.
+        step = ((sizes >> _HALF) + (sizes & _LOW_HALF)).view(np.int64)
+        position = position + step + _FRAME
         left = position < end
-        if not left.all():
+        if np.count_nonzero(left) != len(left):
             if (position > end).any():
                 return None
             position, end = position[left], end[left]

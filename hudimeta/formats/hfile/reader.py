@@ -358,8 +358,10 @@ def _groups(index: BlockIndex, most_bytes: int) -> Iterator[npt.NDArray[np.int64
 
 
 def _byte_strings(keys: Sequence[bytes] | Any) -> list[bytes]:
-    values: list[bytes | str] = keys.to_pylist() if hasattr(keys, "to_pylist") else list(keys)
-    return sorted(key.encode() if isinstance(key, str) else key for key in values)
+    values: list[Any] = keys.to_pylist() if hasattr(keys, "to_pylist") else list(keys)
+    if set(map(type, values)) != {bytes}:
+        values = [key.encode() if isinstance(key, str) else key for key in values]
+    return sorted(values)
 
 
 def _where(cells: RawCells, mask: Any) -> RawCells:
