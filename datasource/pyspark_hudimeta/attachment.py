@@ -14,13 +14,15 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.types import StructType
 
 from hudimeta import Table
 from hudimeta.config import OPTIONS
-from hudimeta.config.options import AS_OF, FILTER, LISTED_SLICES, QUERY_TYPE
-from hudimeta.errors import UnsupportedFeature
+from hudimeta.config.options import AS_OF, COLUMNS, FILTER, LISTED_SLICES, QUERY_TYPE
+from hudimeta.errors import HudiError, UnsupportedFeature
 from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import spark_schema
+from pyspark_hudimeta.attached_reader import AttachedReader
 from pyspark_hudimeta.attached_report import AttachedScan, ScanLog
 from pyspark_hudimeta.jvm import Jvm
 from pyspark_hudimeta.leaves import Leaf, exchanged
@@ -28,6 +30,7 @@ from pyspark_hudimeta.native_filter import native_filter
 from pyspark_hudimeta.native_table import NativeTable
 from pyspark_hudimeta.staging import Staging
 from pyspark_hudimeta.table_functions import register_functions
+from pyspark_hudimeta.target import read_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -93,6 +96,7 @@ class Attachment:
         self.log = ScanLog()
         self._jvm = Jvm(spark)
         self._jvm.allow_callbacks()
+        self._spark = weakref.ref(spark)
         self._staging = Staging(weakref.proxy(spark), staging)
         self._tables: OrderedDict[Any, Any] = OrderedDict()
         self._lock = RLock()
@@ -111,24 +115,41 @@ class Attachment:
         dataset = self._jvm.view.org.apache.spark.sql.classic.Dataset
         return DataFrame(dataset.ofRows(self._jvm.session, plan), frame.sparkSession)
 
+    def opened(self, options: Mapping[str, str]) -> DataFrame | None:
+        """A native DataFrame of the table that a path among options names; None where Spark has to open it."""
+        try:
+            leaf = Leaf(read_target(options), None, StructType())
+            table, where, _ = self._planned(leaf)
+            if table is None or OPTIONS.read(leaf.target.options).is_set(COLUMNS):
+                return None
+            frame = table.frame(where).drop(self._jvm.array(self._jvm.view.java.lang.String, table.partition_schema.names))
+        except HudiError:
+            return None  # on Spark's own way the source meets the same, and says it as it does in any session
+        return DataFrame(frame, self._spark())
+
     def _native(self, leaf: Leaf) -> Any | None:
         """A native Dataset for a reference; None where the Python source has to read it."""
+        table, where, why = self._planned(leaf)
+        return table.frame(where) if table is not None else self._to_python(leaf, why)
+
+    def _planned(self, leaf: Leaf) -> tuple[NativeTable | None, str | None, str]:
+        """The table that a reference means, and SQL that drops rows of it; None and why not, where it is not read natively."""
         options = OPTIONS.read(leaf.target.options)
         kind = QueryType(options.get(QUERY_TYPE))
         if kind not in _NATIVE:
-            return self._to_python(leaf, f"it is a query of type {kind.value}")
+            return None, None, f"it is a query of type {kind.value}"
         if options.get(LISTED_SLICES) is not None:
-            return self._to_python(leaf, "HudiTable has planned which slices it reads")
+            return None, None, "HudiTable has planned which slices it reads"
         now, snapshot = self._moment(leaf, options)
         why, where, kept = native_filter(options.get(FILTER), snapshot.schema.arrow)
         why = why or _misfit(leaf, snapshot)
         if why:
-            return self._to_python(leaf, why)
-        table = self._kept(
+            return None, None, why
+        table: NativeTable = self._kept(
             (leaf.target.location, _frozen(leaf.target.options), snapshot.as_of, now),
             lambda: NativeTable(self._jvm, self._staging, self.log, snapshot, kind, kept),
         )
-        return table.frame(where) if not table.why_not else self._to_python(leaf, table.why_not)
+        return (None, None, table.why_not) if table.why_not else (table, where, "")
 
     def _to_python(self, leaf: Leaf, why: str) -> Any | None:
         """Leave a reference to the Python source, and say so."""
@@ -174,7 +195,8 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
     class AttachedSession(kind):  # type: ignore[misc]  # Spark's own classes are not typed here
         @property
         def read(self) -> DataFrameReader:
-            return AttachedReader(self)
+            attachment = _attachments.get(self)
+            return AttachedReader(self, attachment.opened, attachment.attached) if attachment is not None else super().read
 
         def sql(self, *args: Any, **kwargs: Any) -> DataFrame:
             return _attached(self, super().sql(*args, **kwargs))
@@ -190,13 +212,6 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
             self.stop()
 
     return AttachedSession
-
-
-class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own classes are not typed here
-    """`spark.read` of an attached session."""
-
-    def _df(self, jdf: Any) -> DataFrame:
-        return _attached(self._spark, super()._df(jdf))
 
 
 def _attached(spark: SparkSession, frame: DataFrame) -> DataFrame:

@@ -20,12 +20,12 @@ import pyarrow as pa
 
 from hudimeta.config.options import INCREMENTAL_BEGIN, INCREMENTAL_END, INCREMENTAL_FALLBACK
 from hudimeta.errors import ConfigError, TableError
-from hudimeta.read.predicate.tree import And, Column, Expr, In, literal
 from hudimeta.table.slices import build_slices, slices_schema
 from hudimeta.timeline.clock import normalise_instant
 from hudimeta.types import META_COLUMNS, Instant, TableType
 
 if TYPE_CHECKING:
+    from hudimeta.read.predicate import Expr
     from hudimeta.read.snapshot import Snapshot
 
 __all__ = ["EARLIEST", "IncrementalRange", "moment_of", "range_of", "range_slices", "with_commits"]
@@ -144,6 +144,8 @@ def with_commits(where: Expr | None, found: IncrementalRange) -> Expr:
 
     The columns of a table without meta columns do not tell: see `range_slices`.
     """
+    from hudimeta.read.predicate.tree import And, Column, In, literal
+
     times = tuple(literal(time) for time in found.times or ("",))
     in_range = In(Column((COMMIT_TIME,)), times)
     return in_range if where is None else And((in_range, where))

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import MERGE_MEMORY, MERGER, SPILL_FOLDER
-from hudimeta.read.bounded_merge import MergeMemory
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.read.projection import path_of, pruned, shown_field
 
 if TYPE_CHECKING:
     from hudimeta.keys import PartitionLayout
+    from hudimeta.read.bounded_merge import MergeMemory
     from hudimeta.read.predicate import ArrowPredicate, Bound
     from hudimeta.schema.internal_schema import SchemaHistory
 
@@ -109,6 +109,8 @@ class ReadTask:
     @cached_property
     def merge_memory(self) -> MergeMemory:
         """How much of a slice's log is merged in memory."""
+        from hudimeta.read.bounded_merge import MergeMemory
+
         options = Options(OPTIONS, self.merge_options)
         return MergeMemory(options.get(MERGE_MEMORY), options.get(SPILL_FOLDER))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -193,7 +192,7 @@ class ScanReport:
 
     def _repr_html_(self) -> str:
         """For notebooks: the figures, and below them the files."""
-        figures = _table([(f"<th style='{_LEFT}'>{html.escape(n)}</th>", _cell(t)) for n, t in self._lines()])
+        figures = _table([(_cell(name, "th"), _cell(text)) for name, text in self._lines()])
         files = self.decisions()
         shown = files.slice(0, _FILES_IN_HTML).to_pylist()
         rows = [(_cell(r["partition_path"]), _cell(r["file_name"] or "all files"), _cell(_decided(r))) for r in shown]
@@ -213,8 +212,10 @@ def _decided(row: Mapping[str, object]) -> str:
     return f"opened, no row read by {row['decided_by']}{because}" if row["decided_by"] else "read"
 
 
-def _cell(text: object) -> str:
-    return f"<td style='{_LEFT}'>{html.escape(str(text))}</td>"
+def _cell(text: object, kind: str = "td") -> str:
+    from html import escape
+
+    return f"<{kind} style='{_LEFT}'>{escape(str(text))}</{kind}>"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

@@ -288,6 +288,8 @@ class Scan:
 
 def _evaluated_by_arrow(where: Where | None, schema: pa.Schema) -> ArrowPredicate | None:
     """An expression of PyArrow's that PyArrow must evaluate; None for every predicate that is understood wholly."""
+    if where is None:
+        return None
     from hudimeta.read.predicate import is_arrow_expression, parse_arrow
 
     if not is_arrow_expression(where):

@@ -15,7 +15,6 @@ from hudimeta.formats.log.delete_block import decode_delete_block
 from hudimeta.formats.plain_arrays import texts
 from hudimeta.read.base_file import BaseFile, open_base_file
 from hudimeta.read.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT, BootstrapSource
-from hudimeta.read.bounded_merge import merged_rows
 from hudimeta.read.file_slice import FileSlice
 from hudimeta.read.log_parts import LogPart, data_part, delete_part, read_log_parts
 from hudimeta.read.log_records import SliceBlocks, SliceLog, scan_slice_logs
@@ -121,6 +120,8 @@ class SliceReader:
             plain = pa.schema([f for f in task.needed if f.name not in constants.column_names])
             yield from self._base_rows(file_slice, plain, constants)
             return
+        from hudimeta.read.bounded_merge import merged_rows
+
         base = (self._with_keys(piece) for piece in self._base_rows(file_slice, task.merged))
         parts = self._log_parts(blocks)
         for rows in merged_rows(parts, base, task.merged, task.rules, task.merge_memory, self.counts.add_spilled):

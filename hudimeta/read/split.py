@@ -117,7 +117,11 @@ def read_split(
 
 def _reader_of(task: ReadTask, storage: Storage) -> SliceReader:
     """What reads slices as a task asks."""
-    from hudimeta.read.cdc_reader import ChangeReader, ChangeTask
+    from hudimeta.read.read_task import ReadTask
     from hudimeta.read.slice_reader import SliceReader
+
+    if type(task) is ReadTask:
+        return SliceReader(task, storage)
+    from hudimeta.read.cdc_reader import ChangeReader, ChangeTask
 
     return ChangeReader(task, storage) if isinstance(task, ChangeTask) else SliceReader(task, storage)
