@@ -64,8 +64,10 @@ def _read_plain(spark: Any, path: Path, query: Query, where: str | None) -> Any:
     reader = spark.read.format("hudimeta")
     if where:
         reader = reader.option("hudimeta.filter", where)
-    if query.columns:
-        reader = reader.option("hudimeta.columns", ", ".join(query.columns))
+    # Spark tells a Python source nothing of the columns that a query needs, not even that a count needs none.
+    columns = (lineitem.KEY,) if query.count else query.columns
+    if columns:
+        reader = reader.option("hudimeta.columns", ", ".join(columns))
     return reader.load(str(path))
 
 

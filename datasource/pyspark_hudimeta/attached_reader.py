@@ -25,14 +25,14 @@ class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own clas
     """A reader that remembers what it is told.
 
     Args:
-        spark: The session. opened: A native DataFrame of the table that options name; None where Spark has to open it.
+        spark: The session. opened: A native Dataset of the table that options name; None where Spark has to open it.
         attached: A DataFrame with native scans, from one that Spark made.
     """
 
     def __init__(
         self,
         spark: SparkSession,
-        opened: Callable[[Mapping[str, str]], DataFrame | None],
+        opened: Callable[[Mapping[str, str]], Any | None],
         attached: Callable[[DataFrame], DataFrame],
     ) -> None:
         super().__init__(spark)
@@ -63,7 +63,7 @@ class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own clas
             # As Spark hands them to the source: names in any case.
             found = self._opened(CaseInsensitiveDict({**self._given, "path": path}))
             if found is not None:
-                return found
+                return super()._df(found)
         return super().load(path, format, schema, **options)
 
     def _remember(self, options: Mapping[str, Any]) -> None:

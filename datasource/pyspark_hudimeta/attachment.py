@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from functools import cache
+from functools import cache, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +96,6 @@ class Attachment:
         self.log = ScanLog()
         self._jvm = Jvm(spark)
         self._jvm.allow_callbacks()
-        self._spark = weakref.ref(spark)
         self._staging = Staging(weakref.proxy(spark), staging)
         self._tables: OrderedDict[Any, Any] = OrderedDict()
         self._lock = RLock()
@@ -115,17 +114,16 @@ class Attachment:
         dataset = self._jvm.view.org.apache.spark.sql.classic.Dataset
         return DataFrame(dataset.ofRows(self._jvm.session, plan), frame.sparkSession)
 
-    def opened(self, options: Mapping[str, str]) -> DataFrame | None:
-        """A native DataFrame of the table that a path among options names; None where Spark has to open it."""
+    def opened(self, options: Mapping[str, str]) -> Any | None:
+        """A native Dataset of the table that a path among options names; None where Spark has to open it."""
         try:
             leaf = Leaf(read_target(options), None, StructType())
             table, where, _ = self._planned(leaf)
             if table is None or OPTIONS.read(leaf.target.options).is_set(COLUMNS):
                 return None
-            frame = table.frame(where).drop(self._jvm.array(self._jvm.view.java.lang.String, table.partition_schema.names))
+            return table.frame(where).drop(self._jvm.array(self._jvm.view.java.lang.String, table.partition_schema.names))
         except HudiError:
             return None  # on Spark's own way the source meets the same, and says it as it does in any session
-        return DataFrame(frame, self._spark())
 
     def _native(self, leaf: Leaf) -> Any | None:
         """A native Dataset for a reference; None where the Python source has to read it."""
@@ -195,8 +193,7 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
     class AttachedSession(kind):  # type: ignore[misc]  # Spark's own classes are not typed here
         @property
         def read(self) -> DataFrameReader:
-            attachment = _attachments.get(self)
-            return AttachedReader(self, attachment.opened, attachment.attached) if attachment is not None else super().read
+            return AttachedReader(self, partial(_opened, self), partial(_attached, self))
 
         def sql(self, *args: Any, **kwargs: Any) -> DataFrame:
             return _attached(self, super().sql(*args, **kwargs))
@@ -212,6 +209,11 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
             self.stop()
 
     return AttachedSession
+
+
+def _opened(spark: SparkSession, options: Mapping[str, str]) -> Any | None:
+    attachment = _attachments.get(spark)
+    return attachment.opened(options) if attachment is not None else None
 
 
 def _attached(spark: SparkSession, frame: DataFrame) -> DataFrame:

@@ -31,7 +31,7 @@ class Tally:
     def lines(self) -> list[str]:
         """One line for each reader and kind."""
         return [
-            f"{reader:7} {kind:15} {self.right[reader, kind]:5} right {self.wrong[reader, kind]:5} wrong"
+            f"{reader:8} {kind:15} {self.right[reader, kind]:5} right {self.wrong[reader, kind]:5} wrong"
             for reader, kind in sorted({*self.right, *self.wrong})
         ]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,34 @@ def test_engine_knows_the_schema(conformance_table: Callable[[str], Path], tally
     tally.add("engine", "schema", not difference)
     assert not difference
     assert table.scan().to_table().schema.equals(table.schema), "rows come with the schema that the table declares"
+
+
+@pytest.fixture
+def attached(spark: Any) -> Iterator[Any]:
+    import pyspark_hudimeta
+
+    if "HUDIMETA_TEST_REMOTE" in os.environ:
+        pytest.skip("an attached session is a classic one")
+    pyspark_hudimeta.attach(spark)
+    yield spark
+    pyspark_hudimeta.detach(spark)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_attached_spark_answers_every_query(
+    attached: Any, conformance_table: Callable[[str], Path], tally: Tally, name: str
+) -> None:
+    from tests.conformance import attached_reader
+
+    def note(kind: str, is_right: bool) -> None:
+        tally.add("attached", kind, is_right)
+
+    path = conformance_table(name)
+    wrong = wrong_answers(CONFORMANCE, name, path, attached_reader.read, SPARK_KINDS, note)
+    schema = attached.read.format("hudimeta").load(str(path)).limit(0).toArrow().schema
+    difference = schema_difference(CONFORMANCE.answer(name), schema)
+    tally.add("attached", "schema", not difference)
+    assert not [*wrong, *([difference] if difference else [])], "\n".join(wrong)
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyspark_hudimeta
 import pytest
+from pyspark.sql import DataFrameReader
 from pyspark_hudimeta.attached_report import AttachedScan
 
 import hudimeta
@@ -264,6 +265,24 @@ def test_options_mean_what_they_mean_at_the_plain_door(attached: SparkSession, t
     assert NATIVE_SCAN in plan(own)
     assert "Did you mean id?" in refusal(lambda: load(attached, tmp_path / "t", **{"hudimeta.columns": "ids"}))
     assert refusal(lambda: load(attached, tmp_path / "none")).startswith("HUDIMETA_TABLE_NOT_FOUND")
+
+
+def test_a_load_opens_the_table_without_the_python_source(
+    attached: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(tmp_path / "t")
+    first = table.timeline.writes[-1].time
+    table.upsert(rows([1, 11], ts=2))
+    with monkeypatch.context() as patched:
+        patched.setattr(DataFrameReader, "load", lambda *_, **__: pytest.fail("Spark was asked to open the table"))
+        old = attached.read.option("AS.OF.INSTANT", first).format("HudiMeta").load(str(tmp_path / "t"))
+        few = attached.read.load(str(tmp_path / "t"), "hudimeta", **{"HUDIMETA.FILTER": "id > 8"})
+    assert ids(old) == list(range(10))
+    assert ids(few) == [9, 11]
+    assert old.columns == few.columns == table.schema.names
+    before_detaching = attached.read.format("hudimeta")
+    pyspark_hudimeta.detach(attached)
+    assert PYTHON_SCAN in plan(before_detaching.load(str(tmp_path / "t")))
 
 
 def test_what_only_the_python_source_does_is_left_to_it_and_named(attached: SparkSession, tmp_path: Path) -> None:
