@@ -42,19 +42,23 @@ class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own clas
 
     def format(self, source: str) -> AttachedReader:
         self._source = source
-        return self._itself(super().format(source))
+        super().format(source)
+        return self
 
     def schema(self, schema: Any) -> AttachedReader:
         self._has_schema = True
-        return self._itself(super().schema(schema))
+        super().schema(schema)
+        return self
 
     def option(self, key: str, value: Any) -> AttachedReader:
         self._remember({key: value})
-        return self._itself(super().option(key, value))
+        super().option(key, value)
+        return self
 
     def options(self, **options: Any) -> AttachedReader:
         self._remember(options)
-        return self._itself(super().options(**options))
+        super().options(**options)
+        return self
 
     def load(self, path: Any = None, format: Any = None, schema: Any = None, **options: Any) -> DataFrame:
         source = self._source if format is None else format
@@ -74,7 +78,3 @@ class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own clas
 
     def _df(self, jdf: Any) -> DataFrame:
         return self._attached(super()._df(jdf))
-
-    def _itself(self, reader: Any) -> AttachedReader:
-        assert reader is self
-        return self
