@@ -28,6 +28,7 @@ from pyspark_hudimeta.jvm import Jvm
 from pyspark_hudimeta.leaves import Leaf, exchanged
 from pyspark_hudimeta.native_filter import native_filter
 from pyspark_hudimeta.native_table import NativeTable
+from pyspark_hudimeta.sql_statements import run_statement
 from pyspark_hudimeta.staging import Staging
 from pyspark_hudimeta.table_functions import register_functions
 from pyspark_hudimeta.target import read_target
@@ -125,6 +126,12 @@ class Attachment:
         except HudiError:
             return None  # on Spark's own way the source meets the same, and says it as it does in any session
 
+    def changed(
+        self, spark: SparkSession, plain: Callable[..., DataFrame], text: Any, args: Any, frames: Mapping[str, Any]
+    ) -> DataFrame | None:
+        """What a statement returns that changes a hudimeta table; None where it is Spark's. See `run_statement`."""
+        return run_statement(spark, self._jvm, plain, text, args, frames)
+
     def _native(self, leaf: Leaf) -> Any | None:
         """A native Dataset for a reference; None where the Python source has to read it."""
         table, where, why = self._planned(leaf)
@@ -195,8 +202,13 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
         def read(self) -> DataFrameReader:
             return AttachedReader(self, partial(_opened, self), partial(_attached, self))
 
-        def sql(self, *args: Any, **kwargs: Any) -> DataFrame:
-            return _attached(self, super().sql(*args, **kwargs))
+        def sql(self, sqlQuery: Any, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - Spark's name
+            attachment = _attachments.get(self)
+            if attachment is not None:
+                done = attachment.changed(self, super().sql, sqlQuery, args, kwargs)
+                if done is not None:
+                    return done
+            return _attached(self, super().sql(sqlQuery, args, **kwargs))
 
         def table(self, *args: Any, **kwargs: Any) -> DataFrame:
             return _attached(self, super().table(*args, **kwargs))

@@ -97,6 +97,10 @@ class Jvm:
         """The elements of a Seq."""
         return list(self.view.scala.jdk.javaapi.CollectionConverters.asJava(seq))
 
+    def text_of(self, option: Any) -> str | None:
+        """What an Option of a string holds."""
+        return str(option.get()) if option.isDefined() else None
+
     def class_name(self, value: Any) -> str:
         """The simple name of a Java object's class."""
         name: str = value.getClass().getSimpleName()

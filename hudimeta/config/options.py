@@ -258,6 +258,12 @@ PARTIAL_UPDATES = OPTIONS.flag(
     False,
     "Updates of merge-on-read tables, and merges without inserts, log only the columns that they set (Hudi's default: true).",
 )
+SQL_INSERT_OPERATION = OPTIONS.choice(
+    "hoodie.spark.sql.insert.into.operation",
+    None,
+    ["insert", "bulk_insert", "upsert"],
+    "What INSERT INTO does in an attached session; by default upsert in tables with ordering columns, else insert.",
+)
 BLOOM_FPP = OPTIONS.share("hoodie.index.bloom.fpp", 1e-9, "False positive rate of the bloom filter in base files.")
 METADATA_COMPACT_AFTER = OPTIONS.number(
     "hoodie.metadata.compact.max.delta.commits", 10, "Compact the metadata table after so many of its delta commits."

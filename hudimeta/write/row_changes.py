@@ -27,7 +27,7 @@ from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import Prepared, write_prepared
 
-__all__ = ["delete_where", "fixed_columns", "known_batch", "partial_columns", "read_rows", "update_where"]
+__all__ = ["check_order", "delete_where", "fixed_columns", "known_batch", "partial_columns", "read_rows", "update_where"]
 
 PATH_COLUMN = "_hoodie_partition_path"
 
@@ -94,7 +94,7 @@ def update_where(session: WriteSession, assignments: Mapping[str, Assigned], whe
         for field, value in fields:
             at = rows.schema.get_field_index(field.name)
             changed = changed.set_column(at, field, assigned_column(value, field, rows))
-        _check_order(changed, session.rules.ordering_fields if session.rules.by_event_time else ())
+        check_order(changed, session.rules.ordering_fields if session.rules.by_event_time else ())
         only = partial_columns(session, view, [field.name for field, _ in fields])
         return Prepared(known_batch(changed, view.schema, deleted=False), view.schema, only)
 
@@ -115,7 +115,8 @@ def partial_columns(session: WriteSession, view: TableView, changed: Iterable[st
     return frozenset({*changed, *(name.partition(".")[0] for name in rules.ordering_fields)})
 
 
-def _check_order(rows: pa.Table, fields: Sequence[str]) -> None:
+def check_order(rows: pa.Table, fields: Sequence[str]) -> None:
+    """Raise SchemaMismatch where an ordering column is null. Args: rows: With new values. fields: Ordering columns."""
     for name in {field.partition(".")[0] for field in fields}:
         if rows[name].null_count:
             raise SchemaMismatch(name, "null", "a value, because it decides which row is newer", "Set it to a value.")

@@ -1,0 +1,87 @@
+"""`spark.sql` of an attached session: the statements that change hudimeta tables run here, every other one in Spark, untouched.
+
+A statement is looked at in three steps, each dearer than the one before and taken by fewer statements: its first word; the
+table that it names, in the catalog; the whole text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hudimeta.sql import (
+    AlterTable,
+    CreateTable,
+    Delete,
+    DropTable,
+    Insert,
+    Merge,
+    Update,
+    may_write,
+    named_parameters,
+    parse,
+    target_of,
+)
+from pyspark_hudimeta.sql_changes import delete, merge, update
+from pyspark_hudimeta.sql_definition import alter, create, drop
+from pyspark_hudimeta.sql_insertion import insert
+from pyspark_hudimeta.sql_session import Entry, SqlSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hudimeta.sql import Statement
+    from pyspark_hudimeta.jvm import Jvm
+
+__all__ = ["run_statement"]
+
+
+def run_statement(
+    spark: SparkSession, jvm: Jvm, plain: Callable[..., DataFrame], text: Any, args: Any, frames: Mapping[str, Any]
+) -> DataFrame | None:
+    """Run a statement that changes a hudimeta table.
+
+    Args:
+        spark: The attached session. jvm: Its Java side. plain: Spark's own `sql`. text, args, frames: What `sql` was given.
+
+    Returns:
+        What `sql` shall return; None where the statement is Spark's.
+
+    Raises:
+        HudiError, AnalysisException: The statement cannot be run; the table is as it was.
+    """
+    if not isinstance(text, str) or not (word := may_write(text)):
+        return None
+    if args is not None and not isinstance(args, dict):
+        found = named_parameters(text, list(args))
+        if found is None:
+            return None
+        written, args = found
+    else:
+        written = text
+    session = SqlSession(spark, jvm, plain, args, frames)
+    if word == "CREATE":
+        statement = parse(written)
+        return create(session, statement) if isinstance(statement, CreateTable) else None
+    name = target_of(written)
+    entry = session.entry(name) if name is not None else None
+    statement = parse(written) if entry is not None else None
+    return _run(session, entry, statement, text) if entry is not None and statement is not None else None
+
+
+def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> DataFrame | None:
+    match statement:
+        case Insert():
+            return insert(session, entry, statement)
+        case AlterTable():
+            return alter(session, entry, statement, text)
+        case DropTable():
+            return drop(session, entry, statement)
+        case Update():
+            return update(session, entry, statement)
+        case Delete():
+            return delete(session, entry, statement)
+        case Merge():
+            return merge(session, entry, statement)
+        case CreateTable():
+            return None

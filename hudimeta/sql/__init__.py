@@ -1,0 +1,46 @@
+"""SQL statements that write: text in, a frozen value out. Nothing here runs anything, and nothing knows Spark.
+
+Queries, conditions and expressions inside a statement stay the text that the user wrote: whoever runs the statement hands
+them to its SQL engine. What cannot be read as one of these statements is None, never an error, because it may well be a
+statement that only the engine knows.
+"""
+
+from __future__ import annotations
+
+from hudimeta.sql.parameters import named_parameters
+from hudimeta.sql.parser import may_write, parse, target_of
+from hudimeta.sql.statement import (
+    AlterTable,
+    CreateTable,
+    Delete,
+    DropTable,
+    Insert,
+    Merge,
+    MergeAction,
+    MergeClause,
+    MergeRows,
+    Statement,
+    TableName,
+    Update,
+    quoted,
+)
+
+__all__ = [
+    "AlterTable",
+    "CreateTable",
+    "Delete",
+    "DropTable",
+    "Insert",
+    "Merge",
+    "MergeAction",
+    "MergeClause",
+    "MergeRows",
+    "Statement",
+    "TableName",
+    "Update",
+    "may_write",
+    "named_parameters",
+    "parse",
+    "quoted",
+    "target_of",
+]

@@ -1,0 +1,145 @@
+"""CREATE TABLE, ALTER TABLE and DROP TABLE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hudimeta.sql.cursor import Cursor
+from hudimeta.sql.statement import AlterTable, CreateTable, DropTable, TableName
+
+__all__ = ["alter_table", "create_table", "drop_table"]
+
+_QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
+
+
+@dataclass
+class _Clauses:
+    """What was read of a CREATE TABLE behind its columns."""
+
+    provider: str = ""
+    partition_by: list[str] = field(default_factory=list)
+    partition_columns: list[str] = field(default_factory=list)
+    options: dict[str, str] = field(default_factory=dict)
+    location: str | None = None
+    comment: str | None = None
+    query: str | None = None
+    odd: str | None = None
+
+
+def create_table(cursor: Cursor) -> CreateTable:
+    """CREATE [EXTERNAL] TABLE [IF NOT EXISTS] name [(columns)] clauses [AS query]."""
+    cursor.expect("CREATE")
+    cursor.accept("EXTERNAL")
+    cursor.expect("TABLE")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = TableName(cursor.dotted())
+    columns = None
+    if cursor.peek() == "(":
+        columns = cursor.inside().rest()
+    clauses = _Clauses()
+    while not cursor.done:
+        _clause(cursor, clauses)
+    return CreateTable(
+        name,
+        clauses.provider,
+        if_not_exists,
+        columns,
+        tuple(clauses.partition_by),
+        ", ".join(clauses.partition_columns),
+        clauses.options,
+        clauses.location,
+        clauses.comment,
+        clauses.query,
+        clauses.odd,
+    )
+
+
+def _clause(cursor: Cursor, found: _Clauses) -> None:
+    if cursor.accept("USING"):
+        found.provider = ".".join(cursor.dotted()).lower()
+    elif cursor.accept("OPTIONS") or cursor.accept("TBLPROPERTIES"):
+        found.options |= _properties(cursor.inside())
+    elif cursor.accept("PARTITIONED", "BY"):
+        _partitions(cursor.inside(), found)
+    elif cursor.accept("LOCATION"):
+        found.location = cursor.string()
+    elif cursor.accept("COMMENT"):
+        found.comment = cursor.string()
+    elif cursor.accept("AS") or cursor.peek() in _QUERY:
+        found.query = cursor.rest()
+    elif cursor.peek() in ("CLUSTER", "CLUSTERED", "ROW", "STORED", "DEFAULT", "SKEWED"):
+        found.odd = found.odd or f"{cursor.next().upper} in CREATE TABLE"
+        cursor.until("USING", "OPTIONS", "TBLPROPERTIES", "PARTITIONED", "LOCATION", "COMMENT", "AS")
+    else:
+        cursor.fail()
+
+
+def _partitions(inside: Cursor, found: _Clauses) -> None:
+    while True:
+        begin = inside.at
+        name = inside.identifier()
+        if inside.peek() == "(":
+            found.odd = found.odd or f"the partition transform {name}(…)"
+        if not inside.done and inside.peek() != ",":
+            inside.until(",")
+            found.partition_columns.append(inside.between(begin, inside.at))
+        found.partition_by.append(name)
+        if not inside.accept(","):
+            return inside.finish()
+
+
+def _properties(inside: Cursor) -> dict[str, str]:
+    found = {}
+    while True:
+        word = inside.next()
+        key = word.text
+        while word.kind != "string" and inside.accept("."):
+            key += "." + inside.next().text
+        inside.accept("=")
+        value = inside.words[inside.at] if not inside.done else inside.next()
+        text = inside.until(",")
+        found[key] = value.text if value.kind == "string" else text
+        if not inside.accept(","):
+            inside.finish()
+            return found
+
+
+def drop_table(cursor: Cursor) -> DropTable:
+    """DROP TABLE [IF EXISTS] name [PURGE]."""
+    cursor.expect("DROP", "TABLE")
+    if_exists = cursor.accept("IF", "EXISTS")
+    name = TableName(cursor.dotted())
+    purge = cursor.accept("PURGE")
+    cursor.finish()
+    return DropTable(name, if_exists, purge)
+
+
+def alter_table(cursor: Cursor) -> AlterTable:
+    """ALTER TABLE name ADD COLUMNS (…) | RENAME COLUMN a TO b | DROP COLUMNS (…)."""
+    cursor.expect("ALTER", "TABLE")
+    name = TableName(cursor.dotted())
+    if cursor.accept("RENAME", "COLUMN"):
+        old = ".".join(cursor.dotted())
+        cursor.expect("TO")
+        new = cursor.identifier()
+        cursor.finish()
+        return AlterTable(name, rename=(old, new))
+    if cursor.accept("ADD"):
+        _columns_word(cursor)
+        added = cursor.inside().rest() if cursor.peek() == "(" else cursor.rest()
+        cursor.finish()
+        return AlterTable(name, add=added)
+    cursor.expect("DROP")
+    _columns_word(cursor)
+    inside = cursor.inside() if cursor.peek() == "(" else cursor
+    names = [".".join(inside.dotted())]
+    while inside.accept(","):
+        names.append(".".join(inside.dotted()))
+    inside.finish()
+    cursor.finish()
+    return AlterTable(name, drop=tuple(names))
+
+
+def _columns_word(cursor: Cursor) -> None:
+    if not cursor.accept("COLUMNS"):
+        cursor.expect("COLUMN")

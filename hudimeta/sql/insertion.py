@@ -1,0 +1,47 @@
+"""INSERT INTO and INSERT OVERWRITE, also behind a WITH."""
+
+from __future__ import annotations
+
+from hudimeta.sql.cursor import Cursor
+from hudimeta.sql.statement import Insert, TableName
+
+__all__ = ["insert"]
+
+_QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
+
+
+def insert(cursor: Cursor) -> Insert:
+    """[WITH …] INSERT INTO|OVERWRITE [TABLE] name [PARTITION (…)] [(columns)|BY NAME] query."""
+    before = cursor.until("INSERT") if cursor.peek() == "WITH" else ""
+    cursor.expect("INSERT")
+    overwrite = cursor.accept("OVERWRITE")
+    into = cursor.accept("INTO")
+    if not overwrite and not into:
+        cursor.fail()
+    cursor.accept("TABLE")
+    name = TableName(cursor.dotted())
+    partition = _partition(cursor.inside()) if cursor.accept("PARTITION") else None
+    by_name = cursor.accept("BY", "NAME")
+    columns = _columns(cursor.inside()) if cursor.peek() == "(" and cursor.peek(1) not in _QUERY else None
+    if cursor.peek() not in _QUERY:
+        cursor.fail()
+    query = f"{before} {cursor.rest()}".strip()
+    return Insert(name, query, overwrite, columns, by_name, partition)
+
+
+def _columns(inside: Cursor) -> tuple[str, ...]:
+    names = [inside.identifier()]
+    while inside.accept(","):
+        names.append(inside.identifier())
+    inside.finish()
+    return tuple(names)
+
+
+def _partition(inside: Cursor) -> tuple[tuple[str, str | None], ...]:
+    found: list[tuple[str, str | None]] = []
+    while True:
+        name = inside.identifier()
+        found.append((name, inside.until(",") if inside.accept("=") else None))
+        if not inside.accept(","):
+            inside.finish()
+            return tuple(found)

@@ -1,0 +1,83 @@
+"""From text to a statement: a cheap look at its beginning first, the table that it changes next, all of it last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from hudimeta.sql import changes, definition
+from hudimeta.sql.cursor import Cursor, Unread
+from hudimeta.sql.insertion import insert
+from hudimeta.sql.statement import Statement, TableName
+
+__all__ = ["may_write", "parse", "target_of"]
+
+_BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+_FIRST = re.compile(_BLANK + r"([A-Za-z]+)", re.DOTALL)
+
+_STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
+    "CREATE": definition.create_table,
+    "DROP": definition.drop_table,
+    "ALTER": definition.alter_table,
+    "INSERT": insert,
+    "WITH": insert,
+    "UPDATE": changes.update,
+    "DELETE": changes.delete,
+    "MERGE": changes.merge,
+}
+
+_BEFORE_NAME = {
+    "DROP": (("DROP", "TABLE", "IF", "EXISTS"), ("DROP", "TABLE")),
+    "ALTER": (("ALTER", "TABLE"),),
+    "INSERT": (
+        ("INSERT", "INTO", "TABLE"),
+        ("INSERT", "INTO"),
+        ("INSERT", "OVERWRITE", "INTO"),
+        ("INSERT", "OVERWRITE", "TABLE"),
+        ("INSERT", "OVERWRITE"),
+    ),
+    "UPDATE": (("UPDATE",),),
+    "DELETE": (("DELETE", "FROM"),),
+    "MERGE": (("MERGE", "INTO"),),
+}
+
+
+def may_write(text: str) -> str:
+    """The first word, upper case, of a text that may be one of the statements; "" for any other text.
+
+    It costs microseconds: all statements of a session pass here.
+    """
+    found = _FIRST.match(text)
+    word = found.group(1).upper() if found else ""
+    if word == "WITH":
+        return word if "insert" in text.lower() else ""
+    if word == "CREATE":
+        return word if "hudimeta" in text.lower() else ""
+    return word if word in _STATEMENTS else ""
+
+
+def target_of(text: str) -> TableName | None:
+    """The table that a statement changes; None for what is none of the statements, and for CREATE TABLE."""
+    word = may_write(text)
+    try:
+        cursor = Cursor(text)
+        if word == "WITH":
+            while not cursor.done and cursor.peek() != "INSERT":
+                cursor.until("INSERT")
+            word = "INSERT"
+        if any(cursor.accept(*words) for words in _BEFORE_NAME.get(word, ())):
+            return TableName(cursor.dotted())
+    except Unread:
+        pass
+    return None
+
+
+def parse(text: str) -> Statement | None:
+    """The statement; None when the text is none that this package reads."""
+    read = _STATEMENTS.get(may_write(text))
+    if read is None:
+        return None
+    try:
+        return read(Cursor(text))
+    except Unread:
+        return None

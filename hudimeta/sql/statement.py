@@ -1,0 +1,170 @@
+"""Statements as values. Text in them (queries, conditions, expressions, types) is the user's own, in Spark's dialect."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+__all__ = [
+    "AlterTable",
+    "CreateTable",
+    "Delete",
+    "DropTable",
+    "Insert",
+    "Merge",
+    "MergeAction",
+    "MergeClause",
+    "MergeRows",
+    "Statement",
+    "TableName",
+    "Update",
+    "quoted",
+]
+
+
+def quoted(name: str) -> str:
+    """A name between backticks."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table's name as it was written. parts: Unquoted, the table itself last."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def table(self) -> str:
+        """The last part."""
+        return self.parts[-1]
+
+    @property
+    def sql(self) -> str:
+        """The name quoted."""
+        return ".".join(quoted(part) for part in self.parts)
+
+
+Assignments: TypeAlias = "tuple[tuple[tuple[str, ...], str], ...]"
+"""Columns, by the parts of their names, and the expressions of their new values."""
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    """CREATE TABLE.
+
+    Attributes:
+        provider: The word after USING, lower case. columns: Text of the column list; None without one.
+        partition_by: Names of partition columns. partition_columns: Text of those that PARTITIONED BY declares with types.
+        options: Of OPTIONS and TBLPROPERTIES, names as written. location, comment: Unquoted.
+        query: What AS names; None without. odd: A clause that hudimeta has no meaning for.
+    """
+
+    name: TableName
+    provider: str
+    if_not_exists: bool = False
+    columns: str | None = None
+    partition_by: tuple[str, ...] = ()
+    partition_columns: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
+    comment: str | None = None
+    query: str | None = None
+    odd: str | None = None
+
+
+@dataclass(frozen=True)
+class Insert:
+    """INSERT INTO and INSERT OVERWRITE.
+
+    Attributes:
+        query: Whose rows. columns: The list of columns, None without. by_name: Columns are matched by name.
+        partition: Of PARTITION: columns with the expression of their value, or None where the rows say it; None without.
+    """
+
+    name: TableName
+    query: str
+    overwrite: bool = False
+    columns: tuple[str, ...] | None = None
+    by_name: bool = False
+    partition: tuple[tuple[str, str | None], ...] | None = None
+
+
+@dataclass(frozen=True)
+class Update:
+    """UPDATE. alias: What expressions call the table, None without. where: None for all rows."""
+
+    name: TableName
+    alias: str | None
+    assignments: Assignments
+    where: str | None
+
+
+@dataclass(frozen=True)
+class Delete:
+    """DELETE FROM. alias: What the condition calls the table, None without. where: None for all rows."""
+
+    name: TableName
+    alias: str | None
+    where: str | None
+
+
+class MergeRows(enum.Enum):
+    """Which rows a clause of a MERGE is about."""
+
+    MATCHED = "MATCHED"
+    NOT_MATCHED = "NOT MATCHED"
+    NOT_MATCHED_BY_SOURCE = "NOT MATCHED BY SOURCE"
+
+
+class MergeAction(enum.Enum):
+    """What a clause of a MERGE does with them."""
+
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    INSERT = "INSERT"
+
+
+@dataclass(frozen=True)
+class MergeClause:
+    """One WHEN clause. condition: None for none. assignments: None for `*`, which takes every column of the source."""
+
+    rows: MergeRows
+    action: MergeAction
+    condition: str | None = None
+    assignments: Assignments | None = None
+
+
+@dataclass(frozen=True)
+class Merge:
+    """MERGE INTO. source: A table's name or a query in parentheses, as written, without its alias; `source_alias` of both."""
+
+    name: TableName
+    alias: str | None
+    source: str
+    source_alias: str | None
+    on: str
+    clauses: tuple[MergeClause, ...]
+
+
+@dataclass(frozen=True)
+class AlterTable:
+    """ALTER TABLE that changes columns. add: Text of the new columns. rename: Old and new name. drop: Names."""
+
+    name: TableName
+    add: str | None = None
+    rename: tuple[str, str] | None = None
+    drop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DropTable:
+    """DROP TABLE."""
+
+    name: TableName
+    if_exists: bool = False
+    purge: bool = False
+
+
+Statement: TypeAlias = "CreateTable | Insert | Update | Delete | Merge | AlterTable | DropTable"

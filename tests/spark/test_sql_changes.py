@@ -1,0 +1,188 @@
+"""SQL in an attached session: UPDATE, DELETE and MERGE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark_hudimeta
+import pytest
+
+import hudimeta
+from tests.spark.tables import check, create, refusal
+from tests.spark.tables import rows as made
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NUMBER = count()
+
+
+@pytest.fixture
+def attached(spark: SparkSession) -> Iterator[SparkSession]:
+    pyspark_hudimeta.attach(spark)
+    yield spark
+    pyspark_hudimeta.detach(spark)
+
+
+Make = Callable[..., str]
+
+
+@pytest.fixture
+def table(attached: SparkSession, tmp_path: Path) -> Iterator[Make]:
+    """`table(type=…)` registers a table `id bigint, part string, ts bigint, x double` of ids 0 to 9."""
+    names = []
+
+    def new(**more: Any) -> str:
+        name = f"changes_{next(NUMBER)}"
+        create(tmp_path / name, **more)
+        attached.sql(f"create table {name} using hudimeta location '{tmp_path / name}'")
+        names.append(name)
+        return name
+
+    yield new
+    for name in names:
+        check(tmp_path / name)
+        attached.sql(f"drop table if exists {name}")
+
+
+def shown(spark: SparkSession, table: str, where: str = "true") -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, spark.sql(f"select id, ts, x from {table} where {where}").collect()))
+
+
+KINDS = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+
+
+@KINDS
+def test_update_changes_what_the_condition_is_true_of(attached: SparkSession, table: Make, kind: str) -> None:
+    t = table(type=kind)
+    attached.sql(f"update {t} set x = x * 2 + length(part), {t}.ts = ts + 1 where id in (select id + 1 from range(2))")
+    assert shown(attached, t, "id < 4") == [(0, 1, 0.0), (1, 2, 4.0), (2, 2, 6.0), (3, 1, 3.0)]
+    attached.sql(f"update {t} as r set r.x = case when r.id = :id then null else 7 end where r.id > 7", {"id": 9})
+    assert shown(attached, t, "id > 7") == [(8, 1, 7.0), (9, 1, None)]
+    attached.sql(f"update {t} set x = ? where id = ? or id = ?", [1.5, 3, 4])
+    assert shown(attached, t, "id in (3, 4)") == [(3, 1, 1.5), (4, 1, 1.5)]
+    attached.sql(f"update {t} set x = 0")
+    assert {x for _, _, x in shown(attached, t)} == {0.0}
+
+
+@KINDS
+def test_delete_removes_what_the_condition_is_true_of(attached: SparkSession, table: Make, kind: str) -> None:
+    t = table(type=kind)
+    attached.sql(f"delete from {t} where part like 'p1%' or id = (select max(id) from {t})")
+    assert [i for i, _, _ in shown(attached, t)] == [0, 2, 3, 4, 5, 7, 8]
+    attached.sql(f"delete from {t} as d where d.id < :least", {"least": 4})
+    assert [i for i, _, _ in shown(attached, t)] == [4, 5, 7, 8]
+    attached.sql(f"delete from {t}")
+    assert shown(attached, t) == []
+
+
+@KINDS
+def test_merge_does_what_each_clause_says(attached: SparkSession, table: Make, kind: str) -> None:
+    t = table(type=kind)
+    attached.sql(
+        f"""merge into {t} as t
+        using (select id + 7 as id, concat('p', (id + 7) % 5) as part, 5L as ts, 0.5D as delta from range(6)) s
+        on t.id = s.id
+        when matched and t.id = 7 then delete
+        when matched then update set t.x = t.x + s.delta, ts = s.ts, id = s.id
+        when not matched and s.id % 2 = 0 then insert (id, part, ts, x) values (s.id, s.part, s.ts, -delta)
+        when not matched by source and x < 2 then delete
+        when not matched by source and t.id = 3 then update set x = 33, ts = 5"""
+    )
+    assert shown(attached, t, "id < 4 or id > 6") == [
+        (2, 1, 2.0),
+        (3, 5, 33.0),
+        (8, 5, 8.5),
+        (9, 5, 9.5),
+        (10, 5, -0.5),
+        (12, 5, -0.5),
+    ]
+
+
+@KINDS
+def test_merge_takes_all_columns_of_the_source(attached: SparkSession, table: Make, kind: str) -> None:
+    t = table(type=kind, indexes=["record_index"])
+    attached.createDataFrame(made([9, 10], ts=4, x=-1.0)).createOrReplaceTempView("incoming")
+    attached.sql(
+        f"merge into {t} using incoming on {t}.id = incoming.id when matched then update set * when not matched then insert *"
+    )
+    assert shown(attached, t, "id > 7") == [(8, 1, 8.0), (9, 4, -1.0), (10, 4, -1.0)]
+    attached.sql(f"merge into {t} t using incoming s on t.id = s.id and t.part = s.part when matched then delete")
+    assert [i for i, _, _ in shown(attached, t)] == list(range(9))
+    attached.catalog.dropTempView("incoming")
+
+
+def test_of_several_rows_for_one_key_the_newer_wins_where_there_is_an_order(attached: SparkSession, table: Make) -> None:
+    twice = "(select 1L as id, 'p1' as part, 8L as ts, 8D as x union all select 1L, 'p1', 9L, 9D)"
+    ordered, plain = table(), table(ordering=())
+    attached.sql(f"merge into {ordered} t using {twice} s on t.id = s.id when matched then update set *")
+    assert shown(attached, ordered, "id = 1") == [(1, 9, 9.0)]
+    says = refusal(lambda: attached.sql(f"merge into {plain} t using {twice} s on t.id = s.id when matched then update set *"))
+    assert "more than one row of the source" in says
+    assert shown(attached, plain, "id = 1") == [(1, 1, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("update {} set id = 3 where id = 1", "neither part of the key nor of the partition"),
+        ("update {} set part = 'p3'", "neither part of the key nor of the partition"),
+        ("update {} set nothing = 3", "columns of the table: id, part, ts, x"),
+        ("update {} set x = 1, x = 2", "every column once"),
+        ("update {} set x = 'abc'", "CANNOT_SAFELY_CAST|INCOMPATIBLE_DATA_FOR_TABLE"),
+        ("update {} set ts = null where id = 1", "ts"),
+        ("update {} set x = y", "UNRESOLVED_COLUMN"),
+        ("delete from {} where id =", "PARSE_SYNTAX_ERROR"),
+        ("merge into {} t using (select 1L i, 'p9' p) s on t.id = s.i when matched then update set part = s.p", "delete"),
+        ("merge into {} t using (select 1L i) s on t.id = s.i when matched then update set y = 1", "columns of the table"),
+        ("merge into {} t using (select 1L i) t on t.id = t.i when matched then delete", "two names"),
+        ("merge into {} t using nowhere s on t.id = s.i when matched then delete", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("merge into {} t using (select 1L i) s on t.id = s.i", "PARSE_SYNTAX_ERROR|not support|MERGE"),
+    ],
+)
+def test_a_change_that_does_not_fit_changes_nothing(attached: SparkSession, table: Make, statement: str, error: str) -> None:
+    t = table()
+    before = shown(attached, t)
+    with pytest.raises(Exception, match=f"(?i){error}"):
+        attached.sql(statement.format(t))
+    assert shown(attached, t) == before
+    assert not [view for view in attached.catalog.listTables() if view.name.startswith("_hudimeta")]
+
+
+def test_tables_without_key_columns_are_changed_too(attached: SparkSession, table: Make) -> None:
+    t = table(key=None, ordering=())
+    attached.sql(f"update {t} set x = 100 where id = 3")
+    attached.sql(f"delete from {t} where id < 3")
+    attached.sql(f"merge into {t} t using (select 4L i) s on t.id = s.i when matched then update set x = 44")
+    assert shown(attached, t, "id < 6") == [(3, 1, 100.0), (4, 1, 44.0), (5, 1, 5.0)]
+
+
+def test_a_change_sees_what_another_writer_did_just_before(
+    attached: SparkSession, table: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hudimeta.write import computed_changes
+
+    t = table()
+    plain, turns = computed_changes.known_batch, []
+
+    def slow(*args: Any, **more: Any) -> Any:
+        if not turns:
+            turns.append(1)
+            hudimeta.Table(tmp_path / t).upsert(made([1], ts=2, x=50.0))
+        return plain(*args, **more)
+
+    monkeypatch.setattr(computed_changes, "known_batch", slow)
+    attached.sql(f"update {t} set x = x + 1, ts = ts + 1 where id = 1")
+    assert shown(attached, t, "id = 1") == [(1, 3, 51.0)]
+
+
+def test_a_plain_session_refuses_these_statements_by_itself(spark: SparkSession, table: Make) -> None:
+    t = table()
+    pyspark_hudimeta.detach(spark)
+    merging = f"merge into {t} using {t} s on true when matched then delete"
+    for statement in (f"update {t} set x = 1", f"delete from {t}", merging):
+        with pytest.raises(Exception, match="not support"):
+            spark.sql(statement)

@@ -1,0 +1,187 @@
+"""Statements as values: what is read, that the user's text stays as it was, and that everything else is left alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudimeta.sql import (
+    AlterTable,
+    CreateTable,
+    Delete,
+    DropTable,
+    Insert,
+    Merge,
+    MergeAction,
+    MergeClause,
+    MergeRows,
+    TableName,
+    Update,
+    may_write,
+    named_parameters,
+    parse,
+    target_of,
+)
+
+
+def name(*parts: str) -> TableName:
+    return TableName(parts)
+
+
+def test_create_table() -> None:
+    assert parse(
+        "/* first */ CREATE TABLE IF NOT EXISTS db.`a.b` (id int, m map<string, struct<x: int>>) USING HudiMeta "
+        "PARTITIONED BY (month string, `day`) TBLPROPERTIES (primaryKey = 'id', 'hoodie.x' 'it\\'s', hoodie.y.z = true) "
+        "LOCATION '/t' COMMENT \"c\"; -- end"
+    ) == CreateTable(
+        name("db", "a.b"),
+        "hudimeta",
+        True,
+        "id int, m map<string, struct<x: int>>",
+        ("month", "day"),
+        "month string",
+        {"primaryKey": "id", "hoodie.x": "it's", "hoodie.y.z": "true"},
+        "/t",
+        "c",
+    )
+    made = parse("create table t using hudimeta options (type 'mor') as with c as (select 1) select (1) as id from c")
+    assert isinstance(made, CreateTable)
+    assert made.query == "with c as (select 1) select (1) as id from c"
+    assert made.options == {"type": "mor"}
+    odd = parse("create table t (id int) using hudimeta partitioned by (days(ts))")
+    assert isinstance(odd, CreateTable)
+    assert odd.odd == "the partition transform days(…)"
+
+
+def test_insert() -> None:
+    assert parse("INSERT INTO t VALUES (1, ';')") == Insert(name("t"), "VALUES (1, ';')")
+    assert parse("insert overwrite table a.b.t partition (p = 'x''y', q) select (1)") == Insert(
+        name("a", "b", "t"), "select (1)", True, None, False, (("p", "'x''y'"), ("q", None))
+    )
+    assert parse("insert into t (a, `b c`) select 1, 2") == Insert(name("t"), "select 1, 2", columns=("a", "b c"))
+    assert parse("insert into t (select 1)") == Insert(name("t"), "(select 1)")
+    assert parse("insert into t by name table u") == Insert(name("t"), "table u", by_name=True)
+    assert parse("with c as (select 1 /* insert */) insert into t select * from c") == Insert(
+        name("t"), "with c as (select 1 /* insert */) select * from c"
+    )
+
+
+def test_update_and_delete() -> None:
+    assert parse("update t as r set r.x = case when a then b else c end, y = f(1, 2) where z = 'where, ('") == Update(
+        name("t"), "r", ((("r", "x"), "case when a then b else c end"), (("y",), "f(1, 2)")), "z = 'where, ('"
+    )
+    assert parse("DELETE FROM t") == Delete(name("t"), None, None)
+    assert parse("delete from t r where r.id in (select id from u where x)") == Delete(
+        name("t"), "r", "r.id in (select id from u where x)"
+    )
+
+
+def test_merge() -> None:
+    assert parse(
+        "merge into t using (select * from u when) s on t.id = s.id when matched and case when x then y end then delete "
+        "when matched then update set t.x = s.x + 1, y = 2 "
+        "when not matched by target and s.z then insert (id, x) values (1, g(2, 3)) "
+        "when not matched then insert * when not matched by source then update set x = 0"
+    ) == Merge(
+        name("t"),
+        None,
+        "(select * from u when)",
+        "s",
+        "t.id = s.id",
+        (
+            MergeClause(MergeRows.MATCHED, MergeAction.DELETE, "case when x then y end"),
+            MergeClause(MergeRows.MATCHED, MergeAction.UPDATE, None, ((("t", "x"), "s.x + 1"), (("y",), "2"))),
+            MergeClause(MergeRows.NOT_MATCHED, MergeAction.INSERT, "s.z", ((("id",), "1"), (("x",), "g(2, 3)"))),
+            MergeClause(MergeRows.NOT_MATCHED, MergeAction.INSERT),
+            MergeClause(MergeRows.NOT_MATCHED_BY_SOURCE, MergeAction.UPDATE, None, ((("x",), "0"),)),
+        ),
+    )
+    merged = parse("merge into a.t as x using b.s on x.id = s.id when matched then update set *")
+    assert isinstance(merged, Merge)
+    assert (merged.alias, merged.source, merged.source_alias) == ("x", "b.s", "s")
+
+
+def test_alter_and_drop() -> None:
+    assert parse("alter table t add columns (a int comment 'x, y', b string)") == AlterTable(
+        name("t"), add="a int comment 'x, y', b string"
+    )
+    assert parse("alter table t rename column a to b") == AlterTable(name("t"), rename=("a", "b"))
+    assert parse("alter table t drop columns (a, `b c`)") == AlterTable(name("t"), drop=("a", "b c"))
+    assert parse("drop table if exists t purge") == DropTable(name("t"), True, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select 1",
+        "",
+        "create view v as select 'hudimeta'",
+        "insert overwrite directory '/x' using parquet select 1",
+        "insert into t",
+        "insert into t replace where x select 1",
+        "update t set",
+        "delete from t where",
+        "merge into t using s on t.id = s.id when matched then update set * when",
+        "merge into t using s on t.id = s.id when not matched then delete",
+        "merge into t using s on t.id = s.id when not matched then insert (a, b) values (1)",
+        "drop view t",
+        "alter table t set tblproperties ('a' = 'b')",
+        "insert into t select 'open",
+    ],
+)
+def test_everything_else_is_left_to_the_engine(text: str) -> None:
+    assert parse(text) is None
+
+
+def test_the_first_look_is_cheap_and_the_second_finds_the_table() -> None:
+    assert may_write("  -- c\n/* d */ Insert into t values (1)") == "INSERT"
+    assert not may_write("with c as (select 1) select * from c")
+    assert not may_write("create table t (id int) using parquet")
+    assert target_of("with c as (select 1) insert into `x y`.t select * from c") == name("x y", "t")
+    assert target_of("merge into a.b.t x using y") == name("a", "b", "t")
+    assert target_of("drop table if exists t") == name("t")
+    assert target_of("insert into") is None
+    assert target_of("drop database d") is None
+
+
+def test_question_marks_get_names_in_their_order() -> None:
+    assert named_parameters("update t set a = ? where b = '?' -- ?\n and c = ?", [1, "x"]) == (
+        "update t set a = :_hudimeta_0 where b = '?' -- ?\n and c = :_hudimeta_1",
+        {"_hudimeta_0": 1, "_hudimeta_1": "x"},
+    )
+    assert named_parameters("select ?, ?", [1]) is None
+
+
+WORDS = st.sampled_from(
+    [
+        "insert",
+        "into",
+        "t",
+        "select",
+        "(",
+        ")",
+        "'",
+        '"',
+        "`",
+        ",",
+        "=",
+        "when",
+        "matched",
+        "then",
+        "set",
+        "*",
+        "case",
+        "end",
+        ";",
+    ]
+    + ["--", "/*", "*/", "é", "values", "using", "on", "where", "update", "delete", "[", "{", "partition", "?", ":"]
+)
+
+
+@given(st.lists(WORDS, max_size=25).map(" ".join))
+def test_no_text_makes_the_parser_fail(text: str) -> None:
+    for beginning in ("", "insert into t ", "merge into t using s on ", "create table t using hudimeta ", "update t set "):
+        parse(beginning + text)
+        target_of(beginning + text)
+        named_parameters(beginning + text, [])
