@@ -4,6 +4,7 @@ RUN := $(PYTHON) tools/run.py
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 HUDI ?= 1.0.2
+HUDI_NEXT ?= 1.2.0
 RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 
@@ -61,8 +62,9 @@ conformance: ## compare the engine and Spark with recorded answers of Apache Hud
 interop: ## alternate with real Apache Hudi on the same tables (fetches Spark 3.5 and Hudi's jar once; HUDI=1.2.0 chooses it)
 	@$(RUN) --interop=$(HUDI) python -m pytest tests/interop $(PYTEST_ARGS)
 
-interop-full: ## the same with all rounds and all ways to name rows, some ten minutes
+interop-full: ## the same with all rounds, all ways to name rows and the whole matrix of tables, and a small one of version 9, an hour
 	@HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI) python -m pytest tests/interop $(PYTEST_ARGS)
+	@$(RUN) --interop=$(HUDI_NEXT) python -m pytest tests/interop/test_matrix.py $(PYTEST_ARGS)
 
 bench: ## measure every claim against its rival (BENCH_ARGS="P1 P3 --scale 0.1")
 	@$(RUN) --interop=$(RIVALS) python -m benchmarks $(BENCH_ARGS)

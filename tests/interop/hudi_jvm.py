@@ -346,9 +346,17 @@ def serve(commands: Commands, answers: Any) -> None:
             reply = {"ok": True, **operation(**request)}
         except Exception as error:
             traceback.print_exc()
-            reply = {"ok": False, "error": f"{type(error).__name__}: {error}"[:4000]}
+            reply = {"ok": False, "error": _told(error)}
         answers.write(json.dumps(reply) + "\n")
         answers.flush()
+
+
+def _told(error: Exception) -> str:
+    """The beginning of an error's text, and of each cause that Java names further down."""
+    text = f"{type(error).__name__}: {error}"
+    lines = text.splitlines()
+    named = [at for at, line in enumerate(lines) if line.startswith("Caused by")]
+    return "\n".join([text[:4000], *(line for at in named for line in lines[at : at + 4])])[:10000]
 
 
 def main() -> None:

@@ -1,0 +1,81 @@
+"""A record index that is kept by partition, as Apache Hudi has it from 1.1 on: a key in two partitions is two rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import hudimeta
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
+from tests.interop.apache_hudi import ApacheHudi, Installation
+
+FOUND = Installation.find()
+OLD = FOUND is None or FOUND.bundle.stem.endswith("-1.0.2")
+SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("v", pa.string()), ("ts", pa.int64())])
+INDEX = {
+    "hoodie.metadata.record.level.index.enable": "true",
+    "hoodie.index.type": "RECORD_LEVEL_INDEX",
+    "hoodie.metadata.index.column.stats.enable": "false",
+    "hoodie.metadata.index.partition.stats.enable": "false",
+}
+
+
+def rows(numbers: range, v: str, ts: int) -> pa.Table:
+    """Each key in two partitions."""
+    parts = [(n, part) for n in numbers for part in ("a", "b")]
+    return pa.Table.from_pylist([{"id": f"k{n}", "part": part, "v": v, "ts": ts} for n, part in parts], SCHEMA)
+
+
+@pytest.mark.skipif(OLD, reason="only with Apache Hudi 1.1 or later: make interop HUDI=1.2.0")
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("we_begin", [True, False], ids=["ours", "theirs"])
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_both_tell_equal_keys_of_two_partitions_apart(hudi: ApacheHudi, tmp_path: Path, kind: str, we_begin: bool) -> None:
+    path, expected = tmp_path / "t", dict[tuple[str, str], str]()
+    options = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.table.type": kind,
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "part",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.table.timeline.timezone": "UTC",
+        "hoodie.write.table.version": "9",
+        "hoodie.clean.automatic": "false",
+        **INDEX,
+    }
+    if we_begin:
+        hudimeta.Table.create(
+            path, SCHEMA, "id", "part", ordering="ts", type=kind, options={**INDEX, "hoodie.write.table.version": "9"}
+        )
+    for turn, (operation, numbers) in enumerate(
+        [
+            ("insert", range(20)),
+            ("upsert", range(10, 30)),
+            ("upsert", range(5, 25)),
+            ("delete", range(0, 30, 4)),
+            ("upsert", range(12)),
+        ]
+    ):
+        given = rows(numbers, f"turn {turn}", turn)
+        if operation == "delete":
+            given = given.filter(pc.equal(given["part"], "a"))
+        if we_begin == (turn % 2 == 0):
+            getattr(hudimeta.Table(path, INDEX), operation)(given)
+        else:
+            hudi.write(path, given, options, operation=operation, mode="append" if turn else "overwrite")
+        for row in given.to_pylist():
+            expected[row["id"], row["part"]] = row["v"]
+            if operation == "delete":
+                del expected[row["id"], row["part"]]
+        for found in (hudimeta.Table(path).scan().to_table(), hudi.read(path).table):
+            read = [((r["id"], r["part"]), r["v"]) for r in found.to_pylist()]
+            assert sorted(read) == sorted(expected.items()), f"turn {turn}: {operation}"
+        table = hudimeta.Table(path)
+        assert table.metadata.index_definitions["record_index"].is_partitioned
+        report = table.metadata.validate()
+        assert report.holds, f"turn {turn}: {operation}: {report}"
+        check_all(open_storage(str(path)))
