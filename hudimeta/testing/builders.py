@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -71,6 +72,11 @@ class ModelledTable:
         self.model = model or ModelTable(simple_place, "ts")
         if not exists:
             create_table(open_storage(path), schema if schema is not None else simple_rows([], 0).schema, self.options)
+
+    def copy(self, path: str) -> ModelledTable:
+        """The table and its model once more at another place, to spoil."""
+        shutil.copytree(self.path, path, symlinks=True)
+        return ModelledTable(path, self.options.given, model=self.model.copy(), exists=True, engine=self.engine)
 
     @property
     def storage(self) -> Storage:

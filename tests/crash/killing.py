@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 Act = Callable[[Path, Storage], None]
 
+NEXT = simple_rows([0, 5, 901], 900)
+"""What the next writer writes."""
+
 MOST_CALLS = 200
 """No write of the small tables here needs so many requests: a bound for loops that would not end."""
 
@@ -122,18 +125,22 @@ class Point:
     fault: Fault
 
 
+LONG = 28
 FAULTS = (Fault.KILL, Fault.ERROR_BEFORE, Fault.KILL, Fault.ERROR_AFTER)
 
 
 def usual_points(total: int, turn: int) -> list[Point]:
-    """The points of a usual run: each second request, its faults by turns; all requests with all faults with CRASH_FULL=1.
+    """The points of a usual run: each second request, of long acts each fourth, its faults by turns.
+
+    All requests with all faults with CRASH_FULL=1.
 
     Args:
         total: Requests of the act. turn: Another number for each act, so that together they meet every fault at every place.
     """
     if os.environ.get("CRASH_FULL"):
         return [Point(at, fault) for at in range(total) for fault in (Fault.KILL, Fault.ERROR_BEFORE, Fault.ERROR_AFTER)]
-    return [Point(at, FAULTS[(at // 2 + turn) % len(FAULTS)]) for at in range(turn % 2, total, 2)]
+    step = 2 if total < LONG else 4
+    return [Point(at, FAULTS[(at // step + turn) % len(FAULTS)]) for at in range(turn % step, total, step)]
 
 
 def survive(scene: Scene, point: Point, calls: list[str], copy: Path) -> None:
@@ -215,11 +222,13 @@ def check_goes_on(scene: Scene, copy: Path, where: str) -> None:
         check_all(table.storage, ALWAYS)
         after = is_after(scene, table)
         table.model = (scene.after if after else scene.before).copy()
-        table.write(Operation.UPSERT, simple_rows([0, 5, 901], 900))
+        table.write(Operation.UPSERT, NEXT)
         table.check()
         check_all(table.storage)
         if scene.again is not None:
             scene.again(copy, table.storage)
+            table.model = scene.after.copy()
+            table.model.write(Operation.UPSERT, NEXT)
             table.model.check(table.read())
             check_all(table.storage)
         Table(str(copy)).recover()

@@ -164,21 +164,20 @@ def _on(
     given: Mapping[str, str] | None = None,
     *,
     again: Callable[[WriteSession], object] | None = None,
-    kept: int | None = None,
+    kept: int = 2,
 ) -> Make:
     """A scene.
 
     Args:
         start: The table before, and its model. do: The act. expect: What it makes of the model. given: Options of the act.
-        again: What must succeed after the next write, and does nothing if the act was done. kept: Moments that stay readable;
-            None for all.
+        again: What must succeed after the next write, and does what is left to do. kept: How many moments are read again.
     """
 
     def make(starts: Starts, type: str) -> Scene:
         path, model = start(starts, type)
         more = given or {}
         before = model.copy()
-        before.past = {time: before.past[time] for time in sorted(before.past)[-kept if kept else 0 :]}
+        before.past = {time: before.past[time] for time in sorted(before.past)[-kept:]}
         after = before.copy()
         expect(after)
 
@@ -189,7 +188,7 @@ def _on(
             if again is not None:
                 again(session(storage, type, more))
 
-        return Scene(Path(path), act, before, after, again=repeat)
+        return Scene(Path(path), act, before, after, again=repeat if again is not None else None)
 
     return make
 
@@ -346,6 +345,7 @@ SCENES: Mapping[str, Make] = {
         lambda session: write_rows(session, Operation.UPSERT, FEW),
         lambda model: model.write(Operation.UPSERT, FEW),
         {"hoodie.metadata.compact.max.delta.commits": "1", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"},
+        again=lambda session: write_rows(session, Operation.UPSERT, FEW),
     ),
     "compaction": _compacted,
     "clean": _on(worn, clean.clean, given=SHORT, again=clean.clean, kept=1),

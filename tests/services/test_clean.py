@@ -90,9 +90,10 @@ def test_log_files_go_with_their_slice(tmp_path: Path) -> None:
 
 def test_a_clean_that_fails_at_any_call_is_finished_by_the_next(tmp_path: Path) -> None:
     options = {"hoodie.clean.commits.retained": "1"}
+    source = written(tmp_path / "source", 4)
     for call in itertools.count():
         path = tmp_path / f"t{call}"
-        table = written(path, 4)
+        table = source.copy(str(path))
         broken = FaultyStorage(table.storage, FaultPlan(call, Fault.ERROR_BEFORE))
         try:
             verbs.clean(broken, OPTIONS.read(options))

@@ -101,8 +101,9 @@ def test_inline_compaction(tmp_path: Path) -> None:
 
 
 def test_a_compaction_that_fails_at_any_call_is_run_again(tmp_path: Path) -> None:
+    source = updated(tmp_path / "source")
     for call in itertools.count():
-        table = updated(tmp_path / f"t{call}")
+        table = source.copy(str(tmp_path / f"t{call}"))
         broken = FaultyStorage(table.storage, FaultPlan(call, Fault.ERROR_BEFORE))
         try:
             verbs.compact(broken, OPTIONS.read({}))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudimeta.storage import open_storage
@@ -82,6 +82,7 @@ def test_a_run_that_is_repeated_adds_nothing_twice(tmp_path: Path) -> None:
     assert again["instant_time"].to_pylist() == [time(4), time(5)]
 
 
+@settings(max_examples=30)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=25))
 def test_any_number_of_runs_keeps_every_instant_once(tmp_path_factory: object, sizes: list[int]) -> None:
     path = tmp_path_factory.mktemp("history")  # type: ignore[attr-defined]
