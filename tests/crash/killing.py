@@ -125,12 +125,12 @@ class Point:
     fault: Fault
 
 
-LONG = 28
+STEPS = ((28, 2), (80, 4), (MOST_CALLS, 8))
 FAULTS = (Fault.KILL, Fault.ERROR_BEFORE, Fault.KILL, Fault.ERROR_AFTER)
 
 
 def usual_points(total: int, turn: int) -> list[Point]:
-    """The points of a usual run: each second request, of long acts each fourth, its faults by turns.
+    """The points of a usual run: each second request, of long acts each fourth or eighth, its faults by turns.
 
     All requests with all faults with CRASH_FULL=1.
 
@@ -139,7 +139,7 @@ def usual_points(total: int, turn: int) -> list[Point]:
     """
     if os.environ.get("CRASH_FULL"):
         return [Point(at, fault) for at in range(total) for fault in (Fault.KILL, Fault.ERROR_BEFORE, Fault.ERROR_AFTER)]
-    step = 2 if total < LONG else 4
+    step = next(step for most, step in STEPS if total < most)
     return [Point(at, FAULTS[(at // step + turn) % len(FAULTS)]) for at in range(turn % step, total, step)]
 
 

@@ -235,9 +235,9 @@ def test_a_death_at_any_request_leaves_a_usable_table(tmp_path: Path, partition:
         "columns": [given["columns"]] if "columns" in given else [],
         "expression": given.get("expression"),
     }
-    deaths = 0
-    for number in range(200):
-        table = _table(tmp_path / str(number))
+    deaths, template = 0, _table(tmp_path / "template")
+    for number in range(0, 200, 2):  # every request of each kind is among the crash tests
+        table = template.copy(str(tmp_path / str(number)))
         storage = FaultyStorage(table.storage, _Death(number))
         try:
             create_index(table.session(storage), **arguments)
