@@ -36,8 +36,8 @@ connect: ## Spark's tests of table functions, HudiTable and query shapes through
 spark-oldest: ## a small set of Spark's tests on the oldest Spark that is supported, in an environment of its own
 	@$(RUN) --spark-oldest python -m pytest tests/spark -m oldest $(PYTEST_ARGS)
 
-crash-full: ## writers killed at every storage call, and long random histories: some fifteen minutes
-	@CRASH_FULL=1 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=1800 $(PYTEST_ARGS)
+crash-full: ## kills and errors at every storage call of everything, then a thousand random histories of 50 steps: hours
+	@CRASH_FULL=1 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=7200 $(PYTEST_ARGS)
 
 damage-full: ## ten thousand damages to recorded files of each format
 	@HUDIMETA_DAMAGE=10000 $(RUN) python -m pytest tests/formats/test_damaged_recordings.py --timeout=1800 $(PYTEST_ARGS)
