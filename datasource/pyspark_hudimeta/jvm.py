@@ -6,6 +6,7 @@ Every call here is a round trip of about a tenth of a millisecond, so that what 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ class Jvm:
         self.view: Any = spark._jvm
         self.session: Any = spark._jsparkSession
 
+    @cached_property
+    def _converters(self) -> Any:
+        """Between Scala's collections and Java's; each part of such a name is a round trip by itself."""
+        return self.view.scala.jdk.javaapi.CollectionConverters
+
     @property
     def datasources(self) -> Any:
         """Spark's package of file sources."""
@@ -53,7 +59,7 @@ class Jvm:
         found = self.view.java.util.ArrayList()
         for item in items:
             found.add(item)
-        return self.view.scala.jdk.javaapi.CollectionConverters.asScala(found).toSeq()
+        return self._converters.asScala(found).toSeq()
 
     def array(self, kind: Any, items: Sequence[Any]) -> Any:
         """An array of a Java class."""
@@ -95,7 +101,14 @@ class Jvm:
 
     def items(self, seq: Any) -> list[Any]:
         """The elements of a Seq."""
-        return list(self.view.scala.jdk.javaapi.CollectionConverters.asJava(seq))
+        # By number: the end of a Java iterator is an exception, which PySpark compares with its own in a hundred calls.
+        found = self._converters.asJava(seq)
+        return [found.get(number) for number in range(found.size())]
+
+    def texts(self, values: Any) -> dict[str, str]:
+        """A Java map of strings."""
+        names = values.keySet().toArray()
+        return {str(names[number]): str(values.get(names[number])) for number in range(len(names))}
 
     def text_of(self, option: Any) -> str | None:
         """What an Option of a string holds."""

@@ -112,7 +112,7 @@ def _leaf(jvm: Jvm, node: Any) -> Leaf | None:
     if jvm.class_name(table) != _TABLE or table.name().lower() != DefaultSource.name():
         return None
     schema = StructType.fromJson(_json(node.schema().json()))
-    options = {str(key): str(value) for key, value in dict(node.options().asCaseSensitiveMap()).items()}
+    options = jvm.texts(node.options().asCaseSensitiveMap())
     source = _source(jvm, table, node.options()) if options.get("path") or options.get("paths") else None
     given = dict(source.options) if source is not None else options
     try:
