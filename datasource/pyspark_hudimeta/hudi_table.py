@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta import Table
 from hudimeta.config import OPTIONS
-from hudimeta.config.options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, OPERATION, QUERY_TYPE
+from hudimeta.config.options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, QUERY_TYPE
 from hudimeta.types import Operation, QueryType
 from pyspark_hudimeta.frame_scan import Asked, FrameScan
 from pyspark_hudimeta.location import resolve
-from pyspark_hudimeta.scan_folders import is_connect
 from pyspark_hudimeta.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
@@ -142,7 +141,8 @@ class HudiTable:
             What the commit says that it did.
 
         Raises:
-            HudiError's text in an exception of Spark: rows that do not fit, or other writers that were first.
+            SchemaError, ConfigError: Rows that do not fit; nothing was written.
+            CommitConflict: Other writers were first, repeatedly. UnsupportedFeature: A table that hudimeta cannot write.
         """
         return self._write(Operation.UPSERT, data)
 
@@ -177,23 +177,9 @@ class HudiTable:
         return self.table.delete_partition(partitions)
 
     def _write(self, operation: Operation, data: DataFrame) -> CommitReport:
-        if not is_connect(self._spark):
-            # Spark's `save` finds Python sources only where the session is the thread's own.
-            self._spark._jvm.SparkSession.setActiveSession(self._spark._jsparkSession)
-        before = {instant.time for instant in self.timeline.writes}
-        writer = data.write.format("hudimeta").mode("append").options(**{k: str(v) for k, v in self._options.items()})
-        writer.option(OPERATION.key, operation.value.lower()).save(self.path)
-        return self._report(operation, before)
+        from pyspark_hudimeta.routed_write import write_frame
 
-    def _report(self, operation: Operation, before: set[str]) -> CommitReport:
-        """What the newest commit of this operation says; of several, made meanwhile by others, the last."""
-        from hudimeta.write.report import CommitReport
-
-        timeline = self.timeline
-        for instant in reversed(timeline.writes):
-            if instant.time not in before and timeline.metadata(instant).get("operationType") == operation.value:
-                return self.table.report(instant.time)
-        return CommitReport("", None, operation.value)
+        return write_frame(self._spark, self.path, self._options, operation, data)
 
     def report(self, instant: str | None = None) -> CommitReport:
         """What a commit did, the newest when None; see `hudimeta.Table.report`."""

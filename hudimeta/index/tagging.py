@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from hudimeta.index.key_file import KeyFile
 
-__all__ = ["Homes", "Index", "IndexKind", "PlacingIndex", "Tagging"]
+__all__ = ["Homes", "Index", "IndexKind", "LookUpFacts", "PlacingIndex", "Tagging", "look_up_text"]
 
 
 class IndexKind(enum.Enum):
@@ -84,13 +84,35 @@ class Tagging:
         return len(np.unique(self.row))
 
     def __str__(self) -> str:
-        parts = [f"{self.asked:,} keys looked up"]
-        if self.read or self.by_range or self.by_bloom:
-            parts.append(
-                f"{self.read} key columns read, {self.by_range} files excluded by key range, {self.by_bloom} by bloom filter"
-            )
-        parts.append(f"{self.hits:,} keys found" if self.exact else f"{self.hits:,} rows to file groups that are there")
-        return f"{self.title}: {', '.join(parts)}" + (f" ({self.note})" if self.note else "")
+        return look_up_text(self, self.asked, self.hits)
+
+
+class LookUpFacts(Protocol):
+    """What a report says of a look-up; see `Tagging`."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def note(self) -> str: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def by_range(self) -> int: ...
+    @property
+    def by_bloom(self) -> int: ...
+    @property
+    def read(self) -> int: ...
+
+
+def look_up_text(found: LookUpFacts, asked: int, hits: int) -> str:
+    """A look-up in words, of one batch or of several together."""
+    parts = [f"{asked:,} keys looked up"]
+    if found.read or found.by_range or found.by_bloom:
+        parts.append(
+            f"{found.read} key columns read, {found.by_range} files excluded by key range, {found.by_bloom} by bloom filter"
+        )
+    parts.append(f"{hits:,} keys found" if found.exact else f"{hits:,} rows to file groups that are there")
+    return f"{found.title}: {', '.join(parts)}" + (f" ({found.note})" if found.note else "")
 
 
 class Index(Protocol):

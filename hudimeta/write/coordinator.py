@@ -203,6 +203,7 @@ class Coordinator:
                 publication.known,
                 replaced=publication.replaced,
                 same_rows=write.action is Action.COMPACTION,
+                apart=publication.apart,
             )
             self.notes += self._metadata.notes
         self.published_on = timeline

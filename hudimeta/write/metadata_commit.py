@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.types import Action
+from hudimeta.write.index_updates.apart import IndexesApart
 from hudimeta.write.index_updates.protocol import CleanChange, CommitChange, IndexDelta
 from hudimeta.write.index_updates.registry import maintainer_for
 from hudimeta.write.written_file import WrittenFile
@@ -95,6 +96,7 @@ class MetadataCommit:
         *,
         replaced: Mapping[str, Sequence[str]] | None = None,
         same_rows: bool = False,
+        apart: IndexesApart | None = None,
     ) -> dict[str, str]:
         """Commit the changes of a data commit at the same instant.
 
@@ -104,6 +106,7 @@ class MetadataCommit:
             known: The metadata table as the write saw it. It is used again when no instant was completed since: whoever
                 changes the metadata table completes an instant of the data table under the same lock.
             replaced: File ids that leave the table, by partition path. same_rows: True for a compaction.
+            apart: Writes some of the indexes instead; None for none.
 
         Returns:
             Entries for the data commit's extraMetadata, which spare readers requests.
@@ -124,10 +127,20 @@ class MetadataCommit:
             proven_indexes(timeline, table.ready),
             self._proof_limit,
         )
-        deltas = {name: maintainer_for(name).delta(name, change) for name in table.ready}
+        elsewhere = [name for name in table.ready if apart is not None and apart.keeps(name)]
+        deltas = {name: maintainer_for(name).delta(name, change) for name in table.ready if name not in elsewhere}
+
+        def write_apart(groups: Mapping[str, int]) -> Sequence[WrittenLog]:
+            if apart is None or not elsewhere:
+                return ()
+            written = apart.write(change, elsewhere, groups)
+            deltas.update(written.deltas)
+            return written.logs
+
+        named = self._write(instant, table, deltas, write_apart)
         self.notes += [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
         proof = proof_of(name for name in change.proven if deltas[name].complete)
-        return self._write(instant, table, deltas) | proof
+        return named | proof
 
     def clean(self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]) -> None:
         """Take files that a clean deleted out of the metadata table, at the clean's instant.
@@ -163,7 +176,13 @@ class MetadataCommit:
         if any(i.action is Action.INDEXING and i not in before for i in timeline.completed):
             self._properties = load_properties(self._storage)
 
-    def _write(self, instant: str, table: MetadataTable, deltas: Mapping[str, IndexDelta]) -> dict[str, str]:
+    def _write(
+        self,
+        instant: str,
+        table: MetadataTable,
+        deltas: Mapping[str, IndexDelta],
+        apart: Callable[[Mapping[str, int]], Sequence[WrittenLog]] = lambda _: (),
+    ) -> dict[str, str]:
         if table.timeline.get(instant, Action.DELTA_COMMIT) is not None:
             # An earlier run of the same service died behind this step: what it wrote is taken back and written again.
             roll_back_metadata(self._storage, instant, self._times.next(table.timeline.last_time), self._times)
@@ -172,7 +191,7 @@ class MetadataCommit:
         groups = self._groups(table)
         delta = MetadataDelta([part for found in deltas.values() for part in found.parts])
         self._writer.begin(instant)
-        logs = self._writer.write_logs(instant, delta, groups)
+        logs = [*self._writer.write_logs(instant, delta, groups), *apart(groups)]
         self._writer.complete(instant, logs, table.timeline.last_time)
         definitions = table.index_definitions
         by_partition = {name for name in groups if name in definitions and definitions[name].is_partitioned}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-__all__ = ["FileSizing", "Placement", "SmallFile", "place", "rows_a_file"]
+__all__ = ["FileSizing", "Placement", "SmallFile", "place", "rows_a_file", "shares_of"]
 
 
 @dataclass(frozen=True)
@@ -52,21 +53,28 @@ def place(rows: np.ndarray[Any, Any], small: Sequence[SmallFile], sizing: FileSi
         rows: Positions in the batch. small: Files of the partition; those at or above the limit are passed over.
         sizing: Sizes.
     """
-    placements: list[Placement] = []
+    return [Placement(file_id, rows[start:stop]) for file_id, start, stop in shares_of(len(rows), small, sizing)]
+
+
+def shares_of(count: int, small: Sequence[SmallFile], sizing: FileSizing) -> list[tuple[str | None, int, int]]:
+    """The same for so many rows: the file id (None for a new file group) and which rows, from one number up to another."""
+    shares: list[tuple[str | None, int, int]] = []
     at = 0
     for file in sorted(small, key=lambda f: f.size):
-        if at >= len(rows) or file.size >= sizing.small_limit:
+        if at >= count or file.size >= sizing.small_limit:
             break
         room = int((sizing.target - file.size) / sizing.row_bytes)
         if room > 0:
-            placements.append(Placement(file.file_id, rows[at : at + room]))
+            shares.append((file.file_id, at, min(at + room, count)))
             at += room
-    left = len(rows) - at
+    left = count - at
     if left > 0:
         # Equal shares, so that the last file is not a crumb that the next write must rewrite.
         parts = -(-left // rows_a_file(sizing))
-        placements += [Placement(None, part) for part in np.array_split(rows[at:], parts)]
-    return placements
+        size, longer = divmod(left, parts)
+        borders = [at + n * size + min(n, longer) for n in range(parts + 1)]
+        shares += [(None, start, stop) for start, stop in pairwise(borders)]
+    return shares
 
 
 def row_bytes_of(stats: Mapping[str, Sequence[Mapping[str, Any]]], fallback: float) -> float:

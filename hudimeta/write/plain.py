@@ -31,10 +31,11 @@ from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.creation import create_table
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
-from hudimeta.write.markers import read_markers, staging_folder
+from hudimeta.write.markers import staging_folder
 from hudimeta.write.operations import execute_plan, plan_inserts
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.strays import delete_strays
 from hudimeta.write.table_writer import ATTEMPTS, Outcome, overwritten, prepare, publish, replaced_by, write_batch
 from hudimeta.write.written_file import WrittenFile
 
@@ -263,7 +264,7 @@ class PlainWrite:
     ) -> CommitReport:
         outcome = self._settle(write, session, view, files, rows, timings, attempt)
         outcome = replace(outcome, files=[*files, *outcome.files])
-        _delete_strays(session.storage, write.instant, outcome.files)
+        delete_strays(session.storage, write.instant, outcome.files)
         # Other writers may have added columns since the write began.
         return publish(session, view, write, view.evolve(self.schema).schema, outcome, timings)
 
@@ -296,14 +297,6 @@ class PlainWrite:
             WriteSession(storage, OPTIONS.read(self.given)).coordinator.abort(self.open_write)
         except HudiError as error:
             warnings.warn(f"instant {self.open_write.instant} is left to the next writer: {error}", HudiWarning, stacklevel=2)
-
-
-def _delete_strays(storage: Storage, instant: str, files: Sequence[WrittenFile]) -> None:
-    """Delete files of failed and repeated attempts: those that have a marker and are not part of the commit."""
-    kept = {path for file in files for path in file.paths}
-    for marker in read_markers(storage, instant) or ():
-        if marker.path not in kept:
-            storage.delete(marker.path)
 
 
 def _open_or_create(storage: Storage, options: Options, schema: pa.Schema, operation: Operation) -> WriteSession:

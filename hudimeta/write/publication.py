@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.types import Action, Operation
+from hudimeta.write.index_updates.apart import IndexesApart
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["OpenWrite", "Publication", "commit_record"]
@@ -51,6 +52,7 @@ class Publication:
         keyed_partitions: See `check_conflicts`.
         known: The metadata table as the write saw it; spares a request when nothing happened meanwhile.
         history: Versions of the table's columns, for a table that was altered (see `schema_commits`); None for all others.
+        apart: Writes indexes that the committing process does not; None for none.
     """
 
     files: Sequence[WrittenFile]
@@ -61,6 +63,7 @@ class Publication:
     keyed_partitions: frozenset[str] | None = frozenset()
     known: MetadataTable | None = None
     history: str | None = None
+    apart: IndexesApart | None = None
 
 
 def commit_record(write: OpenWrite, publication: Publication, extra: Mapping[str, str]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.coordinator import OpenWrite, Publication
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
+from hudimeta.write.index_updates.apart import IndexesApart
 from hudimeta.write.operations import WritePlan, execute_plan, plan_homes, plan_inserts, plan_tagged
 from hudimeta.write.partitions import named_partitions, partition_batch
 from hudimeta.write.published_schema import published_schema
@@ -312,9 +313,15 @@ def _sole_partitions(plan: WritePlan, looked_up: bool, operation: Operation) -> 
 
 
 def publish(
-    session: WriteSession, view: TableView, write: OpenWrite, schema: pa.Schema, outcome: Outcome, timings: Timings
+    session: WriteSession,
+    view: TableView,
+    write: OpenWrite,
+    schema: pa.Schema,
+    outcome: Outcome,
+    timings: Timings,
+    apart: IndexesApart | None = None,
 ) -> CommitReport:
-    """Make the files of a write visible and say what was done."""
+    """Make the files of a write visible and say what was done; `apart` writes indexes that this process does not."""
     stated = published_schema(schema, session.properties.name, view.history, write.instant)
     report = _report(session, write, outcome, timings)
     publication = Publication(
@@ -326,6 +333,7 @@ def publish(
         outcome.keyed_partitions,
         view.metadata,
         stated.history,
+        apart,
     )
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)

@@ -35,7 +35,7 @@ from hudimeta.write.index_facts import KeyChanges
 from hudimeta.write.index_updates.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["RecordIndex", "estimated_groups", "key_changes"]
+__all__ = ["RecordIndex", "estimated_groups", "key_changes", "too_many"]
 
 _BYTES_A_RECORD = 48
 """What Hudi takes a record for when it plans the number of file groups."""
@@ -250,8 +250,13 @@ def _why_doubled(
         if pc.any(pc.is_in(names(staying), value_set=names(added))).as_py():
             return "keys were added that live in another file group already"
     if inserted > change.proof_limit and change.table.named_groups(record_index.PARTITION):
-        return f"{inserted:,} keys were added, too many to look for them (see {keys.INDEX_PROOF_KEYS.key})"
+        return too_many(inserted)
     return ""
+
+
+def too_many(inserted: int) -> str:
+    """Why a commit of so many new keys ends the proof."""
+    return f"{inserted:,} keys were added, too many to look for them (see {keys.INDEX_PROOF_KEYS.key})"
 
 
 def _last_of_each(rows: pa.Table, names: Callable[[pa.Table], pa.Array]) -> pa.Table:

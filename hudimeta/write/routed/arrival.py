@@ -1,0 +1,149 @@
+"""The first step of a routed write: rows get their keys and partition paths, and are laid aside, or written at once.
+
+by slot        rows whose key is looked for, or of which one a key is kept: see `slots`
+by partition   rows that may go anywhere in their partition, once it is known how many there are
+at once        rows that begin file groups of their own whatever others do: bulk inserts and overwrites
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.config import options as keys
+from hudimeta.engine import LocalEngine
+from hudimeta.types import META_COLUMNS, Operation
+from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
+from hudimeta.write.bulk_sort import sorted_for_bulk_insert
+from hudimeta.write.operations import execute_plan, plan_inserts
+from hudimeta.write.routed.context import Opened, RoutedWrite, refuse_when_over
+from hudimeta.write.routed.exchange import Span, StagedFile
+from hudimeta.write.routed.files import FactsSpec, RoutedFiles, handed_back
+from hudimeta.write.routed.places import Place, PlacedRows, Role
+from hudimeta.write.routed.slots import Slots
+from hudimeta.write.spill import table_of
+from hudimeta.write.written_file import WrittenFile
+
+__all__ = ["Arrival", "Arrived", "Route"]
+
+_PORTION_BYTES = 64 << 20
+"""Arrow bytes that a task gathers before it lays them aside: bounds its memory."""
+_TASK_BITS = 12
+"""Tasks number their files in steps, so that no two files of a write share the first number of their token."""
+
+
+class Route(enum.Enum):
+    """What becomes of arriving rows; see the module's head."""
+
+    BY_SLOT = "by slot"
+    BY_PARTITION = "by partition"
+    AT_ONCE = "at once"
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """What one task hands back: by its route the rows of each slot, or of each partition, or the files."""
+
+    rows: int
+    slots: Mapping[int, Sequence[Span]]
+    placed: PlacedRows
+    files: RoutedFiles
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """The task; see `RowTask`.
+
+    Attributes:
+        write: The write. route: Which of the three. slots: How keys are cut. facts: What the indexes want of files.
+        whole_table: Keys are unique in the whole table, so that rows which name what to delete need no partition.
+    """
+
+    write: RoutedWrite
+    route: Route
+    slots: Slots
+    facts: FactsSpec
+    whole_table: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch], number: int, attempt: int) -> Arrived:
+        """Take in the rows of one part of the input."""
+        opened = self.write.opened()
+        if self.route is Route.AT_ONCE:
+            return self._written(opened, batches, number, attempt)
+        slots: dict[int, list[Span]] = {}
+        places: dict[Place, list[Span]] = {}
+        rows = 0
+        with StagedFile(opened.storage, self.write.staged_path("rows", number, attempt)) as file:
+            for portion in _gathered(batches, _PORTION_BYTES):
+                batch = self._batch(opened, portion)
+                rows += len(batch)
+                if self.route is Route.BY_SLOT:
+                    for slot, spans in file.add_by(table_of(batch), self.slots.numbers(batch)).items():
+                        slots.setdefault(slot, []).extend(spans)
+                    continue
+                # A row that asks for the deletion of its key is never stored.
+                batch = batch.take(np.flatnonzero(~batch.deleted))
+                coded = batch.partitions.dictionary_encode()
+                paths = coded.dictionary.to_pylist()
+                for code, spans in file.add_by(table_of(batch), coded.indices.to_numpy()).items():
+                    places.setdefault(Place(Role.FRESH, paths[code]), []).extend(spans)
+        refuse_when_over(opened.storage, self.write, [self.write.staged_path("rows", number, attempt)] if rows else [])
+        return Arrived(rows, slots, PlacedRows(places, rows=rows), RoutedFiles())
+
+    def _batch(self, opened: Opened, rows: pa.Table) -> KeyedBatch:
+        session, view = opened.session, opened.view
+        generator = view.generator()
+        if self.write.open_write.operation is Operation.DELETE:
+            return keys_only_batch(rows, generator, view.schema, session.rules, whole_table=self.whole_table)
+        return keyed_batch(rows, self.write.schema, generator, session.rules)
+
+    def _written(self, opened: Opened, batches: Iterable[pa.RecordBatch], number: int, attempt: int) -> Arrived:
+        """Write the rows of each portion into file groups of its own."""
+        session, view, write = opened.session, opened.view, self.write
+        files: list[WrittenFile] = []
+        rows = 0
+        for portion in _gathered(batches, session.options.get(keys.PORTION_BYTES)):
+            batch = self._batch(opened, portion)
+            rows += len(batch)
+            if write.open_write.operation is Operation.BULK_INSERT:
+                batch = sorted_for_bulk_insert(batch, session.options)
+            plan = plan_inserts(batch, {}, session.sizing(view.timeline))
+            files += execute_plan(
+                plan,
+                batch,
+                view.writer(write.instant, write.schema),
+                view.read_base(view.writer_schema(write.schema)),
+                session.rules,
+                write.instant,
+                LocalEngine(1),
+                first_task=(number << _TASK_BITS) + len(files),
+                attempt=attempt,
+            )
+        found = handed_back(opened.storage, write, self.facts, files, number, attempt)
+        return Arrived(rows, {}, PlacedRows({}, rows=rows), found)
+
+
+def _gathered(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Table]:
+    """The data columns of batches, joined into tables of about so many bytes."""
+    parts: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        parts.append(batch)
+        size += batch.nbytes
+        if size >= limit:
+            yield _data(parts)
+            parts, size = [], 0
+    if parts:
+        yield _data(parts)
+
+
+def _data(parts: Sequence[pa.RecordBatch]) -> pa.Table:
+    """A row's meta columns are of the table that it was read from."""
+    rows = pa.Table.from_batches(parts)
+    return rows.select([place for place, name in enumerate(rows.column_names) if name not in META_COLUMNS])

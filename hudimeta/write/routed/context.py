@@ -1,0 +1,93 @@
+"""What every task of a routed write knows: plain data that the driver pickles, and the table as the write sees it.
+
+The driver pins the timeline; whatever completes meanwhile is not seen by any task, and settled when the write is published.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudimeta.config import OPTIONS
+from hudimeta.errors import CommitError
+from hudimeta.storage import CountingStorage, Storage, join, open_storage
+from hudimeta.timeline.active import Timeline
+from hudimeta.write.coordinator import OpenWrite
+from hudimeta.write.markers import staging_folder
+from hudimeta.write.session import TableView, WriteSession
+
+__all__ = ["Opened", "RoutedWrite", "refuse_when_over"]
+
+_KEPT = 2
+_opened: OrderedDict[tuple[str, str], Opened] = OrderedDict()
+"""Of the latest writes in this process: a worker runs many tasks, and the metadata table is read once for all of them."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The table in a task: its storage, the write's session, and the table at the pinned moment."""
+
+    storage: Storage
+    session: WriteSession
+    view: TableView
+
+
+@dataclass(frozen=True)
+class RoutedWrite:
+    """One attempt at a routed write.
+
+    Attributes:
+        location: The table. given: The options as the user gave them. open_write: The instant and what it knows.
+        timeline: The table's when the write began. schema: Data columns after the write.
+    """
+
+    location: str
+    given: Mapping[str, str]
+    open_write: OpenWrite
+    timeline: Timeline
+    schema: pa.Schema
+
+    @property
+    def instant(self) -> str:
+        """Of the write."""
+        return self.open_write.instant
+
+    def opened(self) -> Opened:
+        """The table as this write sees it; the same object for all tasks of a process."""
+        name = (self.location, self.instant)
+        if name not in _opened:
+            storage = CountingStorage(open_storage(self.location, self.given))
+            session = WriteSession(storage, OPTIONS.read(self.given))
+            _opened[name] = Opened(storage, session, session.table_at(self.timeline))
+            while len(_opened) > _KEPT:
+                _opened.popitem(last=False)
+        return _opened[name]
+
+    def staged_path(self, kind: str, number: int, attempt: int) -> str:
+        """Where an attempt at a task lays rows aside."""
+        return join(staging_folder(self.instant), f"{kind}-{number}-{attempt}.arrow")
+
+
+def refuse_when_over(storage: Storage, write: RoutedWrite, paths: Sequence[str]) -> None:
+    """Delete files whose write is over: no rollback and no commit can know of them any more.
+
+    Spark takes a write back while tasks still run, and publishes while a second attempt at a task still runs. Whatever was
+    finished before that moment is found by its marker.
+
+    Raises:
+        CommitError: The write is over; the files are gone.
+    """
+    if not paths:
+        return
+    names = [entry.name for entry in storage.list(write.timeline.folder)]
+    waits = any(name.startswith(f"{write.instant}.") for name in names)
+    done = any(name.startswith(f"{write.instant}_") for name in names)
+    if waits and not done:
+        return
+    for path in paths:
+        storage.delete(path)
+    why = "was published without it" if done else "was taken back"
+    raise CommitError(f"instant {write.instant} {why} while a task wrote for it", "Run the write again if it was taken back.")

@@ -1,0 +1,226 @@
+"""The driver of a routed write: five steps, of which it sees the counts alone, and the publication that every write has.
+
+rows arrive     each task gives its rows keys and lays them aside (`arrival`)
+look-up         rows of one key meet, and the index says where they belong (`looking_up`)
+placement       here, from counts (`pieces`)
+files           each task merges and writes some file groups (`writing`)
+publication     conflicts, the metadata table, completion; tasks write the large indexes (`index_shares`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+
+from hudimeta.index.tagging import look_up_text
+from hudimeta.metadata import record_index
+from hudimeta.types import Operation
+from hudimeta.write.asked_indexes import ensure_metadata
+from hudimeta.write.coordinator import OpenWrite
+from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
+from hudimeta.write.report import CommitReport
+from hudimeta.write.routed.arrival import Arrival, Arrived, Route
+from hudimeta.write.routed.context import Opened, RoutedWrite
+from hudimeta.write.routed.exchange import Span
+from hudimeta.write.routed.executors import Executors
+from hudimeta.write.routed.files import FactsSpec, RoutedFiles
+from hudimeta.write.routed.index_shares import IndexShares
+from hudimeta.write.routed.looking_up import LookUp, LookUpItem, looks_up
+from hudimeta.write.routed.pieces import Piece, ages_of, pieces_of
+from hudimeta.write.routed.places import PlacedRows, Role
+from hudimeta.write.routed.slots import Slots, packed
+from hudimeta.write.routed.writing import PieceWriter, shared_out
+from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.strays import delete_strays
+from hudimeta.write.table_writer import (
+    Outcome,
+    check_ages,
+    older_than,
+    overwritten,
+    prepare,
+    publish,
+    replaced_by,
+    until_no_conflict,
+)
+
+__all__ = ["ROUTED", "write_routed"]
+
+ROUTED = (
+    Operation.UPSERT,
+    Operation.INSERT,
+    Operation.BULK_INSERT,
+    Operation.DELETE,
+    Operation.INSERT_OVERWRITE,
+    Operation.INSERT_OVERWRITE_TABLE,
+)
+"""The operations that are routed."""
+_OVERWRITES = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+_OWN_GROUPS = (Operation.BULK_INSERT, *_OVERWRITES)
+_SLOTS = 256
+
+
+def write_routed(session: WriteSession, operation: Operation, executors: Executors, incoming: pa.Schema) -> CommitReport:
+    """Write rows that tasks hold.
+
+    Args:
+        session: The table. operation: One of `ROUTED`. executors: Hold the rows and run the tasks.
+        incoming: Schema of the rows; meta columns are ignored.
+
+    Raises:
+        SchemaError, ConfigError: Bad input; nothing was written, or what was written was rolled back.
+        CommitConflict: Other writers were first, several times; each time the rows are asked for anew.
+        HudiError: Anything else; the write was rolled back.
+    """
+    return until_no_conflict(session, partial(_attempt, session, operation, executors, incoming))
+
+
+def _attempt(
+    session: WriteSession, operation: Operation, executors: Executors, incoming: pa.Schema, attempt: int
+) -> CommitReport:
+    timings, mark = Timings(), session.request_mark()
+    with timings.phase("check"):
+        view = session.table_at(session.properties.load_timeline(session.storage))
+        checked = prepare(view, session, operation, incoming.empty_table())
+    if ensure_metadata(session):
+        view = session.table_at(session.properties.load_timeline(session.storage))
+    with session.coordinator.writing(operation, view.timeline) as (begun, timeline):
+        # What tasks lay aside goes when the markers go.
+        write = replace(begun, by_many=True)
+        if timeline is not view.timeline:
+            view = session.table_at(timeline)
+            checked = prepare(view, session, operation, incoming.empty_table())
+        run = _Run(session, view, write, checked.schema, executors, timings)
+        outcome = run.outcome()
+        delete_strays(session.storage, write.instant, outcome.files)
+        session.notes.append(run.told())
+        apart = IndexShares(run.routed, executors, run.facts, run.written)
+        report = publish(session, view, write, checked.schema, outcome, timings, apart)
+    return replace(report, attempts=attempt, requests=session.requests_since(mark))
+
+
+class _Run:
+    """One attempt, from the rows to the files."""
+
+    def __init__(
+        self,
+        session: WriteSession,
+        view: TableView,
+        write: OpenWrite,
+        schema: pa.Schema,
+        executors: Executors,
+        timings: Timings,
+    ) -> None:
+        self._session, self._view, self._write = session, view, write
+        self._executors, self._timings = executors, timings
+        location, given = session.storage.root, dict(session.options.given)
+        self.routed = RoutedWrite(location, given, write, view.timeline, schema)
+        self.facts = FactsSpec.of(view.metadata)
+        self.written: list[RoutedFiles] = []
+        self._rows = 0
+
+    def outcome(self) -> Outcome:
+        """Do everything that comes before the publication."""
+        opened = Opened(self._session.storage, self._session, self._view)
+        operation, view = self._write.operation, self._view
+        looking = looks_up(opened, operation) and not view.generator().generates_keys
+        with self._timings.phase("rows"):
+            arrived = self._arrived(looking)
+        placed = [one.placed for one in arrived]
+        self.written = [one.files for one in arrived if one.files.files]
+        if any(one.slots for one in arrived):
+            with self._timings.phase("look-up"):
+                placed = self._looked_up(arrived)
+        with self._timings.phase("place"):
+            work, grown = self._pieces(placed)
+        if work:
+            with self._timings.phase("write"):
+                writer = PieceWriter(self.routed, self.facts)
+                self.written += self._executors.map(writer, shared_out(work, self._executors.parallelism))
+        return self._told(placed, grown, looking)
+
+    def _arrived(self, looking: bool) -> list[Arrived]:
+        session, view, operation = self._session, self._view, self._write.operation
+        keyed = operation in (Operation.UPSERT, Operation.DELETE)
+        whole_table = keyed and view.lookup.choice.is_global
+        meets = not view.generator().generates_keys and (
+            looking or combines(session.options, operation) or (operation in _OVERWRITES and view.lookup.fixes_places)
+        )
+        route = Route.BY_SLOT if meets else Route.AT_ONCE if operation in _OWN_GROUPS else Route.BY_PARTITION
+        slots = Slots.of(_SLOTS, whole_table=whole_table, groups=self._index_groups() if whole_table else 1)
+        arrived = self._executors.over_rows(Arrival(self.routed, route, slots, self.facts, whole_table))
+        self._rows = sum(one.rows for one in arrived)
+        return arrived
+
+    def _index_groups(self) -> int:
+        """File groups of the record index; 1 without one."""
+        return next((max(1, i.groups) for i in self.facts.indexes if i.partition == record_index.PARTITION), 1)
+
+    def _looked_up(self, arrived: Sequence[Arrived]) -> list[PlacedRows]:
+        slots: dict[int, list[Span]] = {}
+        for one in arrived:
+            for slot, spans in one.slots.items():
+                slots.setdefault(slot, []).extend(spans)
+        tasks = packed(sorted(slots.items()), self._executors.parallelism)
+        paths = dict.fromkeys(span.path for one in arrived for spans in one.slots.values() for span in spans)
+        order = {path: number for number, path in enumerate(paths)}
+        # In the order in which the rows came, because of equal rows the last one wins; a file's together.
+        items = [
+            LookUpItem(number, sorted((s for own in task for s in own), key=lambda s: (order[s.path], s.batch, s.start)))
+            for number, task in enumerate(tasks)
+        ]
+        return self._executors.map(LookUp(self.routed), items)
+
+    def _pieces(self, placed: Sequence[PlacedRows]) -> tuple[list[Piece], set[str]]:
+        session, view, write = self._session, self._view, self._write
+        sizing = session.sizing(view.timeline)
+        fresh = sorted({place.partition_path for one in placed for place in one.spans if place.role is Role.FRESH})
+        fills = sizing.small_limit and write.operation in (Operation.INSERT, Operation.UPSERT)
+        small = older_than(write.instant, view.files(fresh)) if fills and fresh else {}
+        buckets = view.lookup.choice.buckets if view.lookup.fixes_places else None
+        found = pieces_of(placed, small, sizing, one_bucket=buckets is not None and not buckets.consistent)
+        check_ages(ages_of(found.pieces), write)
+        return found.pieces, found.grown
+
+    def _told(self, placed: Sequence[PlacedRows], grown: set[str], looking: bool) -> Outcome:
+        session, view, operation = self._session, self._view, self._write.operation
+        files = [file for part in self.written for file in part.files]
+        session.notes += list(dict.fromkeys(n for one in placed for n in one.notes if n not in session.notes))
+        replaced: dict[str, list[str]] = {}
+        sole: frozenset[str] | None = frozenset(grown) if looking and operation is not Operation.DELETE else frozenset()
+        if operation in _OVERWRITES:
+            touched = overwritten(session, view, operation, {file.partition_path for file in files})
+            replaced, sole = replaced_by(view, operation, touched), frozenset(touched)
+        by_key = looking and duplicate_policy(session.options, operation) is DuplicatePolicy.NONE
+        if by_key and sole and view.lookup.choice.is_global:
+            sole = None  # a row of the same key could have come anywhere
+        asked, hits, moved, outdated = (sum(getattr(p, n) for p in placed) for n in ("asked", "hits", "moved", "outdated"))
+        return Outcome(
+            files,
+            replaced,
+            sole,
+            _index_text(placed, asked, hits, moved, outdated),
+            sum(p.unmatched for p in placed),
+            sum(p.dropped for p in placed),
+            asked,
+            hits,
+            moved,
+        )
+
+    def told(self) -> str:
+        """What the report says of the tasks."""
+        run = self._executors
+        return f"routed: {self._rows:,} rows through {run.tasks:,} tasks, {run.collected:,} bytes of summaries collected"
+
+
+def _index_text(placed: Sequence[PlacedRows], asked: int, hits: int, moved: int, outdated: int) -> str:
+    """The look-ups of all tasks in words, as `KeyLookup` has it for one."""
+    looked = [one for one in placed if one.looked_up]
+    if not looked:
+        return ""
+    sums = {name: sum(getattr(one, name) for one in looked) for name in ("by_range", "by_bloom", "read")}
+    text = look_up_text(replace(looked[0], **sums), asked, hits)
+    text += f"; {moved:,} rows move to another partition" if moved else ""
+    return text + (f"; {outdated:,} rows left out, because the row in another partition is newer" if outdated else "")

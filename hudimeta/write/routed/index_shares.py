@@ -1,0 +1,254 @@
+"""The last step of a routed write before it is published: tasks write what it changes in the large indexes.
+
+The record index, secondary indexes and bloom filters get a record for each row or much text for each file; so a task gathers
+the staged facts of some file groups of one index, asks the index's own keeper what they change, and writes the log files of
+those file groups. The driver gets their names. What is unique about a key is settled within its file group, where all of its
+changes meet. All of this happens under the table lock, between the beginning of the metadata table's commit and its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.engine import LocalEngine
+from hudimeta.errors import MetadataError
+from hudimeta.metadata import bloom_filters, column_stats, record_index, secondary_index
+from hudimeta.metadata.delta import MetadataDelta
+from hudimeta.metadata.keys import bloom_filter_keys, shard
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.writer import MetadataWriter, WrittenLog
+from hudimeta.read.file_slice import FileSlice, slices_of
+from hudimeta.storage import Storage
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import InstantGenerator, SystemClock
+from hudimeta.write.index_facts import FileFacts, WantedFacts, row_changes
+from hudimeta.write.index_updates.apart import WrittenApart
+from hudimeta.write.index_updates.protocol import CommitChange, IndexDelta
+from hudimeta.write.index_updates.record_index import too_many
+from hudimeta.write.index_updates.registry import maintainer_for, wanted_facts
+from hudimeta.write.routed.context import RoutedWrite
+from hudimeta.write.routed.exchange import Span, read_spans, rows_of
+from hudimeta.write.routed.executors import Executors
+from hudimeta.write.routed.files import FactsSpec, RoutedFiles, key_facts, laid_aside
+from hudimeta.write.slice_rows import SliceRows
+from hudimeta.write.written_file import WrittenFile
+
+__all__ = ["IndexShares"]
+
+_TASK_ROWS = 500_000
+_Share = Sequence[tuple[tuple[WrittenFile, ...], Sequence[Span]]]
+"""Of one share of an index: files, and their staged facts."""
+
+
+@dataclass(frozen=True)
+class _Item:
+    """Some shares of one index, each with its files and their staged facts; for bloom filters files alone."""
+
+    partition: str
+    shares: Sequence[_Share]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a task hands back: its log files, and what became of the index's completeness."""
+
+    partition: str
+    logs: tuple[WrittenLog, ...]
+    complete: bool
+    note: str
+
+
+class IndexShares:
+    """Writes the large indexes of one commit with the help of executors; see `IndexesApart`.
+
+    Args:
+        write: The write. executors: Run the tasks. spec: The indexes of keys when the write began. files: All its files.
+    """
+
+    def __init__(self, write: RoutedWrite, executors: Executors, spec: FactsSpec, files: Sequence[RoutedFiles]) -> None:
+        self._write, self._executors, self._spec, self._files = write, executors, spec, files
+
+    def keeps(self, partition: str) -> bool:
+        """See `IndexesApart`."""
+        large = (record_index.PARTITION, bloom_filters.PARTITION)
+        return partition in large or partition.startswith(secondary_index.PREFIX)
+
+    def write(self, change: CommitChange, names: Sequence[str], groups: Mapping[str, int]) -> WrittenApart:
+        """See `IndexesApart`."""
+        replaced = self._of_replaced(change)
+        items: list[_Item] = []
+        added: dict[str, int] = {}
+        known = {index.partition: index for index in self._spec.indexes}
+        for name in names:
+            if name == bloom_filters.PARTITION:
+                items += _of_filters(change.written, groups[name])
+            elif name in known:
+                added[name] = sum(part.added.get(name, 0) for part in self._files)
+                items += _items(name, _shares(name, [*self._files, *replaced]))
+            else:
+                hint = "Run the write again: the table got this index after the write had begun."
+                raise MetadataError(f"the files were written without saying what they change in {name}", hint)
+        task = _ShareWriter(self._write, _Shared.of(change), dict(groups), added)
+        return _settled(names, self._executors.map(task, items), change, added)
+
+    def _of_replaced(self, change: CommitChange) -> list[RoutedFiles]:
+        """The facts of file groups that leave the table."""
+        if not any(change.replaced.values()) or not self._spec.indexes:
+            return []
+        slices = list(slices_of(change.replaced_slices))
+        task = _SliceFacts(self._write, _Shared.of(change), self._spec)
+        return self._executors.map(task, list(enumerate(slices)))
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """Of a `CommitChange` what tasks need: plain data."""
+
+    timeline: Timeline
+    schema: pa.Schema
+    same_rows: bool
+    timezone: str
+    proven: frozenset[str]
+    proof_limit: int
+
+    @classmethod
+    def of(cls, change: CommitChange) -> _Shared:
+        return cls(
+            change.timeline, change.schema, change.same_rows, change.timezone, change.proven, change.proof_limit
+        )
+
+
+@dataclass(frozen=True)
+class _SliceFacts:
+    """Reads the keys of a slice that leaves the table, and lays them aside as removed."""
+
+    write: RoutedWrite
+    shared: _Shared
+    spec: FactsSpec
+
+    def __call__(self, item: tuple[int, FileSlice], attempt: int) -> RoutedFiles:
+        opened = self.write.opened()
+        number, one = item
+        wanted = WantedFacts() if opened.view.metadata is None else wanted_facts(opened.view.metadata)
+        keys_only = WantedFacts(wanted.keys, wanted.values)
+        reader = SliceRows.at(opened.storage, opened.session.properties, self.shared.schema, self.shared.timeline)
+        rows = reader.columns(one, [column for _, column, _ in wanted.values])
+        facts = row_changes(rows, rows.slice(0, 0), keys_only)
+        file = replace(_bare(one.partition_path, one.file_id, one.base_file or one.file_id), facts=facts)
+        path = self.write.staged_path("replaced", number, attempt)
+        return RoutedFiles((replace(file, facts=FileFacts()),), laid_aside(opened.storage, path, self.spec, [file]))
+
+
+@dataclass(frozen=True)
+class _ShareWriter:
+    """Writes the log files of some shares of one index."""
+
+    write: RoutedWrite
+    shared: _Shared
+    groups: dict[str, int]
+    added: dict[str, int]
+
+    def __call__(self, item: _Item, attempt: int) -> _Told:
+        opened = self.write.opened()
+        properties, shared, name = opened.session.properties, self.shared, item.partition
+        table = MetadataTable.open(opened.storage, properties, shared.timeline)
+        times = InstantGenerator(SystemClock(), properties.zone)
+        writer = MetadataWriter(opened.storage, properties.version, times)
+        # How many keys are asked for goes by all of the commit's, not by those of a share.
+        limit = shared.proof_limit
+        asks = self.added.get(name, 0) <= limit
+        change = CommitChange(
+            opened.storage,
+            properties,
+            LocalEngine(1),
+            table,
+            writer.layout,
+            self.write.instant,
+            shared.schema,
+            _files_of(opened.storage, item),
+            {},
+            shared.same_rows,
+            shared.timezone,
+            shared.proven,
+            limit if asks else 0,
+        )
+        delta = maintainer_for(name).delta(name, change)
+        logs = writer.write_logs(self.write.instant, MetadataDelta([p for p in delta.parts if len(p)]), self.groups)
+        return _Told(name, tuple(logs), delta.complete, delta.note)
+
+
+def _files_of(storage: Storage, item: _Item) -> list[WrittenFile]:
+    """The files with the facts of the item's shares."""
+    found: list[WrittenFile] = []
+    for share in item.shares:
+        for files, spans in share:
+            if not spans:
+                found += files
+                continue
+            rows = read_spans(storage, spans)
+            numbers = rows["file"].unique().to_pylist()
+            found += [replace(files[n], facts=key_facts(rows, item.partition, n)) for n in sorted(numbers)]
+    return found
+
+
+def _shares(partition: str, parts: Sequence[RoutedFiles]) -> Mapping[int | str, _Share]:
+    found: dict[int | str, list[tuple[tuple[WrittenFile, ...], Sequence[Span]]]] = {}
+    for part in parts:
+        bare = tuple(_bare(file.partition_path, file.file_id, file.name) for file in part.files)
+        for (name, share), spans in part.facts.items():
+            if name == partition:
+                found.setdefault(share, []).append((bare, spans))
+    return found
+
+
+def _items(partition: str, shares: Mapping[int | str, _Share]) -> list[_Item]:
+    items: list[list[_Share]] = []
+    rows = 0
+    for share in shares.values():
+        own = sum(rows_of(spans) for _, spans in share)
+        if not items or rows + own > _TASK_ROWS:
+            items.append([])
+            rows = 0
+        items[-1].append(share)
+        rows += own
+    return [_Item(partition, tuple(some)) for some in items]
+
+
+def _of_filters(written: Sequence[WrittenFile], groups: int) -> list[_Item]:
+    """Bloom filters, by the file group of the index: their tasks read them in the files."""
+    base = [file for file in written if file.log_instant is None]
+    if not base:
+        return []
+    paths, names = (pa.array([getattr(f, a) for f in base], pa.string()) for a in ("partition_path", "name"))
+    at = shard(bloom_filter_keys(paths, names), groups)
+    items = []
+    for number in np.unique(at):
+        own = [base[int(n)] for n in np.flatnonzero(at == number)]
+        items.append(_Item(bloom_filters.PARTITION, (((tuple(_bare(f.partition_path, f.file_id, f.name) for f in own), ()),),)))
+    return items
+
+
+def _bare(partition_path: str, file_id: str, name: str) -> WrittenFile:
+    """A file of which only the place is known."""
+    return WrittenFile(partition_path, file_id, name, 0, 0, 0, 0, 0, column_stats.SCHEMA.empty_table())
+
+
+def _settled(
+    names: Sequence[str],
+    told: Sequence[_Told],
+    change: CommitChange,
+    added: Mapping[str, int],
+) -> WrittenApart:
+    logs = [log for one in told for log in one.logs]
+    deltas = {}
+    for name in names:
+        notes = [one.note for one in told if one.partition == name and not one.complete]
+        count = added.get(name, 0)
+        if notes and name == record_index.PARTITION and count > change.proof_limit:
+            notes = [too_many(count)]
+        deltas[name] = IndexDelta((), not notes, notes[0] if notes else "")
+    return WrittenApart(logs, deltas)

@@ -1,0 +1,160 @@
+"""The second step of a routed write: rows of one key meet, one of them is kept, and the table's index says where it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.index.key_file import KeyFile
+from hudimeta.index.tagging import Homes, Tagging
+from hudimeta.types import Operation
+from hudimeta.write.batch import KeyedBatch
+from hudimeta.write.combining import combine, combining_rules
+from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
+from hudimeta.write.routed.context import Opened, RoutedWrite, refuse_when_over
+from hudimeta.write.routed.exchange import Span, StagedFile, read_spans
+from hudimeta.write.routed.places import Place, PlacedRows, Role
+from hudimeta.write.spill import batch_of, table_of
+
+__all__ = ["LookUp", "LookUpItem", "looks_up"]
+
+
+def looks_up(opened: Opened, operation: Operation) -> bool:
+    """Whether a write asks for its keys."""
+    if operation in (Operation.UPSERT, Operation.DELETE):
+        return True
+    if duplicate_policy(opened.session.options, operation) is not DuplicatePolicy.NONE:
+        return True
+    return operation in (Operation.INSERT, Operation.BULK_INSERT) and opened.view.lookup.fixes_places
+
+
+@dataclass(frozen=True)
+class LookUpItem:
+    """Some slots. Attributes: number: Of the task. spans: Their rows, in the order in which they came."""
+
+    number: int
+    spans: Sequence[Span]
+
+
+@dataclass(frozen=True)
+class LookUp:
+    """The task, on a `LookUpItem`. Attributes: write: The write."""
+
+    write: RoutedWrite
+
+    def __call__(self, item: LookUpItem, attempt: int) -> PlacedRows:
+        """Combine, look up, and lay the rows aside by their places."""
+        opened = self.write.opened()
+        session, view, operation = opened.session, opened.view, self.write.open_write.operation
+        batch = batch_of(read_spans(opened.storage, item.spans))
+        came = len(batch)
+        looking = looks_up(opened, operation)
+        if combines(session.options, operation) or (looking and view.lookup.fixes_places):
+            whole_table = operation in (Operation.UPSERT, Operation.DELETE) and view.lookup.choice.is_global
+            batch = combine(batch, combining_rules(session.properties, session.rules), whole_table=whole_table)
+        sorter = _Sorter()
+        told = self._placed(opened, batch, sorter, looking)
+        path = self.write.staged_path("placed", item.number, attempt)
+        with StagedFile(opened.storage, path) as file:
+            spans = sorter.laid_aside(file)
+        refuse_when_over(opened.storage, self.write, [path] if spans else [])
+        return replace(told, spans=spans, files=sorter.files, rows=came, notes=tuple(dict.fromkeys(session.notes)))
+
+    def _placed(self, opened: Opened, batch: KeyedBatch, sorter: _Sorter, looking: bool) -> PlacedRows:
+        operation, lookup = self.write.open_write.operation, opened.view.lookup
+        fresh = np.flatnonzero(~batch.deleted)
+        if not looking or batch.keys is None:
+            homes = lookup.homes(batch)
+            if homes is None:
+                sorter.add_fresh(batch, fresh)
+                return PlacedRows({})
+            sorter.add_homes(batch, homes, fresh)
+            return PlacedRows({}, as_logs=homes.as_logs)
+        policy = duplicate_policy(opened.session.options, operation)
+        if policy is not DuplicatePolicy.NONE:
+            tagging, _ = opened.view.tag(batch.keys, batch.partitions)
+            fresh = settle_duplicates(batch, tagging.row, policy)
+            sorter.add_fresh(batch, fresh)
+            return replace(_told(tagging, tagging.asked, tagging.hits), dropped=len(batch) - len(fresh))
+        found = lookup.find(batch)
+        batch, tagging, leaving = found.batch, found.settled.tagging, found.settled.leaving
+        role = Role.CHANGED if tagging.exact or operation is Operation.DELETE else Role.UNSURE
+        sorter.add_known(batch, tagging.row, role, tagging.files, tagging.file)
+        sorter.add_known(batch, leaving.row, Role.REMOVED, tagging.files, leaving.file)
+        told = _told(tagging, found.asked, found.hits)
+        told = replace(told, unmatched=found.unmatched, moved=found.settled.moved, outdated=found.settled.outdated)
+        if operation is Operation.DELETE:
+            return told
+        untagged = np.setdiff1d(np.flatnonzero(~batch.deleted), tagging.row)
+        if tagging.homes is None:
+            sorter.add_fresh(batch, untagged)
+            return told
+        sorter.add_homes(batch, tagging.homes, untagged)
+        return replace(told, as_logs=tagging.homes.as_logs)
+
+
+def _told(tagging: Tagging, asked: int, hits: int) -> PlacedRows:
+    return PlacedRows(
+        {},
+        looked_up=True,
+        title=tagging.title,
+        note=tagging.note,
+        exact=tagging.exact,
+        by_range=tagging.by_range,
+        by_bloom=tagging.by_bloom,
+        read=tagging.read,
+        asked=asked,
+        hits=hits,
+    )
+
+
+class _Sorter:
+    """Collects rows by where they go."""
+
+    def __init__(self) -> None:
+        self.files: dict[tuple[str, str], KeyFile] = {}
+        self._numbers: dict[Place, int] = {}
+        self._parts: list[pa.Table] = []
+        self._codes: list[np.ndarray[Any, Any]] = []
+
+    def add_fresh(self, batch: KeyedBatch, at: np.ndarray[Any, Any]) -> None:
+        """Rows that may go anywhere in their partition."""
+        coded = batch.partitions.take(pa.array(at)).dictionary_encode()
+        places = [Place(Role.FRESH, path) for path in coded.dictionary.to_pylist()]
+        self._add(batch, at, places, coded.indices.to_numpy())
+
+    def add_known(
+        self, batch: KeyedBatch, at: np.ndarray[Any, Any], role: Role, files: Sequence[KeyFile], number: np.ndarray[Any, Any]
+    ) -> None:
+        """Rows for file groups that are there; `number` are positions in `files`."""
+        used, own = np.unique(number, return_inverse=True)
+        held = [files[int(n)] for n in used]
+        self.files |= {(file.partition_path, file.file_id): file for file in held}
+        self._add(batch, at, [Place(role, file.partition_path, file.file_id) for file in held], own)
+
+    def add_homes(self, batch: KeyedBatch, homes: Homes, wanted: np.ndarray[Any, Any]) -> None:
+        """Rows for file groups that an index asks for."""
+        kept = np.isin(homes.row, wanted)
+        pairs = zip(homes.partition_paths, homes.file_ids, strict=True)
+        self._add(batch, homes.row[kept], [Place(Role.BEGINNING, *pair) for pair in pairs], homes.number[kept])
+
+    def _add(
+        self, batch: KeyedBatch, at: np.ndarray[Any, Any], places: Sequence[Place], codes: np.ndarray[Any, Any]
+    ) -> None:
+        if not len(at):
+            return
+        numbers = np.array([self._numbers.setdefault(place, len(self._numbers)) for place in places], np.int64)
+        self._parts.append(table_of(batch.take(at)))
+        self._codes.append(numbers[codes])
+
+    def laid_aside(self, file: StagedFile) -> dict[Place, list[Span]]:
+        """Stage the rows; returns where those of each place are."""
+        if not self._parts:
+            return {}
+        places = list(self._numbers)
+        spans = file.add_by(pa.concat_tables(self._parts), np.concatenate(self._codes))
+        return {places[number]: own for number, own in spans.items()}
