@@ -1,7 +1,8 @@
 """`attach(spark)`: the plain door's code with Spark's own scans, planned one by one through our indexes.
 
 The session object becomes one of a subclass whose `read`, `sql` and `table` look at each DataFrame that Spark makes, and
-exchange in it the scans of the Python source for native ones (see `leaves`). Nothing else of Spark is touched, no
+exchange in it the scans of the Python source for native ones (see `leaves`); what its DataFrames write is routed (see
+`attached_writer`). Nothing else of Spark is touched, no
 configuration, no catalog, no view. `detach` gives the object its own class back and deletes the temporary files.
 """
 
@@ -24,6 +25,7 @@ from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.attached_reader import AttachedReader
 from pyspark_hudimeta.attached_report import AttachedScan, ScanLog
+from pyspark_hudimeta.attached_writer import route_writes, stop_routing
 from pyspark_hudimeta.jvm import Jvm
 from pyspark_hudimeta.leaves import Leaf, exchanged
 from pyspark_hudimeta.native_filter import native_filter
@@ -66,7 +68,8 @@ def attach(spark: SparkSession, staging: str | None = None) -> None:
             "pyspark_hudimeta.attach with a Spark Connect session", "There, read with format('hudimeta') or HudiTable.scan."
         )
     if spark not in _attachments:
-        _attachments[spark] = Attachment(spark, staging)
+        _attachments[spark] = attachment = Attachment(spark, staging)
+        route_writes(id(attachment), _attachments.__contains__)
         register_functions(spark)
         kind: Any = type(spark)
         spark.__class__ = _subclass(kind)
@@ -80,6 +83,7 @@ def detach(spark: SparkSession) -> None:
     attachment = _attachments.pop(spark, None)
     if attachment is not None:
         spark.__class__ = attachment.session_class
+        stop_routing(id(attachment))
         attachment.close()
 
 

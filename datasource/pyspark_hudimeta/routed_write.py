@@ -9,18 +9,22 @@ from hudimeta.config import OPTIONS
 from hudimeta.config.options import INSERT_DROP_DUPLICATES
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import META_COLUMNS, Operation
-from hudimeta.write.routed.driver import write_routed
+from hudimeta.write.opening import open_or_create
+from hudimeta.write.plain import operation_of
+from hudimeta.write.routed.driver import ROUTED, write_routed
 from hudimeta.write.session import WriteSession
 from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.routed_executors import SparkExecutors
 from pyspark_hudimeta.spark_engine import SparkEngine
+from pyspark_hudimeta.writer import writer_options
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from hudimeta.write.report import CommitReport
 
-__all__ = ["write_frame"]
+__all__ = ["save_frame", "write_frame"]
 
 
 def write_frame(
@@ -35,11 +39,43 @@ def write_frame(
     Raises:
         HudiError: The write was not published.
     """
-    from hudimeta.services.after_write import tend
-
     options = OPTIONS.read(given)
     if operation is Operation.UPSERT and options.get(INSERT_DROP_DUPLICATES):
         operation = Operation.INSERT
-    schema = written_schema(type(rows.schema)([column for column in rows.schema if column.name not in META_COLUMNS]))
     session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
+    return _written(spark, session, operation, rows)
+
+
+def save_frame(
+    spark: SparkSession, location: str, given: Mapping[str, str], rows: DataFrame, *, overwrite: bool
+) -> CommitReport | None:
+    """Write a DataFrame as `df.write.save` does: options say what is done, and a table that is not there is created.
+
+    Args:
+        spark, location, given, rows: See `write_frame`. overwrite: The save mode, else it is append.
+
+    Returns:
+        What was done; None where the operation is none of those that are routed, and nothing was done.
+
+    Raises:
+        HudiError: The write was not published.
+    """
+    options = OPTIONS.read(writer_options(given))
+    operation = operation_of(options, overwrite)
+    if operation not in ROUTED:
+        return None
+    storage = CountingStorage(open_storage(location, options.given))
+    session = open_or_create(storage, options, _data_schema(rows), operation)
+    session.engine = SparkEngine(spark)
+    return _written(spark, session, operation, rows)
+
+
+def _written(spark: SparkSession, session: WriteSession, operation: Operation, rows: DataFrame) -> CommitReport:
+    from hudimeta.services.after_write import tend
+
+    schema = _data_schema(rows)
     return tend(session, write_routed(session, operation, SparkExecutors(spark, rows, schema), schema))
+
+
+def _data_schema(rows: DataFrame) -> pa.Schema:
+    return written_schema(type(rows.schema)([column for column in rows.schema if column.name not in META_COLUMNS]))

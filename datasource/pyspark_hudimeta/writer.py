@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from hudimeta.config.options import OVERWRITE_MODE
+from hudimeta.config.options import OVERWRITE_MODE, PATH
 from hudimeta.types import META_COLUMNS
 from hudimeta.write.plain import PlainWrite
 from pyspark_hudimeta.arrow_types import written_schema
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark_hudimeta.target import Target
 
-__all__ = ["HudiWriter", "TaskMessage", "begin_write"]
+__all__ = ["HudiWriter", "TaskMessage", "begin_write", "writer_options"]
 
 LOG = logging.getLogger("pyspark_hudimeta")
 
@@ -73,12 +73,13 @@ def begin_write(target: Target, schema: StructType, overwrite: bool) -> HudiWrit
         HudiError: Rows or options do not fit; nothing was written.
     """
     data = type(schema)([column for column in schema if column.name not in META_COLUMNS])
-    write = PlainWrite.begin(target.location, _options(target.options), written_schema(data), overwrite=overwrite)
+    write = PlainWrite.begin(target.location, writer_options(target.options), written_schema(data), overwrite=overwrite)
     return HudiWriter(write)
 
 
-def _options(given: Mapping[str, str]) -> dict[str, str]:
-    options = {key.lower(): value for key, value in given.items()}
+def writer_options(given: Mapping[str, str]) -> dict[str, str]:
+    """The options of `df.write` as the engine knows them, without the path."""
+    options = {key.lower(): value for key, value in given.items() if key.lower() != PATH.key}
     mode = options.pop(_SPARK_OVERWRITE_MODE, None)
     if mode is not None:
         options.setdefault(OVERWRITE_MODE.key, mode)

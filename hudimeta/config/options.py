@@ -232,6 +232,11 @@ PORTION_BYTES = OPTIONS.number(
     256 << 20,
     "How much of a stream of batches a write takes into memory at a time, in bytes of Arrow; the rest waits on local disk.",
 )
+ROUTED_WRITES = OPTIONS.flag(
+    "hudimeta.write.routed",
+    True,
+    "In an attached session df.write.save goes through Spark's executors; false leaves it to the Python data source.",
+)
 RECORD_SIZE_ESTIMATE = OPTIONS.number(
     "hoodie.copyonwrite.record.size.estimate", 1024, "Bytes a row, until files of the table tell."
 )

@@ -19,7 +19,7 @@ import pyarrow as pa
 from hudimeta.concurrency.liveness import Heartbeat
 from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
-from hudimeta.errors import CommitConflict, CommitError, ConfigError, HudiError, StorageError, TableError, TableNotFound
+from hudimeta.errors import CommitConflict, CommitError, ConfigError, HudiError, StorageError
 from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.timeline.naming import pending_name
@@ -29,9 +29,9 @@ from hudimeta.write.batch import keyed_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.coordinator import OpenWrite
-from hudimeta.write.creation import create_table
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
 from hudimeta.write.markers import staging_folder
+from hudimeta.write.opening import open_or_create
 from hudimeta.write.operations import execute_plan, plan_inserts
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, Timings, WriteSession
@@ -100,7 +100,7 @@ class PlainWrite:
         parsed = OPTIONS.read(given)
         storage = CountingStorage(open_storage(location, given))
         operation = operation_of(parsed, overwrite)
-        session = _open_or_create(storage, parsed, schema, operation)
+        session = open_or_create(storage, parsed, schema, operation)
         view = session.table_at(session.properties.load_timeline(storage))
         checked = prepare(view, session, operation, schema.empty_table())
         ensure_metadata(session)
@@ -297,22 +297,6 @@ class PlainWrite:
             WriteSession(storage, OPTIONS.read(self.given)).coordinator.abort(self.open_write)
         except HudiError as error:
             warnings.warn(f"instant {self.open_write.instant} is left to the next writer: {error}", HudiWarning, stacklevel=2)
-
-
-def _open_or_create(storage: Storage, options: Options, schema: pa.Schema, operation: Operation) -> WriteSession:
-    try:
-        return WriteSession(storage, options)
-    except TableNotFound:
-        if operation in (Operation.DELETE, Operation.DELETE_PARTITION):
-            raise
-    try:
-        create_table(storage, schema, options)
-    except TableError:
-        # Another writer may have created it meanwhile; if not, that error is the one to show.
-        with contextlib.suppress(TableNotFound):
-            return WriteSession(storage, options)
-        raise
-    return WriteSession(storage, options)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -17,6 +17,7 @@ from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 from hudimeta.write.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
 from hudimeta.write.schema_commits import forget_schema_commit
+from hudimeta.write.strays import delete_unnamed
 
 __all__ = ["Recovery"]
 
@@ -60,9 +61,11 @@ class Recovery:
         if dead:
             return self.everywhere()
         if timeline.writes:
-            last = max(timeline.writes, key=lambda i: i.completion or i.time).time
+            write = max(timeline.writes, key=lambda i: i.completion or i.time)
+            last = write.time
             left = (marker_folder(last), Heartbeat(self._storage, last).path)
             if any(self._storage.stat(path) is not None for path in left) and not self._beats(last):
+                self._remove_late_files_of_completed(timeline, write)
                 self._remove_traces(last)
         return ()
 
@@ -117,6 +120,15 @@ class Recovery:
                 self._storage.delete(marker.path)
             self._remove_traces(instant)
 
+    def _remove_late_files_of_completed(self, timeline: Timeline, write: Instant) -> None:
+        """Remove what a second attempt at a task wrote after the write had been published without it."""
+        if not write.action.writes_data or read_markers(self._storage, write.time) is None:
+            return
+        stats = [stat for part in timeline.metadata(write)["partitionToWriteStats"].values() for stat in part]
+        named = {path for stat in stats for path in (stat["path"], *(stat["cdcStats"] or ()))}
+        if None not in named:
+            delete_unnamed(self._storage, write.time, named)
+
     def _sweep(self, timeline: Timeline) -> None:
         names = {entry.name for folder in (MARKERS, STAGING, HEARTBEAT_FOLDER) for entry in self._storage.list(folder)}
         for name in sorted(n for n in names if n.isdigit()):
@@ -124,6 +136,7 @@ class Recovery:
             if found is None and not self._beats(name):
                 self.remove_late_files(timeline, name)
             elif found is not None and found.is_completed and not self._beats(name):
+                self._remove_late_files_of_completed(timeline, found)
                 self._remove_traces(name)
 
     def _beats(self, instant: str) -> bool:

@@ -15,12 +15,14 @@ from functools import partial
 
 import pyarrow as pa
 
+from hudimeta.config import options as keys
 from hudimeta.index.tagging import look_up_text
 from hudimeta.metadata import record_index
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
+from hudimeta.write.markers import MARKERS
 from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.arrival import Arrival, Arrived, Route
 from hudimeta.write.routed.context import Opened, RoutedWrite
@@ -84,6 +86,7 @@ def _attempt(
     with timings.phase("check"):
         view = session.table_at(session.properties.load_timeline(session.storage))
         checked = prepare(view, session, operation, incoming.empty_table())
+    _tidy(session)
     if ensure_metadata(session):
         view = session.table_at(session.properties.load_timeline(session.storage))
     with session.coordinator.writing(operation, view.timeline) as (begun, timeline):
@@ -99,6 +102,12 @@ def _attempt(
         apart = IndexShares(run.routed, executors, run.facts, run.written)
         report = publish(session, view, write, checked.schema, outcome, timings, apart)
     return replace(report, attempts=attempt, requests=session.requests_since(mark))
+
+
+def _tidy(session: WriteSession) -> None:
+    """Remove what tasks of earlier writes left that were killed after their write was over, wherever it stands now."""
+    if session.options.get(keys.FAILED_WRITES) == "EAGER" and session.storage.list(MARKERS):
+        session.coordinator.recover()
 
 
 class _Run:

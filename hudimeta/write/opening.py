@@ -1,0 +1,41 @@
+"""Opening a table for a write that may have to create it: what `df.write` does, and the verbs of a table do not."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pyarrow as pa
+
+from hudimeta.config import Options
+from hudimeta.errors import TableError, TableNotFound
+from hudimeta.storage import Storage
+from hudimeta.types import Operation
+from hudimeta.write.creation import create_table
+from hudimeta.write.session import WriteSession
+
+__all__ = ["open_or_create"]
+
+
+def open_or_create(storage: Storage, options: Options, schema: pa.Schema, operation: Operation) -> WriteSession:
+    """A session of a write of rows to a table, which is created where there is none.
+
+    Args:
+        storage: Rooted at the table. options: Of the write, and of the table if it is created. schema: Of the rows.
+        operation: One that deletes creates nothing.
+
+    Raises:
+        TableNotFound: A delete from a table that is not there. TableError, ConfigError: It cannot be created or written.
+    """
+    try:
+        return WriteSession(storage, options)
+    except TableNotFound:
+        if operation in (Operation.DELETE, Operation.DELETE_PARTITION):
+            raise
+    try:
+        create_table(storage, schema, options)
+    except TableError:
+        # Another writer may have created it meanwhile; if not, that error is the one to show.
+        with contextlib.suppress(TableNotFound):
+            return WriteSession(storage, options)
+        raise
+    return WriteSession(storage, options)

@@ -1,0 +1,332 @@
+"""A routed write does to a table what the engine's own does: rows, reports, indexes; whatever becomes of single attempts."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.config import OPTIONS
+from hudimeta.errors import DuplicateKeys, HudiError, SchemaMismatch, StorageError
+from hudimeta.storage import CountingStorage, open_storage
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+from hudimeta.write.markers import Marker, MarkerKind, write_marker
+from hudimeta.write.report import CommitReport
+from hudimeta.write.routed.driver import write_routed
+from hudimeta.write.routed.executors import LocalExecutors
+from hudimeta.write.session import WriteSession
+
+KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
+SAME = ("inserted", "updated", "deleted", "unmatched_deletes", "dropped_duplicates", "looked_up", "found", "moved")
+"""What a report says alike; into how many files tasks write is their own affair."""
+
+
+def rows(first: int, last: int, ts: int = 1, parts: int = 3) -> pa.Table:
+    """Rows of some ids in a few partitions."""
+    ids = np.arange(first, last)
+    return pa.table(
+        {
+            "id": pa.array(ids, pa.int64()),
+            "part": pa.array([f"p{i % parts}" for i in ids], pa.string()),
+            "ts": pa.array(np.full(len(ids), ts), pa.int64()),
+            "x": pa.array(ids * float(ts)),
+        }
+    )
+
+
+def routed(
+    path: Path, operation: Operation, parts: Sequence[pa.Table], options: Mapping[str, str] | None = None, run: Any = None
+) -> CommitReport:
+    """Write the parts, each by a task."""
+    session = WriteSession(CountingStorage(open_storage(path)), OPTIONS.read(options))
+    return write_routed(session, operation, run or LocalExecutors(parts), parts[0].schema)
+
+
+def same_tables(tmp_path: Path, **more: Any) -> tuple[Path, Path]:
+    """Two empty tables alike: one for routed writes, one for the engine's."""
+    paths = tmp_path / "routed", tmp_path / "engine"
+    for path in paths:
+        arguments = {"key": "id", "partition_by": "part", "ordering": "ts", **more}
+        hudimeta.Table.create(path, rows(0, 0).schema, name="t", **arguments)
+    return paths
+
+
+def contents(path: Path) -> list[tuple[Any, ...]]:
+    """All rows, sorted."""
+    table = hudimeta.Table(path).scan(columns=["id", "part", "ts", "x"]).to_table()
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def both(
+    paths: tuple[Path, Path], operation: Operation, parts: Sequence[pa.Table], options: Mapping[str, str] | None = None
+) -> CommitReport:
+    """Do the same to both tables, and compare what came of it."""
+    report = routed(paths[0], operation, parts, options)
+    expected = getattr(hudimeta.Table(paths[1], options), operation.value.lower())(pa.concat_tables(parts))
+    for name in SAME:
+        assert getattr(report, name) == getattr(expected, name), (operation, name)
+    assert contents(paths[0]) == contents(paths[1])
+    return report
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "indexes", [["record_index", "column_stats", "secondary_index_ts", "bloom_filters"], ["column_stats"]], ids=str
+)
+def test_every_operation_does_what_the_engine_does(tmp_path: Path, kind: str, indexes: list[str]) -> None:
+    paths = same_tables(tmp_path, type=kind, indexes=indexes)
+    both(paths, Operation.BULK_INSERT, [rows(0, 100), rows(100, 150)])
+    # Ids 90 to 109 come twice: the newer ones, of the second task, win.
+    report = both(paths, Operation.UPSERT, [rows(80, 110, 2), rows(90, 170, 3)])
+    assert report.inserted == 20
+    assert report.updated == 70
+    both(paths, Operation.INSERT, [rows(200, 210), rows(210, 230)])
+    both(paths, Operation.DELETE, [rows(0, 10).select(["id", "part"]), rows(500, 505).select(["id", "part"])])
+    # Other partitions: with a global index the rows move, without one they are new.
+    both(paths, Operation.UPSERT, [rows(20, 40, 5, parts=2)])
+    both(paths, Operation.INSERT_OVERWRITE, [rows(7, 8, 9), rows(10, 11, 9)])
+    check_all(open_storage(paths[0]))
+    both(paths, Operation.INSERT_OVERWRITE_TABLE, [rows(0, 5, 9)])
+    check_all(open_storage(paths[0]))
+
+
+SETTINGS = {
+    "buckets": {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"},
+    "rings": {
+        "hoodie.index.type": "BUCKET",
+        "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
+        "hoodie.bucket.index.num.buckets": "4",
+    },
+    "bloom": {"hoodie.index.type": "BLOOM"},
+    "global simple": {"hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.simple.index.update.partition.path": "true"},
+    "global bloom, nothing moves": {
+        "hoodie.index.type": "GLOBAL_BLOOM",
+        "hoodie.bloom.index.update.partition.path": "false",
+    },
+    "change capture": {"hoodie.table.cdc.enabled": "true"},
+    "avro logs": {"hoodie.logfile.data.block.format": "avro"},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_index_and_form_of_table(tmp_path: Path, name: str) -> None:
+    options = SETTINGS[name]
+    kind = "COPY_ON_WRITE" if name in ("bloom", "change capture") else "MERGE_ON_READ"
+    paths = same_tables(tmp_path, type=kind, indexes=["column_stats"], options=options)
+    both(paths, Operation.UPSERT, [rows(0, 40), rows(40, 60)], options)
+    both(paths, Operation.UPSERT, [rows(30, 50, 2), rows(45, 80, 3, parts=2)], options)
+    both(paths, Operation.DELETE, [rows(0, 9).select(["id", "part"])], options)
+    both(paths, Operation.INSERT, [rows(90, 95), rows(95, 99)], options)
+    both(paths, Operation.BULK_INSERT, [rows(190, 195), rows(195, 199)], options)
+    if name != "rings":  # a ring names its file groups, so that an overwrite cannot begin others
+        both(paths, Operation.INSERT_OVERWRITE, [rows(3, 4, 7), rows(6, 7, 7)], options)
+    check_all(open_storage(paths[0]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hoodie.combine.before.insert": "true"},
+        {"hoodie.datasource.insert.dup.policy": "drop"},
+        {"hoodie.datasource.write.insert.drop.duplicates": "true"},
+        {"hoodie.combine.before.upsert": "false"},
+    ],
+    ids=str,
+)
+def test_duplicates_are_treated_alike(tmp_path: Path, options: dict[str, str]) -> None:
+    paths = same_tables(tmp_path, indexes=["record_index", "column_stats"])
+    both(paths, Operation.INSERT, [rows(0, 20)], options)
+    both(paths, Operation.INSERT, [rows(10, 30, 2)], options)
+    both(paths, Operation.UPSERT, [rows(25, 35, 3)], options)
+    check_all(open_storage(paths[0]))
+
+
+def test_a_key_that_must_not_be_there_fails_the_write(tmp_path: Path) -> None:
+    paths = same_tables(tmp_path)
+    routed(paths[0], Operation.INSERT, [rows(0, 5)])
+    with pytest.raises(DuplicateKeys):
+        routed(paths[0], Operation.INSERT, [rows(6, 8), rows(4, 6)], {"hoodie.datasource.insert.dup.policy": "fail"})
+    assert contents(paths[0]) == contents_of(rows(0, 5))
+    check_all(open_storage(paths[0]))
+
+
+def contents_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    """The rows of a table in memory, sorted."""
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def test_generated_keys_are_each_others_like(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    hudimeta.Table.create(path, rows(0, 0).schema, partition_by="part")
+    for operation in (Operation.INSERT, Operation.BULK_INSERT, Operation.UPSERT):
+        routed(path, operation, [rows(0, 30), rows(0, 30)])
+    found = hudimeta.Table(path).scan(columns=["_hoodie_record_key", "id"]).to_table()
+    assert found.num_rows == 180
+    assert len(found["_hoodie_record_key"].unique()) == 180
+    check_all(open_storage(path))
+
+
+def test_rows_that_do_not_fit_leave_nothing(tmp_path: Path) -> None:
+    path, _ = same_tables(tmp_path)
+    with pytest.raises(SchemaMismatch, match="part"):
+        routed(path, Operation.UPSERT, [rows(0, 5).drop_columns(["part"])])
+    bad = rows(0, 2).set_column(0, "id", pa.array([None, 1], pa.int64()))
+    with pytest.raises(SchemaMismatch, match="record key"):
+        routed(path, Operation.UPSERT, [rows(5, 9), bad])
+    assert contents(path) == []
+    check_all(open_storage(path))
+
+
+def test_new_columns_come_with_the_rows(tmp_path: Path) -> None:
+    path, _ = same_tables(tmp_path, indexes=["record_index", "column_stats"])
+    routed(path, Operation.UPSERT, [rows(0, 5)])
+    routed(path, Operation.UPSERT, [rows(3, 8, 2).append_column("y", pa.array(["new"] * 5))])
+    found = hudimeta.Table(path).scan(columns=["id", "y"]).to_table().sort_by("id")
+    assert found["y"].to_pylist() == [None] * 3 + ["new"] * 5
+    check_all(open_storage(path))
+
+
+# Attempts
+
+
+class Unruly(LocalExecutors):
+    """Runs every task twice or thrice: some attempts fail at the end of their work, and any one of the others counts.
+
+    Args:
+        parts: The input. seed: Of chance.
+    """
+
+    def __init__(self, parts: Sequence[pa.Table], seed: int) -> None:
+        super().__init__(parts)
+        self._chance = np.random.default_rng(seed)
+
+    def over_rows(self, task: Any) -> list[Any]:
+        return super().over_rows(lambda batches, number, _: self._one(lambda at: task(iter(list(batches)), number, at)))
+
+    def map(self, task: Any, items: Any) -> list[Any]:
+        return super().map(lambda item, _: self._one(lambda at: task(pickle.loads(pickle.dumps(item)), at)), items)
+
+    def _one(self, run: Callable[[int], Any]) -> Any:
+        results = [run(self._attempt()) for _ in range(int(self._chance.integers(2, 4)))]
+        return results[int(self._chance.integers(len(results)))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attempts_that_do_not_count_leave_no_row_and_no_file(tmp_path: Path, kind: str) -> None:
+    paths = same_tables(tmp_path, type=kind, indexes=["record_index", "column_stats", "secondary_index_ts"])
+    for seed, (operation, parts) in enumerate(
+        [
+            (Operation.BULK_INSERT, [rows(0, 60), rows(60, 90)]),
+            (Operation.UPSERT, [rows(50, 70, 2), rows(65, 120, 3)]),
+            (Operation.DELETE, [rows(0, 20).select(["id", "part"])]),
+            (Operation.INSERT_OVERWRITE, [rows(1, 2, 9), rows(4, 5, 9)]),
+        ]
+    ):
+        routed(paths[0], operation, parts, run=Unruly(parts, seed))
+        getattr(hudimeta.Table(paths[1]), operation.value.lower())(pa.concat_tables(parts))
+        assert contents(paths[0]) == contents(paths[1])
+        check_all(open_storage(paths[0]))
+
+
+class Broken(LocalExecutors):
+    """Loses its machines at one of its jobs, after the tasks have done their work. Args: at: Which job, from 0."""
+
+    def __init__(self, parts: Sequence[pa.Table], at: int) -> None:
+        super().__init__(parts)
+        self._left = at
+
+    def over_rows(self, task: Any) -> list[Any]:
+        return self._checked(super().over_rows(task))
+
+    def map(self, task: Any, items: Any) -> list[Any]:
+        return self._checked(super().map(task, items))
+
+    def _checked(self, results: list[Any]) -> list[Any]:
+        self._left -= 1
+        if self._left < 0:
+            raise StorageError("the job was cancelled", "Run it again.")
+        return results
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
+def test_a_job_that_is_cancelled_leaves_the_table_as_it_was(tmp_path: Path, at: int) -> None:
+    path, _ = same_tables(tmp_path, indexes=["record_index", "column_stats"])
+    routed(path, Operation.UPSERT, [rows(0, 20)])
+    with pytest.raises(HudiError, match="cancelled"):
+        routed(path, Operation.UPSERT, [rows(10, 30, 2)], run=Broken([rows(10, 30, 2)], at))
+    assert contents(path) == contents_of(rows(0, 20))
+    check_all(open_storage(path))
+    routed(path, Operation.UPSERT, [rows(10, 30, 2)])
+    assert contents(path) == contents_of(pa.concat_tables([rows(0, 10), rows(10, 30, 2)]))
+    check_all(open_storage(path))
+
+
+class Straggling(LocalExecutors):
+    """Keeps its tasks, to run each once more when the write is long over."""
+
+    def __init__(self, parts: Sequence[pa.Table]) -> None:
+        super().__init__(parts)
+        self.late: list[Callable[[], Any]] = []
+
+    def map(self, task: Any, items: Any) -> list[Any]:
+        self.late += [lambda item=item: task(item, 1000 + len(self.late)) for item in items]
+        return super().map(task, items)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_attempts_that_end_after_the_write_take_their_files_back(tmp_path: Path, fails: bool) -> None:
+    path, _ = same_tables(tmp_path, indexes=["column_stats"])
+    routed(path, Operation.UPSERT, [rows(0, 20)])
+    run: Any = Straggling([rows(10, 30, 2)])
+    if fails:
+        original = run.map
+        jobs = iter((False, True))
+
+        def cancelled(task: Any, items: Any) -> list[Any]:
+            found: list[Any] = original(task, items)
+            if next(jobs):
+                raise StorageError("the job was cancelled", "Run it again.")
+            return found
+
+        run.map = cancelled
+        with pytest.raises(HudiError, match="cancelled"):
+            routed(path, Operation.UPSERT, [rows(10, 30, 2)], run=run)
+    else:
+        routed(path, Operation.UPSERT, [rows(10, 30, 2)], run=run)
+    before = contents(path)
+    for late in run.late:
+        with pytest.raises(HudiError):
+            late()
+    assert contents(path) == before
+    routed(path, Operation.INSERT, [rows(100, 101)])
+    check_all(open_storage(path))
+
+
+def test_a_file_of_a_task_that_died_after_its_write_goes_with_the_next_write(tmp_path: Path) -> None:
+    path, _ = same_tables(tmp_path, indexes=["column_stats"])
+    for rolled_back in (False, True):
+        report = routed(path, Operation.UPSERT, [rows(0, 20)])
+        instant = str(int(report.instant) - 1) if rolled_back else report.instant
+        name = f"p0/11111111-2222-3333-4444-555555555555-0_0-0-9_{instant}.parquet"
+        write_marker(open_storage(path), instant, Marker(name, MarkerKind.CREATE))
+        (path / name).write_bytes(b"half a file")
+        routed(path, Operation.INSERT, [rows(100, 101)])
+        assert not (path / name).exists()
+        check_all(open_storage(path))
+
+
+def test_what_is_handed_back_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    path, _ = same_tables(tmp_path, indexes=["record_index", "column_stats", "secondary_index_ts"])
+    collected = []
+    for first, last in ((0, 300), (1000, 31_000)):
+        run = LocalExecutors([rows(first, last)])
+        routed(path, Operation.UPSERT, [rows(first, last)], run=run)
+        collected.append(run.collected)
+    assert collected[1] < 2 * collected[0] + 50_000
