@@ -9,7 +9,7 @@ RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast shapes-full connect spark-oldest crash-full damage-full skipping-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast shapes-full connect spark-oldest crash-full faults-full damage-full skipping-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -30,14 +30,17 @@ test-fast: ## the tests that need no Spark
 shapes-full: ## every shape of query through every door of Spark on every kind of table, some five minutes
 	@HUDIMETA_SHAPES_FULL=1 $(RUN) --java python -m pytest tests/spark/test_query_shapes.py --timeout=900 $(PYTEST_ARGS)
 
-connect: ## Spark's tests of table functions, HudiTable and query shapes through Spark Connect, some five minutes
-	@HUDIMETA_TEST_REMOTE="local[2]" $(RUN) --java python -m pytest tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_query_shapes.py $(PYTEST_ARGS)
+connect: ## Spark's tests of table functions, HudiTable, routed writes and query shapes through Spark Connect, some six minutes
+	@HUDIMETA_TEST_REMOTE="local[2]" $(RUN) --java python -m pytest tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py $(PYTEST_ARGS)
 
 spark-oldest: ## a small set of Spark's tests on the oldest Spark that is supported, in an environment of its own
 	@$(RUN) --spark-oldest python -m pytest tests/spark -m oldest $(PYTEST_ARGS)
 
 crash-full: ## kills and errors at every storage call of everything, then a thousand random histories of 50 steps: hours
 	@CRASH_FULL=1 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=7200 $(PYTEST_ARGS)
+
+faults-full: ## routed writes while fifty times workers die at random and slow tasks are run twice, some ten minutes
+	@HUDIMETA_FAULTS_FULL=1 $(RUN) --java python -m pytest tests/spark/test_routed_writes.py -k random_kills --timeout=3900 $(PYTEST_ARGS)
 
 damage-full: ## ten thousand damages to recorded files of each format
 	@HUDIMETA_DAMAGE=10000 $(RUN) python -m pytest tests/formats/test_damaged_recordings.py --timeout=1800 $(PYTEST_ARGS)

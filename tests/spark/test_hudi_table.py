@@ -260,7 +260,7 @@ def test_the_examples_of_the_guide_run(spark: SparkSession, tmp_path: Path) -> N
         .replace("20260102000000000", "earliest")
         .replace("20260103000000000", "20991231000000000")
     )
-    for section in ("HudiTable", "Table functions"):
+    for section in ("HudiTable", "Table functions", "Routed writes"):
         text = re.search(rf"^## {section}\n(.*?)^## ", texts, re.MULTILINE | re.DOTALL)
         assert text is not None
         for language, block in re.findall(r"^```(\w+)\n(.*?)^```", text[1], re.MULTILINE | re.DOTALL):
