@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hudimeta import Table
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, QUERY_TYPE
+from hudimeta.errors import ConfigError
 from hudimeta.types import Operation, QueryType
 from pyspark_hudimeta.frame_scan import Asked, FrameScan
 from pyspark_hudimeta.location import resolve
@@ -166,11 +167,24 @@ class HudiTable:
         """Delete rows. Args: rows_or_where: Rows with the key and partition columns, or a predicate as `scan` takes it."""
         if _is_frame(rows_or_where):
             return self._write(Operation.DELETE, rows_or_where)
-        names = list(dict.fromkeys((*self.properties.record_keys, *self.properties.partition_fields)))
-        stored = self.schema.names
-        if not self.properties.record_keys or any(name not in stored for name in names):
-            return self.table.delete(rows_or_where)  # a key that Spark does not show as columns
-        return self._write(Operation.DELETE, self.scan(where=rows_or_where, columns=names).to_df())
+        return self._change(None, rows_or_where)
+
+    def update(self, set: Mapping[str, Any], where: Where | None = None) -> CommitReport:
+        """Change columns of rows, on Spark's executors; see `hudimeta.Table.update`.
+
+        Args:
+            set: New values by column: text is a SQL expression over the row (`"fare * 2"`, `"'text'"`), anything else a constant.
+            where: Which rows, as `scan` takes it; all when None.
+        """
+        if not set:
+            raise ConfigError("set", "{}", "at least one column and its new value")
+        return self._change(set, where)
+
+    def _change(self, assignments: Mapping[str, Any] | None, where: Where | None) -> CommitReport:
+        from hudimeta.write.row_changes import RowChange
+        from pyspark_hudimeta.routed_write import change_frame
+
+        return change_frame(self._spark, self.path, self._options, RowChange(assignments), where)
 
     def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
         """Drop whole partitions, by their paths; see `hudimeta.Table.delete_partition`."""

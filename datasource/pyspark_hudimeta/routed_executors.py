@@ -37,12 +37,13 @@ class SparkExecutors:
     """Runs the tasks of one routed write; see `Executors`.
 
     Args:
-        spark: The session, classic or Connect. rows: What is written.
+        spark: The session, classic or Connect. rows: What is written; None for a write that brings no rows.
         schema: Of the rows without meta columns, in Arrow's types.
     """
 
-    def __init__(self, spark: SparkSession, rows: DataFrame, schema: pa.Schema) -> None:
-        self._spark, self._rows, self._schema = spark, rows.drop(*META_COLUMNS), schema
+    def __init__(self, spark: SparkSession, rows: DataFrame | None = None, schema: pa.Schema | None = None) -> None:
+        self._spark, self._schema = spark, schema or pa.schema([])
+        self._rows = rows.drop(*META_COLUMNS) if rows is not None else spark.range(0)
         self.parallelism = _parallelism(spark)
         self.collected = self.tasks = 0
 

@@ -11,7 +11,8 @@ from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.opening import open_or_create
 from hudimeta.write.plain import operation_of
-from hudimeta.write.routed.driver import ROUTED, write_routed
+from hudimeta.write.routed.driver import ROUTED, change_routed, write_routed
+from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import WriteSession
 from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.routed_executors import SparkExecutors
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from hudimeta.read.predicate import Where
     from hudimeta.write.report import CommitReport
 
-__all__ = ["save_frame", "write_frame"]
+__all__ = ["change_frame", "save_frame", "write_frame"]
 
 
 def write_frame(
@@ -68,6 +70,26 @@ def save_frame(
     session = open_or_create(storage, options, _data_schema(rows), operation)
     session.engine = SparkEngine(spark)
     return _written(spark, session, operation, rows)
+
+
+def change_frame(
+    spark: SparkSession, location: str, given: Mapping[str, Any], change: RowChange, where: Where | None
+) -> CommitReport:
+    """Change or delete rows of a table by a predicate; tasks read them.
+
+    Args:
+        spark, location, given: See `write_frame`. change: What becomes of the rows. where: Which rows; all when None. Texts of
+            times without a zone are in the session's.
+
+    Raises:
+        HudiError: The write was not published.
+    """
+    from hudimeta.services.after_write import tend
+
+    options = OPTIONS.read(given)
+    session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    return tend(session, change_routed(session, change, where, SparkExecutors(spark), zone))
 
 
 def _written(spark: SparkSession, session: WriteSession, operation: Operation, rows: DataFrame) -> CommitReport:

@@ -309,6 +309,16 @@ class Coordinator:
 
     # Abort
 
+    def withdraw(self, write: OpenWrite) -> None:
+        """Take back a write that has begun and written nothing, as if it had never begun: no rollback tells of it."""
+        with self._lock.held():
+            remove_markers(self._storage, write.instant)
+            for state in (State.INFLIGHT, State.REQUESTED):
+                self._writer.delete_pending(write.instant, write.action, state)
+        self._held.close()
+        with contextlib.suppress(StorageError):
+            Heartbeat(self._storage, write.instant).stop()
+
     def abort(self, write: OpenWrite) -> None:
         """Roll a write back, unless it is completed already: then nothing happens."""
         self._held.close()

@@ -7,6 +7,7 @@ it begin again, reading anew, so that nobody's change is lost.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -27,22 +28,44 @@ from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import Prepared, write_prepared
 
-__all__ = ["check_order", "delete_where", "fixed_columns", "known_batch", "partial_columns", "read_rows", "update_where"]
+__all__ = [
+    "RowChange",
+    "check_order",
+    "delete_where",
+    "fixed_columns",
+    "known_batch",
+    "partial_columns",
+    "read_rows",
+    "scan_of",
+    "update_where",
+    "with_stated_keys",
+]
 
 PATH_COLUMN = "_hoodie_partition_path"
 
 
 def read_rows(session: WriteSession, view: TableView, where: Where | None, columns: Sequence[str] | None = None) -> pa.Table:
     """Rows of the table as a write sees it, meta columns included, also those that the table does not store."""
-    virtual = None if session.properties.populate_meta else view.generator()
-    if virtual is not None and columns is not None:
-        columns = list(dict.fromkeys([*columns, *fixed_columns(virtual)]))
+    return with_stated_keys(session, view, scan_of(session, view, where, columns).to_table())
+
+
+def scan_of(
+    session: WriteSession, view: TableView, where: Where | None, columns: Sequence[str] | None = None, timezone: str = "UTC"
+) -> Scan:
+    """The read of `read_rows`; its rows may lack the keys that the table does not store."""
+    if not session.properties.populate_meta and columns is not None:
+        columns = list(dict.fromkeys([*columns, *fixed_columns(view.generator())]))
     storage = session.storage
     counted = storage if isinstance(storage, CountingStorage) else CountingStorage(storage)
     snapshot = Snapshot(counted, session.properties, view.timeline, session.options)
-    rows = Scan(snapshot, where, columns).to_table()
-    if virtual is None:
+    return Scan(snapshot, where, columns, timezone=timezone)
+
+
+def with_stated_keys(session: WriteSession, view: TableView, rows: pa.Table) -> pa.Table:
+    """Rows of the table with their keys and partition paths, made again where the table does not store them."""
+    if session.properties.populate_meta:
         return rows
+    virtual = view.generator()
     for name, values in ((KEY_COLUMN, virtual.record_keys(rows)), (PATH_COLUMN, virtual.partition_paths(rows))):
         at = rows.schema.get_field_index(name)
         rows = rows.set_column(at, rows.schema.field(at), values)
@@ -65,17 +88,56 @@ def fixed_columns(generator: KeyGenerator) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.partition(".")[0] for name in named))
 
 
+@dataclass(frozen=True)
+class RowChange:
+    """What becomes of rows of the table.
+
+    Attributes:
+        assignments: New values by column; None to delete the rows.
+    """
+
+    assignments: Mapping[str, Assigned] | None = None
+
+    @property
+    def operation(self) -> Operation:
+        """What the commit calls it."""
+        return Operation.DELETE if self.assignments is None else Operation.UPSERT
+
+    def columns(self, session: WriteSession, view: TableView) -> list[str] | None:
+        """What must be read of the rows; None for everything."""
+        return None if self.assignments is not None else [KEY_COLUMN, PATH_COLUMN, *_named_by_deletes(session, view).names]
+
+    def prepared(self, session: WriteSession, view: TableView, rows: pa.Table) -> Prepared:
+        """The rows as a batch to write.
+
+        Args:
+            session, view: The table. rows: As `read_rows` gives them; none to check the assignments alone.
+
+        Raises:
+            ConfigError: Columns or expressions that do not fit. SchemaMismatch: Values that a column cannot hold.
+        """
+        if self.assignments is None:
+            return Prepared(known_batch(rows, _named_by_deletes(session, view), deleted=True), view.schema)
+        fixed = fixed_columns(view.generator())
+        fields = [(field_of(view.schema, name, fixed, "set"), value) for name, value in self.assignments.items()]
+        changed = rows
+        for field, value in fields:
+            at = rows.schema.get_field_index(field.name)
+            changed = changed.set_column(at, field, assigned_column(value, field, rows))
+        check_order(changed, session.rules.ordering_fields if session.rules.by_event_time else ())
+        only = partial_columns(session, view, [field.name for field, _ in fields])
+        return Prepared(known_batch(changed, view.schema, deleted=False), view.schema, only)
+
+
+def _named_by_deletes(session: WriteSession, view: TableView) -> pa.Schema:
+    """Columns of rows that are to be deleted: one at least, because rows without any would not count as rows."""
+    tops = {name.partition(".")[0] for name in session.rules.ordering_fields} or {view.schema.names[0]}
+    return pa.schema([f for f in view.schema if f.name in tops])
+
+
 def delete_where(session: WriteSession, where: Where) -> CommitReport:
     """Delete the rows that a predicate is true of. See `write_prepared` for what may be raised."""
-
-    def make(view: TableView) -> Prepared:
-        # One column at least: rows without any would not count as rows.
-        tops = {name.partition(".")[0] for name in session.rules.ordering_fields} or {view.schema.names[0]}
-        kept = pa.schema([f for f in view.schema if f.name in tops])
-        rows = read_rows(session, view, where, [KEY_COLUMN, PATH_COLUMN, *kept.names])
-        return Prepared(known_batch(rows, kept, deleted=True), view.schema)
-
-    return write_prepared(session, Operation.DELETE, make)
+    return _change_where(session, RowChange(), where)
 
 
 def update_where(session: WriteSession, assignments: Mapping[str, Assigned], where: Where | None) -> CommitReport:
@@ -85,20 +147,14 @@ def update_where(session: WriteSession, assignments: Mapping[str, Assigned], whe
         ConfigError: Columns or expressions that do not fit. SchemaMismatch: Values that a column cannot hold.
         HudiError: See `write_prepared`.
     """
+    return _change_where(session, RowChange(assignments), where)
 
+
+def _change_where(session: WriteSession, change: RowChange, where: Where | None) -> CommitReport:
     def make(view: TableView) -> Prepared:
-        fixed = fixed_columns(view.generator())
-        fields = [(field_of(view.schema, name, fixed, "set"), value) for name, value in assignments.items()]
-        rows = read_rows(session, view, where)
-        changed = rows
-        for field, value in fields:
-            at = rows.schema.get_field_index(field.name)
-            changed = changed.set_column(at, field, assigned_column(value, field, rows))
-        check_order(changed, session.rules.ordering_fields if session.rules.by_event_time else ())
-        only = partial_columns(session, view, [field.name for field, _ in fields])
-        return Prepared(known_batch(changed, view.schema, deleted=False), view.schema, only)
+        return change.prepared(session, view, read_rows(session, view, where, change.columns(session, view)))
 
-    return write_prepared(session, Operation.UPSERT, make)
+    return write_prepared(session, change.operation, make)
 
 
 def partial_columns(session: WriteSession, view: TableView, changed: Iterable[str]) -> frozenset[str] | None:

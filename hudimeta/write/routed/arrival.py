@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from hudimeta.config import options as keys
 from hudimeta.engine import LocalEngine
+from hudimeta.read.read_task import ReadTask
+from hudimeta.read.split import Split, read_split
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
@@ -25,10 +27,11 @@ from hudimeta.write.routed.exchange import Span, StagedFile
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, handed_back
 from hudimeta.write.routed.places import Place, PlacedRows, Role
 from hudimeta.write.routed.slots import Slots
+from hudimeta.write.row_changes import RowChange, with_stated_keys
 from hudimeta.write.spill import table_of
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["Arrival", "Arrived", "Route"]
+__all__ = ["Arrival", "Arrived", "ChangedRows", "Route"]
 
 _PORTION_BYTES = 64 << 20
 """Arrow bytes that a task gathers before it lays them aside: bounds its memory."""
@@ -127,8 +130,40 @@ class Arrival:
         return Arrived(rows, {}, PlacedRows({}, rows=rows), found)
 
 
-def _gathered(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Table]:
-    """The data columns of batches, joined into tables of about so many bytes."""
+@dataclass(frozen=True)
+class ChangedRows:
+    """The task that takes in rows of the table itself, on a numbered split of a scan.
+
+    Attributes:
+        write: The write. slots: How keys are cut. read: What is read of them. change: What becomes of them.
+    """
+
+    write: RoutedWrite
+    slots: Slots
+    read: ReadTask
+    change: RowChange
+
+    def __call__(self, item: tuple[int, Split], attempt: int) -> Arrived:
+        """Read a split and lay its changed rows aside."""
+        opened = self.write.opened()
+        number, split = item
+        path = self.write.staged_path("rows", number, attempt)
+        slots: dict[int, list[Span]] = {}
+        rows = 0
+        with StagedFile(opened.storage, path) as file:
+            for found in _gathered(read_split(self.read, split, opened.storage), _PORTION_BYTES, meta=True):
+                stated = with_stated_keys(opened.session, opened.view, found)
+                batch = self.change.prepared(opened.session, opened.view, stated).batch
+                rows += len(batch)
+                for slot, spans in file.add_by(table_of(batch), self.slots.numbers(batch)).items():
+                    slots.setdefault(slot, []).extend(spans)
+        refuse_when_over(opened.storage, self.write, [path] if rows else [])
+        return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles())
+
+
+def _gathered(batches: Iterable[pa.RecordBatch], limit: int, *, meta: bool = False) -> Iterator[pa.Table]:
+    """The data columns of batches, or with `meta` all of them, joined into tables of about so many bytes."""
+    joined = pa.Table.from_batches if meta else _data
     parts: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -137,10 +172,10 @@ def _gathered(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Tabl
         parts.append(batch)
         size += batch.nbytes
         if size >= limit:
-            yield _data(parts)
+            yield joined(parts)
             parts, size = [], 0
     if parts:
-        yield _data(parts)
+        yield joined(parts)
 
 
 def _data(parts: Sequence[pa.RecordBatch]) -> pa.Table:

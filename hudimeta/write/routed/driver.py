@@ -10,7 +10,7 @@ publication     conflicts, the metadata table, completion; tasks write the large
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -18,13 +18,15 @@ import pyarrow as pa
 from hudimeta.config import options as keys
 from hudimeta.index.tagging import look_up_text
 from hudimeta.metadata import record_index
+from hudimeta.read.predicate import Where
+from hudimeta.read.scan import Scan
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
 from hudimeta.write.markers import MARKERS
 from hudimeta.write.report import CommitReport
-from hudimeta.write.routed.arrival import Arrival, Arrived, Route
+from hudimeta.write.routed.arrival import Arrival, Arrived, ChangedRows, Route
 from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.exchange import Span
 from hudimeta.write.routed.executors import Executors
@@ -35,10 +37,12 @@ from hudimeta.write.routed.pieces import Piece, ages_of, pieces_of
 from hudimeta.write.routed.places import PlacedRows, Role
 from hudimeta.write.routed.slots import Slots, packed
 from hudimeta.write.routed.writing import PieceWriter, shared_out
+from hudimeta.write.row_changes import RowChange, scan_of, with_stated_keys
 from hudimeta.write.session import TableView, Timings, WriteSession
 from hudimeta.write.strays import delete_strays
 from hudimeta.write.table_writer import (
     Outcome,
+    Prepared,
     check_ages,
     older_than,
     overwritten,
@@ -48,7 +52,7 @@ from hudimeta.write.table_writer import (
     until_no_conflict,
 )
 
-__all__ = ["ROUTED", "write_routed"]
+__all__ = ["ROUTED", "change_routed", "write_routed"]
 
 ROUTED = (
     Operation.UPSERT,
@@ -76,16 +80,69 @@ def write_routed(session: WriteSession, operation: Operation, executors: Executo
         CommitConflict: Other writers were first, several times; each time the rows are asked for anew.
         HudiError: Anything else; the write was rolled back.
     """
-    return until_no_conflict(session, partial(_attempt, session, operation, executors, incoming))
+    return until_no_conflict(session, partial(_attempt, session, executors, _Given(operation, incoming)))
 
 
-def _attempt(
-    session: WriteSession, operation: Operation, executors: Executors, incoming: pa.Schema, attempt: int
+def change_routed(
+    session: WriteSession, change: RowChange, where: Where | None, executors: Executors, timezone: str = "UTC"
 ) -> CommitReport:
+    """Change or delete rows of the table, which tasks read.
+
+    Args:
+        session: The table. change: What becomes of the rows. where: Which rows, as `scan` takes it; all when None.
+        executors: Run the tasks. timezone: Zone of texts in `where` that name none.
+
+    Raises:
+        ConfigError, SchemaError: A predicate, columns or values that do not fit. CommitConflict, HudiError: See `write_routed`.
+    """
+    return until_no_conflict(session, partial(_attempt, session, executors, _Found(change, where, timezone)))
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Rows that come from outside of the table."""
+
+    operation: Operation
+    schema: pa.Schema
+
+    def checked(self, session: WriteSession, view: TableView) -> Prepared:
+        return prepare(view, session, self.operation, self.schema.empty_table())
+
+    def arrived(self, run: _Run, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
+        return run.executors.over_rows(Arrival(run.routed, route, slots, run.facts, whole_table))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Rows of the table, as it is when the write begins."""
+
+    change: RowChange
+    where: Where | None
+    timezone: str
+
+    @property
+    def operation(self) -> Operation:
+        return self.change.operation
+
+    def checked(self, session: WriteSession, view: TableView) -> Prepared:
+        none = self._scan(session, view).schema.empty_table()
+        return self.change.prepared(session, view, with_stated_keys(session, view, none))
+
+    def _scan(self, session: WriteSession, view: TableView) -> Scan:
+        return scan_of(session, view, self.where, self.change.columns(session, view), self.timezone)
+
+    def arrived(self, run: _Run, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
+        scan = self._scan(run.session, run.view)
+        task = ChangedRows(run.routed, slots, scan.task, self.change)
+        return run.executors.map(task, list(enumerate(scan.plan().splits())))
+
+
+def _attempt(session: WriteSession, executors: Executors, source: _Given | _Found, attempt: int) -> CommitReport:
     timings, mark = Timings(), session.request_mark()
+    operation = source.operation
     with timings.phase("check"):
         view = session.table_at(session.properties.load_timeline(session.storage))
-        checked = prepare(view, session, operation, incoming.empty_table())
+        checked = source.checked(session, view)
     _tidy(session)
     if ensure_metadata(session):
         view = session.table_at(session.properties.load_timeline(session.storage))
@@ -94,9 +151,13 @@ def _attempt(
         write = replace(begun, by_many=True)
         if timeline is not view.timeline:
             view = session.table_at(timeline)
-            checked = prepare(view, session, operation, incoming.empty_table())
-        run = _Run(session, view, write, checked.schema, executors, timings)
-        outcome = run.outcome()
+            checked = source.checked(session, view)
+        run = _Run(session, view, write, checked, executors, timings)
+        outcome = run.outcome(source)
+        if not run.rows and operation not in _OVERWRITES:
+            # An overwrite without rows may still empty partitions.
+            session.coordinator.withdraw(write)
+            return CommitReport("", None, operation.value, notes=tuple(session.notes))
         delete_strays(session.storage, write.instant, outcome.files)
         session.notes.append(run.told())
         apart = IndexShares(run.routed, executors, run.facts, run.written)
@@ -118,25 +179,25 @@ class _Run:
         session: WriteSession,
         view: TableView,
         write: OpenWrite,
-        schema: pa.Schema,
+        checked: Prepared,
         executors: Executors,
         timings: Timings,
     ) -> None:
-        self._session, self._view, self._write = session, view, write
-        self._executors, self._timings = executors, timings
+        self.session, self.view, self._write = session, view, write
+        self.executors, self._timings, self._only = executors, timings, checked.only
         location, given = session.storage.root, dict(session.options.given)
-        self.routed = RoutedWrite(location, given, write, view.timeline, schema)
+        self.routed = RoutedWrite(location, given, write, view.timeline, checked.schema)
         self.facts = FactsSpec.of(view.metadata)
         self.written: list[RoutedFiles] = []
-        self._rows = 0
+        self.rows = 0
 
-    def outcome(self) -> Outcome:
+    def outcome(self, source: _Given | _Found) -> Outcome:
         """Do everything that comes before the publication."""
-        opened = Opened(self._session.storage, self._session, self._view)
-        operation, view = self._write.operation, self._view
+        opened = Opened(self.session.storage, self.session, self.view)
+        operation, view = self._write.operation, self.view
         looking = looks_up(opened, operation) and not view.generator().generates_keys
         with self._timings.phase("rows"):
-            arrived = self._arrived(looking)
+            arrived = self._arrived(source, looking)
         placed = [one.placed for one in arrived]
         self.written = [one.files for one in arrived if one.files.files]
         if any(one.slots for one in arrived):
@@ -146,12 +207,12 @@ class _Run:
             work, grown = self._pieces(placed)
         if work:
             with self._timings.phase("write"):
-                writer = PieceWriter(self.routed, self.facts)
-                self.written += self._executors.map(writer, shared_out(work, self._executors.parallelism))
+                writer = PieceWriter(self.routed, self.facts, self._only)
+                self.written += self.executors.map(writer, shared_out(work, self.executors.parallelism))
         return self._told(placed, grown, looking)
 
-    def _arrived(self, looking: bool) -> list[Arrived]:
-        session, view, operation = self._session, self._view, self._write.operation
+    def _arrived(self, source: _Given | _Found, looking: bool) -> list[Arrived]:
+        session, view, operation = self.session, self.view, self._write.operation
         keyed = operation in (Operation.UPSERT, Operation.DELETE)
         whole_table = keyed and view.lookup.choice.is_global
         meets = not view.generator().generates_keys and (
@@ -159,8 +220,8 @@ class _Run:
         )
         route = Route.BY_SLOT if meets else Route.AT_ONCE if operation in _OWN_GROUPS else Route.BY_PARTITION
         slots = Slots.of(_SLOTS, whole_table=whole_table, groups=self._index_groups() if whole_table else 1)
-        arrived = self._executors.over_rows(Arrival(self.routed, route, slots, self.facts, whole_table))
-        self._rows = sum(one.rows for one in arrived)
+        arrived = source.arrived(self, route, slots, whole_table)
+        self.rows = sum(one.rows for one in arrived)
         return arrived
 
     def _index_groups(self) -> int:
@@ -172,7 +233,7 @@ class _Run:
         for one in arrived:
             for slot, spans in one.slots.items():
                 slots.setdefault(slot, []).extend(spans)
-        tasks = packed(sorted(slots.items()), self._executors.parallelism)
+        tasks = packed(sorted(slots.items()), self.executors.parallelism)
         paths = dict.fromkeys(span.path for one in arrived for spans in one.slots.values() for span in spans)
         order = {path: number for number, path in enumerate(paths)}
         # In the order in which the rows came, because of equal rows the last one wins; a file's together.
@@ -180,10 +241,10 @@ class _Run:
             LookUpItem(number, sorted((s for own in task for s in own), key=lambda s: (order[s.path], s.batch, s.start)))
             for number, task in enumerate(tasks)
         ]
-        return self._executors.map(LookUp(self.routed), items)
+        return self.executors.map(LookUp(self.routed), items)
 
     def _pieces(self, placed: Sequence[PlacedRows]) -> tuple[list[Piece], set[str]]:
-        session, view, write = self._session, self._view, self._write
+        session, view, write = self.session, self.view, self._write
         sizing = session.sizing(view.timeline)
         fresh = sorted({place.partition_path for one in placed for place in one.spans if place.role is Role.FRESH})
         fills = sizing.small_limit and write.operation in (Operation.INSERT, Operation.UPSERT)
@@ -194,7 +255,7 @@ class _Run:
         return found.pieces, found.grown
 
     def _told(self, placed: Sequence[PlacedRows], grown: set[str], looking: bool) -> Outcome:
-        session, view, operation = self._session, self._view, self._write.operation
+        session, view, operation = self.session, self.view, self._write.operation
         files = [file for part in self.written for file in part.files]
         session.notes += list(dict.fromkeys(n for one in placed for n in one.notes if n not in session.notes))
         replaced: dict[str, list[str]] = {}
@@ -220,8 +281,8 @@ class _Run:
 
     def told(self) -> str:
         """What the report says of the tasks."""
-        run = self._executors
-        return f"routed: {self._rows:,} rows through {run.tasks:,} tasks, {run.collected:,} bytes of summaries collected"
+        run = self.executors
+        return f"routed: {self.rows:,} rows through {run.tasks:,} tasks, {run.collected:,} bytes of summaries collected"
 
 
 def _index_text(placed: Sequence[PlacedRows], asked: int, hits: int, moved: int, outdated: int) -> str:

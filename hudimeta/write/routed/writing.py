@@ -27,10 +27,15 @@ _TASK_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class PieceWriter:
-    """The task, on some pieces. Attributes: write: The write. facts: What the indexes want of files."""
+    """The task, on some pieces.
+
+    Attributes:
+        write: The write. facts: What the indexes want of files. only: Columns that log files store; None for all.
+    """
 
     write: RoutedWrite
     facts: FactsSpec
+    only: frozenset[str] | None = None
 
     def __call__(self, pieces: Sequence[Piece], attempt: int) -> RoutedFiles:
         """Write the files of the pieces, one after the other."""
@@ -58,6 +63,7 @@ class PieceWriter:
             ordering_of=view.ordering_reader(),
             log_facts=view.log_facts(),
             deletes_only=write.open_write.operation is Operation.DELETE,
+            only=self.only,
             first_task=piece.number,
             attempt=attempt,
         )

@@ -13,14 +13,15 @@ import pytest
 
 import hudimeta
 from hudimeta.config import OPTIONS
-from hudimeta.errors import DuplicateKeys, HudiError, SchemaMismatch, StorageError
+from hudimeta.errors import ConfigError, DuplicateKeys, HudiError, SchemaMismatch, StorageError
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.markers import Marker, MarkerKind, write_marker
 from hudimeta.write.report import CommitReport
-from hudimeta.write.routed.driver import write_routed
+from hudimeta.write.routed.driver import change_routed, write_routed
 from hudimeta.write.routed.executors import LocalExecutors
+from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import WriteSession
 
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
@@ -190,6 +191,51 @@ def test_new_columns_come_with_the_rows(tmp_path: Path) -> None:
     routed(path, Operation.UPSERT, [rows(3, 8, 2).append_column("y", pa.array(["new"] * 5))])
     found = hudimeta.Table(path).scan(columns=["id", "y"]).to_table().sort_by("id")
     assert found["y"].to_pylist() == [None] * 3 + ["new"] * 5
+    check_all(open_storage(path))
+
+
+# Rows of the table
+
+
+def changed(
+    path: Path, assignments: Mapping[str, Any] | None, where: Any, options: Mapping[str, str] | None = None
+) -> CommitReport:
+    """An update, or a delete without assignments, by tasks."""
+    session = WriteSession(CountingStorage(open_storage(path)), OPTIONS.read(options))
+    return change_routed(session, RowChange(assignments), where, LocalExecutors([]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("indexes", [["record_index", "column_stats"], ["column_stats"]], ids=str)
+def test_rows_of_the_table_are_changed_and_deleted_alike(tmp_path: Path, kind: str, indexes: list[str]) -> None:
+    paths = same_tables(tmp_path, type=kind, indexes=indexes)
+    both(paths, Operation.INSERT, [rows(0, 60)])
+    both(paths, Operation.UPSERT, [rows(20, 30, 2)])
+    engine = hudimeta.Table(paths[1])
+    some, formula = "id > 14 AND id < 40", {"x": "x * 2 + ts"}
+    for run, expected in (
+        (changed(paths[0], formula, some), engine.update(formula, some)),
+        (changed(paths[0], {"x": 7.5}, None), engine.update({"x": 7.5})),
+        (changed(paths[0], None, "part = 'p1' AND id < 30"), engine.delete("part = 'p1' AND id < 30")),
+    ):
+        assert (run.updated, run.deleted, run.inserted) == (expected.updated, expected.deleted, expected.inserted)
+        assert run.log_files_written == expected.log_files_written
+    assert contents(paths[0]) == contents(paths[1])
+    check_all(open_storage(paths[0]))
+
+
+def test_what_changes_nothing_is_no_commit(tmp_path: Path) -> None:
+    path, _ = same_tables(tmp_path)
+    routed(path, Operation.INSERT, [rows(0, 5)])
+    before = [str(instant) for instant in hudimeta.Table(path).timeline]
+    assert changed(path, {"x": 1.0}, "id = 77").completion is None
+    assert changed(path, None, "part = 'none'").completion is None
+    assert routed(path, Operation.UPSERT, [rows(0, 0)]).completion is None
+    assert [str(instant) for instant in hudimeta.Table(path).timeline] == before
+    with pytest.raises(ConfigError, match="key"):
+        changed(path, {"id": 1}, None)
+    with pytest.raises(ConfigError, match="nothere"):
+        changed(path, {"x": "nothere + 1"}, None)
     check_all(open_storage(path))
 
 
