@@ -173,7 +173,7 @@ class HudiTable:
         """Change columns of rows, on Spark's executors; see `hudimeta.Table.update`.
 
         Args:
-            set: New values by column: text is a SQL expression over the row (`"fare * 2"`, `"'text'"`), anything else a constant.
+            set: New values by column: text is a SQL expression over the row (such as `"fare * 2"`), anything else a constant.
             where: Which rows, as `scan` takes it; all when None.
         """
         if not set:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 INDEXES = ["record_index", "column_stats", "secondary_index_ts"]
-MANY = "HUDIMETA_FAULTS_FULL"
+MANY, LARGE = "HUDIMETA_FAULTS_FULL", "HUDIMETA_ROUTED_LARGE"
 
 
 def some(spark: SparkSession, first: int, last: int, ts: int) -> DataFrame:
@@ -205,3 +206,14 @@ def test_random_kills_and_speculation(tmp_path: Path) -> None:
     found = subprocess.run([sys.executable, str(program), str(tmp_path), "50"], capture_output=True, text=True, timeout=3600)
     assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-4000:]
     assert "50 writes" in found.stdout
+
+
+@pytest.mark.skipif(not os.environ.get(LARGE), reason=f"set {LARGE}=1: five million rows, some ten minutes")
+def test_the_drivers_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
+    program = [sys.executable, str(Path(__file__).with_name("routed_large.py")), str(tmp_path), "5000000", "local[2]"]
+    found = subprocess.run(program, capture_output=True, text=True, timeout=3600)
+    assert found.returncode == 0, found.stderr[-4000:]
+    (line,) = (line for line in found.stdout.splitlines() if line.startswith("SEEN "))
+    seen = json.loads(line.removeprefix("SEEN "))
+    assert seen["driver MiB"] < 500
+    assert seen["last"] == [0, 1000, 5_000_000]
