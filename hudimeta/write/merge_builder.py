@@ -34,7 +34,7 @@ from hudimeta.write.row_changes import fixed_columns, known_batch, partial_colum
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import Prepared, write_prepared
 
-__all__ = ["MergeBuilder"]
+__all__ = ["Merge", "MergeBuilder"]
 
 _LISTED_KEYS = 1000
 """Values of a join column up to here are looked for one by one, more of them by their range."""
@@ -111,11 +111,16 @@ class MergeBuilder:
         everything = bool(self._of(ClauseKind.NOT_MATCHED_BY_SOURCE))
         where = None if everything else _range_of(condition, source, view.schema)
         target = read_rows(session, view, where)
-        return _Merge(session, view, target, source, sides, condition, self.clauses).prepared()
+        return Merge(session, view, target, source, sides, condition, self.clauses).prepared()
 
 
-class _Merge:
-    """One merge at one state of the table."""
+class Merge:
+    """One merge at one state of the table, of all rows or of those of both sides that can match each other.
+
+    Args:
+        session, view: The table. target: Its rows, meta columns included. source: Rows to merge. sides: Names of the two.
+        condition: When two rows are the same. clauses: What becomes of them.
+    """
 
     def __init__(
         self,
@@ -135,6 +140,7 @@ class _Merge:
         self._batches: list[KeyedBatch] = [known_batch(target.slice(0, 0), view.schema, deleted=False)]
 
     def prepared(self) -> Prepared:
+        """The rows to write. See `MergeBuilder.execute` for what may be raised."""
         joined = self._joined
         matched = self._apply(ClauseKind.MATCHED, joined.target, joined.source)
         refuse_several_matches(matched)

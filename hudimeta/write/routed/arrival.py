@@ -31,7 +31,7 @@ from hudimeta.write.row_changes import RowChange, with_stated_keys
 from hudimeta.write.spill import table_of
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["Arrival", "Arrived", "ChangedRows", "Route"]
+__all__ = ["Arrival", "Arrived", "ChangedRows", "Route", "gathered"]
 
 _PORTION_BYTES = 64 << 20
 """Arrow bytes that a task gathers before it lays them aside: bounds its memory."""
@@ -81,7 +81,7 @@ class Arrival:
         places: dict[Place, list[Span]] = {}
         rows = 0
         with StagedFile(opened.storage, self.write.staged_path("rows", number, attempt)) as file:
-            for portion in _gathered(batches, _PORTION_BYTES):
+            for portion in gathered(batches, _PORTION_BYTES):
                 batch = self._batch(opened, portion)
                 rows += len(batch)
                 if self.route is Route.BY_SLOT:
@@ -109,7 +109,7 @@ class Arrival:
         session, view, write = opened.session, opened.view, self.write
         files: list[WrittenFile] = []
         rows = 0
-        for portion in _gathered(batches, session.options.get(keys.PORTION_BYTES)):
+        for portion in gathered(batches, session.options.get(keys.PORTION_BYTES)):
             batch = self._batch(opened, portion)
             rows += len(batch)
             if write.open_write.operation is Operation.BULK_INSERT:
@@ -151,7 +151,7 @@ class ChangedRows:
         slots: dict[int, list[Span]] = {}
         rows = 0
         with StagedFile(opened.storage, path) as file:
-            for found in _gathered(read_split(self.read, split, opened.storage), _PORTION_BYTES, meta=True):
+            for found in gathered(read_split(self.read, split, opened.storage), _PORTION_BYTES, meta=True):
                 stated = with_stated_keys(opened.session, opened.view, found)
                 batch = self.change.prepared(opened.session, opened.view, stated).batch
                 rows += len(batch)
@@ -161,7 +161,7 @@ class ChangedRows:
         return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles())
 
 
-def _gathered(batches: Iterable[pa.RecordBatch], limit: int, *, meta: bool = False) -> Iterator[pa.Table]:
+def gathered(batches: Iterable[pa.RecordBatch], limit: int, *, meta: bool = False) -> Iterator[pa.Table]:
     """The data columns of batches, or with `meta` all of them, joined into tables of about so many bytes."""
     joined = pa.Table.from_batches if meta else _data
     parts: list[pa.RecordBatch] = []

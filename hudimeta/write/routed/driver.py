@@ -10,7 +10,7 @@ publication     conflicts, the metadata table, completion; tasks write the large
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -19,25 +19,26 @@ from hudimeta.config import options as keys
 from hudimeta.index.tagging import look_up_text
 from hudimeta.metadata import record_index
 from hudimeta.read.predicate import Where
-from hudimeta.read.scan import Scan
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
 from hudimeta.write.markers import MARKERS
 from hudimeta.write.report import CommitReport
-from hudimeta.write.routed.arrival import Arrival, Arrived, ChangedRows, Route
+from hudimeta.write.routed.arrival import Arrived, Route
 from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.exchange import Span
 from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles
 from hudimeta.write.routed.index_shares import IndexShares
 from hudimeta.write.routed.looking_up import LookUp, LookUpItem, looks_up
+from hudimeta.write.routed.merging import MergePlan
 from hudimeta.write.routed.pieces import Piece, ages_of, pieces_of
 from hudimeta.write.routed.places import PlacedRows, Role
 from hudimeta.write.routed.slots import Slots, packed
+from hudimeta.write.routed.sources import At, FoundRows, GivenRows, MergedRows, RowSource
 from hudimeta.write.routed.writing import PieceWriter, shared_out
-from hudimeta.write.row_changes import RowChange, scan_of, with_stated_keys
+from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import TableView, Timings, WriteSession
 from hudimeta.write.strays import delete_strays
 from hudimeta.write.table_writer import (
@@ -46,13 +47,12 @@ from hudimeta.write.table_writer import (
     check_ages,
     older_than,
     overwritten,
-    prepare,
     publish,
     replaced_by,
     until_no_conflict,
 )
 
-__all__ = ["ROUTED", "change_routed", "write_routed"]
+__all__ = ["ROUTED", "change_routed", "merge_routed", "write_routed"]
 
 ROUTED = (
     Operation.UPSERT,
@@ -80,7 +80,7 @@ def write_routed(session: WriteSession, operation: Operation, executors: Executo
         CommitConflict: Other writers were first, several times; each time the rows are asked for anew.
         HudiError: Anything else; the write was rolled back.
     """
-    return until_no_conflict(session, partial(_attempt, session, executors, _Given(operation, incoming)))
+    return until_no_conflict(session, partial(_attempt, session, executors, GivenRows(operation, incoming)))
 
 
 def change_routed(
@@ -95,49 +95,22 @@ def change_routed(
     Raises:
         ConfigError, SchemaError: A predicate, columns or values that do not fit. CommitConflict, HudiError: See `write_routed`.
     """
-    return until_no_conflict(session, partial(_attempt, session, executors, _Found(change, where, timezone)))
+    return until_no_conflict(session, partial(_attempt, session, executors, FoundRows(change, where, timezone)))
 
 
-@dataclass(frozen=True)
-class _Given:
-    """Rows that come from outside of the table."""
+def merge_routed(session: WriteSession, merge: MergePlan, executors: Executors, incoming: pa.Schema) -> CommitReport:
+    """Merge rows that tasks hold into the table.
 
-    operation: Operation
-    schema: pa.Schema
+    Args:
+        session: The table. merge: Condition and clauses. executors, incoming: See `write_routed`.
 
-    def checked(self, session: WriteSession, view: TableView) -> Prepared:
-        return prepare(view, session, self.operation, self.schema.empty_table())
-
-    def arrived(self, run: _Run, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
-        return run.executors.over_rows(Arrival(run.routed, route, slots, run.facts, whole_table))
+    Raises:
+        ConfigError, SchemaError, CommitError: See `MergeBuilder.execute`. CommitConflict, HudiError: See `write_routed`.
+    """
+    return until_no_conflict(session, partial(_attempt, session, executors, MergedRows(merge, incoming)))
 
 
-@dataclass(frozen=True)
-class _Found:
-    """Rows of the table, as it is when the write begins."""
-
-    change: RowChange
-    where: Where | None
-    timezone: str
-
-    @property
-    def operation(self) -> Operation:
-        return self.change.operation
-
-    def checked(self, session: WriteSession, view: TableView) -> Prepared:
-        none = self._scan(session, view).schema.empty_table()
-        return self.change.prepared(session, view, with_stated_keys(session, view, none))
-
-    def _scan(self, session: WriteSession, view: TableView) -> Scan:
-        return scan_of(session, view, self.where, self.change.columns(session, view), self.timezone)
-
-    def arrived(self, run: _Run, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
-        scan = self._scan(run.session, run.view)
-        task = ChangedRows(run.routed, slots, scan.task, self.change)
-        return run.executors.map(task, list(enumerate(scan.plan().splits())))
-
-
-def _attempt(session: WriteSession, executors: Executors, source: _Given | _Found, attempt: int) -> CommitReport:
+def _attempt(session: WriteSession, executors: Executors, source: RowSource, attempt: int) -> CommitReport:
     timings, mark = Timings(), session.request_mark()
     operation = source.operation
     with timings.phase("check"):
@@ -188,14 +161,16 @@ class _Run:
         location, given = session.storage.root, dict(session.options.given)
         self.routed = RoutedWrite(location, given, write, view.timeline, checked.schema)
         self.facts = FactsSpec.of(view.metadata)
+        self.at = At(session, view, self.routed, executors, self.facts)
         self.written: list[RoutedFiles] = []
         self.rows = 0
 
-    def outcome(self, source: _Given | _Found) -> Outcome:
+    def outcome(self, source: RowSource) -> Outcome:
         """Do everything that comes before the publication."""
         opened = Opened(self.session.storage, self.session, self.view)
         operation, view = self._write.operation, self.view
-        looking = looks_up(opened, operation) and not view.generator().generates_keys
+        has_keys = source.knows_keys or not view.generator().generates_keys
+        looking = looks_up(opened, operation) and has_keys
         with self._timings.phase("rows"):
             arrived = self._arrived(source, looking)
         placed = [one.placed for one in arrived]
@@ -211,7 +186,7 @@ class _Run:
                 self.written += self.executors.map(writer, shared_out(work, self.executors.parallelism))
         return self._told(placed, grown, looking)
 
-    def _arrived(self, source: _Given | _Found, looking: bool) -> list[Arrived]:
+    def _arrived(self, source: RowSource, looking: bool) -> list[Arrived]:
         session, view, operation = self.session, self.view, self._write.operation
         keyed = operation in (Operation.UPSERT, Operation.DELETE)
         whole_table = keyed and view.lookup.choice.is_global
@@ -220,7 +195,7 @@ class _Run:
         )
         route = Route.BY_SLOT if meets else Route.AT_ONCE if operation in _OWN_GROUPS else Route.BY_PARTITION
         slots = Slots.of(_SLOTS, whole_table=whole_table, groups=self._index_groups() if whole_table else 1)
-        arrived = source.arrived(self, route, slots, whole_table)
+        arrived = source.arrived(self.at, route, slots, whole_table)
         self.rows = sum(one.rows for one in arrived)
         return arrived
 

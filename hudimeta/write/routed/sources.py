@@ -1,0 +1,136 @@
+"""Where the rows of a routed write come from: from outside, out of the table itself, or from a merge of the two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from hudimeta.read.predicate import Where
+from hudimeta.read.scan import Scan
+from hudimeta.types import Operation
+from hudimeta.write.merge_builder import Merge
+from hudimeta.write.merge_clauses import ClauseKind, merge_condition
+from hudimeta.write.routed.arrival import Arrival, Arrived, ChangedRows, Route
+from hudimeta.write.routed.context import RoutedWrite
+from hudimeta.write.routed.executors import Executors
+from hudimeta.write.routed.files import FactsSpec
+from hudimeta.write.routed.merging import MergePlan, MergeSlots, SourceSide, TargetSide, merge_items, target_range
+from hudimeta.write.routed.slots import Slots
+from hudimeta.write.row_changes import RowChange, scan_of, with_stated_keys
+from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.table_writer import Prepared, prepare
+
+__all__ = ["At", "FoundRows", "GivenRows", "MergedRows", "RowSource"]
+
+
+@dataclass(frozen=True)
+class At:
+    """What a source works with, on the driver: the table, the write, and who runs its tasks."""
+
+    session: WriteSession
+    view: TableView
+    routed: RoutedWrite
+    executors: Executors
+    facts: FactsSpec
+
+
+class RowSource(Protocol):
+    """Brings the rows of a write."""
+
+    @property
+    def operation(self) -> Operation:
+        """What the commit calls it."""
+        ...
+
+    @property
+    def knows_keys(self) -> bool:
+        """True when rows have keys even where the table generates them."""
+        ...
+
+    def checked(self, session: WriteSession, view: TableView) -> Prepared:
+        """The same without rows: the schema after the write, and whatever can be found wrong before it begins."""
+        ...
+
+    def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
+        """Let tasks take in the rows; see `Arrival`."""
+        ...
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """Rows from outside of the table."""
+
+    operation: Operation
+    schema: pa.Schema
+    knows_keys: bool = False
+
+    def checked(self, session: WriteSession, view: TableView) -> Prepared:
+        """See `RowSource`."""
+        return prepare(view, session, self.operation, self.schema.empty_table())
+
+    def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
+        """See `RowSource`."""
+        return at.executors.over_rows(Arrival(at.routed, route, slots, at.facts, whole_table))
+
+
+@dataclass(frozen=True)
+class FoundRows:
+    """Rows of the table, as it is when the write begins."""
+
+    change: RowChange
+    where: Where | None
+    timezone: str
+    knows_keys: bool = True
+
+    @property
+    def operation(self) -> Operation:
+        """See `RowSource`."""
+        return self.change.operation
+
+    def checked(self, session: WriteSession, view: TableView) -> Prepared:
+        """See `RowSource`."""
+        none = self._scan(session, view).schema.empty_table()
+        return self.change.prepared(session, view, with_stated_keys(session, view, none))
+
+    def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
+        """See `RowSource`."""
+        scan = self._scan(at.session, at.view)
+        return at.executors.map(ChangedRows(at.routed, slots, scan.task, self.change), list(enumerate(scan.plan().splits())))
+
+    def _scan(self, session: WriteSession, view: TableView) -> Scan:
+        return scan_of(session, view, self.where, self.change.columns(session, view), self.timezone)
+
+
+@dataclass(frozen=True)
+class MergedRows:
+    """Rows from outside, merged with those of the table."""
+
+    merge: MergePlan
+    schema: pa.Schema
+    knows_keys: bool = True
+
+    @property
+    def operation(self) -> Operation:
+        """See `RowSource`."""
+        return Operation.UPSERT
+
+    def checked(self, session: WriteSession, view: TableView) -> Prepared:
+        """See `RowSource`."""
+        sides, condition = self.merge.sides, merge_condition(self.merge.on, self.merge.sides)
+        none = with_stated_keys(session, view, scan_of(session, view, None).schema.empty_table())
+        return Merge(session, view, none, self.schema.empty_table(), sides, condition, self.merge.clauses).prepared()
+
+    def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
+        """Both sides are laid aside by the columns that must be equal; a task merges what meets there."""
+        condition = merge_condition(self.merge.on, self.merge.sides)
+        types = {ours: scan_of(at.session, at.view, None).schema.field(ours).type for ours, _ in condition.pairs}
+        source = at.executors.over_rows(SourceSide(at.routed, condition.pairs, types))
+        everything = any(clause.kind is ClauseKind.NOT_MATCHED_BY_SOURCE for clause in self.merge.clauses)
+        where = None if everything else target_range(source, condition.pairs)
+        scan = scan_of(at.session, at.view, where)
+        task = TargetSide(at.routed, condition.pairs, scan.task)
+        target = at.executors.map(task, list(enumerate(scan.plan().splits())))
+        items = merge_items(source, target, at.executors.parallelism)
+        return at.executors.map(MergeSlots(at.routed, slots, self.merge, self.schema), items)
