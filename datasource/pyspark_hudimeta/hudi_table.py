@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hudimeta.services.clean import CleanReport
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline.active import Timeline
+    from hudimeta.write.merge_builder import MergeBuilder
     from hudimeta.write.report import CommitReport
 
 __all__ = ["HudiTable"]
@@ -179,6 +180,23 @@ class HudiTable:
         if not set:
             raise ConfigError("set", "{}", "at least one column and its new value")
         return self._change(set, where)
+
+    def merge(
+        self,
+        source: DataFrame,
+        on: str | Sequence[str] | Mapping[str, str],
+        *,
+        target_alias: str = "target",
+        source_alias: str = "source",
+    ) -> MergeBuilder:
+        """Begin to merge rows into the table, on Spark's executors; `execute()` on what comes back does it.
+
+        Args:
+            source: Rows. on, target_alias, source_alias: See `hudimeta.Table.merge`.
+        """
+        from pyspark_hudimeta.routed_merge import merge_frame
+
+        return merge_frame(self._spark, self.path, self._options, source, on, (target_alias, source_alias))
 
     def _change(self, assignments: Mapping[str, Any] | None, where: Where | None) -> CommitReport:
         from hudimeta.write.row_changes import RowChange

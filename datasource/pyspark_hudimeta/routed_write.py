@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hudimeta.read.predicate import Where
     from hudimeta.write.report import CommitReport
 
-__all__ = ["change_frame", "save_frame", "write_frame"]
+__all__ = ["change_frame", "data_schema", "save_frame", "write_frame"]
 
 
 def write_frame(
@@ -67,7 +67,7 @@ def save_frame(
     if operation not in ROUTED:
         return None
     storage = CountingStorage(open_storage(location, options.given))
-    session = open_or_create(storage, options, _data_schema(rows), operation)
+    session = open_or_create(storage, options, data_schema(rows), operation)
     session.engine = SparkEngine(spark)
     return _written(spark, session, operation, rows)
 
@@ -95,9 +95,10 @@ def change_frame(
 def _written(spark: SparkSession, session: WriteSession, operation: Operation, rows: DataFrame) -> CommitReport:
     from hudimeta.services.after_write import tend
 
-    schema = _data_schema(rows)
+    schema = data_schema(rows)
     return tend(session, write_routed(session, operation, SparkExecutors(spark, rows, schema), schema))
 
 
-def _data_schema(rows: DataFrame) -> pa.Schema:
+def data_schema(rows: DataFrame) -> pa.Schema:
+    """The Arrow schema of a DataFrame without meta columns. Raises UnsupportedFeature for types that a Hudi table has not."""
     return written_schema(type(rows.schema)([column for column in rows.schema if column.name not in META_COLUMNS]))

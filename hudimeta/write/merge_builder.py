@@ -99,6 +99,9 @@ class MergeBuilder:
             raise ConfigError("merge", "no clause", "at least one", hint)
         if self.target_alias == self.source_alias:
             raise ConfigError("merge", self.source_alias, "two names for the two sides")
+        return self._run()
+
+    def _run(self) -> CommitReport:
         return self.run(lambda session: write_prepared(session, Operation.UPSERT, lambda view: self._rows(session, view)))
 
     def _of(self, kind: ClauseKind) -> list[Clause]:

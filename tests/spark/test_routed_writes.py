@@ -58,6 +58,20 @@ def test_verbs_keep_rows_and_indexes(spark: SparkSession, tmp_path: Path, kind: 
     check(tmp_path / "t")
 
 
+def test_a_merge_updates_deletes_and_inserts(spark: SparkSession, tmp_path: Path) -> None:
+    create(tmp_path / "t", indexes=INDEXES)
+    merge = HudiTable(spark, tmp_path / "t").merge(some(spark, 7, 12, 5), "target.id = source.id")
+    report = (
+        merge.when_matched_delete(condition="source.id = 8")
+        .when_matched_update({"x": "target.x + source.x", "ts": "source.ts"})
+        .when_not_matched_insert(condition="source.id < 11")
+        .execute()
+    )
+    assert (report.inserted, report.updated, report.deleted) == (1, 2, 1)
+    assert contents(tmp_path / "t")[7:] == [(7, 5, 42.0), (9, 5, 54.0), (10, 5, 50.0)]
+    check(tmp_path / "t")
+
+
 def test_the_driver_gets_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "t", rows([]), indexes=INDEXES)
     hudi = HudiTable(spark, tmp_path / "t")
