@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from benchmarks.job import Job
 
 OURS, RUST, SPARK = "hudimeta", "hudi-rs", "Spark"
-PLAIN, ATTACHED = "plain door", "attached"
-"""We again, through Spark: its Python data source alone, and a session after `pyspark_hudimeta.attach`."""
+PLAIN, ATTACHED, ROUTED = "plain door", "attached", "routed"
+"""We again, through Spark: its Python data source alone, a session after `pyspark_hudimeta.attach`, writes by its executors."""
 
 APACHE_10, APACHE_12 = "Hudi 1.0.2", "Hudi 1.2.0"
 APACHE = (APACHE_10, APACHE_12)
 """Of Apache Hudi, the last version that writes table version 8 by itself, and the newest; `make bench` fetches the jars."""
 
-MINE = frozenset({OURS, PLAIN, ATTACHED})
-NEEDS_JVM = frozenset({*APACHE, SPARK})
+MINE = frozenset({OURS, PLAIN, ATTACHED, ROUTED})
+NEEDS_JVM = frozenset({*APACHE, SPARK, ROUTED})
 """Rivals that a smoke run leaves out."""
 
 

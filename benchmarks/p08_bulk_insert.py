@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import lineitem, ours, rivals
-from benchmarks.case import OURS, SPARK, Case, Settings, faster_than_apache, versions_of_apache
+from benchmarks import lineitem, ours, rivals, routed
+from benchmarks.case import OURS, ROUTED, SPARK, Case, Settings, faster_than_apache, versions_of_apache
 from benchmarks.job import Job
 
 WITHOUT_KEYS, WITH_KEYS = ["column_stats"], ["column_stats", "record_index"]
@@ -76,7 +76,12 @@ CASES = [
     Case(
         "P8-stats",
         "bulk insert of 1.5M rows, column statistics",
-        {OURS: _hudimeta(WITHOUT_KEYS), SPARK: spark_parquet, **versions_of_apache(_apache(WITHOUT_KEYS))},
+        {
+            OURS: _hudimeta(WITHOUT_KEYS),
+            ROUTED: routed.bulk_inserts(WITHOUT_KEYS),
+            SPARK: spark_parquet,
+            **versions_of_apache(_apache(WITHOUT_KEYS)),
+        },
         faster_than_apache(2.5),
         rounds=3,
         prepare=prepare,
@@ -84,7 +89,7 @@ CASES = [
     Case(
         "P8-record-index",
         "bulk insert of 1.5M rows, column statistics and record index",
-        {OURS: _hudimeta(WITH_KEYS), **versions_of_apache(_apache(WITH_KEYS))},
+        {OURS: _hudimeta(WITH_KEYS), ROUTED: routed.bulk_inserts(WITH_KEYS), **versions_of_apache(_apache(WITH_KEYS))},
         faster_than_apache(4),
         rounds=3,
         prepare=prepare,

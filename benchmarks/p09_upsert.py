@@ -11,8 +11,8 @@ from functools import partial
 
 import pyarrow.parquet as pq
 
-from benchmarks import lineitem, ours, rivals, written
-from benchmarks.case import OURS, Case, Goal, Settings, Side, at_most, faster_than_apache, versions_of_apache
+from benchmarks import lineitem, ours, rivals, routed, written
+from benchmarks.case import OURS, ROUTED, Case, Goal, Settings, Side, at_most, faster_than_apache, versions_of_apache
 from benchmarks.job import Job
 from benchmarks.written import COW, LOCAL, MOR, RANDOM, Written
 
@@ -58,6 +58,13 @@ def _hudimeta(table: Written, count: Count, how: str) -> Side:
     return run
 
 
+def _routed(table: Written, count: Count, how: str) -> Side:
+    return routed.upserts(
+        lambda job, folder: written.copied(written.by_us(job.settings, table), folder),
+        lambda job: written.batches(table.settings(job.settings), count(job.settings, table), how, job.rounds),
+    )
+
+
 def _apache(table: Written, count: Count, how: str) -> Side:
     def run(job: Job) -> None:
         own = table.settings(job.settings)
@@ -72,7 +79,11 @@ def _apache(table: Written, count: Count, how: str) -> Side:
 
 
 def _case(name: str, title: str, table: Written, count: Count, how: str, goals: tuple[Goal, ...]) -> Case:
-    everyone = {OURS: _hudimeta(table, count, how), **versions_of_apache(_apache(table, count, how))}
+    everyone = {
+        OURS: _hudimeta(table, count, how),
+        ROUTED: _routed(table, count, how),
+        **versions_of_apache(_apache(table, count, how)),
+    }
     return Case(f"P9-{name}", title, everyone, goals, ROUNDS, partial(_prepare, table=table, count=count, how=how))
 
 
