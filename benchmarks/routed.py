@@ -27,11 +27,11 @@ def bulk_inserts(indexes: list[str]) -> Side:
         with rivals.spark_session(job) as spark:
             for _ in range(job.rounds):
                 with job.folder() as folder:
-                    names: dict[str, Any] = {"key": "key", "partition_by": ["ship_year"], "ordering": ["l_linenumber"], "indexes": indexes}
-                    hudimeta.Table.create(str(folder / "t"), schema, **names)
+                    path = str(folder / "t")
+                    hudimeta.Table.create(path, schema, "key", ["ship_year"], ["l_linenumber"], indexes=indexes)
                     with job.timed(tree=True):
                         rows = spark.read.parquet(str(source)).repartition("ship_year")
-                        report = HudiTable(spark, str(folder / "t")).bulk_insert(rows)
+                        report = HudiTable(spark, path).bulk_insert(rows)
                     _note(job, report)
                     job.note("rows", report.inserted)
 
