@@ -196,13 +196,19 @@ class HudiTable:
         """
         from pyspark_hudimeta.routed_merge import merge_frame
 
+        self._look_again()
         return merge_frame(self._spark, self.path, self._options, source, on, (target_alias, source_alias))
 
     def _change(self, assignments: Mapping[str, Any] | None, where: Where | None) -> CommitReport:
         from hudimeta.write.row_changes import RowChange
         from pyspark_hudimeta.routed_write import change_frame
 
+        self._look_again()
         return change_frame(self._spark, self.path, self._options, RowChange(assignments), where)
+
+    def _look_again(self) -> None:
+        """Whoever asks after a write must not be shown what the table was when it was opened."""
+        self.table.snapshot()
 
     def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
         """Drop whole partitions, by their paths; see `hudimeta.Table.delete_partition`."""
@@ -211,6 +217,7 @@ class HudiTable:
     def _write(self, operation: Operation, data: DataFrame) -> CommitReport:
         from pyspark_hudimeta.routed_write import write_frame
 
+        self._look_again()
         return write_frame(self._spark, self.path, self._options, operation, data)
 
     def report(self, instant: str | None = None) -> CommitReport:
