@@ -152,8 +152,15 @@ def _add_indexes(ours: Ours) -> None:
     """Indexes that creation does not make."""
     if ours.combination.index == "secondary":
         ours.table().metadata.create_index("by_note", "secondary_index", "note")
-    for index in EXPRESSIONS if ours.combination.index == "expression" else ():
+    for index in _expressions(ours.combination):
         ours.table().metadata.create_index(**index)
+
+
+def _expressions(combination: Combination) -> tuple[dict[str, Any], ...]:
+    """Release 1.0.2 fails to write a log file where an expression has bloom filters: it wants one of the log file, too."""
+    if combination.index != "expression":
+        return ()
+    return EXPRESSIONS if combination.kind == "COPY_ON_WRITE" else EXPRESSIONS[:1]
 
 
 def _partitions(combination: Combination) -> set[str]:
@@ -164,7 +171,7 @@ def _partitions(combination: Combination) -> set[str]:
         "record": {"files", "record_index"},
         "secondary": {"files", "record_index", "secondary_index_by_note"},
         "bloom": {"files", "bloom_filters"},
-        "expression": {"files", "expr_index_up", "expr_index_low"},
+        "expression": {"files", *("expr_index_" + index["name"] for index in _expressions(combination))},
     }
     found: set[str] = more[combination.index]
     return found
