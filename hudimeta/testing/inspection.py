@@ -98,7 +98,7 @@ class Inspection:
 
     @cached_property
     def foreign_files(self) -> list[str]:
-        """Files outside `.hoodie` that are neither data, nor Hadoop's checksums of data, nor partition metafiles."""
+        """Files outside `.hoodie` that are neither data nor partition metafiles, nor Hadoop's checksums of either."""
         known = {file.path for file in self.data_files}
         known |= {join(file.partition_path, f".{file.name}.crc") for file in self.data_files}
         return sorted(
@@ -106,7 +106,7 @@ class Inspection:
             for path in self.sizes
             if path.partition("/")[0] != _HUDI_FOLDER
             and path not in known
-            and not path.rpartition("/")[2].startswith(PARTITION_METAFILE)
+            and not path.rpartition("/")[2].startswith((PARTITION_METAFILE, f".{PARTITION_METAFILE}"))
         )
 
     @cached_property
