@@ -37,7 +37,7 @@ def main() -> int:
     asked = _arguments()
     folder = asked.path.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("flights", *dimensions()):
+    for name in ("flights", "live", *dimensions()):
         shutil.rmtree(folder / name, ignore_errors=True)
     stage, begin = Stage(), time.perf_counter()
     stage.console.print("[bold]hudimeta[/]: Apache Hudi tables from plain PySpark, with no JAR")
@@ -62,6 +62,7 @@ def _walk(stage: Stage, spark: SparkSession, folder: Path, most: int | None) -> 
     _go_back(stage, spark, path, first, rows)
     _skip(stage, spark, path, f"dep_delay > {rare_delay(year)}")
     _ask_in_sql(stage, spark, folder)
+    _change_in_sql(stage, spark, folder)
     left = steps.rows_of(spark.read.format("hudimeta").load(path))
     stage.check(f"{rows:,} flights written, {deleted:,} deleted, {left:,} left", left == rows - deleted)
 
@@ -126,6 +127,38 @@ def _ask_in_sql(stage: Stage, spark: SparkSession, folder: Path) -> None:
     stage.run("insert an airline", steps.insert_by_sql, spark)
     known = [row.name for row in spark.sql("SELECT name FROM airlines WHERE carrier = 'ZZ'").collect()]
     stage.check("an INSERT in SQL reached its table", known == ["Zeppelin Air"])
+
+
+def _change_in_sql(stage: Stage, spark: SparkSession, folder: Path) -> None:
+    import pyspark_hudimeta
+
+    stage.chapter("Attach", "One line more, and Spark's own scans are planned by the indexes, and Hudi's SQL works.")
+    path = str(folder / "live")
+    stage.run("create a merge-on-read table with a record index", steps.create_live, spark, str(folder))
+    before = steps.rows_of(spark.table("live"))
+    first = _newest_commit(path)
+    stage.run("merge news in SQL", steps.merge_news, spark)
+    deleted = _show_commit(stage, path)
+    found = stage.run("look one flight up", steps.one_flight, spark)
+    stage.report("its ScanReport", pyspark_hudimeta.last_reports(spark)[-1])
+    stage.check("the merge inserted and deleted", list(map(tuple, found)) == [("ZZ", "HNL", 0)] and deleted > 0)
+    stage.report("CommitReport", stage.run("upsert early departures", steps.upsert_live, spark, path))
+    compacted = stage.run("compact", steps.compact_live, spark, path)
+    stage.check("log files became base files", len(compacted) == 1)
+    stage.rows(("month", "rows changed"), stage.run(f"what changed since {first}", steps.changed_since, spark, path, first))
+    after = steps.rows_of(spark.table("live"))
+    stage.check(f"{before:,} flights, 1 more, {deleted:,} less: {after:,}", after == before + 1 - deleted)
+    stage.rows(("request", "for", "how many"), _requests(path))
+    pyspark_hudimeta.detach(spark)
+
+
+def _requests(path: str) -> list[tuple[str, str, int]]:
+    """What a planned look-up asks of storage, opening the table included."""
+    import hudimeta
+
+    scan = hudimeta.Table(path).scan(where="id = 'extra'")
+    scan.plan()
+    return [(kind, purpose, count) for (kind, purpose), count in sorted(scan.report.requests.items())]
 
 
 def _newest_commit(path: str) -> str:

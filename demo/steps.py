@@ -120,6 +120,59 @@ def insert_by_sql(spark: SparkSession) -> None:
     spark.sql("INSERT INTO airlines VALUES ('ZZ', 'Zeppelin Air')")
 
 
+def create_live(spark: SparkSession, folder: str) -> None:
+    """A merge-on-read table with a record index, made and filled in SQL."""
+    import pyspark_hudimeta
+
+    pyspark_hudimeta.attach(spark)
+    spark.sql(f"""
+        CREATE TABLE live USING hudimeta PARTITIONED BY (month)
+        TBLPROPERTIES (type = 'mor', primaryKey = 'id', orderingFields = 'updated_at',
+                       'hoodie.metadata.record.index.enable' = 'true')
+        LOCATION '{folder}/live'
+        AS SELECT id, carrier, dest, dep_delay, arr_delay, updated_at, month FROM flights""")
+
+
+def merge_news(spark: SparkSession) -> None:
+    """Updates, deletes and inserts in one statement: they go to log files."""
+    spark.sql("""
+        MERGE INTO live USING (
+            SELECT * FROM live WHERE month = 12 AND arr_delay > 60
+            UNION ALL SELECT 'extra', 'ZZ', 'HNL', 0, 0, timestamp'2014-01-01', 12) AS news
+        ON live.id = news.id
+        WHEN MATCHED AND news.arr_delay > 180 THEN DELETE
+        WHEN MATCHED THEN UPDATE SET arr_delay = news.arr_delay - 15, updated_at = news.updated_at + INTERVAL 1 DAY
+        WHEN NOT MATCHED THEN INSERT *""")
+
+
+def upsert_live(spark: SparkSession, path: str) -> Any:
+    """An upsert through the table's own object, which returns its report."""
+    from pyspark_hudimeta import HudiTable
+
+    early = spark.table("live").where("month = 1 AND dep_delay < -10")
+    return HudiTable(spark, path).upsert(early.selectExpr("* EXCEPT (dep_delay)", "-10L AS dep_delay"))
+
+
+def compact_live(spark: SparkSession, path: str) -> Any:
+    """Log files become base files."""
+    from pyspark_hudimeta import HudiTable
+
+    return HudiTable(spark, path).compact()
+
+
+def changed_since(spark: SparkSession, path: str, instant: str) -> Any:
+    """What later commits wrote."""
+    from pyspark_hudimeta import HudiTable
+
+    changes = HudiTable(spark, path).scan(query_type="incremental", begin=instant)
+    return changes.to_df().groupBy("month").count().orderBy("month").collect()
+
+
+def one_flight(spark: SparkSession) -> Any:
+    """A look-up: the record index leaves one file."""
+    return spark.sql("SELECT carrier, dest, arr_delay FROM live WHERE id = 'extra'").collect()
+
+
 def rows_of(frame: Any) -> int:
     """How many rows a DataFrame has."""
     return int(frame.count())

@@ -14,12 +14,12 @@ from pyspark_hudimeta.registration import carriers
 __all__ = ["Target", "read_target", "write_target"]
 
 _HOW_TO_REGISTER = (
-    "A table of the catalog must be created without columns and with its place: CREATE TABLE t USING hudimeta LOCATION "
-    "'/folder/of/an/existing/table'."
+    "A table of the catalog must be created without columns and with its place, CREATE TABLE t USING hudimeta LOCATION "
+    "'/folder/of/an/existing/table', or in a session after pyspark_hudimeta.attach(spark), which knows Hudi's SQL."
 )
 _HOW_TO_NAME = (
     "Write with df.write.format('hudimeta').mode('append').save(path), or into a temporary view made with "
-    "CREATE TEMP VIEW v USING hudimeta OPTIONS (path '…')."
+    "CREATE TEMP VIEW v USING hudimeta OPTIONS (path '…'); after pyspark_hudimeta.attach(spark), SQL writes to any table."
 )
 
 

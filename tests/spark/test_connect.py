@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = ("test_table_functions.py", "test_hudi_table.py")
+MODULES = ("spark/test_table_functions.py", "spark/test_hudi_table.py", "docs/test_spark.py")
 
 
 @pytest.mark.spark
@@ -19,7 +19,7 @@ MODULES = ("test_table_functions.py", "test_hudi_table.py")
 def test_a_connect_session_passes_the_tests_of_a_classic_one() -> None:
     # A process of its own, because a process holds either a classic session or a Connect session.
     command = [sys.executable, "-m", "pytest", "-q", "-m", "oldest", "-p", "no:cacheprovider", "--timeout=300"]
-    modules = [str(ROOT / "tests" / "spark" / name) for name in MODULES]
+    modules = [str(ROOT / "tests" / name) for name in MODULES]
     variables = {**os.environ, "HUDIMETA_TEST_REMOTE": "local[2]"}
     ran = subprocess.run([*command, *modules], cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
