@@ -136,7 +136,7 @@ def _change_in_sql(stage: Stage, spark: SparkSession, folder: Path) -> None:
     path = str(folder / "live")
     stage.run("create a merge-on-read table with a record index", steps.create_live, spark, str(folder))
     before = steps.rows_of(spark.table("live"))
-    first = _newest_commit(path)
+    first = _newest_commit(path, completed=True)
     stage.run("merge news in SQL", steps.merge_news, spark)
     deleted = _show_commit(stage, path)
     found = stage.run("look one flight up", steps.one_flight, spark)
@@ -161,10 +161,12 @@ def _requests(path: str) -> list[tuple[str, str, int]]:
     return [(kind, purpose, count) for (kind, purpose), count in sorted(scan.report.requests.items())]
 
 
-def _newest_commit(path: str) -> str:
+def _newest_commit(path: str, completed: bool = False) -> str:
+    """When it was begun, which is its name, or when it was completed, from which on readers see it."""
     import hudimeta
 
-    return str(hudimeta.Table(path).timeline.writes[-1].time)
+    commit = hudimeta.Table(path).timeline.writes[-1]
+    return str(commit.completion if completed else commit.time)
 
 
 def _show_commit(stage: Stage, path: str) -> int:
