@@ -1,0 +1,124 @@
+"""Changes that are computed outside, from rows as of a moment, and written in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import hudimeta
+from hudimeta.config import OPTIONS
+from hudimeta.errors import CommitError, ConfigError, SchemaMismatch
+from hudimeta.storage import CountingStorage, open_storage
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+from hudimeta.write.computed_changes import Changes, write_changes
+
+SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.string()), ("ts", pa.int64()), ("x", pa.float64())])
+KINDS = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+Compute = Callable[[str | None, pa.Schema], Changes]
+
+
+def rows(*ids: int, ts: int = 1, x: float = 0.0) -> pa.Table:
+    return pa.Table.from_pylist([{"id": n, "part": f"p{n % 2}", "ts": ts, "x": x} for n in ids], SCHEMA)
+
+
+def table(path: Path, **more: Any) -> hudimeta.Table:
+    made = hudimeta.Table.create(path, SCHEMA, **{"key": "id", "partition_by": "part", "ordering": "ts", **more})
+    made.insert(rows(1, 2, 3, 4))
+    return made
+
+
+def write(path: Path, compute: Compute, operation: Operation = Operation.UPSERT) -> Any:
+    return write_changes(CountingStorage(open_storage(path)), OPTIONS.read({}), operation, compute)
+
+
+def shown(path: Path) -> list[tuple[Any, ...]]:
+    check_all(open_storage(path))
+    return sorted(tuple(row.values()) for row in hudimeta.Table(path).scan(columns=["id", "ts", "x"]).to_table().to_pylist())
+
+
+def of(path: Path, where: str, moment: str | None, **new: Any) -> pa.Table:
+    """Rows as of a moment, with new values."""
+    found = hudimeta.Table(path).scan(where=where, as_of=moment).to_table()
+    for name, value in new.items():
+        at = found.schema.get_field_index(name)
+        found = found.set_column(at, name, pa.array([value] * found.num_rows, found.schema.field(at).type))
+    return found
+
+
+@KINDS
+def test_rows_are_updated_deleted_and_inserted_in_one_commit(tmp_path: Path, kind: str) -> None:
+    table(tmp_path, type=kind)
+    report = write(
+        tmp_path,
+        lambda moment, _: Changes(of(tmp_path, "id < 3", moment, x=9.0), of(tmp_path, "id = 4", moment), rows(7, x=7.0)),
+    )
+    assert shown(tmp_path) == [(1, 1, 9.0), (2, 1, 9.0), (3, 1, 0.0), (7, 1, 7.0)]
+    assert (report.updated, report.deleted, report.inserted) == (2, 1, 1)
+    assert len(hudimeta.Table(tmp_path).timeline.writes) == 2
+
+
+def test_a_table_without_rows_has_no_moment(tmp_path: Path) -> None:
+    hudimeta.Table.create(tmp_path, SCHEMA, key="id", partition_by="part", ordering="ts")
+    moments: list[str | None] = []
+
+    def compute(moment: str | None, schema: pa.Schema) -> Changes:
+        moments.append(moment)
+        assert schema.names == SCHEMA.names
+        return Changes(inserted=rows(1))
+
+    write(tmp_path, compute)
+    assert moments == [None]
+    assert shown(tmp_path) == [(1, 1, 0.0)]
+
+
+def test_they_are_computed_anew_when_another_writer_was_first(tmp_path: Path) -> None:
+    table(tmp_path)
+    moments: list[str | None] = []
+
+    def compute(moment: str | None, _: pa.Schema) -> Changes:
+        found = of(tmp_path, "id = 1", moment)
+        moments.append(moment)
+        if len(moments) == 1:
+            hudimeta.Table(tmp_path).upsert(rows(1, 5, ts=2, x=5.0))
+        return Changes(found.set_column(found.schema.get_field_index("x"), "x", pc.add(found["x"], 1.0)))
+
+    write(tmp_path, compute)
+    assert len(moments) == 2
+    assert shown(tmp_path) == [(1, 2, 6.0), (2, 1, 0.0), (3, 1, 0.0), (4, 1, 0.0), (5, 2, 5.0)]
+
+
+def test_of_several_changes_of_a_row_the_order_decides_or_nobody(tmp_path: Path) -> None:
+    table(tmp_path / "ordered")
+    table(tmp_path / "plain", ordering=())
+
+    def twice(path: Path, moment: str | None) -> Changes:
+        return Changes(pa.concat_tables([of(path, "id = 1", moment, ts=ts, x=float(ts)) for ts in (8, 9, 7)]))
+
+    write(tmp_path / "ordered", lambda moment, _: twice(tmp_path / "ordered", moment))
+    assert shown(tmp_path / "ordered")[0] == (1, 9, 9.0)
+    with pytest.raises(CommitError, match="more than one row of the source, 2 times"):
+        write(tmp_path / "plain", lambda moment, _: twice(tmp_path / "plain", moment))
+    assert shown(tmp_path / "plain")[0] == (1, 1, 0.0)
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    table(tmp_path / "keyless", key=None, ordering=())
+    with pytest.raises(ConfigError, match="INSERT INTO"):
+        write(tmp_path / "keyless", lambda *_: Changes(inserted=rows(9)))
+    write(tmp_path / "keyless", lambda moment, _: Changes(of(tmp_path / "keyless", "id = 1", moment, x=2.0)))
+    assert shown(tmp_path / "keyless")[0] == (1, 1, 2.0)
+    table(tmp_path / "ordered")
+    with pytest.raises(SchemaMismatch, match="which row is newer"):
+        write(tmp_path / "ordered", lambda moment, _: Changes(of(tmp_path / "ordered", "id = 1", moment, ts=None)))
+
+
+def test_tables_that_do_not_store_keys_are_changed_by_computed_ones(tmp_path: Path) -> None:
+    table(tmp_path, options={"hoodie.populate.meta.fields": "false"})
+    write(tmp_path, lambda moment, _: Changes(of(tmp_path, "id = 1", moment, x=2.0), of(tmp_path, "id = 2", moment)))
+    assert [(n, x) for n, _, x in shown(tmp_path)] == [(1, 2.0), (3, 0.0), (4, 0.0)]
