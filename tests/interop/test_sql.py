@@ -17,6 +17,7 @@ import hudimeta
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.sides import FULL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,6 +96,10 @@ CASES = {
 }
 
 
+QUICK = ("quick start",)
+"""The others are part of make interop-full."""
+
+
 @pytest.fixture
 def attached(spark: SparkSession) -> Iterator[SparkSession]:
     pyspark_hudimeta.attach(spark)
@@ -114,7 +119,7 @@ def rows_there(hudi: ApacheHudi, table: str) -> list[tuple[Any, ...]]:
     return sorted(zip(*(found.column(name).to_pylist() for name in names), strict=True), key=repr)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", CASES if FULL else QUICK)
 def test_hudis_own_statements_give_the_rows_that_hudi_gives(attached: SparkSession, hudi: ApacheHudi, case: str) -> None:
     statements, kind, order = CASES[case]
     number = next(NUMBER)
