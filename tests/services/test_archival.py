@@ -90,16 +90,20 @@ def test_replaced_file_groups_hold_their_commit_until_they_are_cleaned(tmp_path:
 
 
 def test_automatic_services_keep_the_table_small(tmp_path: Path) -> None:
-    """What a user sees who only ever writes."""
+    """What a user sees who only ever writes. The index that is made early leaves an instant that never leaves the timeline."""
     options = {**SIMPLE_OPTIONS, **SHORT, "hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "2"}
     ModelledTable(str(tmp_path / "t"), options)
     notes: list[str] = []
     for ts in range(1, 41):
         notes += Table(tmp_path / "t", options).upsert(simple_rows(range(6), ts)).notes
+        if ts == 1:
+            Table(tmp_path / "t").metadata.create_index(type="bloom_filters")
     table = Table(tmp_path / "t")
     assert any(note.startswith("cleaned at") for note in notes)
     assert any(note.startswith("archived") for note in notes)
     assert len(table.timeline.writes) <= 8
+    assert table.timeline.instants[0].action is Action.INDEXING
+    assert len(table.metadata.timeline.writes) <= 30
     assert len(list((tmp_path / "t").glob("p*/*.parquet"))) <= 2 * 4
     assert table.scan().to_table()["ts"].to_pylist() == [40] * 6
     check_all(ModelledTable(str(tmp_path / "t"), options, exists=True).storage)

@@ -138,6 +138,18 @@ def test_writes_under_way_are_not_cut_off(tmp_path: Path) -> None:
         hudimeta.Table(table.path).metadata.rebuild()
 
 
+def test_a_planned_compaction_is_run_first(tmp_path: Path) -> None:
+    """A rebuild ends in a compaction of the metadata table, behind which Apache Hudi takes nothing back."""
+    table = _table(tmp_path)
+    table.write(Operation.UPSERT, simple_rows(range(4), 50))
+    assert hudimeta.Table(table.path).schedule_compaction() is not None
+    with pytest.raises(TableError, match=r"compaction \d+.*t\.compact\(\)"):
+        hudimeta.Table(table.path).metadata.rebuild()
+    hudimeta.Table(table.path).compact()
+    hudimeta.Table(table.path).metadata.rebuild()
+    _holds(table)
+
+
 def test_a_death_at_any_request_leaves_a_true_table(tmp_path: Path) -> None:
     """While it is made in the place of one that is lost; the other way is among the crash tests."""
     deaths, template = 0, _table(tmp_path / "template")
