@@ -23,7 +23,7 @@ from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
-from hudimeta.write.markers import MARKERS
+from hudimeta.write.markers import MARKERS, STAGING
 from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.arrival import Arrived, Route
 from hudimeta.write.routed.context import Opened, RoutedWrite
@@ -140,7 +140,8 @@ def _attempt(session: WriteSession, executors: Executors, source: RowSource, att
 
 def _tidy(session: WriteSession) -> None:
     """Remove what tasks of earlier writes left that were killed after their write was over, wherever it stands now."""
-    if session.options.get(keys.FAILED_WRITES) == "EAGER" and session.storage.list(MARKERS):
+    # A task that only took rows in has no marker yet, so either folder may be all that is left.
+    if session.options.get(keys.FAILED_WRITES) == "EAGER" and any(session.storage.list(left) for left in (MARKERS, STAGING)):
         session.coordinator.recover()
 
 

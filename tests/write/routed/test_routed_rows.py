@@ -17,7 +17,7 @@ from hudimeta.errors import CommitError, ConfigError, DuplicateKeys, HudiError, 
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.markers import Marker, MarkerKind, write_marker
+from hudimeta.write.markers import Marker, MarkerKind, staging_folder, write_marker
 from hudimeta.write.merge_clauses import Clause, ClauseKind, Sides
 from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.driver import change_routed, merge_routed, write_routed
@@ -408,6 +408,15 @@ def test_a_file_of_a_task_that_died_after_its_write_goes_with_the_next_write(tmp
         routed(path, Operation.INSERT, [rows(100, 101)])
         assert not (path / name).exists()
         check_all(open_storage(path))
+
+
+def test_rows_that_a_task_laid_aside_after_its_write_go_with_the_next_write(tmp_path: Path) -> None:
+    path, _ = same_tables(tmp_path, indexes=["column_stats"])
+    report = routed(path, Operation.UPSERT, [rows(0, 20)])
+    rolled_back = staging_folder(str(int(report.instant) - 1))
+    open_storage(path).put(f"{rolled_back}/rows.arrow", b"rows")
+    routed(path, Operation.INSERT, [rows(100, 101)])
+    check_all(open_storage(path))
 
 
 def test_what_is_handed_back_does_not_grow_with_the_rows(tmp_path: Path) -> None:
