@@ -108,7 +108,8 @@ class Theirs:
 
     def do(self, turn: Turn) -> None:
         if turn.step == "clean":
-            self.hudi.clean(self.path, retain_commits=2)
+            # Without the options of the indexes, release 1.0.2 would make those that are its default.
+            self.hudi.service(self.path, "clean", {**self.options(), **CLEAN, "hoodie.clean.policy": "KEEP_LATEST_COMMITS"})
         elif turn.step in ("archive", "compact"):
             more = ARCHIVE if turn.step == "archive" else COMPACT
             made = self.hudi.service(self.path, turn.step, {**self.options(), **more})
