@@ -122,7 +122,7 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
     def _saved(self, path: str | None) -> bool:
         """Route the write, if it is one that is routed."""
         told = self._told if path is None else {**self._told, "path": path}
-        if self._format != _FORMAT or self._mode not in _MODES or self._layout:
+        if (self._format or "").lower() != _FORMAT or self._mode not in _MODES or self._layout:
             return False
         lower = {key.lower(): value for key, value in told.items()}
         if not OPTIONS.read(writer_options(lower)).get(ROUTED_WRITES):

@@ -138,7 +138,8 @@ def _make(location: str, columns: StructType, options: dict[str, str]) -> bool:
 def _taken_back(location: str, options: dict[str, str]) -> Iterator[None]:
     """Delete what was created when something fails: the whole folder when it is new, or else only Hudi's own."""
     storage = open_storage(location, options)
-    new, empty = storage.stat(".hoodie") is None, not storage.list("")
+    # By a listing: a store without folders may know nothing of `.hoodie` itself, and a table that was there must not go.
+    new, empty = not storage.list(".hoodie"), not storage.list("")
     try:
         yield
     except BaseException:
