@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -198,8 +199,27 @@ class BloomFilter:
         try:
             data = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError) as error:
-            raise CorruptFileError(path, 0, "base64 text of a bloom filter", str(error)) from None
+            raise _not_base64(error, path) from None
         return cls.decode(data, type_code, path)
+
+    @classmethod
+    def from_base64_pieces(cls, pieces: Iterable[bytes], type_code: str | None = None, path: str = "") -> BloomFilter:
+        """The filter behind a base64 text that comes in pieces, so that the text is never there as a whole."""
+        data, rest = io.BytesIO(), b""
+        try:
+            for piece in pieces:
+                text = rest + piece
+                whole = len(text) // 4 * 4
+                data.write(base64.b64decode(text[:whole], validate=True))
+                rest = text[whole:]
+            data.write(base64.b64decode(rest, validate=True))
+        except (binascii.Error, ValueError) as error:
+            raise _not_base64(error, path) from None
+        return cls.decode(data.getvalue(), type_code, path)
+
+
+def _not_base64(error: ValueError, path: str) -> CorruptFileError:
+    return CorruptFileError(path, 0, "base64 text of a bloom filter", str(error))
 
 
 def size_of_filter(keys: int, p: float) -> tuple[int, int]:

@@ -191,7 +191,7 @@ def test_an_index_beyond_the_tail_is_one_request_more() -> None:
 
 def test_cells_say_where_values_stand() -> None:
     keys, data = large_file(3_000)
-    cells = HFileReader(data).scan_cells()
+    (cells,) = HFileReader(data).scan_cell_batches(1 << 20)
     assert cells.buffer.dtype == np.uint8
     at = 1_234
     start, length = int(cells.value_start[at]), int(cells.value_len[at])

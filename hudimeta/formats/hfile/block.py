@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.formats.hfile.checksum import checksum_bytes, checksum_length
@@ -17,9 +20,15 @@ from hudimeta.formats.hfile.layout import (
     Codec,
 )
 
-__all__ = ["Block", "decode_block", "encode_block", "frame_block", "pack"]
+__all__ = ["Block", "block_pieces", "decode_block", "encode_block", "frame_block", "pack"]
 
 _GZIP_WINDOW = 31
+_MOST_EXPANSION = 1032
+"""Deflate's best: two bits for a repetition of 258 bytes."""
+_PIECE_BYTES = 32 << 10
+"""What zlib unpacks at once: it gathers more in several buffers, and copies them."""
+_JOINED_BYTES = 256 << 10
+"""The pieces of smaller blocks are joined, which is quicker; of larger ones there shall not be two copies."""
 _ENCODED_DATA = b"DATABLKE"
 
 
@@ -104,6 +113,24 @@ def decode_block(
         CorruptFileError: The block contradicts itself, its index entry or its checksum.
         UnsupportedFeature: A codec or block encoding that Hudi does not write.
     """
+    header, size = _checked_header(raw, kind, codec, path, offset, exact_size)
+    packed = raw[BLOCK_HEADER_SIZE : header.on_disk_data_size]
+    return Block(_unpack(packed, codec, header.uncompressed_size, path, offset), size)
+
+
+def block_pieces(raw: memoryview, kind: BlockKind, codec: Codec, *, path: str, offset: int, exact_size: int) -> Iterator[bytes]:
+    """The content of the block that `raw` begins with, in order, a piece at a time; arguments and errors as of `decode_block`.
+
+    Pieces have at most 32 KiB. The content is known to be sound only when the last piece has come.
+    """
+    header, _ = _checked_header(raw, kind, codec, path, offset, exact_size)
+    return _pieces(raw[BLOCK_HEADER_SIZE : header.on_disk_data_size], codec, header.uncompressed_size, path, offset)
+
+
+def _checked_header(
+    raw: memoryview, kind: BlockKind, codec: Codec, path: str, offset: int, exact_size: int | None
+) -> tuple[BlockHeader, int]:
+    """The header, whose lengths can be relied upon, and the bytes that the block takes in the file."""
     header = _decode_header(raw, kind, path, offset)
     size = BLOCK_HEADER_SIZE + header.on_disk_size
     if exact_size is not None and size != exact_size:
@@ -112,11 +139,11 @@ def decode_block(
         raise CorruptFileError(path, offset + 8, f"a block within {len(raw)} bytes", f"a block of {size} bytes")
     if not BLOCK_HEADER_SIZE <= header.on_disk_data_size <= size:
         raise CorruptFileError(path, offset + 29, f"a data size up to {size}", header.on_disk_data_size)
-    if not 0 <= header.uncompressed_size <= MAX_BLOCK_BYTES:
-        raise CorruptFileError(path, offset + 12, f"an uncompressed size up to {MAX_BLOCK_BYTES}", header.uncompressed_size)
+    most = min(MAX_BLOCK_BYTES, _MOST_EXPANSION * (header.on_disk_data_size - BLOCK_HEADER_SIZE))
+    if not 0 <= header.uncompressed_size <= most:
+        raise CorruptFileError(path, offset + 12, f"an uncompressed size up to {most}", header.uncompressed_size)
     _check_sums(raw[:size], header, codec, path, offset)
-    packed = raw[BLOCK_HEADER_SIZE : header.on_disk_data_size]
-    return Block(_unpack(packed, codec, header.uncompressed_size, path, offset), size)
+    return header, size
 
 
 def _decode_header(raw: memoryview, kind: BlockKind, path: str, offset: int) -> BlockHeader:
@@ -151,21 +178,47 @@ def _check_sums(block: memoryview, header: BlockHeader, codec: Codec, path: str,
 
 
 def _unpack(packed: memoryview, codec: Codec, size: int, path: str, offset: int) -> bytes:
-    start = offset + BLOCK_HEADER_SIZE
+    pieces = _pieces(packed, codec, size, path, offset)
+    if size < _JOINED_BYTES:
+        return b"".join(pieces)
+    whole = io.BytesIO()
+    for piece in pieces:
+        whole.write(piece)
+    return whole.getvalue()
+
+
+def _pieces(packed: memoryview, codec: Codec, size: int, path: str, offset: int) -> Iterator[bytes]:
     if codec is Codec.NONE:
         if len(packed) != size:
             raise CorruptFileError(path, offset + 12, f"an uncompressed size of {len(packed)}", size)
-        return bytes(packed)
-    # One byte of room more than announced: enough to tell a member that is too long, without inflating all of it.
+        yield bytes(packed)
+        return
     unpacker = zlib.decompressobj(_GZIP_WINDOW)
-    try:
-        data = unpacker.decompress(packed, size + 1)
-    except zlib.error as error:
-        raise CorruptFileError(path, start, "a gzip member", str(error)) from None
-    if len(data) != size or not unpacker.eof:
+    left, taken = size, 0
+    while left >= 0 and taken < len(packed) and not unpacker.eof:
+        some = packed[taken : taken + _PIECE_BYTES]
+        taken += len(some)
+        for piece in _inflated(unpacker, some, left, path, offset):
+            left -= len(piece)
+            yield piece
+    start = offset + BLOCK_HEADER_SIZE
+    if left or not unpacker.eof:
         raise CorruptFileError(
-            path, start, f"a gzip member of {size} bytes", f"more or fewer, or no end after {len(data)} bytes"
+            path, start, f"a gzip member of {size} bytes", f"more or fewer, or no end after {size - left} bytes"
         )
-    if unpacker.unused_data:
-        raise CorruptFileError(path, start, "one gzip member", f"{len(unpacker.unused_data)} bytes behind its end")
-    return data
+    behind = len(packed) - taken + len(unpacker.unused_data)
+    if behind:
+        raise CorruptFileError(path, start, "one gzip member", f"{behind} bytes behind its end")
+
+
+def _inflated(unpacker: Any, packed: memoryview | bytes, left: int, path: str, offset: int) -> Iterator[bytes]:
+    """What some packed bytes unpack to, in pieces; at most `left` bytes and one more.
+
+    That one tells a member that is longer than announced, without inflating all of it.
+    """
+    try:
+        while left >= 0 and not unpacker.eof and (piece := unpacker.decompress(packed, min(left + 1, _PIECE_BYTES))):
+            left, packed = left - len(piece), unpacker.unconsumed_tail
+            yield piece
+    except zlib.error as error:
+        raise CorruptFileError(path, offset + BLOCK_HEADER_SIZE, "a gzip member", str(error)) from None

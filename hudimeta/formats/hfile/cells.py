@@ -90,6 +90,12 @@ class RawCells:
     def __len__(self) -> int:
         return len(self.key_start)
 
+    @classmethod
+    def empty(cls) -> RawCells:
+        """No cell at all."""
+        none = np.zeros(0, dtype=np.int64)
+        return cls(np.zeros(0, dtype=np.uint8), none, none, none, none)
+
     def take(self, indices: npt.NDArray[np.int64]) -> RawCells:
         """The cells at `indices`, over the same buffer."""
         return RawCells(

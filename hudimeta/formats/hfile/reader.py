@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
-from hudimeta.formats.hfile.block import Block, decode_block
+from hudimeta.formats.hfile.block import Block, block_pieces, decode_block
 from hudimeta.formats.hfile.cells import KeyValues, RawCells, find_cells
 from hudimeta.formats.hfile.index import BlockIndex, decode_index_block, decode_meta_root, decode_root
 from hudimeta.formats.hfile.layout import BlockKind
@@ -27,7 +27,7 @@ __all__ = ["HFileReader"]
 
 _MAX_LOAD_ON_OPEN = 256 << 20
 _MAX_INDEX_LEVELS = 6
-_SCAN_BATCH_BYTES = 64 << 20
+_LEAST_BATCH_BYTES, _MOST_BATCH_BYTES = 64 << 10, 64 << 20
 _PICK_BYTES = 4 << 20
 """Packed bytes that are searched at once; what they unpack to is little beside the file."""
 
@@ -130,44 +130,45 @@ class HFileReader:
 
     def bloom_filter(self) -> BloomFilter | None:
         """The filter over the file's keys; None when the file has none."""
-        text = self.meta_block(_BLOOM_META)
-        if text is None:
+        if _BLOOM_META not in self._meta:
             return None
         from hudimeta.formats.bloom import BloomFilter
 
-        return BloomFilter.from_base64(text, path=self.path)
+        offset, size = self._meta[_BLOOM_META]
+        (raw,) = self._spans.read_many([(offset, size)])
+        text = block_pieces(raw, BlockKind.META, self.trailer.codec, path=self.path, offset=offset, exact_size=size)
+        # A filter with few keys in it is mostly zeros and packs well: its text, 4/3 of its size, is never there as a whole.
+        return BloomFilter.from_base64_pieces(text, path=self.path)
 
     # --- records
 
     def scan(self) -> KeyValues:
-        """All records. Needs memory for the unpacked file; see `scan_batches`."""
-        return self.scan_cells().to_key_values()
+        """All records. Needs memory for some copies of them, unpacked; that of `scan_batches` depends on the file's size."""
+        found = self._picked(self.data_index(), None)
+        self._check_count(len(found))
+        return found
 
-    def scan_cells(self) -> RawCells:
-        """All records, as places in one buffer."""
-        cells = self._open_blocks(self.data_index())
-        self._check_count(len(cells))
-        return cells
-
-    def scan_batches(self, batch_bytes: int = _SCAN_BATCH_BYTES, fetch_bytes: int | None = None) -> Iterator[KeyValues]:
+    def scan_batches(self, batch_bytes: int | None = None, fetch_bytes: int | None = None) -> Iterator[KeyValues]:
         """All records, in pieces; see `scan_cell_batches`."""
         for cells in self.scan_cell_batches(batch_bytes, fetch_bytes):
             yield cells.to_key_values()
 
-    def scan_cell_batches(self, batch_bytes: int = _SCAN_BATCH_BYTES, fetch_bytes: int | None = None) -> Iterator[RawCells]:
-        """All records, in pieces of about `batch_bytes` unpacked bytes, and of one block at least.
+    def scan_cell_batches(self, batch_bytes: int | None = None, fetch_bytes: int | None = None) -> Iterator[RawCells]:
+        """All records, as places in a buffer, in pieces of about `batch_bytes` unpacked bytes, and of one block at least.
 
         Args:
-            batch_bytes: See above.
+            batch_bytes: See above. None for the size of the file, between 64 KiB and 64 MiB: however well the file is
+                packed, reading it takes no more than some times its size.
             fetch_bytes: Packed bytes that are fetched at once; None for a quarter of `batch_bytes`, so that memory stays
                 below three batches and two blocks. More saves requests.
         """
+        batch_bytes = batch_bytes or min(max(self._spans.size, _LEAST_BATCH_BYTES), _MOST_BATCH_BYTES)
         index = self.data_index()
         seen = held = 0
         blocks: list[bytes] = []
         offsets: list[int] = []
         for group in _groups(index, fetch_bytes or max(batch_bytes // 4, 1)):
-            for offset, block in self._unpacked(index.take(group), lazily=True):
+            for offset, block in self._unpacked(index.take(group)):
                 blocks.append(block.data)
                 offsets.append(offset)
                 held += len(block.data)
@@ -297,15 +298,11 @@ class HFileReader:
             )
         return [self._leaves[offset] for offset, _ in places]
 
-    def _open_blocks(self, index: BlockIndex) -> RawCells:
-        opened = list(self._unpacked(index))
-        return find_cells([block.data for _, block in opened], [offset for offset, _ in opened], self.path)
-
-    def _picked(self, index: BlockIndex, matches: Callable[[Any], Any]) -> KeyValues:
+    def _picked(self, index: BlockIndex, matches: Callable[[Any], Any] | None) -> KeyValues:
         """The records of some blocks whose keys match; some blocks at a time, so that most of what is unpacked is soon gone.
 
         Args:
-            matches: From keys, an Arrow array, to booleans.
+            matches: From keys, an Arrow array, to booleans; None for all records.
         """
         places = list(zip(index.offsets.tolist(), index.sizes.tolist(), strict=True))
         raws = self._spans.read_many(places)
@@ -314,27 +311,19 @@ class HFileReader:
             chosen = group.tolist()
             opened = [self._block(raws[i], BlockKind.DATA, *places[i]).data for i in chosen]
             cells = find_cells(opened, [places[i][0] for i in chosen], self.path)
-            return _where(cells, matches(cells.keys())).to_key_values()
+            return (cells if matches is None else _where(cells, matches(cells.keys()))).to_key_values()
 
         groups = list(_groups(index, _PICK_BYTES))
         parts = run_blocks(pick, groups, int(index.sizes.sum()), self._threads)
         self.blocks_opened += len(places)
         return KeyValues.concat(parts)
 
-    def _unpacked(self, index: BlockIndex, *, lazily: bool = False) -> Iterator[tuple[int, Block]]:
-        """The data blocks of `index` with their offsets; fetched together, unpacked at once or one by one."""
+    def _unpacked(self, index: BlockIndex) -> Iterator[tuple[int, Block]]:
+        """The data blocks of `index` with their offsets; fetched together, unpacked one by one."""
         places = list(zip(index.offsets.tolist(), index.sizes.tolist(), strict=True))
-        raws = self._spans.read_many(places)
-
-        def unpack(item: tuple[tuple[int, int], memoryview]) -> tuple[int, Block]:
-            (offset, size), raw = item
-            return offset, self._block(raw, BlockKind.DATA, offset, size)
-
-        items = list(zip(places, raws, strict=True))
-        blocks = map(unpack, items) if lazily else run_blocks(unpack, items, int(index.sizes.sum()), self._threads)
-        for opened in blocks:
+        for (offset, size), raw in zip(places, self._spans.read_many(places), strict=True):
             self.blocks_opened += 1
-            yield opened
+            yield offset, self._block(raw, BlockKind.DATA, offset, size)
 
     def _block(self, raw: memoryview, kind: BlockKind, offset: int, size: int | None = None) -> Block:
         return decode_block(raw, kind, self.trailer.codec, path=self.path, offset=offset, exact_size=size)

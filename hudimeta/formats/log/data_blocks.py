@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +23,7 @@ from hudimeta.formats.log.block import BlockType, HeaderKey, LogBlock
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudimeta.formats.hfile import HFileReader
+    from hudimeta.formats.hfile import HFileReader, RawCells
 
 __all__ = [
     "CONTENT_VERSION",
@@ -212,12 +212,23 @@ def _decode_datums(block: LogBlock, datums: AvroDatums, columns: Sequence[str] |
 
 
 def _decode_hfile(block: LogBlock, columns: Sequence[str] | None) -> pa.Table:
-    from hudimeta.formats.avro.rows import decode_rows
+    import pyarrow as pa
 
+    from hudimeta.formats.avro.rows import decode_rows
+    from hudimeta.formats.hfile import RawCells
+
+    def rows(cells: RawCells) -> pa.Table:
+        return decode_rows(
+            block.schema_json, cells.buffer, cells.value_start, cells.value_len, columns=columns, path=block.path
+        )
+
+    parts = [rows(cells) for cells in _hfile_cells(block)]
+    return pa.concat_tables(parts) if parts else rows(RawCells.empty())
+
+
+def _hfile_cells(block: LogBlock) -> Iterator[RawCells]:
+    """Some records at a time: unpacked, they can be many times the block."""
     try:
-        cells = open_hfile_block(block).scan_cells()
+        yield from open_hfile_block(block).scan_cell_batches()
     except CorruptFileError as error:
         raise block.damaged(error.expected, error.actual, at=error.offset) from error
-    return decode_rows(
-        block.schema_json, cells.buffer, cells.value_start, cells.value_len, columns=columns, path=block.path
-    )
