@@ -42,10 +42,14 @@ class SparkExecutors:
     """
 
     def __init__(self, spark: SparkSession, rows: DataFrame | None = None, schema: pa.Schema | None = None) -> None:
-        self._spark, self._schema = spark, schema or pa.schema([])
-        self._rows = rows.drop(*META_COLUMNS) if rows is not None else spark.range(0)
+        self._spark = spark
+        self.hold(rows if rows is not None else spark.range(0), schema or pa.schema([]))
         self.parallelism = _parallelism(spark)
         self.collected = self.tasks = 0
+
+    def hold(self, rows: DataFrame, schema: pa.Schema) -> None:
+        """From now on the input is these rows. Args: rows, schema: See above."""
+        self._rows, self._schema = rows.drop(*META_COLUMNS), schema
 
     def over_rows(self, task: RowTask[R]) -> list[R]:
         """See `Executors`."""

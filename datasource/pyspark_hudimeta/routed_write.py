@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS
@@ -11,7 +11,7 @@ from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.opening import open_or_create
 from hudimeta.write.plain import operation_of
-from hudimeta.write.routed.driver import ROUTED, change_routed, write_routed
+from hudimeta.write.routed.driver import ROUTED, change_routed, compute_routed, write_routed
 from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import WriteSession
 from pyspark_hudimeta.arrow_types import written_schema
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hudimeta.read.predicate import Where
     from hudimeta.write.report import CommitReport
 
-__all__ = ["change_frame", "data_schema", "save_frame", "write_frame"]
+__all__ = ["change_frame", "compute_frame", "data_schema", "save_frame", "write_frame"]
 
 
 def write_frame(
@@ -90,6 +90,36 @@ def change_frame(
     session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
     return tend(session, change_routed(session, change, where, SparkExecutors(spark), zone))
+
+
+def compute_frame(
+    spark: SparkSession,
+    location: str,
+    given: Mapping[str, Any],
+    operation: Operation,
+    compute: Callable[[str | None, pa.Schema], DataFrame],
+) -> CommitReport:
+    """Write changes of a table's rows that Spark computes from them.
+
+    Args:
+        spark, location, given: See `write_frame`. operation: UPSERT, or DELETE for deletes alone.
+        compute: Makes the changes; what it is given and which columns they have stands at
+            `hudimeta.write.routed.computed.Compute`.
+
+    Raises:
+        HudiError, AnalysisException: The write was not published.
+    """
+    from hudimeta.services.after_write import tend
+
+    options = OPTIONS.read(given)
+    session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
+    executors = SparkExecutors(spark)
+
+    def hold(moment: str | None, schema: pa.Schema) -> None:
+        rows = compute(moment, schema)
+        executors.hold(rows, written_schema(rows.schema))
+
+    return tend(session, compute_routed(session, operation, hold, executors))
 
 
 def _written(spark: SparkSession, session: WriteSession, operation: Operation, rows: DataFrame) -> CommitReport:

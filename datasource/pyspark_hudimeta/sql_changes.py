@@ -1,40 +1,45 @@
-"""UPDATE, DELETE and MERGE: Spark computes what becomes of which rows, in its own words; the engine writes that in one commit.
+"""UPDATE, DELETE and MERGE: Spark computes what becomes of which rows, in its own words; its tasks write that in one commit.
 
 Conditions and new values are the user's text, evaluated by Spark over the table's rows as of the moment on which the write
-rests. Rows go to the engine with their meta columns, so that nothing has to be looked up again.
+rests. What comes of it is a DataFrame of changes, which is routed like any other (`hudimeta.write.routed.computed`): rows carry
+the meta columns of the row that they change, and the driver sees none of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import reduce
 from itertools import count
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import lit
 from pyspark.sql.types import StringType, StructField, StructType
 
-from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, COLUMNS
 from hudimeta.errors import ConfigError
 from hudimeta.sql import Delete, Merge, MergeAction, MergeClause, MergeRows, Update, quoted
-from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import Operation
-from hudimeta.write.computed_changes import Changes, write_changes
+from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, Action
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.assignment import assigned, column_of
+from pyspark_hudimeta.routed_write import compute_frame
 from pyspark_hudimeta.sql_session import Entry, SqlSession, literal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from hudimeta.sql.statement import Assignments
 
 __all__ = ["delete", "merge", "update"]
 
 _NUMBER = count()
-_META = ("_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path")
 _PRESENT, _CLAUSE = "_hudimeta_present", "_hudimeta_clause"
+_ACTIONS = {
+    MergeAction.UPDATE: Action.UPDATE,
+    MergeAction.DELETE: Action.DELETE,
+    MergeAction.INSERT: Action.INSERT,
+}
 _JOINS = {(False, False): "INNER", (True, False): "RIGHT", (False, True): "LEFT", (True, True): "FULL"}
 """By whether clauses speak of rows that only the source has, and of rows that only the table has."""
 
@@ -47,13 +52,10 @@ def update(session: SqlSession, entry: Entry, statement: Update) -> DataFrame:
     """
     change = _Change(session, entry, statement.alias)
     values = change.values(statement.assignments, keys_may_change=False)
-
-    def compute(moment: str | None, schema: pa.Schema) -> Changes:
-        with change.view(moment) as view:
-            shown = [values.get(name) or change.own(name) for name in schema.names]
-            return Changes(updated=change.rows(f"{change.meta()}, {', '.join(shown)}", view, statement.where, schema))
-
-    change.write(Operation.UPSERT, compute)
+    change.write(
+        Operation.UPSERT,
+        lambda moment, schema: change.found(moment, schema, Action.UPDATE, values, statement.where),
+    )
     return session.nothing()
 
 
@@ -64,13 +66,9 @@ def delete(session: SqlSession, entry: Entry, statement: Delete) -> DataFrame:
         AnalysisException, of Spark: A condition that does not fit.
     """
     change = _Change(session, entry, statement.alias)
-
-    def compute(moment: str | None, schema: pa.Schema) -> Changes:
-        with change.view(moment) as view:
-            shown = map(change.own, schema.names)
-            return Changes(deleted=change.rows(f"{change.meta()}, {', '.join(shown)}", view, statement.where, schema))
-
-    change.write(Operation.DELETE, compute)
+    change.write(
+        Operation.DELETE, lambda moment, schema: change.found(moment, schema, Action.DELETE, {}, statement.where)
+    )
     return session.nothing()
 
 
@@ -82,7 +80,7 @@ def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
         AnalysisException, of Spark: What does not fit.
     """
     merging = _Merging(session, entry, statement)
-    merging.write(Operation.UPSERT, merging.compute)
+    merging.write(Operation.UPSERT, merging.merged)
     return session.nothing()
 
 
@@ -93,47 +91,48 @@ class _Change:
         self.session, self.entry = session, entry
         self.alias = alias or entry.name.table
         self.options = {**session.settings, **entry.options}
-        self.storage = CountingStorage(open_storage(entry.location, self.options))
+        self.stack = ExitStack()
         from pyspark_hudimeta.sql_insertion import opened
 
         properties = opened(session, entry).properties
         named = (*properties.record_keys, *properties.partition_fields)
         self.fixed = tuple(dict.fromkeys(name.partition(".")[0].partition(":")[0] for name in named))
 
-    def write(self, operation: Operation, compute: object) -> None:
-        """Write what `compute` makes."""
-        write_changes(self.storage, OPTIONS.read(self.options), operation, compute)  # type: ignore[arg-type]
+    def write(self, operation: Operation, make: Callable[[str | None, pa.Schema], DataFrame]) -> None:
+        """Write the changes that `make` finds for a moment and columns."""
+        with self.stack:
+            compute_frame(self.session.spark, self.entry.location, self.options, operation, make)
 
-    def frame(self, moment: str | None) -> DataFrame:
-        """The table at a moment, with meta columns."""
+    def view(self, moment: str | None) -> str:
+        """The table at a moment, with meta columns, as a temporary view."""
         options = {key: value for key, value in self.options.items() if key not in (AS_OF.key, COLUMNS.key)}
         if moment is not None:
             options[AS_OF.key] = moment
-        return self.session.spark.read.format("hudimeta").options(**options).load(self.entry.location)
+        return self.named(self.session.spark.read.format("hudimeta").options(**options).load(self.entry.location))
 
-    @contextmanager
-    def view(self, moment: str | None) -> Iterator[str]:
-        """The same, as a temporary view."""
-        with self.named(self.frame(moment)) as name:
-            yield name
-
-    @contextmanager
-    def named(self, frame: DataFrame) -> Iterator[str]:
-        """A DataFrame as a temporary view of a name that nobody else has."""
+    def named(self, frame: DataFrame) -> str:
+        """A DataFrame as a temporary view of a name that nobody else has, while the statement runs."""
         name = f"_hudimeta_change_{next(_NUMBER)}"
         frame.createOrReplaceTempView(name)
-        try:
-            yield name
-        finally:
-            self.session.spark.catalog.dropTempView(name)
+        self.stack.callback(self.session.spark.catalog.dropTempView, name)
+        return name
+
+    def found(
+        self, moment: str | None, schema: pa.Schema, action: Action, values: Mapping[str, str], where: str | None
+    ) -> DataFrame:
+        """Changes of the rows at a moment that a condition is true of."""
+        condition = f" WHERE {where}" if where is not None else ""
+        rows = f"FROM {self.view(moment)} AS {quoted(self.alias)}{condition}"
+        return self.changes(f"SELECT {self.shown(schema, values)} {rows}", action, schema)
 
     def own(self, name: str) -> str:
         """A column of the table, in SQL."""
         return f"{quoted(self.alias)}.{quoted(name)}"
 
-    def meta(self) -> str:
-        """The meta columns that say which row it is, in SQL."""
-        return ", ".join(map(self.own, _META))
+    def shown(self, schema: pa.Schema, values: Mapping[str, str]) -> str:
+        """What is selected of rows of the table: what says which row it is, and the columns with their new values."""
+        carried = [f"{self.own(name)} AS {quoted(alias)}" for name, alias in ROW_COLUMNS.items()]
+        return ", ".join([*carried, *(values.get(name) or self.own(name) for name in schema.names)])
 
     def values(self, assignments: Assignments, *, keys_may_change: bool, inserting: bool = False) -> dict[str, str]:
         """New values by column. Raises ConfigError for columns that are not there, come twice or must not change."""
@@ -162,17 +161,11 @@ class _Change:
         )
         return f"CASE WHEN {own} <=> ({value}) THEN {own} ELSE raise_error({text}) END"
 
-    def rows(self, select: str, view: str, where: str | None, schema: pa.Schema) -> pa.Table:
-        """Rows of a query over a view of the table, in the table's types."""
-        condition = f" WHERE {where}" if where is not None else ""
-        frame = self.session.query(f"SELECT {select} FROM {view} AS {quoted(self.alias)}{condition}")
-        return self.fetched(frame, _META, schema)
-
-    def fetched(self, frame: DataFrame, meta: Sequence[str], schema: pa.Schema) -> pa.Table:
-        """Rows in the types of the table's columns, as Spark assigns them."""
-        kinds = StructType([*[StructField(name, StringType()) for name in meta], *spark_schema(schema)])
-        rows: pa.Table = assigned(self.session.jvm, self.entry.name.sql, kinds, frame).toArrow()
-        return rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
+    def changes(self, query: str, action: Action, schema: pa.Schema) -> DataFrame:
+        """The rows of a query as changes, in the types of the table's columns, as Spark assigns them."""
+        kinds = StructType([*[StructField(name, StringType()) for name in ROW_COLUMNS.values()], *spark_schema(schema)])
+        rows = assigned(self.session.jvm, self.entry.name.sql, kinds, self.session.query(query))
+        return rows.withColumn(ACTION, lit(int(action)))
 
 
 class _Merging(_Change):
@@ -188,19 +181,19 @@ class _Merging(_Change):
             if clause.assignments is not None:
                 self.values(clause.assignments, keys_may_change=True, inserting=clause.action is MergeAction.INSERT)
 
-    def compute(self, moment: str | None, schema: pa.Schema) -> Changes:
+    def merged(self, moment: str | None, schema: pa.Schema) -> DataFrame:
         """What the clauses make of the table at a moment."""
-        with ExitStack() as stack:
-            target = stack.enter_context(self.view(moment))
-            source = self.session.query(f"SELECT * FROM {self._statement.source} AS {quoted(self._source)}")
-            joined = self._joined(target, stack.enter_context(self.named(source)), source.columns, schema).persist()
-            stack.callback(joined.unpersist)
-            pairs = stack.enter_context(self.named(joined))
-            made: dict[MergeAction, list[pa.Table]] = {action: [] for action in MergeAction}
-            for number, clause in enumerate(self._statement.clauses):
-                made[clause.action].append(self._made(clause, number, pairs, source.columns, schema))
-        tables = {action: pa.concat_tables(parts) if parts else None for action, parts in made.items()}
-        return Changes(tables[MergeAction.UPDATE], tables[MergeAction.DELETE], tables[MergeAction.INSERT])
+        source = self.session.query(f"SELECT * FROM {self._statement.source} AS {quoted(self._source)}")
+        joined = self._joined(self.view(moment), self.named(source), source.columns, schema)
+        if len(self._statement.clauses) > 1:
+            joined = joined.persist()
+            self.stack.callback(joined.unpersist)
+        pairs = self.named(joined)
+        made = [
+            self._made_by(clause, number, pairs, source.columns, schema)
+            for number, clause in enumerate(self._statement.clauses)
+        ]
+        return reduce(DataFrame.unionAll, made)
 
     def _joined(self, target: str, source: str, columns: Sequence[str], schema: pa.Schema) -> DataFrame:
         """A struct for each side, the names that only one of them has, and the number of the clause that a row goes to."""
@@ -228,19 +221,16 @@ class _Merging(_Change):
             return f"{t} IS NOT NULL AND {s} IS NOT NULL"
         return f"{t} IS NULL" if rows is MergeRows.NOT_MATCHED else f"{s} IS NULL"
 
-    def _made(self, clause: MergeClause, number: int, pairs: str, columns: Sequence[str], schema: pa.Schema) -> pa.Table:
-        inserting = clause.action is MergeAction.INSERT
+    def _made_by(
+        self, clause: MergeClause, number: int, pairs: str, columns: Sequence[str], schema: pa.Schema
+    ) -> DataFrame:
         values = self._values(clause, columns)
-        if clause.action is MergeAction.UPDATE:
-            shown = [values.get(name) or self.own(name) for name in schema.names]
-        elif inserting:
-            shown = [values.get(name) or "null" for name in schema.names]
+        if clause.action is MergeAction.INSERT:
+            nothing = [f"null AS {quoted(alias)}" for alias in ROW_COLUMNS.values()]
+            shown = ", ".join([*nothing, *(values.get(name) or "null" for name in schema.names)])
         else:
-            shown = [self.own(name) for name in schema.names]
-        meta = () if inserting else _META
-        select = ", ".join([*map(self.own, meta), *shown])
-        frame = self.session.query(f"SELECT {select} FROM {pairs} WHERE {_CLAUSE} = {number}")
-        return self.fetched(frame, meta, schema)
+            shown = self.shown(schema, values)
+        return self.changes(f"SELECT {shown} FROM {pairs} WHERE {_CLAUSE} = {number}", _ACTIONS[clause.action], schema)
 
     def _values(self, clause: MergeClause, columns: Sequence[str]) -> dict[str, str]:
         inserting = clause.action is MergeAction.INSERT

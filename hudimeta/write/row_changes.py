@@ -34,6 +34,7 @@ __all__ = [
     "delete_where",
     "fixed_columns",
     "known_batch",
+    "named_by_deletes",
     "partial_columns",
     "read_rows",
     "scan_of",
@@ -105,7 +106,7 @@ class RowChange:
 
     def columns(self, session: WriteSession, view: TableView) -> list[str] | None:
         """What must be read of the rows; None for everything."""
-        return None if self.assignments is not None else [KEY_COLUMN, PATH_COLUMN, *_named_by_deletes(session, view).names]
+        return None if self.assignments is not None else [KEY_COLUMN, PATH_COLUMN, *named_by_deletes(session, view).names]
 
     def prepared(self, session: WriteSession, view: TableView, rows: pa.Table) -> Prepared:
         """The rows as a batch to write.
@@ -117,7 +118,7 @@ class RowChange:
             ConfigError: Columns or expressions that do not fit. SchemaMismatch: Values that a column cannot hold.
         """
         if self.assignments is None:
-            return Prepared(known_batch(rows, _named_by_deletes(session, view), deleted=True), view.schema)
+            return Prepared(known_batch(rows, named_by_deletes(session, view), deleted=True), view.schema)
         fixed = fixed_columns(view.generator())
         fields = [(field_of(view.schema, name, fixed, "set"), value) for name, value in self.assignments.items()]
         changed = rows
@@ -129,7 +130,7 @@ class RowChange:
         return Prepared(known_batch(changed, view.schema, deleted=False), view.schema, only)
 
 
-def _named_by_deletes(session: WriteSession, view: TableView) -> pa.Schema:
+def named_by_deletes(session: WriteSession, view: TableView) -> pa.Schema:
     """Columns of rows that are to be deleted: one at least, because rows without any would not count as rows."""
     tops = {name.partition(".")[0] for name in session.rules.ordering_fields} or {view.schema.names[0]}
     return pa.schema([f for f in view.schema if f.name in tops])

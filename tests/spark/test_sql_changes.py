@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark_hudimeta
 import pytest
+from pyspark_hudimeta import last_commit
+from pyspark_hudimeta.routed_executors import SparkExecutors
 
 import hudimeta
 from tests.spark.tables import check, create, refusal
@@ -163,20 +165,38 @@ def test_tables_without_key_columns_are_changed_too(attached: SparkSession, tabl
 def test_a_change_sees_what_another_writer_did_just_before(
     attached: SparkSession, table: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hudimeta.write import computed_changes
-
     t = table()
-    plain, turns = computed_changes.known_batch, []
+    plain, turns = SparkExecutors.map, []
 
-    def slow(*args: Any, **more: Any) -> Any:
-        if not turns:
+    def after_another(*args: Any) -> Any:
+        if not turns:  # the changes are computed by now
             turns.append(1)
             hudimeta.Table(tmp_path / t).upsert(made([1], ts=2, x=50.0))
-        return plain(*args, **more)
+        return plain(*args)
 
-    monkeypatch.setattr(computed_changes, "known_batch", slow)
+    monkeypatch.setattr(SparkExecutors, "map", after_another)
     attached.sql(f"update {t} set x = x + 1, ts = ts + 1 where id = 1")
     assert shown(attached, t, "id = 1") == [(1, 3, 51.0)]
+
+
+def test_no_row_passes_through_the_driver(attached: SparkSession, table: Make, tmp_path: Path) -> None:
+    t = table(indexes=["record_index"])
+    hudimeta.Table(tmp_path / t).bulk_insert(made(range(1000, 31_000)))
+    source = "(select id, 'new' as part, 9L as ts, 1D as x from range({}, {})) s"
+    merging = f"merge into {t} t using {source} on t.id = s.id "
+    merging += "when matched then update set x = s.x when not matched then insert *"
+    statements = (
+        (f"update {t} set x = -x where id < 8", f"update {t} set x = -x where id < 30000"),
+        (merging.format(9, 12), merging.format(30_000, 60_000)),
+        (f"delete from {t} where id < 5", f"delete from {t} where id >= 5"),
+    )
+    for few, many in statements:
+        collected = []
+        for statement in (few, many):
+            attached.sql(statement)
+            (note,) = (n for n in last_commit(str(tmp_path / t)).notes if "summaries collected" in n)
+            collected.append(int(note.partition("tasks, ")[2].partition(" bytes")[0].replace(",", "")))
+        assert collected[1] < collected[0] + 50_000, "the keys alone of 30,000 rows are more than this"
 
 
 def test_a_plain_session_refuses_these_statements_by_itself(spark: SparkSession, table: Make) -> None:

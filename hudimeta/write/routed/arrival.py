@@ -33,7 +33,7 @@ from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["Arrival", "Arrived", "ChangedRows", "Route", "gathered"]
 
-_PORTION_BYTES = 64 << 20
+PORTION_BYTES = 64 << 20
 """Arrow bytes that a task gathers before it lays them aside: bounds its memory."""
 _TASK_BITS = 12
 """Tasks number their files in steps, so that no two files of a write share the first number of their token."""
@@ -81,7 +81,7 @@ class Arrival:
         places: dict[Place, list[Span]] = {}
         rows = 0
         with StagedFile(opened.storage, self.write.staged_path("rows", number, attempt)) as file:
-            for portion in gathered(batches, _PORTION_BYTES):
+            for portion in gathered(batches, PORTION_BYTES):
                 batch = self._batch(opened, portion)
                 rows += len(batch)
                 if self.route is Route.BY_SLOT:
@@ -151,7 +151,7 @@ class ChangedRows:
         slots: dict[int, list[Span]] = {}
         rows = 0
         with StagedFile(opened.storage, path) as file:
-            for found in gathered(read_split(self.read, split, opened.storage), _PORTION_BYTES, meta=True):
+            for found in gathered(read_split(self.read, split, opened.storage), PORTION_BYTES, meta=True):
                 stated = with_stated_keys(opened.session, opened.view, found)
                 batch = self.change.prepared(opened.session, opened.view, stated).batch
                 rows += len(batch)

@@ -26,6 +26,7 @@ from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_polic
 from hudimeta.write.markers import MARKERS, STAGING
 from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.arrival import Arrived, Route
+from hudimeta.write.routed.computed import Compute
 from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.exchange import Span
 from hudimeta.write.routed.executors import Executors
@@ -36,7 +37,7 @@ from hudimeta.write.routed.merging import MergePlan
 from hudimeta.write.routed.pieces import Piece, ages_of, pieces_of
 from hudimeta.write.routed.places import PlacedRows, Role
 from hudimeta.write.routed.slots import Slots, packed
-from hudimeta.write.routed.sources import At, FoundRows, GivenRows, MergedRows, RowSource
+from hudimeta.write.routed.sources import At, ComputedRows, FoundRows, GivenRows, MergedRows, RowSource
 from hudimeta.write.routed.writing import PieceWriter, shared_out
 from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import TableView, Timings, WriteSession
@@ -52,7 +53,7 @@ from hudimeta.write.table_writer import (
     until_no_conflict,
 )
 
-__all__ = ["ROUTED", "change_routed", "merge_routed", "write_routed"]
+__all__ = ["ROUTED", "change_routed", "compute_routed", "merge_routed", "write_routed"]
 
 ROUTED = (
     Operation.UPSERT,
@@ -108,6 +109,20 @@ def merge_routed(session: WriteSession, merge: MergePlan, executors: Executors, 
         ConfigError, SchemaError, CommitError: See `MergeBuilder.execute`. CommitConflict, HudiError: See `write_routed`.
     """
     return until_no_conflict(session, partial(_attempt, session, executors, MergedRows(merge, incoming)))
+
+
+def compute_routed(session: WriteSession, operation: Operation, compute: Compute, executors: Executors) -> CommitReport:
+    """Write changes of rows that somebody else computes, such as a SQL engine.
+
+    Args:
+        session: The table. operation: UPSERT, or DELETE for deletes alone. compute: See `Compute`.
+        executors: Hold the changes and run the tasks.
+
+    Raises:
+        CommitError: Several changes of one row, and no ordering column says which. CommitConflict, HudiError: See
+            `write_routed`; what `compute` raises, and then nothing was written.
+    """
+    return until_no_conflict(session, partial(_attempt, session, executors, ComputedRows(operation, compute)))
 
 
 def _attempt(session: WriteSession, executors: Executors, source: RowSource, attempt: int) -> CommitReport:

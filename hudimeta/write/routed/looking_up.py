@@ -15,10 +15,11 @@ from hudimeta.types import Operation
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
+from hudimeta.write.routed.computed import one_change_a_row
 from hudimeta.write.routed.context import Opened, RoutedWrite, refuse_when_over
 from hudimeta.write.routed.exchange import Span, StagedFile, read_spans
 from hudimeta.write.routed.places import Place, PlacedRows, Role
-from hudimeta.write.spill import batch_of, table_of
+from hudimeta.write.spill import table_of
 
 __all__ = ["LookUp", "LookUpItem", "looks_up"]
 
@@ -50,10 +51,10 @@ class LookUp:
         """Combine, look up, and lay the rows aside by their places."""
         opened = self.write.opened()
         session, view, operation = opened.session, opened.view, self.write.open_write.operation
-        batch = batch_of(read_spans(opened.storage, item.spans))
+        batch, twice = one_change_a_row(opened, read_spans(opened.storage, item.spans))
         came = len(batch)
         looking = looks_up(opened, operation)
-        if combines(session.options, operation) or (looking and view.lookup.fixes_places):
+        if twice or combines(session.options, operation) or (looking and view.lookup.fixes_places):
             whole_table = operation in (Operation.UPSERT, Operation.DELETE) and view.lookup.choice.is_global
             batch = combine(batch, combining_rules(session.properties, session.rules), whole_table=whole_table)
         sorter = _Sorter()

@@ -1,4 +1,4 @@
-"""Where the rows of a routed write come from: from outside, out of the table itself, or from a merge of the two."""
+"""Where the rows of a routed write come from: from outside, out of the table itself, from a merge of the two, or computed."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.predicate import Where
 from hudimeta.read.scan import Scan
+from hudimeta.timeline.active import Timeline
 from hudimeta.types import Operation
 from hudimeta.write.merge_builder import Merge
 from hudimeta.write.merge_clauses import ClauseKind, merge_condition
 from hudimeta.write.routed.arrival import Arrival, Arrived, ChangedRows, Route
+from hudimeta.write.routed.computed import Compute, ComputedArrival, changed_columns
 from hudimeta.write.routed.context import RoutedWrite
 from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.files import FactsSpec
 from hudimeta.write.routed.merging import MergePlan, MergeSlots, SourceSide, TargetSide, merge_items, target_range
 from hudimeta.write.routed.slots import Slots
-from hudimeta.write.row_changes import RowChange, scan_of, with_stated_keys
+from hudimeta.write.row_changes import PATH_COLUMN, RowChange, known_batch, scan_of, with_stated_keys
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import Prepared, prepare
 
-__all__ = ["At", "FoundRows", "GivenRows", "MergedRows", "RowSource"]
+__all__ = ["At", "ComputedRows", "FoundRows", "GivenRows", "MergedRows", "RowSource"]
 
 
 @dataclass(frozen=True)
@@ -134,3 +137,33 @@ class MergedRows:
         target = at.executors.map(task, list(enumerate(scan.plan().splits())))
         items = merge_items(source, target, at.executors.parallelism)
         return at.executors.map(MergeSlots(at.routed, slots, self.merge, self.schema), items)
+
+
+@dataclass
+class ComputedRows:
+    """Changes of rows of the table that somebody else computes, as the table is when the write begins."""
+
+    operation: Operation
+    compute: Compute
+    knows_keys: bool = True
+    _computed: Timeline | None = None
+    """What the executors' input was computed from."""
+
+    def checked(self, session: WriteSession, view: TableView) -> Prepared:
+        """See `RowSource`."""
+        self._compute(session, view)
+        named = [pa.field(name, pa.string()) for name in (KEY_COLUMN, PATH_COLUMN)]
+        none = pa.schema([*named, *view.schema]).empty_table()
+        return Prepared(known_batch(none, view.schema, deleted=False), view.schema)
+
+    def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
+        """See `RowSource`."""
+        self._compute(at.session, at.view)
+        return at.executors.over_rows(ComputedArrival(at.routed, slots))
+
+    def _compute(self, session: WriteSession, view: TableView) -> None:
+        if self._computed is view.timeline:
+            return
+        moment = max((instant.time for instant in view.timeline.writes), default=None)
+        self.compute(moment, changed_columns(session, view, self.operation))
+        self._computed = view.timeline

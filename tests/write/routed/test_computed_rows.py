@@ -1,8 +1,9 @@
-"""Changes that are computed outside, from rows as of a moment, and written in one commit."""
+"""Changes that are computed outside, from rows as of a moment, and written by tasks in one commit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,43 @@ from hudimeta.errors import CommitError, ConfigError, SchemaMismatch
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.computed_changes import Changes, write_changes
+from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, Action
+from hudimeta.write.routed.driver import compute_routed
+from hudimeta.write.routed.executors import LocalExecutors
+from hudimeta.write.session import WriteSession
 
 SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.string()), ("ts", pa.int64()), ("x", pa.float64())])
 KINDS = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-Compute = Callable[[str | None, pa.Schema], Changes]
+Compute = Callable[[str | None, pa.Schema], "Changes"]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Rows of the table with new values, rows of the table to delete, new rows."""
+
+    updated: pa.Table | None = None
+    deleted: pa.Table | None = None
+    inserted: pa.Table | None = None
+
+    def rows(self, schema: pa.Schema) -> pa.Table:
+        """As a task gets them."""
+        parts = []
+        for action, table in zip(Action, (self.updated, self.deleted, self.inserted), strict=True):
+            if table is None:
+                continue
+            own = {name: table[name] for name in schema.names}
+            for name, carried in ROW_COLUMNS.items():
+                known = name in table.column_names
+                own[carried] = table[name].cast(pa.string()) if known else pa.nulls(table.num_rows, pa.string())
+            parts.append(pa.table({**own, ACTION: pa.array([int(action)] * table.num_rows, pa.int32())}))
+        return pa.concat_tables(parts)
+
+
+class Computing(LocalExecutors):
+    """Tasks over whatever was computed last, a part for each odd and each even row."""
+
+    def hold(self, rows: pa.Table) -> None:
+        self._parts = [rows.take(pa.array(range(first, rows.num_rows, 2), pa.int64())) for first in (0, 1)]
 
 
 def rows(*ids: int, ts: int = 1, x: float = 0.0) -> pa.Table:
@@ -34,7 +67,13 @@ def table(path: Path, **more: Any) -> hudimeta.Table:
 
 
 def write(path: Path, compute: Compute, operation: Operation = Operation.UPSERT) -> Any:
-    return write_changes(CountingStorage(open_storage(path)), OPTIONS.read({}), operation, compute)
+    executors = Computing([])
+    session = WriteSession(CountingStorage(open_storage(path)), OPTIONS.read({}))
+
+    def hold(moment: str | None, schema: pa.Schema) -> None:
+        executors.hold(compute(moment, schema).rows(schema))
+
+    return compute_routed(session, operation, hold, executors)
 
 
 def shown(path: Path) -> list[tuple[Any, ...]]:

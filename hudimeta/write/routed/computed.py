@@ -1,0 +1,149 @@
+"""Changes that somebody else computes from the table's rows, such as a SQL engine: tasks take them in and lay them aside.
+
+They are computed for the moment on which the write rests. Whoever changes one of their file groups before it is published makes
+it begin again, computing anew, so that nobody's change is lost.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.errors import CommitError, ConfigError
+from hudimeta.read.merge_rules import KEY_COLUMN
+from hudimeta.schema import conform
+from hudimeta.types import META_COLUMNS, Operation
+from hudimeta.write.batch import KeyedBatch, keyed_batch
+from hudimeta.write.routed.arrival import PORTION_BYTES, Arrived, gathered
+from hudimeta.write.routed.context import Opened, RoutedWrite, refuse_when_over
+from hudimeta.write.routed.exchange import Span, StagedFile
+from hudimeta.write.routed.files import RoutedFiles
+from hudimeta.write.routed.places import PlacedRows
+from hudimeta.write.routed.slots import Slots
+from hudimeta.write.row_changes import PATH_COLUMN, check_order, fixed_columns, known_batch, named_by_deletes, with_stated_keys
+from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.spill import batch_of, table_of
+
+__all__ = ["ACTION", "ROW_COLUMNS", "Action", "Compute", "ComputedArrival", "changed_columns", "one_change_a_row"]
+
+Compute = Callable[[str | None, pa.Schema], None]
+"""Lets the executors' input be the changes of the table as of an instant (None while it has none): a row for each, with
+`ACTION`, `ROW_COLUMNS` and the columns of a schema. Called again, for the same instant too, when others write."""
+
+ACTION = "_hudimeta_action"
+ROW_COLUMNS = {"_hoodie_commit_seqno": "_hudimeta_row", KEY_COLUMN: "_hudimeta_key", PATH_COLUMN: "_hudimeta_path"}
+"""Names under which computed rows carry meta columns of the row that they change: together they say which one it is, also where
+a key is there more than once. Null for rows that are inserted."""
+_ROW = "\0row"
+"""In staged rows: of a row of the table, what tells it from others of the same key. No column of a table begins with a zero."""
+
+
+class Action(enum.IntEnum):
+    """What a computed row asks for."""
+
+    UPDATE = 0
+    DELETE = 1
+    INSERT = 2
+
+
+def changed_columns(session: WriteSession, view: TableView, operation: Operation) -> pa.Schema:
+    """The data columns that computed rows must have: for deletes alone those that name the rows and order them."""
+    if operation is not Operation.DELETE:
+        return view.schema
+    needed = set(named_by_deletes(session, view).names)
+    if not session.properties.populate_meta:
+        needed |= set(fixed_columns(view.generator()))
+    return pa.schema([field for field in view.schema if field.name in needed])
+
+
+@dataclass(frozen=True)
+class ComputedArrival:
+    """The task that takes computed rows in; see `RowTask`. Attributes: write: The write. slots: How keys are cut."""
+
+    write: RoutedWrite
+    slots: Slots
+
+    def __call__(self, batches: Iterable[pa.RecordBatch], number: int, attempt: int) -> Arrived:
+        """Lay the rows aside for the look-up.
+
+        Raises:
+            ConfigError: Inserts into a table that generates its keys. SchemaMismatch: Values that a column cannot hold.
+        """
+        opened = self.write.opened()
+        path = self.write.staged_path("rows", number, attempt)
+        slots: dict[int, list[Span]] = {}
+        rows = 0
+        with StagedFile(opened.storage, path) as file:
+            for portion in gathered(batches, PORTION_BYTES, meta=True):
+                for action in Action:
+                    own = portion.filter(pc.equal(portion[ACTION], int(action))).drop_columns([ACTION])
+                    if not own.num_rows:
+                        continue
+                    batch = self._batch(opened, action, own)
+                    rows += len(batch)
+                    told = table_of(batch).append_column(_ROW, _identities(action, own))
+                    for slot, spans in file.add_by(told, self.slots.numbers(batch)).items():
+                        slots.setdefault(slot, []).extend(spans)
+        refuse_when_over(opened.storage, self.write, [path] if rows else [])
+        return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles())
+
+    def _batch(self, opened: Opened, action: Action, rows: pa.Table) -> KeyedBatch:
+        session, view = opened.session, opened.view
+        schema = named_by_deletes(session, view) if self.write.open_write.operation is Operation.DELETE else view.schema
+        if action is Action.INSERT:
+            return _inserted(session, view, _typed(rows.drop_columns(list(ROW_COLUMNS.values())), schema))
+        names = {carried: name for name, carried in ROW_COLUMNS.items()}
+        meant = _typed(rows.rename_columns([names.get(name, name) for name in rows.column_names]), view.schema)
+        if action is Action.UPDATE:
+            check_order(meant, session.rules.ordering_fields if session.rules.by_event_time else ())
+        return known_batch(with_stated_keys(session, view, meant), schema, deleted=action is Action.DELETE)
+
+
+def _inserted(session: WriteSession, view: TableView, rows: pa.Table) -> KeyedBatch:
+    made = keyed_batch(conform(rows, view.schema), view.schema, view.generator(), session.rules)
+    if made.keys is None:
+        hint = "Insert the rows of a table without key columns with INSERT INTO."
+        raise ConfigError("merge", "insert", "a table with key columns", hint)
+    return made
+
+
+def _identities(action: Action, rows: pa.Table) -> pa.ChunkedArray:
+    """What tells rows of the table from others of the same key; null for rows that are new."""
+    if action is Action.INSERT:
+        return pa.chunked_array([pa.nulls(rows.num_rows, pa.string())])
+    carried = rows[ROW_COLUMNS["_hoodie_commit_seqno"]].cast(pa.string())
+    return pc.fill_null(carried, "")
+
+
+def _typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Columns in the table's types, where Arrow calls them otherwise only: zones of times, large strings."""
+    for number, field in enumerate(rows.schema):
+        at = schema.get_field_index(field.name)
+        kind = schema.field(at).type if at >= 0 else pa.string() if field.name in META_COLUMNS else field.type
+        if field.type != kind:
+            rows = rows.set_column(number, field.name, rows.column(number).cast(kind))
+    return rows
+
+
+def one_change_a_row(opened: Opened, rows: pa.Table) -> tuple[KeyedBatch, bool]:
+    """Staged rows, of all changes of their keys, as a batch, and whether the order of rows must settle several changes of one.
+
+    Raises:
+        CommitError: Several changes of one row, and no ordering column says which.
+    """
+    if _ROW not in rows.column_names:
+        return batch_of(rows), False
+    batch = batch_of(rows.drop_columns([_ROW]))
+    names = pc.drop_null(pc.binary_join_element_wise(batch.keys, batch.partitions, rows[_ROW].combine_chunks(), "\0"))
+    again = len(names) - len(names.unique())
+    rules = opened.session.rules
+    if again and not (rules.by_event_time and rules.ordering_fields):
+        raise CommitError(
+            f"rows of the table match more than one row of the source, {again:,} times",
+            "Nothing was written; keep one row a key in the source, narrow the condition, or give the table an order.",
+        )
+    return batch, bool(again)
