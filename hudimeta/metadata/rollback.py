@@ -61,7 +61,6 @@ def roll_back_metadata(storage: Storage, instant: str, rollback_time: str, times
     completion = times.next(rollback_time, timeline.last_time)
     outcome = encode_rollback_metadata(inner.root, rollback_time, instant, Action.DELTA_COMMIT, files, took_ms)
     writer.complete(rollback_time, Action.ROLLBACK, completion, outcome)
-    inner.delete_folder(f".hoodie/.temp/{instant}")
     return sum(len(names) for names in files.values())
 
 

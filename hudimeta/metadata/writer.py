@@ -58,6 +58,8 @@ def partition_metafile(instant: str, depth: int) -> bytes:
     return encode_properties({"commitTime": instant, "partitionDepth": str(depth)}, ["partition metadata"])
 
 
+Announce = Callable[[str], None]
+"""Is told the path of a file, relative to the metadata table, before the file is written."""
 RunAll = Callable[[Callable[[Any], Any], Iterable[Any]], "list[Any]"]
 """Runs a task on every item and returns the results in order, as `Engine.map`."""
 
@@ -76,9 +78,7 @@ class MetadataWriter:
         run_all: Runs what can be done side by side; None for one after the other.
     """
 
-    def __init__(
-        self, storage: Storage, table_version: int, times: InstantGenerator, run_all: RunAll | None = None
-    ) -> None:
+    def __init__(self, storage: Storage, table_version: int, times: InstantGenerator, run_all: RunAll | None = None) -> None:
         self._storage = storage.sub(METADATA_ROOT)
         self._run_all = run_all or _one_by_one
         self._timeline = TimelineWriter(self._storage)
@@ -127,13 +127,17 @@ class MetadataWriter:
         stats = [self._write_base(partition, group, instant, part, data_partition) for group, part in content]
         self._complete(instant, Operation.BULK_INSERT.value, stats, after)
 
-    def lay_groups(self, partition: str, instant: str, groups: int, data_partition: str = "") -> None:
-        """Put the empty log of each file group; see `initialise`."""
+    def lay_groups(
+        self, partition: str, instant: str, groups: int, data_partition: str = "", announce: Announce = lambda _: None
+    ) -> None:
+        """Put the empty log of each file group; see `initialise` and `write_logs`."""
         self._storage.put(join(partition, PARTITION_METAFILE), partition_metafile(FIRST_INSTANT, 1))
         block = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: instant}, _EMPTY_DELETE)
         ids = [file_group_id(partition, group, data_partition) for group in range(groups)]
-        names = [f".{file_id}_{instant}.log.1_{WRITE_TOKEN}" for file_id in ids]
-        self._run_all(lambda name: self._storage.put(join(partition, name), block), names)
+        paths = [join(partition, f".{file_id}_{instant}.log.1_{WRITE_TOKEN}") for file_id in ids]
+        for path in paths:
+            announce(path)
+        self._run_all(lambda path: self._storage.put(path, block), paths)
 
     def _properties(self, table_name: str, database: str) -> bytes:
         name = f"{table_name}_metadata"
@@ -164,9 +168,7 @@ class MetadataWriter:
             ["Properties of the metadata table"],
         )
 
-    def _write_base(
-        self, partition: str, group: int, instant: str, records: KeyValues, data_partition: str
-    ) -> dict[str, Any]:
+    def _write_base(self, partition: str, group: int, instant: str, records: KeyValues, data_partition: str) -> dict[str, Any]:
         file_id = file_group_id(partition, group, data_partition)
         name = f"{file_id}_{WRITE_TOKEN}_{instant}.hfile"
         data = self.base_file(records)
@@ -196,20 +198,29 @@ class MetadataWriter:
         self._timeline.create_requested(instant, Action.DELTA_COMMIT)
         self._timeline.create_inflight(instant, Action.DELTA_COMMIT)
 
-    def write_logs(self, instant: str, delta: MetadataDelta, groups: Mapping[str, int]) -> list[WrittenLog]:
+    def write_logs(
+        self,
+        instant: str,
+        delta: MetadataDelta,
+        groups: Mapping[str, int],
+        *,
+        token: str = LOG_TOKEN,
+        announce: Announce = lambda _: None,
+    ) -> list[WrittenLog]:
         """Write the log files of a delta commit.
 
         Args:
             instant: Of the data commit. delta: What changes. groups: How many file groups each partition has.
+            token: Write token of the logs. announce: Is told each file before it is written.
         """
         work: dict[str, PartitionDelta] = {}
         for part in delta.parts:
             count = part.groups or groups[part.partition]
             if part.begins:
-                self.lay_groups(part.partition, instant, count, part.data_partition)
+                self.lay_groups(part.partition, instant, count, part.data_partition, announce)
             for group, share in self._shares(part, count):
                 work[file_group_id(part.partition, group, part.data_partition)] = share
-        logs: list[WrittenLog] = self._run_all(partial(self._put_log, instant), list(work.items()))
+        logs: list[WrittenLog] = self._run_all(partial(self._put_log, instant, token, announce), list(work.items()))
         return logs
 
     def _shares(self, part: PartitionDelta, groups: int) -> list[tuple[int, PartitionDelta]]:
@@ -222,13 +233,14 @@ class MetadataWriter:
             for group in sorted(records.keys() | removed.keys())
         ]
 
-    def _put_log(self, instant: str, work: tuple[str, PartitionDelta]) -> WrittenLog:
+    def _put_log(self, instant: str, token: str, announce: Announce, work: tuple[str, PartitionDelta]) -> WrittenLog:
         file_id, part = work
         blocks = [self._log_block(instant, part.records)] if len(part.records) else []
         blocks += [self._delete_block(instant, part.partition, part.removed)] if len(part.removed) else []
         # The file groups of a new data partition begin at this instant as well, with empty logs that bear the other token.
-        name = f".{file_id}_{instant}.log.1_{LOG_TOKEN}"
+        name = f".{file_id}_{instant}.log.1_{token}"
         data = b"".join(blocks)
+        announce(join(part.partition, name))
         self._storage.put(join(part.partition, name), data)
         return WrittenLog(part.partition, file_id, name, len(data), len(part))
 

@@ -24,6 +24,7 @@ from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_r
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Instant, State
 from hudimeta.write.markers import read_markers, remove_markers
+from hudimeta.write.strays import delete_marked_metadata
 
 __all__ = ["RollbackOutcome", "RollbackPlan", "execute", "pending_plan", "plan"]
 
@@ -139,6 +140,8 @@ def execute(
     writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     writer.delete_pending(the_plan.instant, the_plan.action, State.REQUESTED)
     deleted = _with_late_files(storage, the_plan.instant, deleted)
+    if has_metadata:
+        delete_marked_metadata(storage, the_plan.instant)
     # Before the end, because afterwards nobody looks for them; a rollback that is run again goes by its plan.
     Heartbeat(storage, the_plan.instant).stop()
     remove_markers(storage, the_plan.instant)

@@ -42,6 +42,7 @@ from hudimeta.write.metadata_commit import MetadataCommit
 from hudimeta.write.publication import OpenWrite, Publication, commit_record
 from hudimeta.write.recovery import Recovery
 from hudimeta.write.schema_commits import write_schema_commit
+from hudimeta.write.strays import remove_metadata_markers
 
 __all__ = ["Coordinator", "OpenWrite", "Publication"]
 
@@ -306,6 +307,8 @@ class Coordinator:
         with contextlib.suppress(StorageError):
             Heartbeat(self._storage, write.instant).stop()
             remove_markers(self._storage, write.instant, staged=write.by_many)
+            if write.by_many:
+                remove_metadata_markers(self._storage, write.instant)
 
     # Abort
 

@@ -17,7 +17,7 @@ from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 from hudimeta.write.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
 from hudimeta.write.schema_commits import forget_schema_commit
-from hudimeta.write.strays import delete_unnamed
+from hudimeta.write.strays import delete_unnamed, sweep_metadata
 
 __all__ = ["Recovery"]
 
@@ -47,6 +47,7 @@ class Recovery:
                 timeline = self._load()
             remove_unnamed(self._storage, timeline)
             self._sweep(timeline)
+            sweep_metadata(self._storage, [i.time for i in timeline.pending])
             return tuple(undone)
 
     def before_a_write(self, timeline: Timeline) -> tuple[str, ...]:
@@ -67,6 +68,7 @@ class Recovery:
             if any(self._storage.stat(path) is not None for path in left) and not self._beats(last):
                 self._remove_late_files_of_completed(timeline, write)
                 self._remove_traces(last)
+                sweep_metadata(self._storage, [i.time for i in timeline.pending])
         return ()
 
     def _load(self) -> Timeline:

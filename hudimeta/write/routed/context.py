@@ -71,8 +71,12 @@ class RoutedWrite:
         return join(staging_folder(self.instant), f"{kind}-{number}-{attempt}.arrow")
 
 
-def refuse_when_over(storage: Storage, write: RoutedWrite, paths: Sequence[str]) -> None:
+def refuse_when_over(storage: Storage, write: RoutedWrite, paths: Sequence[str], shared: Sequence[str] = ()) -> None:
     """Delete files whose write is over: no rollback and no commit can know of them any more.
+
+    Args:
+        storage: Rooted at the table. write: The write. paths: What this attempt at a task wrote.
+        shared: What every attempt writes alike: once the write is published, it belongs to the table.
 
     Spark takes a write back while tasks still run, and publishes while a second attempt at a task still runs. Whatever was
     finished before that moment is found by its marker.
@@ -80,14 +84,14 @@ def refuse_when_over(storage: Storage, write: RoutedWrite, paths: Sequence[str])
     Raises:
         CommitError: The write is over; the files are gone.
     """
-    if not paths:
+    if not paths and not shared:
         return
     names = [entry.name for entry in storage.list(write.timeline.folder)]
     waits = any(name.startswith(f"{write.instant}.") for name in names)
     done = any(name.startswith(f"{write.instant}_") for name in names)
     if waits and not done:
         return
-    for path in paths:
+    for path in paths if done else (*paths, *shared):
         storage.delete(path)
     why = "was published without it" if done else "was taken back"
     raise CommitError(f"instant {write.instant} {why} while a task wrote for it", "Run the write again if it was taken back.")

@@ -18,7 +18,9 @@ import pyarrow as pa
 from hudimeta.config import options as keys
 from hudimeta.index.tagging import look_up_text
 from hudimeta.metadata import record_index
+from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.read.predicate import Where
+from hudimeta.storage import join
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.coordinator import OpenWrite
@@ -155,8 +157,9 @@ def _attempt(session: WriteSession, executors: Executors, source: RowSource, att
 
 def _tidy(session: WriteSession) -> None:
     """Remove what tasks of earlier writes left that were killed after their write was over, wherever it stands now."""
-    # A task that only took rows in has no marker yet, so either folder may be all that is left.
-    if session.options.get(keys.FAILED_WRITES) == "EAGER" and any(session.storage.list(left) for left in (MARKERS, STAGING)):
+    # A task that only took rows in has no marker yet, so any of the folders may be all that is left.
+    folders = (MARKERS, STAGING, join(METADATA_ROOT, MARKERS))
+    if session.options.get(keys.FAILED_WRITES) == "EAGER" and any(session.storage.list(left) for left in folders):
         session.coordinator.recover()
 
 

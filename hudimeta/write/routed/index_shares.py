@@ -20,9 +20,10 @@ from hudimeta.metadata import bloom_filters, column_stats, record_index, seconda
 from hudimeta.metadata.delta import MetadataDelta
 from hudimeta.metadata.keys import bloom_filter_keys, shard
 from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter, WrittenLog
 from hudimeta.read.file_slice import FileSlice, slices_of
-from hudimeta.storage import Storage
+from hudimeta.storage import Storage, join
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator, SystemClock
 from hudimeta.write.index_facts import FileFacts, WantedFacts, row_changes
@@ -30,11 +31,13 @@ from hudimeta.write.index_updates.apart import WrittenApart
 from hudimeta.write.index_updates.protocol import CommitChange, IndexDelta
 from hudimeta.write.index_updates.record_index import too_many
 from hudimeta.write.index_updates.registry import maintainer_for, wanted_facts
-from hudimeta.write.routed.context import RoutedWrite
+from hudimeta.write.markers import MarkerKind
+from hudimeta.write.routed.context import RoutedWrite, refuse_when_over
 from hudimeta.write.routed.exchange import Span, read_spans, rows_of
 from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, key_facts, laid_aside
 from hudimeta.write.slice_rows import SliceRows
+from hudimeta.write.strays import delete_metadata_strays, mark_metadata_file
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["IndexShares"]
@@ -93,7 +96,10 @@ class IndexShares:
                 hint = "Run the write again: the table got this index after the write had begun."
                 raise MetadataError(f"the files were written without saying what they change in {name}", hint)
         task = _ShareWriter(self._write, _Shared.of(change), dict(groups), added)
-        return _settled(names, self._executors.map(task, items), change, added)
+        told = self._executors.map(task, items)
+        kept = {join(log.partition, log.name) for one in told for log in one.logs}
+        delete_metadata_strays(change.storage, self._write.instant, kept)
+        return _settled(names, told, change, added)
 
     def _of_replaced(self, change: CommitChange) -> list[RoutedFiles]:
         """The facts of file groups that leave the table."""
@@ -117,9 +123,7 @@ class _Shared:
 
     @classmethod
     def of(cls, change: CommitChange) -> _Shared:
-        return cls(
-            change.timeline, change.schema, change.same_rows, change.timezone, change.proven, change.proof_limit
-        )
+        return cls(change.timeline, change.schema, change.same_rows, change.timezone, change.proven, change.proof_limit)
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,14 @@ class _ShareWriter:
             limit if asks else 0,
         )
         delta = maintainer_for(name).delta(name, change)
-        logs = writer.write_logs(self.write.instant, MetadataDelta([p for p in delta.parts if len(p)]), self.groups)
+        changes = MetadataDelta([part for part in delta.parts if len(part)])
+        marked: dict[MarkerKind, list[str]] = {kind: [] for kind in MarkerKind}
+
+        def announce(path: str) -> None:
+            marked[mark_metadata_file(opened.storage, self.write.instant, path)].append(join(METADATA_ROOT, path))
+
+        logs = writer.write_logs(self.write.instant, changes, self.groups, token=f"1-0-{attempt}", announce=announce)
+        refuse_when_over(opened.storage, self.write, marked[MarkerKind.APPEND], marked[MarkerKind.CREATE])
         return _Told(name, tuple(logs), delta.complete, delta.note)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,11 @@ import pytest
 
 import hudimeta
 from hudimeta.config import OPTIONS
-from hudimeta.errors import CommitError, ConfigError, DuplicateKeys, HudiError, SchemaMismatch, StorageError
+from hudimeta.errors import CommitError, ConfigError, DuplicateKeys, HudiError, NotFound, SchemaMismatch, StorageError
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.markers import Marker, MarkerKind, staging_folder, write_marker
+from hudimeta.write.markers import STAGING, Marker, MarkerKind, staging_folder, write_marker
 from hudimeta.write.merge_clauses import Clause, ClauseKind, Sides
 from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.driver import change_routed, merge_routed, write_routed
@@ -25,6 +26,7 @@ from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.merging import MergePlan
 from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import WriteSession
+from hudimeta.write.strays import mark_metadata_file
 
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 SAME = ("inserted", "updated", "deleted", "unmatched_deletes", "dropped_duplicates", "looked_up", "found", "moved")
@@ -357,29 +359,43 @@ def test_a_job_that_is_cancelled_leaves_the_table_as_it_was(tmp_path: Path, at: 
 
 
 class Straggling(LocalExecutors):
-    """Keeps its tasks, to run each once more when the write is long over."""
+    """Keeps its tasks, and the rows that they read, to run each once more when the write is long over."""
 
-    def __init__(self, parts: Sequence[pa.Table]) -> None:
+    def __init__(self, path: Path, parts: Sequence[pa.Table]) -> None:
         super().__init__(parts)
         self.late: list[Callable[[], Any]] = []
+        self._staged, self._kept = path / STAGING, path.parent / "kept"
 
     def map(self, task: Any, items: Any) -> list[Any]:
         self.late += [lambda item=item: task(item, 1000 + len(self.late)) for item in items]
-        return super().map(task, items)
+        found = super().map(task, items)
+        shutil.copytree(self._staged, self._kept, dirs_exist_ok=True)
+        return found
+
+    def end_late(self) -> None:
+        """Run them now: each finds that the write is over, or that the files are gone whose bloom filters it was to read."""
+        shutil.copytree(self._kept, self._staged, dirs_exist_ok=True)
+        for late in self.late:
+            with pytest.raises((CommitError, NotFound), match=r"while a task wrote for it|no such file"):
+                late()
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_attempts_that_end_after_the_write_take_their_files_back(tmp_path: Path, fails: bool) -> None:
-    path, _ = same_tables(tmp_path, indexes=["column_stats"])
+INDEXED = ["column_stats", "record_index", "bloom_filters", "secondary_index_ts"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fails", [None, 0, 1, 2])
+def test_attempts_that_end_after_the_write_take_their_files_back(tmp_path: Path, kind: str, fails: int | None) -> None:
+    path, _ = same_tables(tmp_path, type=kind, indexes=INDEXED)
     routed(path, Operation.UPSERT, [rows(0, 20)])
-    run: Any = Straggling([rows(10, 30, 2)])
-    if fails:
+    run: Any = Straggling(path, [rows(10, 30, 2)])
+    if fails is not None:
         original = run.map
-        jobs = iter((False, True))
+        jobs = iter(range(3))
 
         def cancelled(task: Any, items: Any) -> list[Any]:
             found: list[Any] = original(task, items)
-            if next(jobs):
+            if next(jobs) == fails:
                 raise StorageError("the job was cancelled", "Run it again.")
             return found
 
@@ -389,12 +405,11 @@ def test_attempts_that_end_after_the_write_take_their_files_back(tmp_path: Path,
     else:
         routed(path, Operation.UPSERT, [rows(10, 30, 2)], run=run)
     before = contents(path)
-    for late in run.late:
-        with pytest.raises(HudiError):
-            late()
+    run.end_late()
     assert contents(path) == before
     routed(path, Operation.INSERT, [rows(100, 101)])
     check_all(open_storage(path))
+    assert not list((path / ".hoodie/metadata/.hoodie/.temp").glob("*"))
 
 
 def test_a_file_of_a_task_that_died_after_its_write_goes_with_the_next_write(tmp_path: Path) -> None:
@@ -408,6 +423,20 @@ def test_a_file_of_a_task_that_died_after_its_write_goes_with_the_next_write(tmp
         routed(path, Operation.INSERT, [rows(100, 101)])
         assert not (path / name).exists()
         check_all(open_storage(path))
+
+
+def test_an_index_log_of_a_task_that_died_after_its_write_goes_with_the_next_write(tmp_path: Path) -> None:
+    path, _ = same_tables(tmp_path, indexes=INDEXED)
+    for rolled_back in (False, True):
+        report = routed(path, Operation.UPSERT, [rows(0, 20)])
+        instant = str(int(report.instant) - 1) if rolled_back else report.instant
+        log = f"record_index/.record-index-0000-0_{instant}.log.1_1-0-999"
+        mark_metadata_file(open_storage(path), instant, log)
+        (path / ".hoodie/metadata" / log).write_bytes(b"half a file")
+        routed(path, Operation.INSERT, [rows(100, 101)])
+        check_all(open_storage(path))
+        assert not (path / ".hoodie/metadata" / log).exists()
+        assert not list((path / ".hoodie/metadata/.hoodie/.temp").glob("*"))
 
 
 def test_rows_that_a_task_laid_aside_after_its_write_go_with_the_next_write(tmp_path: Path) -> None:
