@@ -148,15 +148,17 @@ class History:
 
     Args:
         combination: The kind of table. rounds: Each is one turn of either side; 12 play whole decks.
+        seed: Of all choices.
     """
 
     combination: Combination
     rounds: int
+    seed: int = SEED
     model: ModelTable = field(init=False)
 
     def __post_init__(self) -> None:
         # Python's own hash of texts differs between processes.
-        self.random = random.Random(f"{SEED} {self.combination}")
+        self.random = random.Random(f"{self.seed} {self.combination}")
         ordering = "ts" if self.combination.order == "event time" else None
         self.model = ModelTable(self.combination.place_of, ordering)
         self.now = self.next = 0

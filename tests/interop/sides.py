@@ -141,11 +141,12 @@ def readers(path: Path, hudi: ApacheHudi) -> dict[str, Callable[[], list[Row]]]:
     }
 
 
-def read_by_hudi_rs(path: Path) -> pa.Table:
-    """All rows as the Rust reader sees them."""
-    from hudi import HudiTableBuilder
+def read_by_hudi_rs(path: Path, as_of: str | None = None) -> pa.Table:
+    """All rows as the Rust reader sees them, of now or as of an instant."""
+    from hudi import HudiReadOptions, HudiTableBuilder
 
-    return pa.Table.from_batches(HudiTableBuilder.from_base_uri(str(path)).build().read())
+    options = HudiReadOptions() if as_of is None else HudiReadOptions().with_as_of_timestamp(as_of)
+    return pa.Table.from_batches(HudiTableBuilder.from_base_uri(str(path)).build().read(options))
 
 
 def assert_everybody_reads(path: Path, hudi: ApacheHudi, expected: list[Row], after: str) -> None:
