@@ -16,6 +16,9 @@ from hudimeta.errors import CorruptFileError, StorageError, UnsupportedFeature
 from hudimeta.read.orc_file import OrcFile
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from hudimeta.formats.parquet.footer import ParquetFooter
     from hudimeta.storage.protocol import Storage
 
@@ -70,16 +73,44 @@ class BaseFile:
         Raises:
             CorruptFileError: Bytes that cannot be what they claim.
         """
-        heads = {name if name in self.names else name.partition(".")[0] for name in columns}
-        wanted = [name for name in columns if name in self.names or name.partition(".")[0] in self.names]
+        wanted = self._known(columns)
         with _damage_named(self.path):
             if not wanted:
                 return _without_columns(self._content.rows_of(number))
             piece = self._content.read_group(number, wanted)
+        found = self._in_order(piece, columns)
+        # Of a struct, the file may have none of the fields that are asked for.
+        return _without_columns(self._content.rows_of(number)) if found is None else found
+
+    def pages_around(
+        self, number: int, columns: Sequence[str], matches: npt.NDArray[np.bool_]
+    ) -> tuple[pa.Table, npt.NDArray[np.int64]] | None:
+        """Some rows of one row group, those on the same pages as some of them, so that other pages are not unpacked.
+
+        Args:
+            number, columns: As of `piece`. matches: For each row whether it is among them.
+
+        Returns:
+            The rows, and which they are: int64 of shape (n, 2), first and behind the last of each run. None where reading them
+            all takes hardly longer.
+
+        Raises:
+            CorruptFileError: Bytes that cannot be what they claim.
+        """
+        wanted = self._known(columns)
+        with _damage_named(self.path):
+            found = self._content.read_around(number, wanted, matches) if wanted else None
+        piece = None if found is None else self._in_order(found[0], columns)
+        return None if found is None or piece is None else (piece, found[1])
+
+    def _known(self, columns: Sequence[str]) -> list[str]:
+        return [name for name in columns if name in self.names or name.partition(".")[0] in self.names]
+
+    def _in_order(self, piece: pa.Table, columns: Sequence[str]) -> pa.Table | None:
+        """The columns in the order of the file; None when it has none of them."""
+        heads = {name if name in self.names else name.partition(".")[0] for name in columns}
         found = [name for name in self.names if name in heads and name in piece.column_names]
-        if not found:  # a struct of which the file has none of the fields
-            return _without_columns(self._content.rows_of(number))
-        return piece.select(found).replace_schema_metadata(None)
+        return piece.select(found).replace_schema_metadata(None) if found else None
 
 
 class _ParquetFile:
@@ -88,7 +119,7 @@ class _ParquetFile:
     def __init__(self, path: str, file: Any) -> None:
         import pyarrow.parquet as pq
 
-        self.path = path
+        self.path, self._file = path, file
         self._parquet = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=True)
         self.schema: pa.Schema = self._parquet.schema_arrow.remove_metadata()
         self.names: tuple[str, ...] = tuple(self.schema.names)
@@ -114,6 +145,22 @@ class _ParquetFile:
 
     def read_group(self, number: int, columns: Sequence[str]) -> pa.Table:
         return self._parquet.read_row_group(number, columns=columns)
+
+    def read_around(
+        self, number: int, columns: Sequence[str], matches: npt.NDArray[np.bool_]
+    ) -> tuple[pa.Table, npt.NDArray[np.int64]] | None:
+        import pyarrow.parquet as pq
+
+        from hudimeta.formats.parquet.pages import pages_around
+
+        def read(offset: int, length: int) -> bytes:
+            return bytes(self._file.read_at(length, offset))
+
+        pages = pages_around(self._parquet.metadata, number, columns, matches, read)
+        if pages is None:
+            return None
+        file = pq.ParquetFile(pa.BufferReader(pages.content), page_checksum_verification=True)
+        return file.read_row_group(0, columns=columns), pages.rows
 
 
 def _without_columns(rows: int) -> pa.Table:

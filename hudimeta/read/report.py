@@ -71,7 +71,8 @@ class ScanReport:
         planned: What decided, file by file; see `decisions`.
         fallbacks: Where the metadata table did not answer and storage was listed, with the reason.
         corrupt: Spans of log files that are no blocks and were passed over, as Hudi does.
-        rows: Rows returned so far. rows_read: Rows before the predicate.
+        rows: Rows returned so far. rows_read: Rows before the predicate. rows_passed_by: Those among them of which only the
+            predicate's columns were unpacked, as no row of their pages matches.
         log_blocks: Blocks that were merged. blocks_ignored: Blocks of unfinished, later, rolled back or compacted writes.
         spilled: Bytes that went to temporary files, because a slice's log did not fit `hudimeta.merge.memory.bytes`.
         requests: By (kind, purpose). bytes_read: Bytes that requests with a known length returned.
@@ -99,6 +100,7 @@ class ScanReport:
     corrupt: tuple[str, ...] = ()
     rows: int = 0
     rows_read: int = 0
+    rows_passed_by: int = 0
     row_groups: int = 0
     row_groups_skipped: int = 0
     log_blocks: int = 0
@@ -174,6 +176,8 @@ class ScanReport:
         lines += [("corrupt", span) for span in self.corrupt]
         if self.rows_read or self.rows:
             lines.append(("rows", f"{self.rows:,} returned of {self.rows_read:,} read"))
+        if self.rows_passed_by:
+            lines.append(("pages", f"of {self.rows_passed_by:,} rows only the columns of the predicate unpacked"))
         if self.row_groups_skipped:
             lines.append(("row groups", f"{self.row_groups_skipped:,} of {self.row_groups:,} not read, by footers"))
         if self.log_blocks or self.blocks_ignored:

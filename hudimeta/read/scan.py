@@ -274,6 +274,7 @@ class Scan:
             corrupt=tuple(counts.corrupt),
             rows=counts.rows,
             rows_read=counts.rows_read,
+            rows_passed_by=counts.rows_passed_by,
             row_groups=counts.row_groups,
             row_groups_skipped=counts.row_groups_skipped,
             log_blocks=counts.log_blocks,

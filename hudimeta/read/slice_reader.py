@@ -26,6 +26,9 @@ from hudimeta.read.slice_logs import LogFiles
 from hudimeta.schema.conform import conform
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from hudimeta.keys import KeyGenerator
     from hudimeta.read.predicate import Bound
     from hudimeta.read.skipping.record_keys import WantedKeys
@@ -45,6 +48,7 @@ class ReadCounts:
 
     rows: int = 0
     rows_read: int = 0
+    rows_passed_by: int = 0
     row_groups: int = 0
     row_groups_skipped: int = 0
     log_blocks: int = 0
@@ -192,9 +196,28 @@ class SliceReader:
         if not _any(matches):
             self.counts.rows_read += head.num_rows
             return
-        rest = self._piece(file, number, pa.schema([f for f in wanted if f.name not in looked_at]), instant)
+        others = pa.schema([f for f in wanted if f.name not in looked_at])
+        rest, rows = self._piece_around(file, number, others, instant, matches)
+        if rows is not None:
+            self.counts.rows_passed_by += head.num_rows - rest.num_rows
+            self.counts.rows_read += head.num_rows - rest.num_rows
+            head = pa.concat_tables([head.slice(start, stop - start) for start, stop in rows.tolist()])
         columns = {**_columns(head), **_columns(rest)}
         yield pa.table([columns[f.name] for f in wanted], schema=wanted)
+
+    def _piece_around(
+        self, file: BaseFile, number: int, wanted: pa.Schema, instant: str, matches: pa.ChunkedArray
+    ) -> tuple[pa.Table, npt.NDArray[np.int64] | None]:
+        """As `_piece`, but only the pages with rows that match, where that saves something: then also which rows they have."""
+        import pyarrow.compute as pc
+
+        found = None
+        if self.task.history is None:
+            found = file.pages_around(number, leaf_paths(wanted), pc.fill_null(matches, False).to_numpy())
+        if found is None:
+            return self._piece(file, number, wanted, instant), None
+        piece, rows = found
+        return conform(piece, wanted), rows
 
     def _piece(self, file: BaseFile, number: int, wanted: pa.Schema, instant: str) -> pa.Table:
         """A row group with the columns of today, under today's names and types."""

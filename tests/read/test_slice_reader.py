@@ -166,3 +166,20 @@ def test_columns_of_a_bootstrapped_table_come_from_three_places(rich_table: Unpa
     assert row["_hoodie_commit_time"] == "00000000000001"
     assert row["ts"] == 1100
     assert row["region"] == "north"
+
+
+def test_pages_without_a_match_are_passed_by(tmp_path: Path) -> None:
+    count = 100_000  # pages have 20,000 rows
+    schema = pa.schema([("id", pa.string()), ("n", pa.int64()), ("note", pa.string())])
+    numbers = range(count)
+    rows = pa.table({"id": [f"{n:06}" for n in numbers], "n": numbers, "note": [f"note {n}" for n in numbers]})
+    table = hudimeta.Table.create(tmp_path / "t", schema, key="id")
+    table.insert(rows)
+    scan = table.scan(where="n IN (7, 8, 90001)", columns=["id", "note"])
+    assert scan.to_table().to_pydict() == {"id": ["000007", "000008", "090001"], "note": ["note 7", "note 8", "note 90001"]}
+    assert scan.report.rows_read == count
+    assert scan.report.rows_passed_by == 60_000
+    assert "only the columns of the predicate unpacked" in str(scan.report)
+    everywhere = table.scan(where="n % 10000 = 0", columns=["note"])
+    assert everywhere.to_table().num_rows == 10
+    assert everywhere.report.rows_passed_by == 0
