@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import lineitem, ours, rivals, routed
-from benchmarks.case import OURS, ROUTED, SPARK, Case, Settings, faster_than_apache, versions_of_apache
+from benchmarks.case import OURS, ROUTED, ROUTED_ONE, SPARK, Case, Settings, faster_than_apache, versions_of_apache
 from benchmarks.job import Job
 
 WITHOUT_KEYS, WITH_KEYS = ["column_stats"], ["column_stats", "record_index"]
@@ -89,7 +89,12 @@ CASES = [
     Case(
         "P8-record-index",
         "bulk insert of 1.5M rows, column statistics and record index",
-        {OURS: _hudimeta(WITH_KEYS), ROUTED: routed.bulk_inserts(WITH_KEYS), **versions_of_apache(_apache(WITH_KEYS))},
+        {
+            OURS: _hudimeta(WITH_KEYS),
+            ROUTED: routed.bulk_inserts(WITH_KEYS),
+            ROUTED_ONE: routed.bulk_inserts(WITH_KEYS, cores=1),
+            **versions_of_apache(_apache(WITH_KEYS)),
+        },
         faster_than_apache(4),
         rounds=3,
         prepare=prepare,

@@ -12,7 +12,18 @@ from functools import partial
 import pyarrow.parquet as pq
 
 from benchmarks import lineitem, ours, rivals, routed, written
-from benchmarks.case import OURS, ROUTED, Case, Goal, Settings, Side, at_most, faster_than_apache, versions_of_apache
+from benchmarks.case import (
+    OURS,
+    ROUTED,
+    ROUTED_ONE,
+    Case,
+    Goal,
+    Settings,
+    Side,
+    at_most,
+    faster_than_apache,
+    versions_of_apache,
+)
 from benchmarks.job import Job
 from benchmarks.written import COW, LOCAL, MOR, RANDOM, Written
 
@@ -58,10 +69,11 @@ def _hudimeta(table: Written, count: Count, how: str) -> Side:
     return run
 
 
-def _routed(table: Written, count: Count, how: str) -> Side:
+def _routed(table: Written, count: Count, how: str, cores: int = 2) -> Side:
     return routed.upserts(
         lambda job, folder: written.copied(written.by_us(job.settings, table), folder),
         lambda job: written.batches(table.settings(job.settings), count(job.settings, table), how, job.rounds),
+        cores,
     )
 
 
@@ -82,6 +94,7 @@ def _case(name: str, title: str, table: Written, count: Count, how: str, goals: 
     everyone = {
         OURS: _hudimeta(table, count, how),
         ROUTED: _routed(table, count, how),
+        **({ROUTED_ONE: _routed(table, count, how, cores=1)} if name == "cow-random" else {}),
         **versions_of_apache(_apache(table, count, how)),
     }
     return Case(f"P9-{name}", title, everyone, goals, ROUNDS, partial(_prepare, table=table, count=count, how=how))

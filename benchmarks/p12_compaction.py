@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks import ours, rivals, written
-from benchmarks.case import OURS, Case, Settings, faster_than_apache, versions_of_apache
+from benchmarks import ours, rivals, routed, written
+from benchmarks.case import OURS, ROUTED, Case, Settings, faster_than_apache, versions_of_apache
 from benchmarks.job import Job
 from benchmarks.written import MOR, Written
 
@@ -45,7 +45,11 @@ CASES = [
     Case(
         "P12",
         "compaction, 10 % of 1.5M rows in logs",
-        {OURS: hudimeta, **versions_of_apache(apache_hudi)},
+        {
+            OURS: hudimeta,
+            ROUTED: routed.compactions(lambda job: written.by_us(job.settings, TABLE)),
+            **versions_of_apache(apache_hudi),
+        },
         faster_than_apache(4),
         rounds=3,
         prepare=prepare,

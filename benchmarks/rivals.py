@@ -58,14 +58,18 @@ def hudi_rs(path: Path) -> Any:
 
 
 @contextlib.contextmanager
-def spark_session(job: Job) -> Iterator[Any]:
-    """A session of the project's own Spark, for its plain Parquet scan and for our source in it. Raises Absent."""
+def spark_session(job: Job, cores: int = 2) -> Iterator[Any]:
+    """A session of the project's own Spark, for its plain Parquet scan and for our source in it. Raises Absent.
+
+    Args:
+        job: The side. cores: Tasks at a time.
+    """
     if not os.environ.get("JAVA_HOME"):
         raise Absent("no JAVA_HOME: run through `make bench`")
     from pyspark.sql import SparkSession
 
     session = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(f"local[{cores}]")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "4g")

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import lineitem, rivals
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks import lineitem, rivals, written
 from benchmarks.case import Side
 from benchmarks.job import Job
 
-__all__ = ["bulk_inserts", "upserts"]
+__all__ = ["bulk_inserts", "compactions", "small_commits", "small_saves", "upserts"]
+
+Options = Mapping[str, str]
 
 
-def bulk_inserts(indexes: list[str]) -> Side:
-    """A new table of lineitem's rows each time, in files of a year each, as the engine makes them."""
+def bulk_inserts(indexes: list[str], cores: int = 2) -> Side:
+    """A new table of lineitem's rows each time, in files of a year each, as the engine makes them; `cores` tasks at a time."""
 
     def run(job: Job) -> None:
-        import pyarrow.parquet as pq
         from pyspark_hudimeta import HudiTable
 
         import hudimeta
 
         source = lineitem.rows_file(job.settings)
         schema = pq.read_schema(source).remove_metadata()
-        with rivals.spark_session(job) as spark:
+        with rivals.spark_session(job, cores) as spark:
             for _ in range(job.rounds):
                 with job.folder() as folder:
                     path = str(folder / "t")
@@ -38,17 +43,17 @@ def bulk_inserts(indexes: list[str]) -> Side:
     return run
 
 
-def upserts(path_of: Callable[[Job, Path], Path], batches: Callable[[Job], Sequence[Path]]) -> Side:
+def upserts(path_of: Callable[[Job, Path], Path], batches: Callable[[Job], Sequence[Path]], cores: int = 2) -> Side:
     """A table updated with one file of rows after the other.
 
     Args:
-        path_of: Puts the table into a folder. batches: Files with rows.
+        path_of: Puts the table into a folder. batches: Files with rows. cores: Tasks at a time.
     """
 
     def run(job: Job) -> None:
         from pyspark_hudimeta import HudiTable
 
-        with rivals.spark_session(job) as spark, job.folder() as folder:
+        with rivals.spark_session(job, cores) as spark, job.folder() as folder:
             path = path_of(job, folder)
             for file in batches(job):
                 with job.timed(tree=True):
@@ -56,6 +61,72 @@ def upserts(path_of: Callable[[Job, Path], Path], batches: Callable[[Job], Seque
                 job.note("updated", report.updated)
                 job.note("files", report.files_written)
                 _note(job, report)
+
+    return run
+
+
+def compactions(source_of: Callable[[Job], Path]) -> Side:
+    """Compaction of a copy of a table, once a round."""
+
+    def run(job: Job) -> None:
+        from pyspark_hudimeta import HudiTable
+
+        source = source_of(job)
+        with rivals.spark_session(job) as spark:
+            for _ in range(job.rounds):
+                with job.folder() as folder:
+                    path = written.copied(source, folder)
+                    with job.timed(tree=True):
+                        reports = HudiTable(spark, str(path)).compact()
+                    job.note("files", sum(report.files_written for report in reports))
+
+    return run
+
+
+def small_commits(make: Callable[[Path], object], batches: Callable[[Job], Sequence[pa.Table]], options: Options) -> Side:
+    """Many small upserts, each of a DataFrame that Spark reads from a file, by `HudiTable`.
+
+    Args:
+        make: Writes the table to a path. batches: Rows of each commit. options: Of the writes.
+    """
+
+    def write(spark: Any, path: Path, file: Path) -> Mapping[str, float]:
+        from pyspark_hudimeta import HudiTable
+
+        seconds: Mapping[str, float] = HudiTable(spark, str(path), dict(options)).upsert(spark.read.parquet(str(file))).seconds
+        return seconds
+
+    return _small_commits(make, batches, write)
+
+
+def small_saves(make: Callable[[Path], object], batches: Callable[[Job], Sequence[pa.Table]], options: Options) -> Side:
+    """The same through Spark's Python data source alone: `write.format("hudimeta")` in a session that was not attached."""
+
+    def write(spark: Any, path: Path, file: Path) -> Mapping[str, float]:
+        spark.read.parquet(str(file)).write.format("hudimeta").mode("append").options(**options).save(str(path))
+        return {}
+
+    return _small_commits(make, batches, write)
+
+
+def _small_commits(
+    make: Callable[[Path], object],
+    batches: Callable[[Job], Sequence[pa.Table]],
+    write: Callable[[Any, Path, Path], Mapping[str, float]],
+) -> Side:
+    def run(job: Job) -> None:
+        took: dict[str, list[float]] = {}
+        with rivals.spark_session(job) as spark, job.folder() as folder:
+            make(folder / "t")
+            for number, batch in enumerate(batches(job)):
+                file = folder / f"rows-{number}.parquet"
+                pq.write_table(batch, file)
+                with job.timed(tree=True):
+                    seconds = write(spark, folder / "t", file)
+                for step, spent in seconds.items():
+                    took.setdefault(step, []).append(spent)
+        for step, spents in took.items():
+            job.note(f"{step} s", round(statistics.median(spents), 3))
 
     return run
 

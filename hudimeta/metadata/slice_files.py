@@ -13,6 +13,7 @@ from hudimeta.formats.hfile import HFileReader, KeyValues, StorageRange
 from hudimeta.metadata.groups import BaseFile, LogFile
 from hudimeta.metadata.log_entries import LogEntry, read_entries
 from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.storage.at_once import at_once
 from hudimeta.storage.protocol import Storage, join
 
 __all__ = ["Decode", "Select", "SliceFiles"]
@@ -23,7 +24,6 @@ Decode: TypeAlias = Callable[[KeyValues, str, str], pa.Table]
 Select: TypeAlias = Callable[[HFileReader], KeyValues]
 """Which records of a file are wanted."""
 
-PARALLEL_READS = 8
 TOGETHER_BYTES = 1 << 20
 SCAN_BYTES, FETCH_BYTES = 4 << 20, 64 << 20
 """Of a large base file so much is unpacked at a time, and so much fetched: requests cost more than packed bytes in memory."""
@@ -56,24 +56,14 @@ class SliceFiles:
     def prefetch(self, logs: Iterable[LogFile]) -> None:
         """Read log files at once."""
         paths = [path for path in dict.fromkeys(log.path for log in logs) if path not in self._logs]
-        if len(paths) < 2:
-            contents = [self._storage.read(path) for path in paths]
-        else:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(min(PARALLEL_READS, len(paths)), "metadata") as pool:
-                contents = list(pool.map(self._storage.read, paths))
-        for path, data in zip(paths, contents, strict=True):
+        for path, data in zip(paths, at_once(self._storage.read, paths), strict=True):
             self._logs[path] = read_entries(data, _shown(path), self._torn_tails)
 
     def open_bases(self, files: Iterable[BaseFile]) -> None:
         """Open base files at once."""
         missing = [file for file in files if file.path not in self._bases]
         if len(missing) > 1:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(min(PARALLEL_READS, len(missing)), "metadata") as pool:
-                list(pool.map(self.base, missing))
+            at_once(self.base, missing)
 
     def scan(self, file: BaseFile, decode: Decode) -> pa.Table:
         """All records of a base file; of a large one some at a time, so that their bytes are never in memory all at once."""

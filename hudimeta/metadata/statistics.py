@@ -127,11 +127,12 @@ def widened_partition_statistics(
         Java takes a missing bound for "no such value", so a record without bounds would lose rows there.
     """
     parts, gone = [partition_stats.SCHEMA.empty_table()], [pa.array([], pa.string())]
+    every = _with_partitions(files)
     for name, kind in columns.items():
-        fresh = [p for p in (_typed_of(partition, statistics, name, kind) for partition, statistics in files) if p is not None]
-        if not fresh:
+        own = every.filter(pc.equal(every["column_name"], name))
+        if not len(own):
             continue
-        together = pa.concat_tables(fresh)
+        together = column_stats.typed(own, kind).set_column(0, "partition_path", own["partition_path"])
         unknown = sorted(set(existing) - set(known[name]["partition_path"].to_pylist() if name in known else ()))
         together = together.filter(pc.invert(pc.is_in(together["partition_path"], pa.array(unknown, pa.string()))))
         if name in known and tight:
@@ -143,12 +144,12 @@ def widened_partition_statistics(
     return pa.concat_tables(parts), pa.concat_arrays(gone)
 
 
-def _typed_of(partition: str, statistics: pa.Table, name: str, kind: pa.DataType) -> pa.Table | None:
-    own = statistics.filter(pc.equal(statistics["column_name"], name))
-    if not len(own):
-        return None
-    typed = column_stats.typed(own, kind)
-    return typed.set_column(0, "partition_path", pa.array([partition] * len(typed), pa.string()))
+def _with_partitions(files: Sequence[tuple[str, pa.Table]]) -> pa.Table:
+    """The statistics of all files in one table, so that a column's are decoded together, with the partition of each."""
+    paths = pa.field("partition_path", pa.string())
+    none = column_stats.SCHEMA.empty_table().append_column(paths, pa.array([], pa.string()))
+    parts = [rows.append_column(paths, pa.repeat(pa.scalar(path, pa.string()), len(rows))) for path, rows in files]
+    return pa.concat_tables([none, *parts])
 
 
 _WIDEST = {"min": float("-inf"), "max": float("nan")}
@@ -167,7 +168,7 @@ def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str, tight: 
     for side in ("min", "max"):
         rows = rows.append_column(f"no_{side}", pc.and_(with_values, pc.is_null(typed[side])))
     sums = [(c, "sum") for c in _COUNTS]
-    groups = rows.group_by("partition_path").aggregate(
+    groups = rows.group_by("partition_path", use_threads=False).aggregate(
         [*sums, ("min", "min"), ("max", "max"), ("no_min", "any"), ("no_max", "any")]
     )
     bounds = {}

@@ -50,7 +50,7 @@ def _due(session: WriteSession, timeline: Timeline) -> Iterator[_Service]:
     """
     options = session.options
     runs, plans = options.get(keys.COMPACT_INLINE), options.get(keys.COMPACT_SCHEDULE)
-    if session.properties.type is TableType.MERGE_ON_READ and (runs or plans):
+    if session.properties.type is TableType.MERGE_ON_READ and (runs or plans) and compaction.may_be_due(session, timeline):
         timeline = session.properties.load_timeline(session.storage)
         if compaction.is_due(session, timeline):
             yield _compact if runs else _plan_compaction
@@ -61,7 +61,7 @@ def _due(session: WriteSession, timeline: Timeline) -> Iterator[_Service]:
 
 
 def _compact(session: WriteSession) -> list[str]:
-    return [f"compacted at {report.instant}" for report in compaction.compact(session)]
+    return [f"compacted at {report.instant}" for report in compaction.compact(session, after_a_write=True)]
 
 
 def _plan_compaction(session: WriteSession) -> list[str]:

@@ -215,17 +215,19 @@ def clean(session: WriteSession) -> CleanReport:
     """Roll dead writes back and finish a clean that died, then plan and run one."""
     if session.options.get(keys.FAILED_WRITES) != "NEVER":
         session.coordinator.recover()
-    for instant in session.properties.load_timeline(session.storage).pending:
-        if instant.action is Action.CLEAN:
-            _execute(session, instant.time)
-    with session.lock.held():
-        view = session.table_at(session.properties.load_timeline(session.storage))
-        the_plan = plan(session, view)
-        if not the_plan.n_files:
-            return CleanReport(None, 0, the_plan)
-        time = session.times.next(view.timeline.last_time)
-        content = encode_plan(session.storage.root, the_plan)
-        TimelineWriter(session.storage, view.timeline.folder).create_requested(time, Action.CLEAN, content)
+    while True:
+        with session.lock.held():
+            view = session.table_at(session.properties.load_timeline(session.storage))
+            died = next((i.time for i in view.timeline.pending if i.action is Action.CLEAN), None)
+            if died is None:
+                the_plan = plan(session, view)
+                if not the_plan.n_files:
+                    return CleanReport(None, 0, the_plan)
+                time = session.times.next(view.timeline.last_time)
+                content = encode_plan(session.storage.root, the_plan)
+                TimelineWriter(session.storage, view.timeline.folder).create_requested(time, Action.CLEAN, content)
+                break
+        _execute(session, died)
     return _execute(session, time)
 
 

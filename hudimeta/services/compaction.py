@@ -35,7 +35,10 @@ from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, Timings, WriteSession
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["CompactionPlan", "compact", "execute", "pending", "plan", "schedule"]
+__all__ = ["CompactionPlan", "compact", "execute", "is_due", "may_be_due", "pending", "plan", "schedule"]
+
+_AFTER_LAST_REQUEST = "NUM_COMMITS_AFTER_LAST_REQUEST"
+_COUNTING = ("NUM_COMMITS", _AFTER_LAST_REQUEST)
 
 _MEBIBYTE = 1 << 20
 
@@ -164,13 +167,24 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     )
 
 
-def compact(session: WriteSession) -> list[CommitReport]:
-    """Roll dead writes back, run what is pending, then plan and run a compaction of all that has log files since."""
-    if session.options.get(keys.FAILED_WRITES) == "EAGER":
+def compact(session: WriteSession, *, after_a_write: bool = False) -> list[CommitReport]:
+    """Roll dead writes back, run what is pending, then plan and run a compaction of all that has log files since.
+
+    Args:
+        session: The table. after_a_write: The session's write has just been published, and rolled dead ones back as it began.
+    """
+    if session.options.get(keys.FAILED_WRITES) == "EAGER" and not after_a_write:
         session.coordinator.recover()
     reports = [execute(session, i.time) for i in pending(session.properties.load_timeline(session.storage))]
     instant = schedule(session)
     return [*reports, execute(session, instant)] if instant is not None else reports
+
+
+def may_be_due(session: WriteSession, timeline: Timeline) -> bool:
+    """False when `is_due` would say no on the timeline after one more delta commit: then that need not be listed."""
+    if session.options.get(keys.COMPACT_TRIGGER) not in _COUNTING:
+        return True
+    return len(_fresh(session, timeline)[1]) + 1 >= session.options.get(keys.COMPACT_AFTER)
 
 
 def is_due(session: WriteSession, timeline: Timeline) -> bool:
@@ -180,10 +194,7 @@ def is_due(session: WriteSession, timeline: Timeline) -> bool:
     """
     options = session.options
     trigger = options.get(keys.COMPACT_TRIGGER)
-    done = max((i.time for i in timeline.writes if i.action is Action.COMMIT), default="")
-    planned = max((i.time for i in pending(timeline)), default="")
-    since = max(done, planned) if trigger == "NUM_COMMITS_AFTER_LAST_REQUEST" else done
-    fresh = [i for i in timeline.writes if i.action is Action.DELTA_COMMIT and (i.completion or i.time) > since]
+    since, fresh = _fresh(session, timeline)
     if not fresh:
         return False
     many = len(fresh) >= options.get(keys.COMPACT_AFTER)
@@ -192,6 +203,14 @@ def is_due(session: WriteSession, timeline: Timeline) -> bool:
     late = parse_instant(session.times.next(timeline.last_time), zone) - began >= options.get(keys.COMPACT_AFTER_S) * 1000
     by_trigger = {"TIME_ELAPSED": late, "NUM_AND_TIME": many and late, "NUM_OR_TIME": many or late}
     return by_trigger.get(trigger or "", many)
+
+
+def _fresh(session: WriteSession, timeline: Timeline) -> tuple[str, list[Instant]]:
+    """The last compaction ("" for none), and the delta commits that were completed since."""
+    done = max((i.time for i in timeline.writes if i.action is Action.COMMIT), default="")
+    planned = max((i.time for i in pending(timeline)), default="")
+    since = max(done, planned) if session.options.get(keys.COMPACT_TRIGGER) == _AFTER_LAST_REQUEST else done
+    return since, [i for i in timeline.writes if i.action is Action.DELTA_COMMIT and (i.completion or i.time) > since]
 
 
 def _remove_leftovers(session: WriteSession, instant: str) -> None:

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.storage.at_once import at_once
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.timeline import content
 from hudimeta.timeline.display import timeline_text
@@ -32,8 +33,6 @@ __all__ = ["DEFAULT_FOLDER", "Timeline", "WriteTimes"]
 DEFAULT_FOLDER = ".hoodie/timeline"
 DECODED_KEPT = 64
 """Decoded commit metadata kept in memory; the bytes of every file read are kept as well."""
-
-PARALLEL_READS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,12 +335,8 @@ class Timeline:
     def prefetch(self, instants: Iterable[Instant]) -> None:
         """Read the files of several instants at once, so that `read` and `metadata` need not wait for each."""
         missing = [instant.file_name for instant in instants if instant.file_name not in self._bytes]
-        if len(missing) < 2:
-            return
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(min(PARALLEL_READS, len(missing)), "timeline") as pool:
-            list(pool.map(self._read_file, missing))
+        if len(missing) > 1:
+            at_once(self._read_file, missing)
 
     def replaced_file_groups(self, as_of: str | None = None) -> pa.Table:
         """File groups that insert-overwrites, deleted partitions and clustering hid.

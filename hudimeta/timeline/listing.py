@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
+from typing import NamedTuple
 
 from hudimeta.config.registry import HudiWarning
 from hudimeta.storage.protocol import FileInfo, Storage, join
@@ -41,18 +42,14 @@ class Listing:
     file_names: Mapping[InstantKey, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
+    name: str
     file: InstantFile
     info: FileInfo
 
     @property
-    def key(self) -> InstantKey:
-        return self.file.time, self.file.action.completed_as
-
-    @property
     def is_half_written(self) -> bool:
-        return self.file.state is State.COMPLETED and self.info.size == 0 and self.file.action.writes_data
+        return self.info.size == 0 and self.file.state is State.COMPLETED and self.file.action.writes_data
 
 
 def list_instants(
@@ -78,29 +75,28 @@ def list_instants(
         _warn_of_empty(join(place, folder), found)
     groups: dict[InstantKey, list[_Found]] = {}
     for one in found:
-        groups.setdefault(one.key, []).append(one)
+        groups.setdefault((one.file.time, one.file.action.completed_as), []).append(one)
     instants = [_instant(group, layout, zone) for group in groups.values()]
     instants.sort(key=lambda instant: (instant.time, instant.action is Action.SAVEPOINT, instant.action.value))
-    names = {key: tuple(one.info.name for one in sorted(group, key=_by_state)) for key, group in groups.items()}
+    names = {key: tuple(one.name for one in sorted(group, key=_by_state)) for key, group in groups.items()}
     return Listing(tuple(instants), names)
 
 
 def _warn_of_empty(folder: str, found: Iterable[_Found]) -> None:
     for one in found:
         if one.is_half_written:
-            path = join(folder, one.info.name)
+            path = join(folder, one.name)
             text = f"{path} is empty: the write counts as completed, but what it did is not known"
             warnings.warn(text, HudiWarning, stacklevel=4)
 
 
 def _instant_files(entries: Iterable[FileInfo]) -> list[_Found]:
-    return [
-        _Found(file, entry) for entry in entries if not entry.is_folder and (file := parse_instant_name(entry.name)) is not None
-    ]
+    named = ((entry.name, entry) for entry in entries if not entry.is_folder)
+    return [_Found(name, file, entry) for name, entry in named if (file := parse_instant_name(name)) is not None]
 
 
 def _by_state(one: _Found) -> tuple[State, str]:
-    return one.file.state, one.info.name
+    return one.file.state, one.name
 
 
 def _instant(group: list[_Found], layout: int, zone: tzinfo | None) -> Instant:
@@ -109,13 +105,13 @@ def _instant(group: list[_Found], layout: int, zone: tzinfo | None) -> Instant:
     done = [one for one in done if not one.is_half_written] or done
     waiting = [one for one in group if one.file.state is not State.COMPLETED]
     if done:
-        first = min(done, key=lambda one: (_completion(one, layout, zone), one.info.name))
+        first = min(done, key=lambda one: (_completion(one, layout, zone), one.name)) if len(done) > 1 else done[0]
         pending_action = waiting[0].file.action if waiting and waiting[0].file.action is not first.file.action else None
         completion = _completion(first, layout, zone)
         file = first.file
-        return Instant(file.time, file.action, State.COMPLETED, completion, pending_action, first.info.name, first.info.size)
+        return Instant(file.time, file.action, State.COMPLETED, completion, pending_action, first.name, first.info.size)
     last = max(waiting, key=_by_state)
-    return Instant(last.file.time, last.file.action, last.file.state, None, None, last.info.name, last.info.size)
+    return Instant(last.file.time, last.file.action, last.file.state, None, None, last.name, last.info.size)
 
 
 def _completion(one: _Found, layout: int, zone: tzinfo | None) -> str:

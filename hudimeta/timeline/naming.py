@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hudimeta.types import Action, State
 
@@ -24,6 +25,9 @@ LAYOUT_V2 = 2
 
 MAX_INSTANT_DIGITS = 32
 """17 digits, three more in metadata tables of version 6; anything much longer is not an instant."""
+
+NAMES_KEPT = 4096
+"""Parsed names kept in memory: who writes lists the same timeline again and again."""
 
 _NAME = re.compile(
     rf"(?P<time>\d{{1,{MAX_INSTANT_DIGITS}}})(?:_(?P<completion>\d{{1,{MAX_INSTANT_DIGITS}}}))?"
@@ -50,6 +54,7 @@ class InstantFile:
     completion: str | None = None
 
 
+@lru_cache(maxsize=NAMES_KEPT)
 def parse_instant_name(name: str) -> InstantFile | None:
     """Read the name of one file of a timeline's folder, of either layout.
 
