@@ -11,7 +11,7 @@ then the timeline say so. A clean that died is finished by the next one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clean_record import CleanPlan, decode_plan, encode_metadata, encode_plan, savepoints_of
 from hudimeta.timeline.clock import format_instant, parse_instant
 from hudimeta.timeline.transitions import TimelineWriter
-from hudimeta.types import Action, Instant, State
+from hudimeta.types import Action, Instant, State, TableType
 from hudimeta.write.conflicts import groups_under_clustering, groups_under_compaction
 from hudimeta.write.session import TableView, WriteSession
 
@@ -36,6 +36,8 @@ __all__ = ["CleanPlan", "CleanReport", "clean", "is_due", "plan"]
 
 _COMMITS, _HOURS, _VERSIONS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"
 _MS_AN_HOUR = 3_600_000
+_COMPACTIONS_AMONG = 10
+"""So many commits are looked through for compactions; each write looks, but not each at the same number of them."""
 
 
 @dataclass(frozen=True)
@@ -73,18 +75,32 @@ def plan(session: WriteSession, view: TableView) -> CleanPlan:
 def is_due(session: WriteSession, timeline: Timeline) -> bool:
     """True when a clean is likely to find something: a commit that superseded files has come to the end of its time.
 
-    Only as many commits are looked at as may have come since the last look; one request each.
+    Only as many commits are read as may have come since the last look; one request each. Compactions, of which several may
+    have come, are known by their action.
     """
     fresh = max(1, session.options.get(keys.CLEAN_AFTER))
-    cleans = [i.time for i in timeline.completed if i.action is Action.CLEAN]
-    if sum(i.time > max(cleans, default="") for i in timeline.writes) < fresh:
+    last = max((i.time for i in timeline.completed if i.action is Action.CLEAN), default="")
+    if sum(i.time > last for i in timeline.writes) < fresh:
         return False
     if session.options.get(keys.CLEAN_POLICY) == _VERSIONS:
         candidates = timeline.writes[-fresh:]
     else:
         earliest = _earliest(session, timeline)
-        candidates = () if earliest is None else tuple(i for i in timeline.writes if i.time < earliest.time)[-fresh:]
+        passed = () if earliest is None else tuple(i for i in timeline.writes if i.time < earliest.time)
+        candidates = passed[-fresh:]
+        if session.properties.type is TableType.MERGE_ON_READ and _compacted_since(session, timeline, passed, last):
+            return True
     return any(_supersedes(timeline.metadata(i)) for i in candidates)
+
+
+def _compacted_since(session: WriteSession, timeline: Timeline, passed: Sequence[Instant], last: str) -> bool:
+    """True when one of the newest commits that have come to the end of their time is a compaction, and the last clean came
+    too early for it."""
+    if session.options.get(keys.CLEAN_POLICY) == _HOURS:  # what had passed when the last clean came is not known
+        return any(i.action is Action.COMMIT for i in passed[-2:])
+    then = [i.time for i in timeline.writes if i.time < last][: -max(1, session.options.get(keys.CLEAN_COMMITS))]
+    seen = then[-1] if then else ""
+    return any(i.action is Action.COMMIT and i.time > seen for i in passed[-_COMPACTIONS_AMONG:])
 
 
 def _supersedes(commit: Mapping[str, Any]) -> bool:

@@ -217,7 +217,9 @@ class Coordinator:
             self._writer.complete(write.instant, write.action, completion, content)
         except StorageError as error:
             self._judge_outcome(write, error)
-        self._compact_metadata()
+        if write.action is not Action.COMPACTION:
+            # Two merges in one write would make the slowest writes slower yet: the next write compacts the metadata table.
+            self._compact_metadata()
         return completion
 
     @contextlib.contextmanager

@@ -88,6 +88,21 @@ def test_log_files_go_with_their_slice(tmp_path: Path) -> None:
     check_all(table.storage)
 
 
+@pytest.mark.parametrize("retained", ["2", "3"])
+def test_compactions_among_writes_are_not_passed_over(tmp_path: Path, retained: str) -> None:
+    """Each write adds a delta commit and a compaction, so it looks at every second instant only."""
+    options = {
+        "hoodie.compact.inline": "true",
+        "hoodie.compact.inline.max.delta.commits": "1",
+        "hoodie.clean.commits.retained": retained,
+    }
+    table = written(tmp_path / "t", 1, **{"hoodie.datasource.write.table.type": "MERGE_ON_READ"})
+    for ts in range(2, 10):
+        Table(table.path, options).upsert(simple_rows(range(10), ts))
+    assert len(base_files(tmp_path / "t")) <= 2 * 4  # of nine in each of two groups
+    check_all(table.storage)
+
+
 def test_a_clean_that_fails_at_any_call_is_finished_by_the_next(tmp_path: Path) -> None:
     options = {"hoodie.clean.commits.retained": "1"}
     source = written(tmp_path / "source", 4)

@@ -1,0 +1,52 @@
+"""Requests at once: answers in order, errors told, and usable in a process that was forked after the threads had begun."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+
+import pytest
+
+from hudimeta.errors import NotFound
+from hudimeta.storage import open_storage
+from hudimeta.storage.at_once import PARALLEL_REQUESTS, at_once
+
+FORK = "fork" in multiprocessing.get_all_start_methods()
+
+
+def test_answers_come_in_the_order_of_the_items(tmp_path):
+    storage = open_storage(str(tmp_path))
+    names = [f"f{i}" for i in range(3 * PARALLEL_REQUESTS)]
+    for name in names:
+        storage.put(name, name.encode())
+    assert at_once(storage.read, names) == [name.encode() for name in names]
+
+
+def test_several_are_asked_at_the_same_time():
+    together = threading.Barrier(PARALLEL_REQUESTS, timeout=60)
+    assert sorted(at_once(lambda _: together.wait(), list(range(PARALLEL_REQUESTS)))) == list(range(PARALLEL_REQUESTS))
+
+
+def test_one_request_needs_no_thread():
+    assert at_once(lambda _: threading.current_thread(), [1]) == [threading.current_thread()]
+    assert at_once(lambda _: threading.current_thread(), []) == []
+
+
+def test_the_first_error_is_raised_and_the_threads_go_on(tmp_path):
+    storage = open_storage(str(tmp_path))
+    storage.put("there", b"1")
+    with pytest.raises(NotFound):
+        at_once(storage.read, ["there", "not there"])
+    assert at_once(storage.read, ["there", "there"]) == [b"1", b"1"]
+
+
+@pytest.mark.skipif(not FORK, reason="this system does not fork processes")
+def test_a_forked_process_starts_threads_of_its_own():
+    assert at_once(abs, [-1, -2]) == [1, 2]
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+    child = context.Process(target=lambda: answers.put(at_once(abs, [-3, -4])))
+    child.start()
+    assert answers.get() == [3, 4]
+    child.join()
+    assert child.exitcode == 0
