@@ -99,9 +99,8 @@ class MetadataReader:
     def partition_stats(self, column: str) -> dict[str, Any]:
         """Partition path to Hudi's statistics object of one column."""
         hudi = self.java.org.apache.hudi
-        if isinstance(hudi.metadata.ColumnStatsIndexPrefixRawKey, JavaClass):  # from 1.1 on
-            key = hudi.metadata.ColumnStatsIndexPrefixRawKey(column)
-            prefixes = hudi.common.data.HoodieListData.eager(self._list([key]))
+        if self._asks_with_data:
+            prefixes = self._data(self._list([hudi.metadata.ColumnStatsIndexPrefixRawKey(column)]))
         else:
             prefixes = self._list([hudi.common.util.hash.ColumnIndexID(column).asBase64EncodedString()])
         records = self.metadata.getRecordsByKeyPrefixes(prefixes, "partition_stats", True).collectAsList()
@@ -110,25 +109,37 @@ class MetadataReader:
 
     def record_locations(self, keys: list[str]) -> dict[str, tuple[str, str]]:
         """Record key to (partition path, file id), for those that the record index knows."""
-        found = self.metadata.readRecordIndex(self._list(keys))
         located = {}
-        for entry in found.entrySet():
-            value = entry.getValue()
+        for pair in self._located(self._list(keys)):
+            value = pair.getValue()
             place = value if hasattr(value, "getFileId") else value.get(0)
-            located[entry.getKey()] = (place.getPartitionPath(), place.getFileId())
+            located[str(pair.getKey())] = (place.getPartitionPath(), place.getFileId())
         return located
 
     def count_located(self, keys: Any) -> int:
         """How many keys of a Java list the record index knows."""
-        hudi = self.java.org.apache.hudi
-        if isinstance(hudi.metadata.ColumnStatsIndexPrefixRawKey, JavaClass):  # from 1.1 on
-            wanted = hudi.common.data.HoodieListData.eager(keys)
-            return int(self.metadata.readRecordIndexLocationsWithKeys(wanted).collectAsList().size())
-        return int(self.metadata.readRecordIndex(keys).size())
+        return int(self._located(keys).size())
 
     def keys_of_value(self, value: str, index: str) -> set[str]:
         """Record keys that a secondary index gives for one column value."""
-        return {str(key) for key in self.metadata.readSecondaryIndex(self._list([value]), index).keySet()}
+        values = self._list([value])
+        if self._asks_with_data:
+            found = self.metadata.readSecondaryIndexLocationsWithKeys(self._data(values), index).collectAsList()
+            return {str(pair.getKey()) for pair in found}
+        return {str(key) for key in self.metadata.readSecondaryIndex(values, index).keySet()}
+
+    def _located(self, keys: Any) -> Any:
+        if self._asks_with_data:
+            return self.metadata.readRecordIndexLocationsWithKeys(self._data(keys)).collectAsList()
+        return self.metadata.readRecordIndex(keys).entrySet()
+
+    @property
+    def _asks_with_data(self) -> bool:
+        """True from Hudi 1.1 on, whose metadata reader takes collections of its own and keys with a type."""
+        return isinstance(self.java.org.apache.hudi.metadata.ColumnStatsIndexPrefixRawKey, JavaClass)
+
+    def _data(self, values: Any) -> Any:
+        return self.java.org.apache.hudi.common.data.HoodieListData.eager(values)
 
     def _list(self, values: Iterable[Any]) -> Any:
         made = self.java.java.util.ArrayList()
