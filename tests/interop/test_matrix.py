@@ -27,14 +27,17 @@ from tests.interop.apache_hudi import ApacheHudi, Installation
 from tests.interop.matrix import DIMENSIONS, SCHEMA, SEED, Combination, History, Turn, pairwise
 from tests.interop.sides import FULL, read_by_hudi_rs
 
-SMOKE = {
-    Combination("secondary", "complex", "MERGE_ON_READ", "event time"): 155,
-    Combination("expression", "timestamp", "COPY_ON_WRITE", "commit time"): 126,
-}
-"""What every run plays for three rounds, by these seeds: overwriting, deleting and services of both sides are among them."""
 FOUND = Installation.find()
 TABLE_VERSION = "8" if FOUND is None or FOUND.bundle.stem.endswith("-1.0.2") else "9"
 """What the release at hand makes by itself."""
+SMOKE = {
+    Combination("secondary", "complex", "MERGE_ON_READ", "event time"): 155,
+    Combination("statistics", "simple", "MERGE_ON_READ", "commit time"): 133,
+    # Tasks of release 1.2.0 that update an expression index list files from slices which the driver kept, and fail: the path of
+    # a base file (`BaseFile.pathInfo`) is transient there, so it is null in a task.
+    **({Combination("expression", "timestamp", "COPY_ON_WRITE", "commit time"): 126} if TABLE_VERSION == "8" else {}),
+}
+"""What every run plays for three rounds, by these seeds: overwriting, deleting and services of both sides are among them."""
 WHOLE = FULL and TABLE_VERSION == "8"
 CLEAN = {"hoodie.clean.commits.retained": "2"}
 ARCHIVE = {**CLEAN, "hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4"}
