@@ -224,9 +224,17 @@ class Timeline:
         return self._archived_completion.get(time, time)
 
     def archived_completions(self, times: Iterable[str]) -> Mapping[str, str]:
-        """Completion times, by requested time, of those writes that the history knows; read on the first call."""
-        known = self._archived_completion
-        return {time: known[time] for time in times if time in known}
+        """Completion times, by requested time, of those writes that the history knows; reads the files that may hold them."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        wanted = list(times)
+        if not wanted:
+            return {}
+        rows = self.history.times(min(wanted))
+        rows = rows.filter(pc.is_in(rows["instant_time"], value_set=pa.array(wanted, pa.string())))
+        columns = (rows[name].to_pylist() for name in ("instant_time", "completion_time", "action"))
+        return {time: done or time for time, done, action in zip(*columns, strict=True) if Action(action).writes_data}
 
     @cached_property
     def _archived_completion(self) -> Mapping[str, str]:

@@ -36,6 +36,7 @@ MAX_MANIFEST_BYTES = 64 * 1024 * 1024
 READ_ATTEMPTS = 3
 """An archiver may merge files and drop them between our reading the manifest and the files it names."""
 
+_NAME_PARTS = 3
 _STORED_NAMES = {
     "instant_time": "instantTime",
     "completion_time": "completionTime",
@@ -92,17 +93,19 @@ class History:
     def __init__(self, storage: Storage, folder: str, layout: int) -> None:
         self._storage, self._folder, self._layout = storage, folder, layout
         self._times: pa.Table | None = None
+        self._times_since = ""
 
     @property
     def folder(self) -> str:
         """Relative to the table."""
         return self._folder
 
-    def load(self, columns: Sequence[str] = COLUMNS) -> pa.Table:
+    def load(self, columns: Sequence[str] = COLUMNS, since: str = "") -> pa.Table:
         """Every archived instant.
 
         Args:
             columns: Those of `COLUMNS` to read; `metadata` and `plan` are nearly all of the bytes.
+            since: Leave out files whose instants all lie before this one; their names tell.
 
         Returns:
             Arrow table sorted by instant_time: instant_time, completion_time, action: string; metadata, plan: binary, null
@@ -113,16 +116,16 @@ class History:
         """
         for remaining in reversed(range(READ_ATTEMPTS)):
             try:
-                return self._read(columns)
+                return self._read(columns, since)
             except NotFound:
                 if not remaining:
                     raise
         raise AssertionError("unreachable")
 
-    def times(self) -> pa.Table:
-        """The small columns instant_time, completion_time and action, read once."""
-        if self._times is None:
-            self._times = self.load(COLUMNS[:3])
+    def times(self, since: str = "") -> pa.Table:
+        """The small columns instant_time, completion_time and action, kept once read; `since`: see `load`."""
+        if self._times is None or since < self._times_since:
+            self._times, self._times_since = self.load(COLUMNS[:3], since), since
         return self._times
 
     def instants(self) -> tuple[Instant, ...]:
@@ -157,10 +160,10 @@ class History:
         """Names of archive files of version 6 in the folder, which are not read; one LIST."""
         return tuple(info.name for info in self._storage.list(self._folder) if _LEGACY.fullmatch(info.name))
 
-    def _read(self, columns: Sequence[str]) -> pa.Table:
+    def _read(self, columns: Sequence[str], since: str) -> pa.Table:
         import pyarrow as pa
 
-        entries = () if self._layout == 1 else self.manifest()
+        entries = [] if self._layout == 1 else [e for e in self.manifest() if _may_reach(e.name, since)]
         wanted = list(dict.fromkeys(("instant_time", *columns)))
         parts = [self.read_file(entry.name, wanted) for entry in entries]
         if not parts:
@@ -182,6 +185,12 @@ class History:
             raise CorruptFileError(path, 0, "a Parquet file of archived instants", str(error)) from error
         named: pa.Table = rows.select(stored).rename_columns(columns).cast(_schema(columns))
         return named
+
+
+def _may_reach(name: str, since: str) -> bool:
+    """False for a file whose name, `<first>_<last>_<level>.parquet`, says that it ends before an instant."""
+    parts = name.split("_")
+    return len(parts) != _NAME_PARTS or parts[1] >= since
 
 
 def _schema(columns: Sequence[str]) -> Any:

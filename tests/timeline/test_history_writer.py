@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudimeta.storage import open_storage
+from hudimeta.storage import CountingStorage, RequestLog, open_storage
+from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.history import History
 from hudimeta.timeline.history_writer import FILES_TO_MERGE, MANIFESTS_KEPT, HistoryWriter, archived_rows, without
 
@@ -42,6 +43,26 @@ def test_what_is_added_is_read_back(tmp_path: Path) -> None:
     ]
     for entry in history(tmp_path).manifest():
         assert (tmp_path / FOLDER / entry.name).stat().st_size == entry.size
+
+
+def test_only_files_that_reach_an_instant_are_read_for_it(tmp_path: Path) -> None:
+    for first in (0, 3, 6):
+        add(tmp_path, first, 3)
+    log = RequestLog()
+    storage = CountingStorage(open_storage(str(tmp_path)), log)
+    asked = History(storage, FOLDER, 2)
+    assert asked.times(time(5))["instant_time"].to_pylist() == [time(n) for n in range(3, 9)]
+    opened = len(log)
+    assert asked.times(time(7))["instant_time"].to_pylist() == [time(n) for n in range(3, 9)]  # read already
+    assert len(log) == opened
+    assert asked.times()["instant_time"].to_pylist() == [time(n) for n in range(9)]
+
+    timeline = Timeline.load(storage)
+    later = len(log)
+    assert timeline.archived_completions([time(7), time(40)]) == {time(7): time(8)}
+    read = {request.path for request in log.since(later) if request.path.endswith(".parquet")}
+    assert read == {f"{FOLDER}/{time(6)}_{time(8)}_0.parquet"}
+    assert timeline.archived_completions([]) == {}
 
 
 def test_files_have_the_schema_that_apache_hudi_writes(tmp_path: Path) -> None:
