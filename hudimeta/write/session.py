@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -95,6 +96,7 @@ class WriteSession:
         self.storage, self.options = storage, options
         self.engine: Engine = engine or LocalEngine()
         self.notes: list[str] = []
+        self.requests_elsewhere: Counter[tuple[str, str]] = Counter()
         self.mark = self.request_mark()
         self.properties = load_properties(storage)
         check_supported(self.properties, options)
@@ -146,8 +148,9 @@ class WriteSession:
         return len(self.storage.log) if isinstance(self.storage, CountingStorage) else 0
 
     def requests_since(self, mark: int) -> Mapping[tuple[str, str], int]:
-        """Requests since a mark, by (kind, purpose)."""
-        return self.storage.log.by_purpose(mark) if isinstance(self.storage, CountingStorage) else {}
+        """Requests since a mark, by (kind, purpose), those that tasks in other processes told of included."""
+        own = self.storage.log.by_purpose(mark) if isinstance(self.storage, CountingStorage) else {}
+        return dict(Counter(own) + self.requests_elsewhere)
 
     # What the table holds
 

@@ -66,6 +66,11 @@ class RoutedWrite:
                 _opened.popitem(last=False)
         return _opened[name]
 
+    def request_mark(self) -> int:
+        """Where this process's log of requests for the write stands now; 0 before its first task."""
+        opened = _opened.get((self.location, self.instant))
+        return 0 if opened is None else opened.session.request_mark()
+
     def staged_path(self, kind: str, number: int, attempt: int) -> str:
         """Where an attempt at a task lays rows aside."""
         return join(staging_folder(self.instant), f"{kind}-{number}-{attempt}.arrow")

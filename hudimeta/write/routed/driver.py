@@ -30,6 +30,7 @@ from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.arrival import Arrived, Route
 from hudimeta.write.routed.computed import Compute
 from hudimeta.write.routed.context import Opened, RoutedWrite
+from hudimeta.write.routed.counted import CountingExecutors
 from hudimeta.write.routed.exchange import Span
 from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles
@@ -129,6 +130,7 @@ def compute_routed(session: WriteSession, operation: Operation, compute: Compute
 
 def _attempt(session: WriteSession, executors: Executors, source: RowSource, attempt: int) -> CommitReport:
     timings, mark = Timings(), session.request_mark()
+    session.requests_elsewhere.clear()
     operation = source.operation
     with timings.phase("check"):
         view = session.table_at(session.properties.load_timeline(session.storage))
@@ -150,7 +152,7 @@ def _attempt(session: WriteSession, executors: Executors, source: RowSource, att
             return CommitReport("", None, operation.value, notes=tuple(session.notes))
         delete_strays(session.storage, write.instant, outcome.files)
         session.notes.append(run.told())
-        apart = IndexShares(run.routed, executors, run.facts, run.written)
+        apart = IndexShares(run.routed, run.executors, run.facts, run.written)
         report = publish(session, view, write, checked.schema, outcome, timings, apart)
     return replace(report, attempts=attempt, requests=session.requests_since(mark))
 
@@ -176,11 +178,12 @@ class _Run:
         timings: Timings,
     ) -> None:
         self.session, self.view, self._write = session, view, write
-        self.executors, self._timings, self._only = executors, timings, checked.only
+        self._timings, self._only = timings, checked.only
         location, given = session.storage.root, dict(session.options.given)
         self.routed = RoutedWrite(location, given, write, view.timeline, checked.schema)
+        self.executors = CountingExecutors(executors, self.routed, session.requests_elsewhere)
         self.facts = FactsSpec.of(view.metadata)
-        self.at = At(session, view, self.routed, executors, self.facts)
+        self.at = At(session, view, self.routed, self.executors, self.facts)
         self.written: list[RoutedFiles] = []
         self.rows = 0
 

@@ -22,16 +22,19 @@ RowTask = Callable[[Iterable[pa.RecordBatch], int, int], R]
 
 
 class Executors(Protocol):
-    """Runs the tasks of one write.
-
-    Attributes:
-        parallelism: How many tasks run at a time, about. collected: Bytes of all results that were handed back so far.
-        tasks: How many tasks gave a result so far.
-    """
+    """Runs the tasks of one write. Attributes: parallelism: How many tasks run at a time, about."""
 
     parallelism: int
-    collected: int
-    tasks: int
+
+    @property
+    def collected(self) -> int:
+        """Bytes of all results that were handed back so far."""
+        ...
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks gave a result so far."""
+        ...
 
     def over_rows(self, task: RowTask[R]) -> list[R]:
         """Run a task over each part of the input rows, which are computed once; results in the order of the parts.

@@ -448,6 +448,15 @@ def test_rows_that_a_task_laid_aside_after_its_write_go_with_the_next_write(tmp_
     check_all(open_storage(path))
 
 
+def test_requests_of_tasks_are_in_the_report(tmp_path: Path) -> None:
+    path, _ = same_tables(tmp_path, indexes=["column_stats"])
+    report = routed(path, Operation.UPSERT, [rows(0, 20), rows(20, 30)])
+    files = [file for part in path.iterdir() if part.name.startswith("p") for file in part.glob("*.parquet")]
+    assert report.requests["PUT", "data"] >= len(files) == 3
+    found = hudimeta.Table(path).report()
+    assert found.requests["PUT", "data"] == report.requests["PUT", "data"]
+
+
 def test_what_is_handed_back_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     path, _ = same_tables(tmp_path, indexes=["record_index", "column_stats", "secondary_index_ts"])
     collected = []
