@@ -30,8 +30,8 @@ test-fast: ## the tests that need no Spark
 shapes-full: ## every shape of query through every door of Spark on every kind of table, some five minutes
 	@HUDIMETA_SHAPES_FULL=1 $(RUN) --java python -m pytest tests/spark/test_query_shapes.py --timeout=900 $(PYTEST_ARGS)
 
-connect: ## Spark's tests of table functions, HudiTable, routed writes and query shapes through Spark Connect, some six minutes
-	@HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py $(PYTEST_ARGS)
+connect: ## Spark's tests of table functions, HudiTable, routed writes, query shapes and the guide through Spark Connect, some six minutes
+	@HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py tests/docs/test_spark.py $(PYTEST_ARGS)
 
 spark-oldest: ## a small set of Spark's tests on the oldest Spark that is supported, in an environment of its own
 	@$(RUN) --spark-oldest python -m pytest tests/spark -m oldest $(PYTEST_ARGS)

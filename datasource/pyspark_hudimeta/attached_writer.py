@@ -1,8 +1,8 @@
-"""`df.write.format("hudimeta").save(path)` in an attached session: routed through Spark's executors.
+"""`df.write` to hudimeta tables in an attached session, by path or by name: routed through Spark's executors.
 
 Spark makes each DataFrame of its own class, whose `write` knows nothing of sessions. So while any session is attached, that
-property asks whether the DataFrame's session is one of them; for all others it is what it was. Modes other than append and
-overwrite, `insertInto`, `saveAsTable` and other formats are left to Spark.
+property asks whether the DataFrame's session is one of them; for all others it is what it was. Other formats, tables that are
+not ours and what is refused anyway are left to Spark.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from hudimeta.config import OPTIONS
-from hudimeta.config.options import ROUTED_WRITES
+from hudimeta.config.options import OPERATION, ROUTED_WRITES
 from pyspark_hudimeta.routed_write import save_frame
+from pyspark_hudimeta.sql_session import SqlSession
+from pyspark_hudimeta.table_writes import insert_into, save_as_table
 from pyspark_hudimeta.target import write_target
 from pyspark_hudimeta.writer import LOG, writer_options
 
@@ -24,22 +26,25 @@ __all__ = ["AttachedWriter", "route_writes", "stop_routing"]
 
 _FORMAT = "hudimeta"
 _MODES = {"append": False, "overwrite": True}
+_UNROUTED = "delete_partition"
 _lock = RLock()
-_routes: dict[int, Callable[[SparkSession], bool]] = {}
+Find = Callable[[SparkSession], SqlSession | None]
+"""What statements of a session need; None for a session that is not attached."""
+_routes: dict[int, Find] = {}
 _original: list[Any] = []
 
 
-def route_writes(owner: int, is_attached: Callable[[SparkSession], bool]) -> None:
+def route_writes(owner: int, find: Find) -> None:
     """From now on writes of the DataFrames of some sessions are routed.
 
     Args:
-        owner: Who asks, for `stop_routing`. is_attached: Whether a session is one of them.
+        owner: Who asks, for `stop_routing`. find: Knows the sessions.
     """
     with _lock:
         if not _original:
             _original.append(ClassicDataFrame.__dict__["write"])
             ClassicDataFrame.write = property(_write, doc=DataFrame.write.__doc__)
-        _routes[owner] = is_attached
+        _routes[owner] = find
 
 
 def stop_routing(owner: int) -> None:
@@ -51,19 +56,23 @@ def stop_routing(owner: int) -> None:
 
 
 def _write(frame: DataFrame) -> DataFrameWriter:
-    session = frame.sparkSession
-    attached = any(is_attached(session) for is_attached in list(_routes.values()))
-    return AttachedWriter(frame) if attached else DataFrameWriter(frame)
+    for find in list(_routes.values()):
+        session = find(frame.sparkSession)
+        if session is not None:
+            return AttachedWriter(frame, session)
+    return DataFrameWriter(frame)
 
 
 class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own classes are not typed here
     """Spark's writer, which also remembers what it was told."""
 
-    def __init__(self, frame: DataFrame) -> None:
+    def __init__(self, frame: DataFrame, session: SqlSession) -> None:
         super().__init__(frame)
+        self._session = session
         self._format: str | None = None
         self._mode: str | None = None
         self._told: dict[str, str] = {}
+        self._partitions: tuple[str, ...] = ()
         self._layout = False
 
     def mode(self, saveMode: str | None) -> AttachedWriter:  # noqa: N803 - Spark's name
@@ -88,7 +97,8 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
         return self
 
     def partitionBy(self, *cols: Any) -> AttachedWriter:  # noqa: N802 - Spark's name
-        self._layout = True
+        listed = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
+        self._partitions = tuple(listed)
         super().partitionBy(*cols)
         return self
 
@@ -122,12 +132,47 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
     def _saved(self, path: str | None) -> bool:
         """Route the write, if it is one that is routed."""
         told = self._told if path is None else {**self._told, "path": path}
-        if (self._format or "").lower() != _FORMAT or self._mode not in _MODES or self._layout:
+        if (self._format or "").lower() != _FORMAT or self._mode not in _MODES or self._layout or self._partitions:
             return False
         lower = {key.lower(): value for key, value in told.items()}
-        if not OPTIONS.read(writer_options(lower)).get(ROUTED_WRITES):
+        if not self._is_routed():
             return False
         location = write_target(lower, self._df.schema).location
         report = save_frame(self._df.sparkSession, location, lower, self._df, overwrite=_MODES[self._mode])
         LOG.info("%s", report)
         return report is not None
+
+    def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803 - Spark's names
+        """As Spark's; rows for a table of ours are routed."""
+        replaces = overwrite if overwrite is not None else self._mode == "overwrite"
+        if self._layout or self._partitions or not self._is_routed():
+            done = False
+        else:
+            done = insert_into(self._session, tableName, self._df, self._told, overwrite=replaces)
+        if not done:
+            super().insertInto(tableName, overwrite)
+
+    def saveAsTable(  # noqa: N802 - Spark's name
+        self,
+        name: str,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: Any = None,  # noqa: N803 - Spark's name
+        **options: Any,
+    ) -> None:
+        """As Spark's; a table of ours is written to, or created, by routed writes."""
+        self.mode(mode).options(**options)
+        if partitionBy is not None:
+            self.partitionBy(partitionBy)
+        if format is not None:
+            self.format(format)
+        done = False
+        if (self._format or "").lower() == _FORMAT and not self._layout and self._is_routed():
+            told, how = self._told, self._mode or "error"
+            done = save_as_table(self._session, name, self._df, told, how, self._partitions)
+        if not done:
+            super().saveAsTable(name)
+
+    def _is_routed(self) -> bool:
+        options = OPTIONS.read(writer_options(self._told))
+        return bool(options.get(ROUTED_WRITES)) and options.get(OPERATION) != _UNROUTED

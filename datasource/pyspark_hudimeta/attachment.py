@@ -30,6 +30,7 @@ from pyspark_hudimeta.jvm import Jvm
 from pyspark_hudimeta.leaves import Leaf, exchanged
 from pyspark_hudimeta.native_filter import native_filter
 from pyspark_hudimeta.native_table import NativeTable
+from pyspark_hudimeta.sql_session import SqlSession
 from pyspark_hudimeta.sql_statements import run_statement
 from pyspark_hudimeta.staging import Staging
 from pyspark_hudimeta.table_functions import register_functions
@@ -69,7 +70,7 @@ def attach(spark: SparkSession, staging: str | None = None) -> None:
         )
     if spark not in _attachments:
         _attachments[spark] = attachment = Attachment(spark, staging)
-        route_writes(id(attachment), _attachments.__contains__)
+        route_writes(id(attachment), _statements)
         register_functions(spark)
         kind: Any = type(spark)
         spark.__class__ = _subclass(kind)
@@ -129,6 +130,10 @@ class Attachment:
             return table.frame(where).drop(self._jvm.array(self._jvm.view.java.lang.String, table.partition_schema.names))
         except HudiError:
             return None  # on Spark's own way the source meets the same, and says it as it does in any session
+
+    def statements(self, spark: SparkSession) -> SqlSession:
+        """What running a statement needs that comes without text."""
+        return SqlSession(spark, self._jvm, partial(self.session_class.sql, spark), None, {})
 
     def changed(
         self, spark: SparkSession, plain: Callable[..., DataFrame], text: Any, args: Any, frames: Mapping[str, Any]
@@ -225,6 +230,11 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
             self.stop()
 
     return AttachedSession
+
+
+def _statements(spark: SparkSession) -> SqlSession | None:
+    attachment = _attachments.get(spark)
+    return attachment.statements(spark) if attachment is not None else None
 
 
 def _opened(spark: SparkSession, options: Mapping[str, str]) -> Any | None:

@@ -42,8 +42,11 @@ _TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 _OWN = ("hoodie.", "hudimeta.")
 
 
-def create(session: SqlSession, statement: CreateTable) -> DataFrame | None:
+def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None = None) -> DataFrame | None:
     """Create a table and its entry, with the rows of the query if there is one.
+
+    Args:
+        session, statement: What is run. rows: Take the place of those of the statement's query.
 
     Returns:
         None where Spark shall run the statement: it registers a table that exists, or the name is taken.
@@ -51,12 +54,13 @@ def create(session: SqlSession, statement: CreateTable) -> DataFrame | None:
     Raises:
         HudiError: Columns or properties that do not fit; nothing was created.
     """
-    made = statement.columns is not None or statement.query is not None or statement.partition_columns
+    with_rows = statement.query is not None or rows is not None
+    made = statement.columns is not None or with_rows or statement.partition_columns
     if statement.provider != "hudimeta" or not made or not session.is_free(statement.name):
         return None
     if statement.odd is not None:
         raise UnsupportedFeature(statement.odd, "Leave it out; partition by columns of the table.")
-    rows = session.query(statement.query) if statement.query is not None else None
+    rows = session.query(statement.query) if statement.query is not None else rows
     columns = _columns(statement, rows)
     location = resolve(statement.location) if statement.location else session.default_location(statement.name)
     options = {**session.settings, **_options(statement, columns)}

@@ -31,21 +31,24 @@ def opened(session: SqlSession, entry: Entry) -> HudiTable:
     return HudiTable(session.spark, entry.location, {**session.settings, **entry.options})
 
 
-def insert(session: SqlSession, entry: Entry, statement: Insert) -> DataFrame:
+def insert(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame | None = None) -> DataFrame:
     """Run an INSERT.
+
+    Args:
+        session, entry, statement: What is run. rows: Take the place of those of the statement's query.
 
     Raises:
         ConfigError: Columns or partitions that do not fit. AnalysisException, of Spark: Values that do not.
     """
-    _Insertion(session, entry, statement).run()
+    _Insertion(session, entry, statement, rows).run()
     return session.nothing()
 
 
 class _Insertion:
     """One INSERT into one table."""
 
-    def __init__(self, session: SqlSession, entry: Entry, statement: Insert) -> None:
-        self._session, self._entry, self._statement = session, entry, statement
+    def __init__(self, session: SqlSession, entry: Entry, statement: Insert, given: DataFrame | None) -> None:
+        self._session, self._entry, self._statement, self._frame = session, entry, statement, given
         self._table = opened(session, entry)
         self._options = OPTIONS.read({**session.settings, **entry.options})
         properties = self._table.properties
@@ -76,6 +79,8 @@ class _Insertion:
     def _operation(self) -> str:
         """What `hoodie.spark.sql.insert.into.operation` says, else an upsert where rows have an order."""
         said = self._options.get(keys.SQL_INSERT_OPERATION)
+        if self._frame is not None and self._options.is_set(keys.OPERATION):
+            said = self._options.get(keys.OPERATION)  # the option of writers
         return said or ("upsert" if self._ordered else "insert")
 
     def _is_dynamic(self) -> bool:
@@ -107,7 +112,7 @@ class _Insertion:
     def _rows(self) -> DataFrame:
         """The query's rows as rows of the table."""
         entry, statement, jvm = self._entry, self._statement, self._session.jvm
-        rows = self._session.query(statement.query)
+        rows = self._frame if self._frame is not None else self._session.query(statement.query)
         columns, name, by_name = entry.columns, entry.name.sql, statement.by_name
         if statement.partition is not None:
             rows, by_name = self._placed(rows), False

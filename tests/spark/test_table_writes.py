@@ -1,0 +1,95 @@
+"""`insertInto` and `saveAsTable` of an attached session: by name what `save` is by path, and what SQL does with a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark_hudimeta import HudiTable, attach, detach, last_commit
+
+from tests.spark.tables import KEYS, check, create
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NUMBER = count()
+
+
+@pytest.fixture
+def attached(spark: SparkSession) -> Iterator[SparkSession]:
+    attach(spark)
+    yield spark
+    detach(spark)
+
+
+@pytest.fixture
+def name(attached: SparkSession) -> Iterator[str]:
+    """A name for a table, which is dropped."""
+    found = f"named_{next(NUMBER)}"
+    yield found
+    attached.sql(f"drop table if exists {found} purge")
+
+
+def some(spark: SparkSession, ids: list[int], ts: int) -> DataFrame:
+    return spark.createDataFrame([(i, f"p{i % 5}", ts, float(i * ts)) for i in ids], "id long, part string, ts long, x double")
+
+
+def shown(spark: SparkSession, table: str) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, spark.sql(f"select id, ts, x from {table}").collect()))
+
+
+def routed(path: Path | str) -> bool:
+    return any(note.startswith("routed: ") for note in last_commit(str(path)).notes)
+
+
+def test_rows_are_inserted_by_place(attached: SparkSession, name: str, tmp_path: Path) -> None:
+    create(tmp_path / "t", indexes=["record_index"])
+    attached.sql(f"create table {name} using hudimeta location '{tmp_path / 't'}'")
+    some(attached, [3, 20], 2).toDF("a", "b", "c", "d").write.insertInto(name)
+    assert routed(tmp_path / "t")
+    assert [(i, ts) for i, ts, _ in shown(attached, name) if i in (2, 3, 20)] == [(2, 1), (3, 2), (20, 2)]
+    some(attached, [8], 3).write.option("partitionOverwriteMode", "dynamic").insertInto(name, overwrite=True)
+    assert [i for i, *_ in shown(attached, name)] == [0, 1, 2, 4, 5, 6, 7, 8, 9, 20]
+    some(attached, [1, 2], 4).write.mode("overwrite").insertInto(f"spark_catalog.default.{name}")
+    assert shown(attached, name) == [(1, 4, 4.0), (2, 4, 8.0)]
+    with pytest.raises(Exception, match=r"(?i)columns"):
+        some(attached, [1], 5).drop("x").write.insertInto(name)
+    some(attached, [2], 5).write.option("hoodie.datasource.write.operation", "delete").insertInto(name)
+    assert shown(attached, name) == [(1, 4, 4.0)]
+    some(attached, [7], 6).write.option("hudimeta.write.routed", False).insertInto(name)
+    assert not routed(tmp_path / "t")
+    check(tmp_path / "t")
+
+
+def test_a_table_is_made_and_written_by_its_name(attached: SparkSession, name: str, tmp_path: Path) -> None:
+    first = some(attached, [1, 2, 6], 1).write.format("hudimeta").options(**KEYS).partitionBy("part")
+    first.saveAsTable(name)
+    assert attached.sql(f"select * from {name}").columns == ["id", "ts", "x", "part"]
+    some(attached, [2, 3], 2).select("x", "part", "ts", "id").write.format("hudimeta").mode("append").saveAsTable(name)
+    assert shown(attached, name) == [(1, 1, 1.0), (2, 2, 4.0), (3, 2, 6.0), (6, 1, 6.0)]
+    some(attached, [4], 1).write.saveAsTable(name, format="hudimeta", mode="overwrite")
+    assert shown(attached, name) == [(4, 1, 4.0)]
+    with pytest.raises(Exception, match="ALREADY_EXISTS"):
+        some(attached, [5], 1).write.format("hudimeta").saveAsTable(name)
+    warehouse = str(attached.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")
+    assert routed(f"{warehouse}/{name}")
+    detach(attached)
+    assert [row.id for row in attached.sql(f"select id from {name}").collect()] == [4]
+    attach(attached)
+    attached.sql(f"drop table {name}")
+    assert not Path(warehouse, name).exists()
+    path = str(tmp_path / "there")
+    some(attached, [1], 1).write.format("hudimeta").mode("append").options(**KEYS, path=path).saveAsTable(name)
+    assert HudiTable(attached, path).properties.record_keys == ("id",)
+    check(Path(path))
+
+
+def test_what_is_not_ours_is_sparks(attached: SparkSession, name: str) -> None:
+    some(attached, [1], 1).write.format("parquet").saveAsTable(name)
+    some(attached, [2], 1).write.insertInto(name)
+    assert [i for i, *_ in shown(attached, name)] == [1, 2]
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        some(attached, [2], 1).write.insertInto("no_such_table")
