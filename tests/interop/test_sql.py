@@ -119,6 +119,7 @@ def rows_there(hudi: ApacheHudi, table: str) -> list[tuple[Any, ...]]:
     return sorted(zip(*(found.column(name).to_pylist() for name in names), strict=True), key=repr)
 
 
+@pytest.mark.timeout(1800)  # twenty statements and more, and both sides read after each
 @pytest.mark.parametrize("case", CASES if FULL else QUICK)
 def test_hudis_own_statements_give_the_rows_that_hudi_gives(attached: SparkSession, hudi: ApacheHudi, case: str) -> None:
     statements, kind, order = CASES[case]

@@ -337,7 +337,7 @@ def test_a_write_builds_the_indexes_that_it_asks_for(tmp_path: Path) -> None:
     check_all(table.storage)
     assert proven(table.path) == frozenset(BOTH)
     again = asking.upsert(fresh)
-    assert not again.notes
+    assert not [note for note in again.notes if not note.startswith("routed")]
     assert again.index.startswith("record index"), "what was built is used to find rows"
 
 

@@ -1,0 +1,90 @@
+"""The second door of writes: everything that `hudimeta.Table`'s verbs do, done by tasks as Spark's executors do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudimeta.config import Options
+from hudimeta.errors import ConfigError
+from hudimeta.services.after_write import tend
+from hudimeta.storage import Storage
+from hudimeta.testing import builders
+from hudimeta.types import META_COLUMNS, Operation
+from hudimeta.write import verbs
+from hudimeta.write.merge_builder import MergeBuilder
+from hudimeta.write.merge_clauses import Sides
+from hudimeta.write.report import CommitReport
+from hudimeta.write.routed.driver import change_routed, merge_routed, write_routed
+from hudimeta.write.routed.executors import LocalExecutors
+from hudimeta.write.routed.merging import MergePlan
+from hudimeta.write.row_changes import RowChange
+from hudimeta.write.rows_in import as_stream, as_table
+from hudimeta.write.session import WriteSession
+
+TASKS = 3
+
+
+def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on the verbs of all tables are routed, each input in three parts, and the writes of `ModelledTable` too."""
+    for name, routed in (("write", _write), ("delete_where", _delete), ("update", _update), ("merge", _merge)):
+        monkeypatch.setattr(verbs, name, routed)
+    monkeypatch.setattr(builders, "write_rows", _write_rows)
+
+
+def _parts(rows: pa.Table) -> list[pa.Table]:
+    rows = rows.drop_columns([name for name in META_COLUMNS if name in rows.column_names])
+    ends = [rows.num_rows * number // TASKS for number in range(TASKS + 1)]
+    return [rows.slice(first, last - first) for first, last in pairwise(ends)]
+
+
+def _write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
+    parts = _parts(rows)
+    return write_routed(session, operation, LocalExecutors(parts), parts[0].schema)
+
+
+def _write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
+    stream = as_stream(data)
+    rows = as_table(data) if stream is None else stream.read_all()
+    session = WriteSession(storage, options)
+    return tend(session, _write_rows(session, operation, rows))
+
+
+def _delete(storage: Storage, options: Options, where: Any) -> CommitReport:
+    session = WriteSession(storage, options)
+    return tend(session, change_routed(session, RowChange(), where, LocalExecutors([])))
+
+
+def _update(storage: Storage, options: Options, assignments: Mapping[str, Any], where: Any) -> CommitReport:
+    if not assignments:
+        raise ConfigError("set", "{}", "at least one column and its new value")
+    session = WriteSession(storage, options)
+    return tend(session, change_routed(session, RowChange(assignments), where, LocalExecutors([])))
+
+
+@dataclass(frozen=True)
+class _Merge(MergeBuilder):
+    start: Callable[[MergePlan], CommitReport] | None = None
+
+    def _run(self) -> CommitReport:
+        assert self.start is not None
+        return self.start(MergePlan(self.on, Sides(self.target_alias, self.source_alias), self.clauses))
+
+
+def _merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tuple[str, str]) -> MergeBuilder:
+    parts = _parts(as_table(source))
+
+    def start(plan: MergePlan) -> CommitReport:
+        session = WriteSession(storage, options)
+        return tend(session, merge_routed(session, plan, LocalExecutors(parts), parts[0].schema))
+
+    return _Merge(parts[0].schema.empty_table(), on, *aliases, _never, start=start)
+
+
+def _never(changes: Any) -> CommitReport:
+    raise AssertionError("a routed merge does not run on the driver")
