@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.concurrency.liveness import HEARTBEAT_FOLDER
 from hudimeta.config import options as keys
 from hudimeta.metadata.compaction import encode_plan
 from hudimeta.read.file_slice import FileSlice, slices_of
@@ -29,7 +30,7 @@ from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.conflicts import groups_under_clustering, groups_under_compaction
 from hudimeta.write.coordinator import OpenWrite, Publication
-from hudimeta.write.markers import read_markers
+from hudimeta.write.markers import MARKERS, read_markers
 from hudimeta.write.published_schema import published_schema
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, Timings, WriteSession
@@ -173,7 +174,9 @@ def compact(session: WriteSession, *, after_a_write: bool = False) -> list[Commi
     Args:
         session: The table. after_a_write: The session's write has just been published, and rolled dead ones back as it began.
     """
-    if session.options.get(keys.FAILED_WRITES) == "EAGER" and not after_a_write:
+    # Hidden behind the compaction, what the write could not remove would be seen by no later writer.
+    left = not after_a_write or any(session.storage.list(folder) for folder in (MARKERS, HEARTBEAT_FOLDER))
+    if session.options.get(keys.FAILED_WRITES) == "EAGER" and left:
         session.coordinator.recover()
     reports = [execute(session, i.time) for i in pending(session.properties.load_timeline(session.storage))]
     instant = schedule(session)

@@ -19,6 +19,7 @@ from hudimeta.testing.invariants import check_all
 from hudimeta.types import Action, Operation
 from hudimeta.write import verbs
 from hudimeta.write.index_updates import statistics as index_statistics
+from hudimeta.write.markers import MARKERS
 from tests.write.test_conflicts import plan_clustering
 
 MERGE_ON_READ = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
@@ -187,3 +188,29 @@ def test_an_empty_plan_is_not_published_as_a_compaction_of_nothing(tmp_path: Pat
         Table(table.path).compact()
     assert [i.time for i in Table(table.path).timeline.pending] == [instant]
     table.check()
+
+
+class KeepsMarkersOnce(LocalStorage):
+    """Refuses once to remove markers: a write has published by then, and leaves them to whoever comes next."""
+
+    refused = False
+
+    def delete_folder(self, path: str) -> None:
+        if path.startswith(MARKERS) and not self.refused:
+            self.refused = True
+            raise StorageError("the store is busy", "Try again.")
+        super().delete_folder(path)
+
+
+def test_what_the_write_before_an_inline_compaction_left_is_removed(tmp_path: Path) -> None:
+    """It is the compaction's to remove: behind its instant, no later writer would look for what the write left."""
+    more = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "2"}
+    table = updated(tmp_path / "t")
+    storage, rows = KeepsMarkersOnce(table.path), simple_rows(range(3), 20)
+    verbs.write(storage, OPTIONS.read(more), Operation.UPSERT, rows)
+    table.model.write(Operation.UPSERT, rows)
+    assert storage.refused
+    assert log_files(table) == [0, 0]
+    assert [f.path for f in table.storage.list(MARKERS)] == []
+    table.check()
+    check_all(table.storage)

@@ -105,8 +105,8 @@ class History(RuleBasedStateMachine):
         return self.table
 
     def write(self, operation: Operation, rows: pa.Table) -> None:
-        self.t.write(operation, rows)
-        self.failed = False
+        if self.t.write(operation, rows).completion is not None:  # without rows nothing is written, and nothing tidied up
+            self.failed = False
 
     def stamp(self, ts: int) -> int:
         """In a log a delete bears the ordering value of the row that it deleted, and beats rows with smaller ones, as in Hudi.
@@ -184,7 +184,7 @@ class History(RuleBasedStateMachine):
     def changed(self, report: CommitReport) -> None:
         if report.completion is not None:
             self.t.model.remember(report.instant)
-        self.failed = False
+            self.failed = False
 
     @rule(ids=ids, ts=stamps)
     def plain_upsert(self, ids: list[int], ts: int) -> None:
