@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -16,11 +17,11 @@ from hudimeta.services.after_write import tend
 from hudimeta.storage import Storage
 from hudimeta.testing import builders
 from hudimeta.types import META_COLUMNS, Operation
-from hudimeta.write import verbs
+from hudimeta.write import table_writer, verbs
 from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.merge_clauses import Sides
 from hudimeta.write.report import CommitReport
-from hudimeta.write.routed.driver import change_routed, merge_routed, write_routed
+from hudimeta.write.routed.driver import ROUTED, change_routed, merge_routed, write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.merging import MergePlan
 from hudimeta.write.row_changes import RowChange
@@ -30,11 +31,32 @@ from hudimeta.write.session import WriteSession
 TASKS = 3
 
 
-def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on the verbs of all tables are routed, each input in three parts, and the writes of `ModelledTable` too."""
-    for name, routed in (("write", _write), ("delete_where", _delete), ("update", _update), ("merge", _merge)):
-        monkeypatch.setattr(verbs, name, routed)
-    monkeypatch.setattr(builders, "write_rows", _write_rows)
+def by_tasks(monkeypatch: pytest.MonkeyPatch, test: ModuleType) -> None:
+    """From now on the verbs of all tables are routed, each input in three parts, and `write_rows` in the test and its tables."""
+    through(monkeypatch, test, {"write": _write, "delete_where": _delete, "update": _update, "merge": _merge}, _write_rows)
+
+
+def through(
+    monkeypatch: pytest.MonkeyPatch,
+    test: ModuleType,
+    by_verb: Mapping[str, Callable[..., Any]],
+    write: Callable[[WriteSession, Operation, pa.Table], CommitReport],
+) -> None:
+    """Let other functions than the engine's own do what is asked for.
+
+    Args:
+        test: The module of the test. by_verb: In place of functions of `hudimeta.write.verbs`.
+        write: In place of `write_rows`, for the operations that are routed.
+    """
+    for name, other in by_verb.items():
+        monkeypatch.setattr(verbs, name, other)
+
+    def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
+        return (write if operation in ROUTED else table_writer.write_rows)(session, operation, rows)
+
+    monkeypatch.setattr(builders, "write_rows", write_rows)
+    if hasattr(test, "write_rows"):
+        monkeypatch.setattr(test, "write_rows", write_rows)
 
 
 def _parts(rows: pa.Table) -> list[pa.Table]:

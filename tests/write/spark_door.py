@@ -1,0 +1,77 @@
+"""The third door of writes: what `HudiTable`'s verbs do with DataFrames, done by Spark's own executors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from hudimeta.config import Options
+from hudimeta.storage import Storage
+from hudimeta.types import META_COLUMNS, Operation
+from hudimeta.write.merge_builder import MergeBuilder
+from hudimeta.write.report import CommitReport
+from hudimeta.write.routed.driver import write_routed
+from hudimeta.write.rows_in import as_stream, as_table
+from hudimeta.write.session import WriteSession
+from tests.write.doors import through
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark_hudimeta import HudiTable
+
+__all__ = ["by_spark"]
+
+
+def by_spark(monkeypatch: pytest.MonkeyPatch, test: ModuleType, spark: SparkSession) -> None:
+    """From now on `HudiTable` does what the verbs of all tables are asked to do; `write_rows` is routed in the test as well."""
+    through(monkeypatch, test, _verbs(spark), _writer(spark))
+
+
+def _verbs(spark: SparkSession) -> Mapping[str, Callable[..., Any]]:
+    """The functions of `hudimeta.write.verbs` that bring or change rows, by a session."""
+
+    def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
+        verb: Callable[[DataFrame], CommitReport] = getattr(_table(spark, storage, options), operation.value.lower())
+        return verb(_frame(spark, data))
+
+    def delete_where(storage: Storage, options: Options, where: Any) -> CommitReport:
+        return _table(spark, storage, options).delete(where)
+
+    def update(storage: Storage, options: Options, assignments: Mapping[str, Any], where: Any) -> CommitReport:
+        return _table(spark, storage, options).update(assignments, where)
+
+    def merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tuple[str, str]) -> MergeBuilder:
+        table, (target, other) = _table(spark, storage, options), aliases
+        return table.merge(_frame(spark, source), on, target_alias=target, source_alias=other)
+
+    return {"write": write, "delete_where": delete_where, "update": update, "merge": merge}
+
+
+def _table(spark: SparkSession, storage: Storage, options: Options) -> HudiTable:
+    from pyspark_hudimeta import HudiTable
+
+    return HudiTable(spark, storage.root, options.given)
+
+
+def _frame(spark: SparkSession, data: Any) -> DataFrame:
+    """Rows of any kind as a DataFrame; Spark hands several partitions of them to its tasks."""
+    stream = as_stream(data)
+    rows = as_table(data) if stream is None else stream.read_all()
+    return spark.createDataFrame(rows.drop_columns([name for name in META_COLUMNS if name in rows.column_names]))
+
+
+def _writer(spark: SparkSession) -> Callable[[WriteSession, Operation, pa.Table], CommitReport]:
+    """`write_rows` by a session; unlike a `HudiTable` it leaves the services to the test."""
+    from pyspark_hudimeta.routed_executors import SparkExecutors
+    from pyspark_hudimeta.routed_write import data_schema
+
+    def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
+        frame = _frame(spark, rows)
+        schema = data_schema(frame)
+        return write_routed(session, operation, SparkExecutors(spark, frame, schema), schema)
+
+    return write_rows
