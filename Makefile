@@ -9,7 +9,7 @@ RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast shapes-full connect spark-oldest crash-full faults-full damage-full skipping-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast shapes-full doors-full connect spark-oldest crash-full faults-full damage-full skipping-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -33,8 +33,12 @@ shapes-full: ## every shape of query through every door of Spark on every kind o
 connect: ## Spark's tests of table functions, HudiTable, routed writes, query shapes and the guide through Spark Connect, some six minutes
 	@HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py tests/docs/test_spark.py $(PYTEST_ARGS)
 
+doors-full: ## all tests of writes through HudiTable, by Spark's executors: a classic session, then Spark Connect, an hour
+	@HUDIMETA_DOORS_FULL=1 $(RUN) --java python -m pytest tests/write -m spark --timeout=900 $(PYTEST_ARGS)
+	@HUDIMETA_DOORS_FULL=1 HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/write -m spark --timeout=900 $(PYTEST_ARGS)
+
 spark-oldest: ## a small set of Spark's tests on the oldest Spark that is supported, in an environment of its own
-	@$(RUN) --spark-oldest python -m pytest tests/spark -m oldest $(PYTEST_ARGS)
+	@$(RUN) --spark-oldest python -m pytest tests/spark tests/write -m oldest $(PYTEST_ARGS)
 
 crash-full: ## kills and errors at every storage call of everything, then a thousand random histories of 50 steps: hours
 	@CRASH_FULL=1 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=7200 $(PYTEST_ARGS)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = ("spark/test_table_functions.py", "spark/test_hudi_table.py", "docs/test_spark.py")
+MODULES = ("spark/test_table_functions.py", "spark/test_hudi_table.py", "docs/test_spark.py", "write")
 
 
 @pytest.mark.spark

@@ -1,4 +1,4 @@
-"""Which tests of writes go through both doors, the engine's verbs and routed writes, and which cannot."""
+"""Which tests of writes go through all doors (the engine's verbs, routed writes here, those of Spark), and which cannot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.write.doors import by_tasks
 from tests.write.spark_door import by_spark
 
 DOORS = ("engine", "routed")
-BOTH_DOORS = (
+ALL_DOORS = (
     "test_expressions",
     "test_filters",
     "test_bad_keys",
@@ -35,7 +35,7 @@ BOTH_DOORS = (
 ENGINE_ONLY = {
     "test_a_failed_write_leaves_no_trace": "its storage fails in this process; tests/write/routed cancels jobs instead",
     "test_filters_leave_files_out": "counts the files of bulk inserts, of which every task begins its own",
-    "test_bulk_inserts_store_rows_in_the_order_of_the_mode": "every task sorts the rows that it was given, into files of its own",
+    "test_bulk_inserts_store_rows_in_the_order_of_the_mode": "every task sorts its own rows, into its own files",
     "test_bulk_inserts_sort_by_columns_of_the_user": "as above",
     "test_generated_keys_count_the_rows_as_they_came": "every task counts its own rows",
     "test_an_upsert_asks_for_no_more_than_its_shards": "tasks hand rows to each other through files, which are requests too",
@@ -43,8 +43,25 @@ ENGINE_ONLY = {
 """Their tests that hold for the engine's own door alone, and why."""
 
 
-SMOKE: dict[str, tuple[str, ...]] = {}
+SMOKE = {
+    "test_both_follow_every_operation": ("spark-COPY_ON_WRITE-8",),
+    "test_a_key_moves_between_partitions": ("spark-MERGE_ON_READ",),
+    "test_every_operation_works": (
+        "spark-simple-dropped-MERGE_ON_READ",
+        "spark-complex and buckets-virtual-COPY_ON_WRITE",
+    ),
+    "test_every_clause_in_one_merge": ("spark-MERGE_ON_READ",),
+    "test_update_sets_expressions_and_constants_where_a_predicate_is_true": ("spark-COPY_ON_WRITE",),
+    "test_what_a_change_file_holds": ("spark-DATA_BEFORE_AFTER",),
+    "test_rows_with_known_keys_are_dropped": ("spark-policy-MERGE_ON_READ",),
+    "test_a_widened_column_keeps_its_values": ("spark-Operation.UPSERT-int64",),
+    "test_rows_that_have_no_place_are_refused": ("spark-id-bad4-as a partition path in row [01]-upsert",),
+}
+"""What goes through the door of Spark in every run, on the oldest Spark and through Connect too: every verb, operation and sort
+of index once, on either type of table. None needs hudi-rs, which the environment of the oldest Spark has not.
+"""
 FULL = "HUDIMETA_DOORS_FULL"
+"""Set, everything goes through that door: half an hour in a classic session, and as much through Connect."""
 
 
 @pytest.fixture(autouse=True)
@@ -61,9 +78,30 @@ def door(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the tests of some modules once for each door."""
     module, test = metafunc.module.__name__.rpartition(".")[2], metafunc.function.__name__
-    if module not in BOTH_DOORS or test in ENGINE_ONLY:
+    if module not in ALL_DOORS or test in ENGINE_ONLY:
         return
     doors: list[Any] = list(DOORS)
     if os.environ.get(FULL) or test in SMOKE:
         doors.append(pytest.param("spark", marks=pytest.mark.spark))
     metafunc.parametrize("door", doors, indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what goes through the door of Spark in full runs only."""
+    asked, left = set(), []
+    for item in items:
+        call = getattr(item, "callspec", None)
+        if not isinstance(item, pytest.Function) or call is None or call.params.get("door") != "spark":
+            continue
+        asked.add(item.originalname)
+        if call.id in SMOKE.get(item.originalname, ()):
+            item.add_marker("oldest")
+        else:
+            left.append(item)
+    chosen = {item.originalname for item in items if isinstance(item, pytest.Function) and item.get_closest_marker("oldest")}
+    if os.environ.get(FULL) or not left:
+        return
+    if asked - chosen:
+        raise pytest.UsageError(f"{sorted(asked - chosen)} through Spark: take another of SMOKE, or export {FULL}=1")
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]

@@ -32,7 +32,7 @@ TASKS = 3
 
 
 def by_tasks(monkeypatch: pytest.MonkeyPatch, test: ModuleType) -> None:
-    """From now on the verbs of all tables are routed, each input in three parts, and `write_rows` in the test and its tables."""
+    """From now on the verbs of all tables are routed, each input in three parts; `write_rows` of the test as well."""
     through(monkeypatch, test, {"write": _write, "delete_where": _delete, "update": _update, "merge": _merge}, _write_rows)
 
 
