@@ -64,11 +64,13 @@ def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None =
     columns = _columns(statement, rows)
     location = resolve(statement.location) if statement.location else session.default_location(statement.name)
     options = {**session.settings, **_options(statement, columns)}
+    if rows is not None:
+        _refuse_occupied(location, options)
     with _taken_back(location, options):
         new = _make(location, columns, options)
         if rows is not None:
             if not new:
-                raise ConfigError("LOCATION", location, "a folder without a table", "INSERT INTO the table that is there.")
+                raise _taken_place(location)
             ordered = rows.select(*[rows[quoted(name)] for name in columns.names])
             HudiTable(session.spark, location, options).bulk_insert(ordered)
         _register(session, statement, location)
@@ -136,6 +138,21 @@ def _make(location: str, columns: StructType, options: dict[str, str]) -> bool:
         allowed = f"the columns of the table at {location}: {', '.join(theirs)}"
         raise ConfigError("CREATE TABLE", ", ".join(columns.names), allowed, "Leave the list of columns out to register it.")
     return False
+
+
+def _refuse_occupied(location: str, options: dict[str, str]) -> None:
+    """Rows are only written where everything can be deleted again when the catalog refuses the table afterwards."""
+    storage = open_storage(location, options)
+    if storage.list(".hoodie"):
+        raise _taken_place(location)
+    found = storage.list("")
+    if found:
+        hint = f"It holds {found[0].name}: empty it, name another folder, or CREATE TABLE with columns and INSERT INTO it."
+        raise ConfigError("LOCATION", location, "an empty folder, or one that is not there yet", hint)
+
+
+def _taken_place(location: str) -> ConfigError:
+    return ConfigError("LOCATION", location, "a folder without a table", "INSERT INTO the table that is there.")
 
 
 @contextlib.contextmanager

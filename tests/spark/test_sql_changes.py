@@ -117,6 +117,25 @@ def test_merge_takes_all_columns_of_the_source(attached: SparkSession, table: Ma
     attached.catalog.dropTempView("incoming")
 
 
+DROPPED, VIRTUAL = {"hoodie.datasource.write.drop.partition.columns": "true"}, {"hoodie.populate.meta.fields": "false"}
+
+
+@pytest.mark.parametrize(("kind", "stored"), [("MERGE_ON_READ", DROPPED), ("COPY_ON_WRITE", {**DROPPED, **VIRTUAL})])
+def test_tables_whose_files_lack_the_partition_columns(
+    attached: SparkSession, table: Make, kind: str, stored: dict[str, str]
+) -> None:
+    t = table(type=kind, options=stored)
+    attached.sql(
+        f"merge into {t} as t using (select id + 8 as id, concat('p', (id + 8) % 5) as part, 5L ts, 0.5D x from range(4)) s "
+        "on t.id = s.id when matched and s.id = 8 then delete when matched then update set x = t.x + s.x, ts = s.ts "
+        "when not matched then insert *"
+    )
+    attached.sql(f"update {t} set x = 0.25 where part = 'p0' and id > 9")
+    attached.sql(f"delete from {t} where part = 'p1' and id < 7")
+    found = attached.sql(f"select id, part, x from {t} where id > 5 order by id").collect()
+    assert [tuple(row) for row in found] == [(7, "p2", 7.0), (9, "p4", 9.5), (10, "p0", 0.25), (11, "p1", 0.5)]
+
+
 def test_of_several_rows_for_one_key_the_newer_wins_where_there_is_an_order(attached: SparkSession, table: Make) -> None:
     twice = "(select 1L as id, 'p1' as part, 8L as ts, 8D as x union all select 1L, 'p1', 9L, 9D)"
     ordered, plain = table(), table(ordering=())

@@ -159,6 +159,24 @@ def test_a_table_is_created_from_a_query(attached: SparkSession, name: Name, tmp
     assert not (tmp_path / "f").exists()
 
 
+def test_a_query_makes_no_table_in_a_folder_that_holds_something(attached: SparkSession, name: Name, tmp_path: Path) -> None:
+    t = name()
+    other = tmp_path / "t" / "notes.txt"
+    other.parent.mkdir()
+    other.write_text("mine")
+    statement = f"create table {t} using hudimeta location '{tmp_path / 't'}' as select 1 as id"
+    assert "notes.txt" in refusal(lambda: attached.sql(statement))
+    assert not attached.catalog.tableExists(t)
+    assert [entry.name for entry in tmp_path.rglob("*")] == ["t", "notes.txt"], "nothing was begun"
+    other.unlink()
+    attached.sql(statement)
+    assert rows(attached, t) == [(1,)]
+    again = name()
+    says = refusal(lambda: attached.sql(f"create table {again} using hudimeta location '{tmp_path / 't'}' as select 2 as id"))
+    assert "INSERT INTO the table that is there" in says
+    assert rows(attached, t) == [(1,)]
+
+
 def test_insert_adds_rows_and_with_an_order_the_newer_row_of_a_key_wins(attached: SparkSession, name: Name) -> None:
     plain, ordered = name(), name()
     attached.sql(f"create table {plain} {TRIPS} tblproperties (primaryKey = 'id')")

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from hudimeta.errors import CommitError, ConfigError
 from hudimeta.read.merge_rules import KEY_COLUMN
-from hudimeta.schema import conform
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch
 from hudimeta.write.routed.arrival import PORTION_BYTES, Arrived, gathered
@@ -24,7 +23,15 @@ from hudimeta.write.routed.exchange import Span, StagedFile
 from hudimeta.write.routed.files import RoutedFiles
 from hudimeta.write.routed.places import PlacedRows
 from hudimeta.write.routed.slots import Slots
-from hudimeta.write.row_changes import PATH_COLUMN, check_order, fixed_columns, known_batch, named_by_deletes, with_stated_keys
+from hudimeta.write.row_changes import (
+    PATH_COLUMN,
+    check_order,
+    fixed_columns,
+    known_batch,
+    named_by_deletes,
+    scan_of,
+    with_stated_keys,
+)
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.spill import batch_of, table_of
 
@@ -52,12 +59,21 @@ class Action(enum.IntEnum):
 
 def changed_columns(session: WriteSession, view: TableView, operation: Operation) -> pa.Schema:
     """The data columns that computed rows must have: for deletes alone those that name the rows and order them."""
+    columns = _columns(session, view)
     if operation is not Operation.DELETE:
-        return view.schema
+        return columns
     needed = set(named_by_deletes(session, view).names)
     if not session.properties.populate_meta:
         needed |= set(fixed_columns(view.generator()))
-    return pa.schema([field for field in view.schema if field.name in needed])
+    return pa.schema([field for field in columns if field.name in needed])
+
+
+def _columns(session: WriteSession, view: TableView) -> pa.Schema:
+    """The table's data columns, those of partitions that its files do not hold last: new rows get their place by them."""
+    if not session.properties.drop_partition_columns:
+        return view.schema
+    partitions = {field.name.partition(".")[0] for field in view.generator().partitions} - set(view.schema.names)
+    return pa.schema([*view.schema, *(field for field in scan_of(session, view, None).schema if field.name in partitions)])
 
 
 @dataclass(frozen=True)
@@ -94,17 +110,18 @@ class ComputedArrival:
     def _batch(self, opened: Opened, action: Action, rows: pa.Table) -> KeyedBatch:
         session, view = opened.session, opened.view
         schema = named_by_deletes(session, view) if self.write.open_write.operation is Operation.DELETE else view.schema
+        columns = _columns(session, view)
         if action is Action.INSERT:
-            return _inserted(session, view, _typed(rows.drop_columns(list(ROW_COLUMNS.values())), schema))
+            return _inserted(session, view, _typed(rows.drop_columns(list(ROW_COLUMNS.values())), columns))
         names = {carried: name for name, carried in ROW_COLUMNS.items()}
-        meant = _typed(rows.rename_columns([names.get(name, name) for name in rows.column_names]), view.schema)
+        meant = _typed(rows.rename_columns([names.get(name, name) for name in rows.column_names]), columns)
         if action is Action.UPDATE:
             check_order(meant, session.rules.ordering_fields if session.rules.by_event_time else ())
         return known_batch(with_stated_keys(session, view, meant), schema, deleted=action is Action.DELETE)
 
 
 def _inserted(session: WriteSession, view: TableView, rows: pa.Table) -> KeyedBatch:
-    made = keyed_batch(conform(rows, view.schema), view.schema, view.generator(), session.rules)
+    made = keyed_batch(rows, view.schema, view.generator(), session.rules)
     if made.keys is None:
         hint = "Insert the rows of a table without key columns with INSERT INTO."
         raise ConfigError("merge", "insert", "a table with key columns", hint)

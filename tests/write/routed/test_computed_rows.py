@@ -157,7 +157,16 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         write(tmp_path / "ordered", lambda moment, _: Changes(of(tmp_path / "ordered", "id = 1", moment, ts=None)))
 
 
-def test_tables_that_do_not_store_keys_are_changed_by_computed_ones(tmp_path: Path) -> None:
-    table(tmp_path, options={"hoodie.populate.meta.fields": "false"})
-    write(tmp_path, lambda moment, _: Changes(of(tmp_path, "id = 1", moment, x=2.0), of(tmp_path, "id = 2", moment)))
-    assert [(n, x) for n, _, x in shown(tmp_path)] == [(1, 2.0), (3, 0.0), (4, 0.0)]
+VIRTUAL, DROPPED = {"hoodie.populate.meta.fields": "false"}, {"hoodie.datasource.write.drop.partition.columns": "true"}
+
+
+@KINDS
+@pytest.mark.parametrize("stored", [VIRTUAL, DROPPED, {**VIRTUAL, **DROPPED}], ids=["virtual", "dropped", "both"])
+def test_tables_that_store_less_are_changed_by_what_is_computed(tmp_path: Path, kind: str, stored: dict[str, str]) -> None:
+    table(tmp_path, options=stored, type=kind)
+    write(tmp_path, lambda moment, _: Changes(of(tmp_path, "id = 1", moment, x=2.0), of(tmp_path, "id = 2", moment), rows(9)))
+    assert [(n, x) for n, _, x in shown(tmp_path)] == [(1, 2.0), (3, 0.0), (4, 0.0), (9, 0.0)]
+    parts = hudimeta.Table(tmp_path).scan(columns=["id", "part"]).to_table().sort_by("id")["part"].to_pylist()
+    assert parts == rows(1, 3, 4, 9)["part"].to_pylist()
+    write(tmp_path, lambda moment, _: Changes(deleted=of(tmp_path, "id > 3", moment)), Operation.DELETE)
+    assert [n for n, *_ in shown(tmp_path)] == [1, 3]
