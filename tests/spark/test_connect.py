@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = ("spark/test_table_functions.py", "spark/test_hudi_table.py", "docs/test_spark.py", "write")
+MODULES = (
+    "spark/test_table_functions.py",
+    "spark/test_hudi_table.py",
+    "docs/test_spark.py",
+    "write/test_changing_rows.py",
+    "write/test_key_indexes.py",
+    "write/test_stored_columns.py",
+)
 
 
 @pytest.mark.spark

@@ -44,7 +44,7 @@ ENGINE_ONLY = {
 
 
 SMOKE = {
-    "test_both_follow_every_operation": ("spark-COPY_ON_WRITE-8",),
+    "test_rows_that_were_there_before_the_overwrite_do_not_outlive_it": ("spark-Operation.BULK_INSERT",),
     "test_a_key_moves_between_partitions": ("spark-MERGE_ON_READ",),
     "test_every_operation_works": (
         "spark-simple-dropped-MERGE_ON_READ",
@@ -57,8 +57,8 @@ SMOKE = {
     "test_a_widened_column_keeps_its_values": ("spark-Operation.UPSERT-int64",),
     "test_rows_that_have_no_place_are_refused": ("spark-id-bad4-as a partition path in row [01]-upsert",),
 }
-"""What goes through the door of Spark in every run, on the oldest Spark and through Connect too: every verb, operation and sort
-of index once, on either type of table. None needs hudi-rs, which the environment of the oldest Spark has not.
+"""What goes through the door of Spark in every run, on the oldest Spark too: every verb and operation, and most sorts of
+index, on either type of table. None needs hudi-rs, which the environment of the oldest Spark has not.
 """
 FULL = "HUDIMETA_DOORS_FULL"
 """Set, everything goes through that door: half an hour in a classic session, and as much through Connect."""
