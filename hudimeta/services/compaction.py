@@ -33,7 +33,8 @@ from hudimeta.write.coordinator import OpenWrite, Publication
 from hudimeta.write.markers import MARKERS, read_markers
 from hudimeta.write.published_schema import published_schema
 from hudimeta.write.report import CommitReport
-from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.timings import Timings
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["CompactionPlan", "compact", "execute", "is_due", "may_be_due", "pending", "plan", "schedule"]

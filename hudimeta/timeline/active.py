@@ -355,11 +355,7 @@ class Timeline:
         Returns:
             Arrow table `partition_path: string, file_id: string, instant: string` (the replacing instant).
         """
-        replacing = [
-            instant
-            for instant in self.writes
-            if instant.action is Action.REPLACE_COMMIT and (as_of is None or instant.time <= as_of)
-        ]
+        replacing = [i for i in self.writes if i.action is Action.REPLACE_COMMIT and (as_of is None or i.time <= as_of)]
         self.prefetch(replacing)
         return content.replaced_groups_table(replacing, self)
 

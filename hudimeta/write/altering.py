@@ -21,8 +21,9 @@ from hudimeta.write.coordinator import Publication
 from hudimeta.write.published_schema import PublishedSchema
 from hudimeta.write.report import CommitReport
 from hudimeta.write.row_changes import fixed_columns
-from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import until_no_conflict
+from hudimeta.write.timings import Timings
 
 __all__ = ["alter", "alteration"]
 

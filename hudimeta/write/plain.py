@@ -34,9 +34,10 @@ from hudimeta.write.markers import staging_folder
 from hudimeta.write.opening import open_or_create
 from hudimeta.write.operations import execute_plan, plan_inserts
 from hudimeta.write.report import CommitReport
-from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.strays import delete_strays
 from hudimeta.write.table_writer import ATTEMPTS, Outcome, overwritten, prepare, publish, replaced_by, write_batch
+from hudimeta.write.timings import Timings
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["PlainWrite", "TaskResult", "operation_of"]

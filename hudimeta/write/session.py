@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 
 import pyarrow as pa
@@ -62,23 +59,7 @@ from hudimeta.write.slice_keys import read_live_keys, read_ordering, read_slice_
 from hudimeta.write.slice_rows import SliceRows
 from hudimeta.write.supported import check_supported
 
-__all__ = ["Timings", "WriteSession"]
-
-
-@dataclass
-class Timings:
-    """Seconds by phase."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Add the time of the with block to a phase."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+__all__ = ["TableView", "WriteSession"]
 
 
 class WriteSession:

@@ -30,7 +30,7 @@ from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, execute_plan, plan_inserts
 from hudimeta.write.report import CommitReport
-from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.spill import BUCKETS, Spill, batch_of, table_of
 from hudimeta.write.table_writer import (
     Outcome,
@@ -40,6 +40,7 @@ from hudimeta.write.table_writer import (
     replaced_by,
     write_rows,
 )
+from hudimeta.write.timings import Timings
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["write_stream"]

@@ -24,7 +24,8 @@ from hudimeta.write.operations import WritePlan, execute_plan, plan_homes, plan_
 from hudimeta.write.partitions import named_partitions, partition_batch
 from hudimeta.write.published_schema import published_schema
 from hudimeta.write.report import REPORT_KEY, CommitReport
-from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.timings import Timings
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = [

@@ -9,8 +9,9 @@ from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import Timings, WriteSession
+from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import prepare, publish, write_batch, write_rows
+from hudimeta.write.timings import Timings
 
 COMPACT_ALWAYS = OPTIONS.read({**SIMPLE_OPTIONS, "hoodie.metadata.compact.max.delta.commits": "1"})
 

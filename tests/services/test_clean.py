@@ -17,8 +17,8 @@ from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.types import Action, Operation
 from hudimeta.write import verbs
-from hudimeta.write.session import Timings
 from hudimeta.write.table_writer import prepare, publish, write_batch
+from hudimeta.write.timings import Timings
 
 
 def written(path: Path, writes: int, **options: str) -> ModelledTable:

@@ -12,8 +12,8 @@ from hudimeta.errors import CommitConflict
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import Timings
 from hudimeta.write.table_writer import prepare, publish, write_batch
+from hudimeta.write.timings import Timings
 
 
 def overwrite_beside(table: ModelledTable, rows: pa.Table, other: Operation, others: pa.Table) -> None:

@@ -43,7 +43,7 @@ from hudimeta.write.routed.slots import Slots, packed
 from hudimeta.write.routed.sources import At, ComputedRows, FoundRows, GivenRows, MergedRows, RowSource
 from hudimeta.write.routed.writing import PieceWriter, shared_out
 from hudimeta.write.row_changes import RowChange
-from hudimeta.write.session import TableView, Timings, WriteSession
+from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.strays import delete_strays
 from hudimeta.write.table_writer import (
     Outcome,
@@ -55,6 +55,7 @@ from hudimeta.write.table_writer import (
     replaced_by,
     until_no_conflict,
 )
+from hudimeta.write.timings import Timings
 
 __all__ = ["ROUTED", "change_routed", "compute_routed", "merge_routed", "write_routed"]
 
