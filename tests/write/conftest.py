@@ -35,8 +35,6 @@ ALL_DOORS = (
 ENGINE_ONLY = {
     "test_a_failed_write_leaves_no_trace": "its storage fails in this process; tests/write/routed cancels jobs instead",
     "test_filters_leave_files_out": "counts the files of bulk inserts, of which every task begins its own",
-    "test_bulk_inserts_store_rows_in_the_order_of_the_mode": "every task sorts its own rows, into its own files",
-    "test_bulk_inserts_sort_by_columns_of_the_user": "as above",
     "test_generated_keys_count_the_rows_as_they_came": "every task counts its own rows",
     "test_an_upsert_asks_for_no_more_than_its_shards": "tasks hand rows to each other through files, which are requests too",
 }
