@@ -84,6 +84,19 @@ class Jvm:
         """A StructType."""
         return self.view.org.apache.spark.sql.types.DataType.fromJson(schema.json())
 
+    def type(self, name: str) -> Any:
+        """A type of Spark's by its name in SQL."""
+        return self.view.org.apache.spark.sql.types.DataType.fromDDL(name)
+
+    def parsed(self, sql: str) -> Any:
+        """An expression of Catalyst's, not resolved yet."""
+        return self.session.sessionState().sqlParser().parseExpression(sql)
+
+    def filtered(self, frame: Any, condition: Any) -> Any:
+        """A Dataset with the rows for which an expression, resolved or not, is true."""
+        plan = self.view.org.apache.spark.sql.catalyst.plans.logical.Filter(condition, frame.queryExecution().analyzed())
+        return self.view.org.apache.spark.sql.classic.Dataset.ofRows(self.session, plan)
+
     def text(self, value: str) -> Any:
         """A string in Catalyst's own form."""
         return self.view.org.apache.spark.unsafe.types.UTF8String.fromString(value)

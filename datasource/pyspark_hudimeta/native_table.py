@@ -33,7 +33,8 @@ from pyspark_hudimeta.attached_report import AttachedScan
 from pyspark_hudimeta.file_directories import Directories, satisfying
 from pyspark_hudimeta.file_index import TableFiles
 from pyspark_hudimeta.manifest import MANIFEST_FILES, base_files, file_uri
-from pyspark_hudimeta.staging import BITS, SliceJob, StagedSlice
+from pyspark_hudimeta.replaced_rows import current_rows
+from pyspark_hudimeta.staging import SliceJob, StagedSlice
 
 if TYPE_CHECKING:
     from hudimeta.read.predicate import Expr
@@ -46,12 +47,6 @@ __all__ = ["NativeTable"]
 
 REPLACED = "__hudimeta_replaced"
 _HIDDEN = "__hudimeta_"
-_IS_CURRENT = (
-    f"{REPLACED} IS NULL OR getbit(ascii(CAST(substring({REPLACED}, CAST(_metadata.row_index DIV {BITS} AS INT) + 1, 1) "
-    f"AS STRING)), CAST(_metadata.row_index % {BITS} AS INT)) = 0"
-)
-"""True for rows that no log has replaced; behind the last byte, `substring` is empty and its `ascii` 0."""
-
 _PLANS = 64
 """Plans that are kept by their filters: the same query is planned once."""
 _MOST_CONVERTED = 2 << 30
@@ -182,7 +177,7 @@ class NativeTable:
             relation = self._relation
         frame = self.jvm.session.baseRelationToDataFrame(relation)
         if self.merges:
-            frame = frame.where(_IS_CURRENT)
+            frame = self.jvm.filtered(frame, current_rows(self.jvm, REPLACED))
         for name in self.from_path:
             frame = frame.withColumn(name, frame.col(_quoted(_HIDDEN + name)))
         return frame if where is None else frame.where(where)

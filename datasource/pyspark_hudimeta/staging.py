@@ -17,7 +17,6 @@ from tempfile import mkdtemp
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from hudimeta.errors import TableError
@@ -25,21 +24,17 @@ from hudimeta.read.overlay import OverlayReader
 from hudimeta.storage import Storage, join, open_storage
 from pyspark_hudimeta.arrow_types import arrow_schema, fitted
 from pyspark_hudimeta.manifest import file_uri
+from pyspark_hudimeta.replaced_rows import replaced_bits
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
     from hudimeta.read.file_slice import FileSlice
     from hudimeta.read.read_task import ReadTask
 
-__all__ = ["BITS", "StagedSlice", "Staging", "SliceJob", "replaced_bits"]
+__all__ = ["StagedSlice", "Staging", "SliceJob"]
 
-BITS = 7
-"""Rows that a byte of `StagedSlice.replaced` speaks of: as characters, bytes below 128 keep their value in Spark's `ascii`."""
-
-_WEIGHTS = (1 << np.arange(BITS)).astype(np.uint8)
 _FEW_BYTES = 256 << 20
 """Up to so many bytes of slices, the driver makes their files itself: a job of Spark's would take longer to begin."""
 
@@ -50,7 +45,7 @@ class Made:
 
     Attributes:
         name, size, rows: Of the file; "" and 0 without rows.
-        replaced: Which rows of the base file do not count, see BITS; None for none. replaced_rows: How many.
+        replaced: Which rows of the base file do not count, see `replaced_rows`; None for none. replaced_rows: How many.
         instead: The file holds all rows of the slice, and the base file is not read at all.
     """
 
@@ -106,16 +101,6 @@ class SliceJob:
         data = out.getvalue().to_pybytes()
         storage.put(name, data)
         return name, len(data), rows
-
-
-def replaced_bits(positions: npt.NDArray[np.int64]) -> bytes | None:
-    """Positions of rows as bytes, the row at `p` being bit `p % BITS` of byte `p // BITS`; None for none."""
-    if not len(positions):
-        return None
-    bits = np.zeros((int(positions.max()) // BITS + 1) * BITS, np.uint8)
-    bits[positions] = 1
-    packed: bytes = (bits.reshape(-1, BITS) * _WEIGHTS).sum(axis=1).astype(np.uint8).tobytes()
-    return packed
 
 
 @dataclass(eq=False)
