@@ -44,6 +44,8 @@ class IncrementalRange:
         instants: Completed writes of the range, by requested time.
         archived: How many of them are archived.
         whole_table: The rows are looked for in today's table, because files of the range are cleaned.
+        in_slices: The rows are looked for in the whole slices of the end of the range, because write stats of archived commits,
+            which would name the files, are not read.
     """
 
     begin: str
@@ -51,6 +53,7 @@ class IncrementalRange:
     instants: tuple[Instant, ...]
     archived: int = 0
     whole_table: bool = False
+    in_slices: bool = False
 
     @property
     def times(self) -> tuple[str, ...]:
@@ -88,7 +91,9 @@ def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = Non
         None if end is None else _bound(end, snapshot, INCREMENTAL_END.key),
     )
     active = snapshot.timeline.writes_between(low, high)
-    oldest = min((_completion(i) for i in snapshot.timeline.writes), default=None)
+    # Archiving steps over savepointed writes: between one of them and the next write there may be archived ones.
+    unsaved = (i for i in snapshot.timeline.writes if i.time not in snapshot.timeline.savepoints)
+    oldest = min((_completion(i) for i in unsaved), default=None)
     archived: tuple[Instant, ...] = ()
     if oldest is None or low < oldest:
         known = {i.time for i in snapshot.timeline.writes}
@@ -122,12 +127,10 @@ def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
 
     The files that such a range left may be cleaned at any moment, which nobody could tell from the rows that come back.
     """
-    oldest = min((i.time for i in snapshot.timeline.writes), default="")
+    oldest = snapshot.timeline.first_active_write or ""
     newest = found.newest
     if newest is None or (newest >= oldest and newest >= snapshot.earliest_kept):
-        # Write stats of archived commits are not read: what they left is in the table's slices.
-        of_stats = snapshot.properties.type is TableType.MERGE_ON_READ and found.archived > 0
-        return replace(found, whole_table=of_stats)
+        return replace(found, in_slices=found.archived > 0)
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
         kept = max(oldest, snapshot.earliest_kept)
         safe = min((_completion(i) for i in snapshot.timeline.writes if i.time >= kept), default=kept)
@@ -155,13 +158,41 @@ def range_slices(snapshot: Snapshot, found: IncrementalRange) -> pa.Table | None
     """The slices that the commits of a range make, for a merge-on-read table; None where ordinary slices serve.
 
     Rows of a table without meta columns do not say which commit wrote them: there the files of the range are the answer.
+
+    Raises:
+        TableError: There are no meta columns, and nobody knows the files of the range.
     """
-    by_files = snapshot.properties.type is TableType.MERGE_ON_READ or not snapshot.properties.populate_meta
-    if not by_files or found.whole_table:
+    tells_commits = snapshot.properties.populate_meta
+    by_files = snapshot.properties.type is TableType.MERGE_ON_READ or not tells_commits
+    if found.whole_table or found.in_slices:
+        if tells_commits:
+            return None
+        since = min((_completion(i) for i in snapshot.timeline.writes), default="the newest commit")
+        raise TableError(
+            f"the range {found.begin} to {found.end} reaches into the archived timeline, and the rows of a table without meta "
+            "columns do not say which commit wrote them",
+            f"Begin at {since} or later.",
+        )
+    if not by_files:
         return None
     if not found.instants:
         return slices_schema().empty_table()
-    return build_slices(_written_files(snapshot, found.instants), moment_of(snapshot, found).visibility)
+    visibility = moment_of(snapshot, found).visibility
+    return build_slices(_written_files(snapshot, found.instants), replace(visibility, replaced=_replaced(snapshot, found)))
+
+
+def _replaced(snapshot: Snapshot, found: IncrementalRange) -> pa.Table:
+    """File groups that were replaced by the end of a range.
+
+    What replaced one later may have begun within it: the rows that the range's commits left were there all the same.
+    """
+    import pyarrow.compute as pc
+
+    groups = snapshot.timeline.replaced_file_groups(found.newest)
+    if found.end is None:
+        return groups
+    later = [i.time for i in snapshot.timeline.writes if _completion(i) > found.end]
+    return groups.filter(pc.invert(pc.is_in(groups["instant"], pa.array(later, pa.string()))))
 
 
 def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:
@@ -172,16 +203,18 @@ def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:
 
 
 def _written_files(snapshot: Snapshot, instants: Sequence[Instant]) -> pa.Table:
-    """Files that the write stats of some commits name: partition_path, name, size."""
+    """Files that the write stats of some commits say they wrote: partition_path, name, size.
+
+    Of log files a stat may name the others of the slice as well, which earlier commits wrote.
+    """
     snapshot.timeline.prefetch(instants)
     rows: dict[tuple[str, str], int] = {}
     for instant in instants:
         for partition, stats in snapshot.timeline.metadata(instant)["partitionToWriteStats"].items():
             for stat in stats:
-                for path in (stat["path"], *(stat["logFiles"] or ())):
-                    name = (path or "").rpartition("/")[2]
-                    if name:
-                        rows[partition, name] = max(rows.get((partition, name), 0), stat["fileSizeInBytes"] or 0)
+                name = (stat["path"] or "").rpartition("/")[2]
+                if name:
+                    rows[partition, name] = max(rows.get((partition, name), 0), stat["fileSizeInBytes"] or 0)
     partitions, names = [p for p, _ in rows], [n for _, n in rows]
     return pa.table(
         [pa.array(partitions, pa.string()), pa.array(names, pa.string()), pa.array(list(rows.values()), pa.int64())],

@@ -1,0 +1,121 @@
+"""Incremental reads: which commits lie in a range, and the rows that they left."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.errors import TableError
+from hudimeta.types import Instant
+
+SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("v", pa.string())])
+BY_HAND = {
+    "hoodie.table.name": "t",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    "hoodie.compact.inline": "false",
+    "hoodie.keep.min.commits": "3",
+    "hoodie.keep.max.commits": "4",
+    "hoodie.metadata.compact.max.delta.commits": "2",
+}
+KINDS = ["COPY_ON_WRITE", "MERGE_ON_READ"]
+
+
+def create(path: Path, kind: str, **options: str) -> hudimeta.Table:
+    given = {**BY_HAND, **options}
+    return hudimeta.Table.create(
+        str(path / "t"), SCHEMA, key="id", partition_by=["part"], ordering=["ts"], type=kind, options=given
+    )
+
+
+def put(table: hudimeta.Table, ids: Iterable[str], value: str, ts: int, part: str = "p") -> Instant:
+    rows = [{"id": one, "part": part, "ts": ts, "v": value} for one in ids]
+    table.upsert(pa.Table.from_pylist(rows, SCHEMA))
+    return table.timeline.writes[-1]
+
+
+def changed(table: hudimeta.Table, begin: str, end: str | None = None) -> dict[str, str]:
+    rows = table.scan(query_type="incremental", begin=begin, end=end, columns=["id", "v"]).to_table().to_pylist()
+    return {row["id"]: row["v"] for row in rows}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_range_that_ends_before_today_begins_in_the_archive(kind: str, tmp_path: Path) -> None:
+    """The rows are those of the end of the range, also where later commits have changed them."""
+    table = create(tmp_path, kind)
+    for number in range(5):
+        end = put(table, [f"k{number}"], "then", number)
+    put(table, ["k1", "k4"], "later", 9)
+    assert end.completion is not None
+    wanted = {f"k{number}": "then" for number in range(5)}
+    assert changed(table, "earliest", end.completion) == wanted
+    if kind == "MERGE_ON_READ":
+        table.compact()
+    assert table.archive().archived
+    assert changed(table, "earliest", end.completion) == wanted
+
+
+def test_commits_archived_behind_a_savepoint_are_in_the_range(tmp_path: Path) -> None:
+    """Archiving steps over savepointed writes, so that the oldest active one does not tell what is archived."""
+    table = create(tmp_path, "COPY_ON_WRITE")
+    first = put(table, ["k0"], "a", 0)
+    for number in range(1, 6):
+        put(table, [f"k{number}"], "a", number)
+    timeline = tmp_path / "t/.hoodie/timeline"
+    kept = shutil.copytree(timeline, tmp_path / "kept", ignore=shutil.ignore_patterns("history"))
+    assert table.archive().archived
+    for file in kept.glob(f"{first.time}*"):
+        shutil.copy(file, timeline / file.name)
+    (timeline / f"{first.time}_{first.completion}.savepoint").write_bytes(b"")
+    assert first.completion is not None
+    assert changed(hudimeta.Table(table.path), first.completion) == {f"k{number}": "a" for number in range(1, 6)}
+
+
+def test_what_was_replaced_after_the_range_is_in_it(tmp_path: Path) -> None:
+    """The replacing commit began within the range, and completed after it."""
+    table = create(tmp_path, "MERGE_ON_READ")
+    put(table, ["k0"], "first", 0)
+    table.insert_overwrite(pa.Table.from_pylist([{"id": "k1", "part": "p", "ts": 1, "v": "replaced"}], SCHEMA))
+    replacing = table.timeline.writes[-1]
+    last = put(table, ["k2"], "last", 2, part="q")
+    assert last.completion is not None
+    timeline = tmp_path / "t/.hoodie/timeline"
+    later = str(int(last.completion) + 1)
+    (timeline / replacing.file_name).rename(timeline / f"{replacing.time}_{later}.replacecommit")
+    table = hudimeta.Table(table.path)
+    assert changed(table, "earliest", last.completion) == {"k0": "first", "k2": "last"}
+    assert changed(table, last.completion) == {"k1": "replaced"}
+
+
+def test_only_files_of_the_range_are_read(tmp_path: Path) -> None:
+    """Write stats of a log file name those before it in the slice as well, where changes are captured."""
+    table = create(tmp_path, "MERGE_ON_READ", **{"hoodie.table.cdc.enabled": "true"})
+    put(table, ["k0", "k1"], "base", 0)
+    before = put(table, ["k0"], "before", 1)
+    own = put(table, ["k1"], "own", 2)
+    assert before.completion is not None
+    scan = table.scan(query_type="incremental", begin=before.completion)
+    slices = scan.plan().slices.to_pylist()
+    assert [one["base_file"] for one in slices] == [None]
+    ((name,),) = [one["log_files"] for one in slices]
+    assert own.time in name
+    assert [one["log_sizes"] for one in slices] == [[(tmp_path / "t/p" / name).stat().st_size]]
+    assert changed(table, before.completion) == {"k1": "own"}
+
+
+def test_archived_commits_of_a_table_without_meta_columns_are_refused(tmp_path: Path) -> None:
+    table = create(tmp_path, "MERGE_ON_READ", **{"hoodie.populate.meta.fields": "false"})
+    for number in range(6):
+        put(table, [f"k{number}"], "a", number)
+    table.compact()
+    assert table.archive().archived
+    with pytest.raises(TableError, match="do not say which commit wrote them") as caught:
+        table.scan(query_type="incremental", begin="earliest")
+    since = table.timeline.writes[0]
+    assert since.completion is not None
+    assert since.completion in str(caught.value)
