@@ -278,6 +278,7 @@ class _Stream:
                 session.engine,
                 logs=view.log_writer(instant, self._schema),
                 ordering_of=view.ordering_reader(),
+                log_facts=view.log_facts(),
                 deletes_only=self._write.operation is Operation.DELETE,
                 first_task=len(self._files),
             )

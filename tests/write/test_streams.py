@@ -55,6 +55,18 @@ def test_every_operation_equals_the_model_in_one_commit(tmp_path: Path, kind: st
 
 
 @BOTH
+def test_indexes_of_keys_and_values_follow_a_stream(tmp_path: Path, kind: str) -> None:
+    indexes = {"hoodie.metadata.record.index.enable": "true"}
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **indexes, TYPE: kind})
+    table.write(Operation.INSERT, simple_rows(range(50), 1))
+    Table(table.path).metadata.create_index("by_time", columns="ts")
+    write(table, Operation.UPSERT, simple_rows(range(30, 300), 2))
+    write(table, Operation.DELETE, simple_rows(range(0, 400, 2), 9).select(["id", "part"]))
+    table.check()
+    check_all(table.storage)
+
+
+@BOTH
 def test_deletes_and_late_rows_among_the_rows_of_a_stream(tmp_path: Path, kind: str) -> None:
     def rows(ids: range, ts: int, deleted: bool) -> pa.Table:
         return simple_rows(ids, ts).append_column("_hoodie_is_deleted", pa.array([deleted] * len(ids), pa.bool_()))
