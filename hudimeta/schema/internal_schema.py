@@ -212,6 +212,11 @@ class SchemaHistory:
         moment = int(instant[:17].ljust(17, "0"))
         return next((v for v in reversed(self.versions) if v.version <= moment), self.versions[0])
 
+    def until(self, instant: str) -> SchemaHistory:
+        """The history as it was at an instant: the version that was valid then, and those before it."""
+        valid = self.at(instant)
+        return SchemaHistory(tuple(v for v in self.versions if v.version <= valid.version))
+
     def stored_names(self, instant: str, names: Iterable[str]) -> list[str]:
         """What columns of the newest version are called in files of an instant; those that they do not have are left out.
 

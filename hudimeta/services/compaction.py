@@ -20,6 +20,7 @@ from hudimeta.metadata.compaction import encode_plan
 from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
+from hudimeta.schema import SchemaHistory
 from hudimeta.services.compaction_strategy import choose
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file
@@ -146,14 +147,12 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     if found.state is State.REQUESTED:
         TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.COMPACTION)
     slices = CompactionPlan.of(timeline.plan(found)).slices
+    schema, history = _columns_at(session, view, instant)
     with timings.phase("merge"):
-        files = _merge_all(session, view, instant, slices)
+        files = _merge_all(session, view, instant, slices, schema, history)
     write = OpenWrite(instant, Action.COMPACTION, Operation.COMPACT, frozenset(timeline.completion_times))
-    schema = view.schema
-    stated = published_schema(schema, session.properties.name, view.history, instant)
-    publication = Publication(
-        files, schema, stated.avro, extra=stated.extra, known=view.metadata, history=stated.history
-    )
+    stated = published_schema(schema, session.properties.name, history, instant)
+    publication = Publication(files, schema, stated.avro, extra=stated.extra, known=view.metadata, history=stated.history)
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
     return CommitReport(
@@ -223,22 +222,41 @@ def _remove_leftovers(session: WriteSession, instant: str) -> None:
         session.storage.delete(marker.path)
 
 
-def _merge_all(session: WriteSession, view: TableView, instant: str, slices: Sequence[FileSlice]) -> list[WrittenFile]:
-    schema = view.writer_schema(view.schema)
-    writer = view.writer(instant, view.schema)
+def _columns_at(session: WriteSession, view: TableView, instant: str) -> tuple[pa.Schema, SchemaHistory | None]:
+    """The table's columns and their history as they were at an instant.
+
+    Readers take the names of a base file for those that were valid at its instant: where the table was altered after the
+    compaction had been planned, its files must not have the names of today.
+    """
+    if view.history is None or view.history.at(instant) is view.history.latest:
+        return view.schema, view.history
+    then = view.history.until(instant)
+    gone = session.properties.partition_fields if session.properties.drop_partition_columns else ()
+    return pa.schema([f for f in then.latest.arrow if f.name not in gone]), then
+
+
+def _merge_all(
+    session: WriteSession,
+    view: TableView,
+    instant: str,
+    slices: Sequence[FileSlice],
+    data: pa.Schema,
+    history: SchemaHistory | None,
+) -> list[WrittenFile]:
+    schema = view.writer_schema(data)
+    writer = view.writer(instant, data)
     instants = VisibleInstants(frozenset(view.timeline.completion_times), view.timeline.first_active_write)
     task = ReadTask(
         session.storage.root,
         dict(session.properties),
         schema,
-        view.schema,
+        data,
         tuple(schema.names),
         None,
         instants,
-        history=view.history,
+        history=history,
         merge_options={k: v for k, v in session.options.given.items() if k in MERGE_OPTIONS},
     )
-
     return session.engine.map(_Merge(session.storage, task, writer), list(enumerate(slices)))
 
 

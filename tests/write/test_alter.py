@@ -11,10 +11,12 @@ import pyarrow as pa
 import pytest
 
 from hudimeta import Table
+from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, HudiError, UnsupportedEvolution
 from hudimeta.schema import SchemaHistory, avro_to_arrow
 from hudimeta.schema.alteration import internal_schema, reconciled
 from hudimeta.schema.internal_schema import decode_schema, encode_schema
+from hudimeta.services import compaction
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import META_COLUMNS, Operation
@@ -43,6 +45,10 @@ def table_of(path: Path, kind: str) -> Table:
     table = Table.create(path, SCHEMA, key="id", ordering="ts", type=kind)
     table.insert(pa.Table.from_pylist([row(n, 1) for n in range(4)], schema=SCHEMA))
     return table
+
+
+def session_of(path: Path) -> WriteSession:
+    return WriteSession(open_storage(str(path)), OPTIONS.read({}))
 
 
 def contents(table: Table, as_of: str | None = None) -> list[dict[str, Any]]:
@@ -106,6 +112,26 @@ def test_writes_add_and_widen_columns_of_an_altered_table_in_its_history(tmp_pat
         table.upsert(rows.append_column("many", pa.array([[1]], pa.list_(pa.int32()))))
     assert {r["id"]: r for r in contents(table)} == found
     check_all(open_storage(tmp_path / "t"))
+
+
+def test_a_compaction_that_was_planned_before_keeps_every_value(tmp_path: Path) -> None:
+    """Readers take the names in a file for those that were valid at its instant, which is that of the plan."""
+    table = table_of(tmp_path / "t", "MERGE_ON_READ")
+    table.upsert(pa.Table.from_pylist([row(0, 2)], schema=SCHEMA))
+    planned = compaction.schedule(session_of(tmp_path / "t"))
+    assert planned is not None
+    table = Table(tmp_path / "t")
+    table.alter(drop="note", rename={"fare": "price", "deep.a": "alpha"}, add={"tip": pa.float64()})
+    table.upsert(pa.table({"id": ["k1"], "ts": [3], "price": [7.5], "tip": [0.5]}))
+    before = contents(Table(tmp_path / "t"))
+    assert [r["price"] for r in before] == [0.0, 7.5, 2.0, 3.0]
+    compaction.execute(session_of(tmp_path / "t"), planned)
+    assert contents(Table(tmp_path / "t")) == before
+    assert columns(Table(tmp_path / "t")) == ["id", "ts", "price", "deep", "many", "tip"]
+    Table(tmp_path / "t").upsert(pa.table({"id": ["k2"], "ts": [4], "price": [9.0]}))
+    Table(tmp_path / "t").compact()
+    assert [r["price"] for r in contents(Table(tmp_path / "t"))] == [0.0, 7.5, 9.0, 3.0]
+    check_all(open_storage(str(tmp_path / "t")))
 
 
 def test_changes_that_cannot_be_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
