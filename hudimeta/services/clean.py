@@ -118,7 +118,8 @@ def _partitions_touched(
     """Partitions that can hold what the last clean had to leave; None for all.
 
     That clean kept what its earliest commit needed. What has become unneeded since was superseded or replaced by a commit
-    between that one and the new earliest; none of them may have left the active timeline, nor a savepoint have been given up.
+    between that one and the new earliest, or was kept for a compaction that was pending then and is completed now; none of
+    them may have left the active timeline, nor a savepoint have been given up.
     """
     cleans = [i for i in timeline.completed if i.action is Action.CLEAN]
     if earliest is None or not cleans or not session.options.get(keys.CLEAN_INCREMENTAL):
@@ -127,7 +128,8 @@ def _partitions_touched(
     begin = record.get("earliestCommitToRetain") or ""
     if not begin or set(savepoints_of(record)) - set(saved) or begin < (timeline.first_active_write or ""):
         return None
-    between = [i for i in timeline.writes if begin <= i.time < earliest.time]
+    last = cleans[-1].time
+    between = [i for i in timeline.writes if i.time < earliest.time and (begin <= i.time or (i.completion or "") > last)]
     timeline.prefetch(between)
     found: set[str] = set()
     for instant in between:

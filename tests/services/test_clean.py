@@ -247,6 +247,11 @@ def test_a_planned_compaction_holds_back_only_its_own_file_groups(tmp_path: Path
     compaction.execute(table.session(), planned)
     table.model.check(table.read())
     check_all(table.storage)
+    # Nothing is written to its partition any more, and still what it superseded goes.
+    table.write(Operation.UPSERT, simple_rows(range(1, 10, 2), 5))
+    assert Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean().deleted
+    assert [len(list((tmp_path / "t" / "p0").glob(kind))) for kind in ("*.parquet", ".*.log.*_*-*-*")] == [1, 0]
+    check_all(table.storage)
 
 
 def test_an_empty_plan_is_named(tmp_path: Path) -> None:
