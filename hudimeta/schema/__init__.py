@@ -2,7 +2,7 @@
 
 from hudimeta.schema.avro_arrow import arrow_to_avro, avro_to_arrow, table_avro_schema
 from hudimeta.schema.conform import conform, conform_array
-from hudimeta.schema.evolution import SchemaChange, check_compatible
+from hudimeta.schema.evolution import SchemaChange, check_compatible, check_key_texts
 from hudimeta.schema.internal_schema import InternalSchema, SchemaHistory
 from hudimeta.schema.java_text import java_text
 from hudimeta.schema.names import check_names, sanitize_name, strip_meta_columns, with_meta_columns
@@ -17,6 +17,7 @@ __all__ = [
     "arrow_to_avro",
     "avro_to_arrow",
     "check_compatible",
+    "check_key_texts",
     "check_names",
     "conform",
     "conform_array",

@@ -7,6 +7,7 @@ narrowed or renamed by a write.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from hudimeta.schema.conform import cast_advice
 from hudimeta.schema.normalise import normalise_schema
 from hudimeta.schema.promotion import Fit, fit, is_bytes, is_list_like, is_text
 
-__all__ = ["SchemaChange", "check_compatible"]
+__all__ = ["SchemaChange", "check_compatible", "check_key_texts"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,31 @@ def check_compatible(
     return SchemaChange(
         pa.schema(fields, metadata=table_schema.metadata), tuple(side.added), tuple(side.missing), tuple(side.widened)
     )
+
+
+def check_key_texts(change: SchemaChange, names: Iterable[str]) -> None:
+    """Refuse to widen a column of the key or of the partition where its values would be spelled anew, `1` as `1.0`.
+
+    Rows are found by that text: those that are there would not be found any more, and each would be there twice.
+
+    Args:
+        change: What a write would do. names: Dotted names of the columns that keys and partition paths are made of.
+
+    Raises:
+        UnsupportedEvolution: With the column and its types.
+    """
+    fixed = set(names)
+    for path, old, new in change.widened:
+        if path in fixed and not _spells_alike(old, new):
+            why = f"from {old} to {new} spells its values anew, and rows are found by that text"
+            raise UnsupportedEvolution(path, why, f"Cast the column to {old} before writing.")
+
+
+def _spells_alike(old: pa.DataType, new: pa.DataType) -> bool:
+    types = pa.types
+    if types.is_decimal(old) and types.is_decimal(new):
+        return bool(old.scale == new.scale)
+    return not (types.is_integer(old) and types.is_floating(new))
 
 
 class _SideBySide:

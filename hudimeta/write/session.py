@@ -28,6 +28,7 @@ from hudimeta.schema import (
     SchemaHistory,
     avro_to_arrow,
     check_compatible,
+    check_key_texts,
     conform,
     strip_meta_columns,
     table_avro_schema,
@@ -197,7 +198,9 @@ class TableView:
 
     def evolve(self, incoming: pa.Schema) -> SchemaChange:
         """The schema after rows of another schema were written."""
-        return check_compatible(self.schema, self._stored(incoming))
+        change, properties = check_compatible(self.schema, self._stored(incoming)), self._session.properties
+        check_key_texts(change, (*properties.record_keys, *properties.partition_fields))
+        return change
 
     def _stored(self, schema: pa.Schema) -> pa.Schema:
         """The columns that files hold: partition columns may be in partition paths alone."""

@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudimeta.errors import SchemaError
+from hudimeta.errors import SchemaError, UnsupportedEvolution
 from hudimeta.hudi_table import Table
+from hudimeta.storage import open_storage
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
@@ -88,3 +89,22 @@ def test_rows_that_do_not_fit_change_nothing(table: ModelledTable, name: str, co
     assert (Table(table.path).timeline.writes, Table(table.path).timeline.pending) == (before, ())
     table.check()
     check_all(table.storage)
+
+
+@pytest.mark.parametrize("name", ["id", "part"])
+def test_a_column_of_the_key_or_path_is_not_widened_to_other_texts(tmp_path: Path, name: str) -> None:
+    """Rows are found by the text of their key: 1 would not be found as 1.0, and each row would be there twice."""
+    first = pa.table({"id": pa.array([1, 2], pa.int32()), "part": pa.array([3, 4], pa.int32()), "ts": pa.array([1, 1])})
+    table = Table.create(tmp_path / "t", first.schema, key="id", partition_by=["part"], ordering=["ts"])
+    table.upsert(first)
+
+    def second(kind: pa.DataType) -> pa.Table:
+        at = first.schema.get_field_index(name)
+        return first.set_column(at, name, first[name].cast(kind))
+
+    with pytest.raises(UnsupportedEvolution, match=rf"{name}.*from int32 to double.*Cast the column to int32"):
+        table.upsert(second(pa.float64()))
+    for kind in (pa.int64(), pa.string()):
+        table.upsert(second(kind))
+    assert Table(tmp_path / "t").scan().to_table().num_rows == 2
+    check_all(open_storage(str(tmp_path / "t")))
