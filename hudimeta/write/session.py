@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import pyarrow as pa
 
 from hudimeta.concurrency.lock import table_lock
-from hudimeta.config import OPTIONS, Options
+from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import ConfigError
@@ -22,7 +22,6 @@ from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.read.file_slice import slices_of
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.read.read_task import VisibleInstants
-from hudimeta.read.snapshot import Snapshot
 from hudimeta.schema import (
     SchemaChange,
     SchemaHistory,
@@ -34,7 +33,6 @@ from hudimeta.schema import (
     table_avro_schema,
     with_meta_columns,
 )
-from hudimeta.schema.resolve import LATEST_SCHEMA_KEY
 from hudimeta.storage import CountingStorage, Storage, join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_base_file
@@ -46,6 +44,7 @@ from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import FileGroupId, TableType
 from hudimeta.write.base_files import BaseFileWriter, FileFormat
 from hudimeta.write.change_files import ChangeFormat
+from hudimeta.write.column_history import column_history
 from hudimeta.write.conflicts import groups_under_compaction
 from hudimeta.write.coordinator import Coordinator
 from hudimeta.write.index_facts import WantedFacts
@@ -56,7 +55,14 @@ from hudimeta.write.log_files import LogFileWriter, LogForm
 from hudimeta.write.metadata_bootstrap import bootstrap_metadata
 from hudimeta.write.metadata_commit import MetadataCommit, Upkeep
 from hudimeta.write.placement import FileSizing, row_bytes_of
-from hudimeta.write.slice_keys import read_live_keys, read_ordering, read_slice_keys, slice_of, with_virtual_keys
+from hudimeta.write.slice_keys import (
+    read_live_keys,
+    read_ordering,
+    read_slice_keys,
+    rows_may_be_in,
+    slice_of,
+    with_virtual_keys,
+)
 from hudimeta.write.slice_rows import SliceRows
 from hudimeta.write.supported import check_supported
 
@@ -190,11 +196,7 @@ class TableView:
     def history(self) -> SchemaHistory | None:
         """How columns were called before, for a table that was altered; None for all others."""
         session = self._session
-        found = self.timeline.latest_schema()
-        if found is None or LATEST_SCHEMA_KEY not in self.timeline.metadata(found[0])["extraMetadata"]:
-            return None
-        counted = session.storage if isinstance(session.storage, CountingStorage) else CountingStorage(session.storage)
-        return Snapshot(counted, session.properties, self.timeline, OPTIONS.read({})).history
+        return column_history(session.storage, session.properties, self.timeline)
 
     def evolve(self, incoming: pa.Schema) -> SchemaChange:
         """The schema after rows of another schema were written."""
@@ -263,11 +265,11 @@ class TableView:
             return found.of_an_empty_table()  # nothing is stored that a key could differ from
         if not found.needs_row_to_learn:
             return found
-        for files in self.files(None).values():
-            for file in files:
-                rows = self.read_base(with_meta_columns(self.schema))(file.partition_path, file.name)
-                if rows.num_rows:
-                    return found.learned_from(rows)
+        reader = SliceRows.at(self._session.storage, self._session.properties, self.schema, self.timeline)
+        for file in rows_may_be_in([file for files in self.files(None).values() for file in files]):
+            rows = reader.columns(slice_of(file), found.record_fields)
+            if rows.num_rows:
+                return found.learned_from(rows)
         return found.of_an_empty_table()
 
     @cached_property

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,10 +18,11 @@ from hudimeta.read.read_task import ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
 from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.storage import Storage, join
+from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.properties import TableProperties
 from hudimeta.write.slice_rows import SliceRows
 
-__all__ = ["read_live_keys", "read_ordering", "read_slice_keys", "slice_of", "with_virtual_keys"]
+__all__ = ["read_live_keys", "read_ordering", "read_slice_keys", "rows_may_be_in", "slice_of", "with_virtual_keys"]
 
 
 def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
@@ -49,7 +51,15 @@ def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> 
 
 def slice_of(file: KeyFile) -> FileSlice:
     """The file slice that a reader merges."""
-    return FileSlice(file.partition_path, file.file_id, "", file.name or None, file.size, file.logs, (0,) * len(file.logs))
+    base = parse_base_file(file.name)
+    began = base.instant if base is not None else ""
+    return FileSlice(file.partition_path, file.file_id, began, file.name or None, file.size, file.logs, (0,) * len(file.logs))
+
+
+def rows_may_be_in(files: Sequence[KeyFile]) -> Iterator[KeyFile]:
+    """Where to look for any row: the base files first, each alone, and only then whole slices, whose logs must be merged."""
+    yield from (replace(file, logs=()) for file in files if file.name)
+    yield from (file for file in files if file.logs)
 
 
 def read_live_keys(storage: Storage, rows: SliceRows, file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:

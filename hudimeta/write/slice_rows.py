@@ -11,10 +11,11 @@ from hudimeta.read.file_slice import FileSlice
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.read_task import ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
-from hudimeta.schema import with_meta_columns
+from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline.active import Timeline
+from hudimeta.write.column_history import column_history
 
 __all__ = ["SliceRows"]
 
@@ -25,18 +26,20 @@ class SliceRows:
 
     Attributes:
         storage: Rooted at the table. properties, schema: Of the table; data columns. instants: Whose log blocks count.
+        history: How columns were called before, for a table that was altered; None for all others.
     """
 
     storage: Storage
     properties: TableProperties
     schema: pa.Schema
     instants: VisibleInstants
+    history: SchemaHistory | None = None
 
     @classmethod
     def at(cls, storage: Storage, properties: TableProperties, schema: pa.Schema, timeline: Timeline) -> SliceRows:
         """A reader of the table as a timeline shows it."""
         instants = VisibleInstants(frozenset(timeline.completion_times), timeline.first_active_write)
-        return cls(storage, properties, schema, instants)
+        return cls(storage, properties, schema, instants, column_history(storage, properties, timeline))
 
     def columns(self, file_slice: FileSlice, names: Sequence[str]) -> pa.Table:
         """The record keys and some columns of a slice's rows.
@@ -48,5 +51,8 @@ class SliceRows:
         full = with_meta_columns(self.schema)
         wanted = dict.fromkeys([KEY_COLUMN, *(name.partition(".")[0] for name in names)])
         columns = tuple(name for name in wanted if name in full.names)
-        task = ReadTask(self.storage.root, dict(self.properties), full, self.schema, columns, None, self.instants)
+        properties = dict(self.properties)
+        task = ReadTask(
+            self.storage.root, properties, full, self.schema, columns, None, self.instants, history=self.history
+        )
         return pa.concat_tables([task.output_schema.empty_table(), *SliceReader(task, self.storage).tables(file_slice)])

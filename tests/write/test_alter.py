@@ -134,6 +134,18 @@ def test_a_compaction_that_was_planned_before_keeps_every_value(tmp_path: Path) 
     check_all(open_storage(str(tmp_path / "t")))
 
 
+@BOTH
+def test_an_index_of_a_renamed_column_knows_the_rows_of_older_files(tmp_path: Path, kind: str) -> None:
+    schema = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("note", pa.string())])
+    table = Table.create(tmp_path / "t", schema, key="id", ordering="ts", type=kind, indexes=["record_index"])
+    table.insert(pa.table({"id": ["a", "b"], "ts": [1, 1], "note": ["old", "old"]}))
+    table.alter(rename={"note": "remark"})
+    Table(tmp_path / "t").metadata.create_index("by_remark", columns="remark")
+    check_all(open_storage(str(tmp_path / "t")))
+    Table(tmp_path / "t").upsert(pa.table({"id": ["a", "c"], "ts": [2, 2], "remark": ["new", "new"]}))
+    check_all(open_storage(str(tmp_path / "t")))
+
+
 def test_changes_that_cannot_be_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
     table = table_of(tmp_path / "t", "COPY_ON_WRITE")
     changes: list[tuple[dict[str, Any], type[HudiError]]] = [
