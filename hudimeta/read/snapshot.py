@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hudimeta.config import Options
 from hudimeta.config.options import METADATA_ENABLE, SCHEMA_ON_READ
-from hudimeta.errors import TableError, TableNotFound
+from hudimeta.errors import TableNotFound
 from hudimeta.read.listing import Listing, StorageListing, open_metadata
 from hudimeta.storage import CountingStorage, join
 from hudimeta.table import properties as table_properties
@@ -118,26 +118,14 @@ class Snapshot:
         return (self.timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or "") if cleans else ""
 
     def _refuse_cleaned(self) -> None:
-        moment, kept = self.as_of or "", self.earliest_kept
-        if moment < kept:
-            raise TableError(
-                f"the table cannot be read as of {moment}: cleaning removed files that only instants before {kept} needed",
-                f"The earliest instant that can be read is {kept}.",
-            )
-        if kept or self.is_latest or not any(i.action is Action.CLEAN for i in self.timeline.completed):
+        if self.is_latest or self.as_of in self.timeline.savepoints:  # cleaning spares what a savepoint shows
             return
-        from hudimeta.read.cleaned import lost_file_group
+        from hudimeta.read.cleaned import refuse_cleaned
 
         latest = self._parent or self
         while latest._parent is not None:
             latest = latest._parent
-        lost = lost_file_group(self, latest)
-        if lost is not None:
-            raise TableError(
-                f"the table cannot be read as of {moment}: cleaning removed the files that file group {lost[1]} of partition "
-                f"{lost[0]!r} had then",
-                "Read a later instant; a cleaner that keeps commits instead of file versions keeps whole moments.",
-            )
+        refuse_cleaned(self, latest)
 
     # What is listed
 

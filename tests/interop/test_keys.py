@@ -95,7 +95,7 @@ CASES = [
         quick=True,
         hudi_reads=False,
     ),
-    Case("custom with one key", "id", "ts:TIMESTAMP", {**CUSTOM, **HIVE}, kind=MOR),
+    Case("custom with one key", "id", "ts:TIMESTAMP", {**CUSTOM, **HIVE}, kind=MOR, hudi_reads=False),
     Case("custom without time", "sub", "flag:SIMPLE,place:SIMPLE", {**CUSTOM, **HIVE, **ENCODED}, places=tuple(PLACES)),
     Case("generated keys", "", "place", places=tuple(SAFE_PLACES), quick=True),
     Case("generated keys, not partitioned", "", ""),

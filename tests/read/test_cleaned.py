@@ -8,8 +8,11 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.errors import TableError
+from hudimeta.formats.avro.container import encode_container
+from hudimeta.formats.avro.schemas import SAVEPOINT_METADATA
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
-from hudimeta.types import Operation
+from hudimeta.timeline.archiving import move_to_history
+from hudimeta.types import Action, Operation
 
 
 def written(path: Path, writes: int) -> ModelledTable:
@@ -45,3 +48,60 @@ def test_moments_after_a_replacement_stay_readable_once_its_file_groups_are_gone
         table.read(first)
     for moment in later:
         table.model.check(table.read(moment), moment)
+
+
+def archived(table: ModelledTable, clean: dict[str, str]) -> list[str]:
+    """Clean, write more, and archive the clean and the writes before it; returns the moments written before the cleaning."""
+    moments = sorted(table.model.past)
+    Table(table.path, clean).clean()
+    for ts in range(50, 56):
+        table.write(Operation.UPSERT, simple_rows(range(10), ts))
+    Table(table.path, {**clean, "hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4"}).archive()
+    timeline = Table(table.path).timeline
+    assert (timeline.first_active_write or "") > moments[-1]
+    # Ours keeps the newest clean, Apache Hudi's archival takes it along.
+    move_to_history(table.storage, timeline, [instant for instant in timeline.completed if instant.action is Action.CLEAN])
+    return moments
+
+
+def test_moments_are_refused_when_the_clean_is_archived_too(tmp_path: Path) -> None:
+    """Nothing on the active timeline speaks of cleaning then, and the moment looked like an empty table."""
+    table = written(tmp_path / "t", 5)
+    *gone, kept, last = archived(table, {"hoodie.clean.commits.retained": "2"})
+    for moment in gone:
+        with pytest.raises(TableError, match=f"can be read is {kept}"):
+            table.read(moment)
+    for moment in (kept, last):
+        table.model.check(table.read(moment), moment)
+
+
+def test_file_groups_that_were_replaced_and_archived_are_missed_before_their_replacement(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 2)
+    table.write(Operation.INSERT_OVERWRITE_TABLE, simple_rows(range(20, 24), 3))
+    options = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    first, second, replaced = archived(table, options)
+    for moment in (first, second):
+        with pytest.raises(TableError, match="had then"):
+            table.read(moment)
+    table.model.check(table.read(replaced), replaced)
+
+
+def savepoint(table: ModelledTable, moment: str) -> None:
+    """Save what the table showed at a moment, as Apache Hudi's savepoints do."""
+    slices = Table(table.path).file_slices(as_of=moment)
+    saved: dict[str, dict[str, list[str]]] = {}
+    for partition, base in zip(slices["partition_path"].to_pylist(), slices["base_file"].to_pylist(), strict=True):
+        saved.setdefault(partition, {"partitionPath": partition, "savepointDataFile": []})["savepointDataFile"].append(base)
+    record = {"savepointedBy": "me", "savepointedAt": 1, "comments": "", "partitionMetadata": saved, "version": 1}
+    name = f".hoodie/timeline/{moment}_{moment}.savepoint"
+    table.storage.put(name, encode_container(SAVEPOINT_METADATA, [record], b"0123456789abcdef"))
+
+
+def test_a_savepoint_stays_readable_before_the_earliest_commit_that_cleaning_keeps(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 5)
+    first, second, *_ = sorted(table.model.past)
+    savepoint(table, second)
+    Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean()
+    with pytest.raises(TableError, match="cleaning removed"):
+        table.read(first)
+    table.model.check(table.read(second), second)

@@ -1,0 +1,46 @@
+"""What archived instants said, for the few questions that reach behind the active timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from hudimeta.timeline.content import decode_instant
+from hudimeta.timeline.history import History
+from hudimeta.types import Action, Instant, State
+
+__all__ = ["ArchivedRecords"]
+
+_TIMES = ("instant_time", "completion_time", "action")
+
+
+class ArchivedRecords:
+    """Completed instants of some actions, with what their files held.
+
+    Metadata is nearly all of a history's bytes, so it is read only where the small columns name such an instant.
+
+    Args:
+        history: Of the table; in layout 1 it tells nothing. actions: In the words of completed instants.
+        since: Instants before it may be left out.
+
+    Attributes:
+        instants: By requested time.
+
+    Raises:
+        CorruptFileError: The history is damaged.
+    """
+
+    def __init__(self, history: History, actions: Collection[Action], since: str = "") -> None:
+        words = {action.value for action in actions}
+        self._folder = history.folder
+        self._bytes: dict[Instant, bytes] = {}
+        if words & set(history.times(since)["action"].unique().to_pylist()):
+            rows = history.load((*_TIMES, "metadata"), since)
+            for time, completion, word, said in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+                if word in words and time >= since:
+                    self._bytes[Instant(time, Action(word), State.COMPLETED, completion)] = said or b""
+        self.instants = tuple(self._bytes)
+
+    def metadata(self, instant: Instant) -> dict[str, Any]:
+        """The record of one of `instants`, as `Timeline.metadata` gives it for active ones. Raises CorruptFileError."""
+        return decode_instant(self._bytes[instant], self._folder, instant.action.writes_data)
