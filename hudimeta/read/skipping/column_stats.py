@@ -53,9 +53,13 @@ def statistic_columns(snapshot: Snapshot, bound: Bound) -> dict[str, pa.DataType
     A moment is a number there, in the unit in which it is stored, which is not always the one in which it is shown.
     """
     from hudimeta.read.ordering import field_type
+    from hudimeta.read.partition_columns import unlike_files
 
     found = {}
+    unlike = unlike_files(snapshot, {column.name for column in bound.columns})
     for column in bound.columns:
+        if column.name in unlike:
+            continue
         kind = field_type(snapshot.schema.arrow, column.name)
         if kind is not None and pa.types.is_timestamp(kind):
             kind = field_type(snapshot.schema.stored, column.name) or kind

@@ -53,3 +53,22 @@ def test_floats_of_a_column_that_was_widened_are_found_as_the_doubles_that_they_
     opened = hudimeta.Table(tmp_path / "t", {"hudimeta.index.use": index})
     for where in ("x = 0.1D", "x <= 0.1", "NOT x > 0.1", "x IN (0.1D, 3)"):
         assert opened.scan(where=where).to_table()["id"].to_pylist() == ["a"], where
+
+
+def test_an_empty_partition_value_is_null_to_every_index(tmp_path: Path) -> None:
+    """Null and empty text have one partition, whose rows show null whatever their files hold."""
+    schema = pa.schema([("id", pa.string()), ("part", pa.string())])
+    table = hudimeta.Table.create(
+        str(tmp_path / "t"),
+        schema,
+        key="id",
+        partition_by=["part"],
+        indexes=["column_stats", "partition_stats"],
+        options={"hoodie.table.name": "t"},
+    )
+    table.upsert(pa.table({"id": ["a", "b"], "part": ["", "q"]}, schema))
+    table.metadata.create_index("low", "column_stats", "part", expression="lower")
+    for where in ("part is null", "lower(part) is null", "part <=> null"):
+        found = table.scan(where=where, columns=["id", "part"]).to_table().to_pylist()
+        assert found == [{"id": "a", "part": None}], where
+    assert table.scan(where="part = 'q'").to_table()["id"].to_pylist() == ["b"]
