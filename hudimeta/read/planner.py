@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudimeta.config.options import VALIDATE
-from hudimeta.errors import ConfigError, IndexNotReady, UnsupportedFeature
+from hudimeta.errors import ConfigError, IndexNotReady, MetadataOutOfSync, NotFound, UnsupportedFeature
 from hudimeta.read.decisions import Decisions
 from hudimeta.read.partition_columns import path_values
 from hudimeta.read.report import Skip, Unused
@@ -83,9 +83,21 @@ def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType =
         plan.slices = snapshot.slices(None, query_type)
         _count(plan, None)
     else:
-        _plan_filtered(snapshot, bound, query_type, plan)
+        plan = _planned(snapshot, bound, query_type, plan.notes)
     plan.decisions.kept = plan.slices
     plan.seconds = time.perf_counter() - begin
+    return plan
+
+
+def _planned(snapshot: Snapshot, bound: Bound, query_type: QueryType, notes: Sequence[str]) -> PlannedSlices:
+    """A plan by what is known of rows, without indexes that are dropped meanwhile: no instant tells of that."""
+    plan = PlannedSlices(pa.table({}), notes=[*notes])
+    try:
+        _plan_filtered(snapshot, bound, query_type, plan)
+    except (MetadataOutOfSync, NotFound):
+        if not snapshot.forget_dropped_indexes():
+            raise
+        return _planned(snapshot, bound, query_type, notes)
     return plan
 
 

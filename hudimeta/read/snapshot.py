@@ -145,6 +145,17 @@ class Snapshot:
         """Why storage is listed instead of asking the metadata table; "" when it is not."""
         return self._metadata[1]
 
+    def forget_dropped_indexes(self) -> bool:
+        """Leave out of use the indexes that the table's properties no longer name; False when they name all. One request."""
+        metadata = self.metadata
+        if metadata is None:
+            return False
+        named = table_properties.load(self.storage).metadata_partitions
+        left = tuple(name for name in metadata.ready if name in named)
+        forgotten = left != metadata.ready
+        metadata.ready = left
+        return forgotten
+
     @cached_property
     def listing(self) -> Listing:
         """Where partitions and files are looked up."""

@@ -49,6 +49,18 @@ def test_partitions_that_cannot_match_are_not_looked_up(path: Path) -> None:
     assert Skip("column_stats", "n < 150", slices=1, files=1) in report.skipped
 
 
+def test_an_index_that_another_process_dropped_is_not_missed(tmp_path: Path) -> None:
+    """No instant tells of it, so that whoever has the table open goes on believing in it."""
+    table = hudimeta.Table.create(tmp_path / "t", COLUMNS, key="id", partition_by="part", indexes=["record_index"])
+    table.insert(rows_of("a", 0))
+    other = hudimeta.Table(tmp_path / "t")
+    assert other.scan().count() == 10
+    table.metadata.drop_index("record_index")
+    scan = other.scan(where="id = 'a-7'")
+    assert scan.to_table()["n"].to_pylist() == [7]
+    assert "record_index" not in str(scan.report)
+
+
 def test_partition_statistics_skip_before_any_file_is_looked_up(tmp_path: Path) -> None:
     table = hudimeta.Table.create(tmp_path / "t", COLUMNS, key="id", partition_by="part")
     table.insert(pa.concat_tables([rows_of(f"p{number:02}", 100 * number) for number in range(70)]))
