@@ -33,13 +33,19 @@ _PARALLEL = 8
 
 
 def decided_by_paths(snapshot: Snapshot, bound: Bound) -> bool:
-    """True when partition paths alone decide a predicate, so that pruning has left only partitions whose rows all match."""
+    """True when partition paths alone decide a predicate, so that pruning has left only partitions whose rows all match.
+
+    One path that does not state a column is enough for pruning to leave that column alone.
+    """
     from hudimeta.keys import PartitionLayout
     from hudimeta.read.partition_columns import path_values
 
     layout = PartitionLayout.from_properties(snapshot.properties)
-    stated = path_values(pa.array([], pa.string()), layout, snapshot.schema.arrow, snapshot.properties).column_names
-    return bool(layout.fields) and {column.path[0] for column in bound.columns} <= set(stated) and bool(bound.columns)
+    names = {column.path[0] for column in bound.columns}
+    if not names or not names <= set(layout.fields):
+        return False
+    paths = snapshot.listing.partitions()
+    return names <= set(path_values(paths, layout, snapshot.schema.arrow, snapshot.properties).column_names)
 
 
 def count_rows(snapshot: Snapshot, slices: pa.Table, merged: Callable[[FileSlice], int]) -> int:

@@ -39,6 +39,17 @@ def test_partition_paths_decide_a_filter_without_opening_a_file(tmp_path: Path) 
     assert requests_for_data(scan) == 0
 
 
+def test_a_path_that_states_no_values_leaves_counting_to_the_files(tmp_path: Path) -> None:
+    """A slash in a value makes a folder more than there are columns, so that no partition is left out by its path."""
+    schema = pa.schema([("id", pa.int64()), ("a", pa.string()), ("b", pa.string())])
+    options = {"hudimeta.index.use": "none"}
+    table = hudimeta.Table.create(tmp_path / "t", schema, key="id", partition_by=["a", "b"], options=options)
+    table.insert(pa.table({"id": [1, 2, 3], "a": ["q", "x/y", "q"], "b": ["m", "n", "o"]}, schema))
+    for where, count in (("a = 'q'", 2), ("b = 'n'", 1), ("a = 'x/y'", 1), ("a IS NULL", 0)):
+        scan = table.scan(where=where)
+        assert (scan.count(), scan.to_table().num_rows) == (count, count), where
+
+
 def test_footers_count_where_there_are_no_statistics(tmp_path: Path) -> None:
     scan = orders(tmp_path, **{"hudimeta.index.use": "none"}).scan()
     assert scan.count() == 600
