@@ -59,9 +59,14 @@ def _table(spark: SparkSession, storage: Storage, options: Options) -> HudiTable
 
 def _frame(spark: SparkSession, data: Any) -> DataFrame:
     """Rows of any kind as a DataFrame; Spark hands several partitions of them to its tasks."""
+    from pyspark_hudimeta.arrow_types import spark_schema
+
     stream = as_stream(data)
     rows = as_table(data) if stream is None else stream.read_all()
-    return spark.createDataFrame(rows.drop_columns([name for name in META_COLUMNS if name in rows.column_names]))
+    rows = rows.drop_columns([name for name in META_COLUMNS if name in rows.column_names])
+    if not rows.num_rows:  # of which a Connect session finds out no columns by itself
+        return spark.createDataFrame([], spark_schema(rows.schema))
+    return spark.createDataFrame(rows)
 
 
 def _writer(spark: SparkSession) -> Callable[[WriteSession, Operation, pa.Table], CommitReport]:
