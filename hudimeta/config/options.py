@@ -237,7 +237,7 @@ ROUTED_WRITES = OPTIONS.flag(
     True,
     "In an attached session df.write.save goes through Spark's executors; false leaves it to the Python data source.",
 )
-RECORD_SIZE_ESTIMATE = OPTIONS.number(
+RECORD_SIZE_ESTIMATE = OPTIONS.count(
     "hoodie.copyonwrite.record.size.estimate", 1024, "Bytes a row, until files of the table tell."
 )
 COMPRESSION = OPTIONS.choice(

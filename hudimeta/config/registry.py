@@ -83,6 +83,10 @@ class Registry:
         """Declare a whole-number option, 0 or more."""
         return self.add(Option(key, _parse_number, default, "a whole number, 0 or more", doc, **more))
 
+    def count(self, key: str, default: int, doc: str, **more: Any) -> Option[int]:
+        """Declare a whole-number option, 1 or more."""
+        return self.add(Option(key, _parse_count, default, "a whole number, 1 or more", doc, **more))
+
     def share(self, key: str, default: float, doc: str, **more: Any) -> Option[float]:
         """Declare a number between 0 and 1, both excluded."""
         return self.add(Option(key, _parse_share, default, "a number between 0 and 1", doc, **more))
@@ -234,6 +238,13 @@ def _parse_flag(text: str) -> bool:
 def _parse_number(text: str) -> int:
     value = int(text.strip())
     if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _parse_count(text: str) -> int:
+    value = _parse_number(text)
+    if not value:
         raise ValueError(text)
     return value
 

@@ -31,6 +31,7 @@ def test_an_alias_is_the_option_and_two_values_are_refused() -> None:
         ({"hoodie.datasource.write.recordkey.fields": "a"}, "Did you mean hoodie.datasource.write.recordkey.field?"),
         ({"hoodie.metadata.enable": "maybe"}, "allowed is true or false"),
         ({"hoodie.parquet.max.file.size": "-1"}, "0 or more"),
+        ({"hoodie.copyonwrite.record.size.estimate": "0"}, "1 or more"),
         ({"hoodie.datasource.write.operation": "merge"}, "insert, upsert"),
     ],
 )
