@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from hudimeta.errors import ConfigError
 from hudimeta.metadata import column_stats
-from hudimeta.schema import with_meta_columns
+from hudimeta.metadata.indexed_columns import column_type
+from hudimeta.schema import SchemaChange, check_key_texts, with_meta_columns
 from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names
 from hudimeta.schema.internal_schema import SchemaHistory
+from hudimeta.schema.normalise import normalise_type
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.coordinator import Publication
@@ -90,6 +92,10 @@ def _next_version(session: WriteSession, view: TableView, change: Alteration, ve
     fixed = (*fixed_columns(view.generator()), *ordering)
     new = altered(history.latest, change, version, fixed)
     refuse_former_names(history, new)
+    named = (*session.properties.record_keys, *session.properties.partition_fields)
+    types = ((path, column_type(view.schema, path), kind) for path, kind in change.retype.items() if path in named)
+    widened = tuple((path, old, normalise_type(kind, path)) for path, old, kind in types if old is not None)
+    check_key_texts(SchemaChange(view.schema, widened=widened), named)
     return SchemaHistory((*history.versions, new))
 
 

@@ -104,6 +104,8 @@ def test_a_column_of_the_key_or_path_is_not_widened_to_other_texts(tmp_path: Pat
 
     with pytest.raises(UnsupportedEvolution, match=rf"{name}.*from int32 to double.*Cast the column to int32"):
         table.upsert(second(pa.float64()))
+    with pytest.raises(UnsupportedEvolution, match=rf"{name}.*from int32 to double"):
+        table.alter(retype={name: pa.float64()})
     for kind in (pa.int64(), pa.string()):
         table.upsert(second(kind))
     assert Table(tmp_path / "t").scan().to_table().num_rows == 2
