@@ -179,8 +179,8 @@ class Merge:
         return np.concatenate(changed)
 
     def _inserted(self, clause: Clause, part: pa.Table) -> KeyedBatch:
-        schema = self._view.schema
-        empty = pa.table([pa.nulls(part.num_rows, f.type) for f in schema], schema=schema)
+        schema, wider = self._view.schema, self._insertable
+        empty = pa.table([pa.nulls(part.num_rows, f.type) for f in wider], schema=wider)
         fields = self._assigned(clause, inserting=True)
         rows = new_values(clause, part, fields, empty, self._sides, self._schemas)
         # Columns that nobody fills are left out, so that a required one is missed by its name.
@@ -193,8 +193,14 @@ class Merge:
             )
         return made
 
+    @property
+    def _insertable(self) -> pa.Schema:
+        """Columns that rows to insert have: those of the files, and those that only the partition path states."""
+        schema, paths = self._view.schema, {field.name.partition(".")[0] for field in self._view.generator().partitions}
+        return pa.schema([*schema, *(f for f in self._target.schema if f.name in paths - set(schema.names))])
+
     def _assigned(self, clause: Clause, *, inserting: bool = False) -> list[tuple[pa.Field, Assigned]]:
-        schema = self._view.schema
+        schema = self._insertable if inserting else self._view.schema
         if clause.values is not None:
             fixed = () if inserting else self._fixed
             return [(field_of(schema, name, fixed, "set"), value) for name, value in clause.values.items()]
