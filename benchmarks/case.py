@@ -17,6 +17,9 @@ OURS, RUST, SPARK = "hudimeta", "hudi-rs", "Spark"
 PLAIN, ATTACHED, ROUTED = "plain door", "attached", "routed"
 """We again, through Spark: its Python data source alone, a session after `pyspark_hudimeta.attach`, writes by its executors."""
 
+FLOOR = "ready batches"
+"""A Python data source that decodes nothing: no plain door can read faster than Spark takes rows from one."""
+
 ROUTED_ONE = "routed, 1 core"
 """The same with one executor thread instead of two, to show what the second brings."""
 
@@ -25,7 +28,7 @@ APACHE = (APACHE_10, APACHE_12)
 """Of Apache Hudi, the last version that writes table version 8 by itself, and the newest; `make bench` fetches the jars."""
 
 MINE = frozenset({OURS, PLAIN, ATTACHED, ROUTED, ROUTED_ONE})
-NEEDS_JVM = frozenset({*APACHE, SPARK, ROUTED, ROUTED_ONE})
+NEEDS_JVM = frozenset({*APACHE, SPARK, FLOOR, ROUTED, ROUTED_ONE})
 """Rivals that a smoke run leaves out."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import lineitem, ours, rivals
-from benchmarks.case import ATTACHED, OURS, PLAIN, SPARK, Settings, Side, versions_of_apache
+from benchmarks.case import ATTACHED, FLOOR, OURS, PLAIN, SPARK, Settings, Side, versions_of_apache
 from benchmarks.job import Absent, Job
 
 Made = Callable[[Settings], Path]
@@ -38,6 +38,8 @@ NARROW, COUNT = Query(narrow=True), Query(count=True)
 def sides(table: Made, query: Query, parquet: bool) -> dict[str, Side]:
     """Everyone who reads the table; `parquet` says whether its base files alone hold the rows."""
     plain = {SPARK: _in_spark(table, query, _read_parquet)} if parquet else {}
+    if parquet and query == FULL:
+        plain |= {FLOOR: _ready_batches(table)}
     return {
         OURS: _engine(table, query),
         PLAIN: _in_spark(table, query, _read_plain),
@@ -103,6 +105,20 @@ def _in_spark(table: Made, query: Query, read: Callable[..., Any]) -> Side:
                         job.fact("rows", frame.count())
                     else:
                         frame.write.format("noop").mode("overwrite").save()
+
+    return run
+
+
+def _ready_batches(table: Made) -> Side:
+    def run(job: Job) -> None:
+        from benchmarks.floor import register, write_batches
+
+        with job.folder() as folder, rivals.spark_session(job) as spark:
+            write_batches(ours.open_table(table(job.settings)).scan().to_table(), folder)
+            register(spark)
+            for _ in range(job.rounds):
+                with job.timed(tree=True):
+                    spark.read.format("ready_batches").load(str(folder)).write.format("noop").mode("overwrite").save()
 
     return run
 

@@ -1,6 +1,7 @@
 """P10: reading a copy-on-write table of 1.5 million rows: all of it, one column, one row in a hundred.
 
-Everyone reads the same files: the engine without Spark, Spark through both doors, Spark's own Parquet scan, Apache Hudi.
+Everyone reads the same files: the engine without Spark, Spark through both doors, Spark's own Parquet scan, Apache Hudi. Beside
+the plain door's full scan stands what Spark takes for the same rows from a Python source that decodes nothing (see `floor`).
 """
 
 from __future__ import annotations
