@@ -181,17 +181,20 @@ class StorageLock:
     def _write(self, wanted: bytes, found: bytes | None) -> bool:
         """Put a lease in the place of what was found; False when somebody else was first."""
         try:
-            if found is not None:
-                return self._storage.put_if_unchanged(LOCK_PATH, wanted, found)
-            self._storage.put_if_absent(LOCK_PATH, wanted)
-            return True
+            if found is None:
+                self._storage.put_if_absent(LOCK_PATH, wanted)
+                return True
+            if self._storage.put_if_unchanged(LOCK_PATH, wanted, found):
+                return True
         except (AlreadyExists, NotFound):
-            return False
+            pass
         except StorageError:
             # The request may have been carried out although its answer was lost.
             if self._read() != wanted:
                 raise
             return True
+        # A store's client repeats a request whose answer was lost, and is then told that somebody was first: itself.
+        return self._read() == wanted
 
     def _is_free(self, lease: Lease) -> bool:
         if lease.expired or lease.valid_until + self._timing.drift_s * 1000 < self._timing.now_ms():

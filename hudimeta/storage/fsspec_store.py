@@ -2,6 +2,10 @@
 
 Create-if-absent is the store's own conditional write (`mode="create"`: If-None-Match on S3, the like elsewhere). A store whose
 driver lacks it is refused at the first such call: check-then-write would let two writers both win.
+
+Drivers remember the folders that they listed, and answer from that what a file is and whether it is there. Others write here
+as well, so nothing of the kind may be remembered. Whatever a driver raises becomes a StorageError: several raise exceptions of
+their own, which are no OSError, and callers must tell a failed request from everything else.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from hudimeta.errors import AlreadyExists, ConfigError, NotFound, StorageError, UnsupportedFeature
+from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound, StorageError, UnsupportedFeature
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream, join
 
@@ -29,6 +33,7 @@ class FsspecStorage:
 
     def __init__(self, file_system: Any, prefix: str, root: str) -> None:
         self._fs, self._prefix, self._root = file_system, prefix.rstrip("/"), root.rstrip("/")
+        _forget_listings(file_system)
 
     @classmethod
     def open(cls, uri: str, options: Mapping[str, str]) -> FsspecStorage:
@@ -191,6 +196,15 @@ class _FsspecOutput(FileOutput):
             self._file.discard()
 
 
+def _forget_listings(file_system: Any) -> None:
+    """Keep a driver, which fsspec shares within the process, from answering out of listings that it made before."""
+    cache = getattr(file_system, "dircache", None)
+    # Not every driver has one; of an unknown kind nothing is assumed.
+    if cache is not None and hasattr(cache, "use_listings_cache"):
+        cache.use_listings_cache = False
+        cache.clear()
+
+
 def _modified_ms(entry: Mapping[str, Any]) -> int:
     for key in ("LastModified", "mtime", "last_modified", "updated", "created"):
         value = entry.get(key)
@@ -205,9 +219,13 @@ def _modified_ms(entry: Mapping[str, Any]) -> int:
 def _translated(path: str) -> Iterator[None]:
     try:
         yield
+    except HudiError:
+        raise
     except FileNotFoundError as error:
         raise NotFound(path) from error
     except FileExistsError as error:
         raise AlreadyExists(path) from error
     except OSError as error:
         raise StorageError(path, str(error)) from error
+    except Exception as error:
+        raise StorageError(path, f"{type(error).__name__}: {error}") from error

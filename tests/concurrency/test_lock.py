@@ -141,6 +141,30 @@ def test_a_lost_answer_does_not_lose_the_lock(remote: Storage) -> None:
     assert lease_in(remote).expired
 
 
+class RepeatsRequests(WithoutGuards):
+    """A store whose client loses the answer to every conditional write, and sends the request again."""
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        super().put_if_absent(path, data)
+        super().put_if_absent(path, data)
+
+    def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
+        super().put_if_unchanged(path, data, expected)
+        return super().put_if_unchanged(path, data, expected)
+
+
+def test_a_repeated_request_does_not_lock_its_own_sender_out(tmp_path: Path) -> None:
+    clock, store = Clock(), RepeatsRequests(str(tmp_path))
+    lock = StorageLock(store, timing(clock))
+    for _ in range(2):
+        with lock.held():
+            clock.pause(30)
+            lock._renew()
+            lock.check()
+            assert lease_in(store).valid_until == clock.now + 300_000
+        assert lease_in(store).expired
+
+
 def test_an_error_at_release_does_not_undo_what_was_done(remote: Storage) -> None:
     clock = Clock()
     with StorageLock(FaultyStorage(remote, FaultPlan(1, Fault.ERROR_BEFORE)), timing(clock)).held():

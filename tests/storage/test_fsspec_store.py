@@ -1,0 +1,77 @@
+"""What only stores behind fsspec do: drivers that remember listings, and drivers with exceptions of their own."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from hudimeta.concurrency.liveness import Heartbeat, is_alive
+from hudimeta.errors import StorageError
+from hudimeta.storage.fsspec_store import FsspecStorage
+
+
+class Remembering(MemoryFileSystem):  # type: ignore[misc]
+    """Keeps listings and answers from them, as the drivers of S3, Google and Azure do with fsspec's own means."""
+
+    cachable = False
+
+    def ls(self, path: str, detail: bool = True, **kwargs: Any) -> Any:
+        found = super().ls(path, detail=True)
+        self.dircache[self._strip_protocol(path).rstrip("/")] = found
+        return found if detail else [entry["name"] for entry in found]
+
+    def info(self, path: str, **kwargs: Any) -> Any:
+        path = self._strip_protocol(path)
+        known = self._ls_from_cache(path)
+        return super().info(path) if known is None else known[0]
+
+
+def two_processes() -> tuple[FsspecStorage, FsspecStorage]:
+    """One table as two processes see it, each with a driver of its own."""
+    prefix = f"/bucket-{uuid.uuid4().hex}/table"
+    return tuple(FsspecStorage(Remembering(), prefix, f"memory:/{prefix}") for _ in range(2))  # type: ignore[return-value]
+
+
+def test_what_another_process_wrote_after_a_listing_is_there() -> None:
+    here, there = two_processes()
+    there.put("folder/old", b"1")
+    assert [info.name for info in here.list("folder")] == ["old"]
+    there.put("folder/new", b"12")
+    there.delete("folder/old")
+    found = here.stat("folder/new")
+    assert found is not None
+    assert found.size == 2
+    assert here.stat("folder/old") is None
+
+
+def test_a_writer_whose_heartbeat_was_listed_long_ago_is_alive() -> None:
+    here, there = two_processes()
+    beat = Heartbeat(there, "20260102030405000")
+    beat.beat()
+    (listed,) = here.list(".hoodie/.heartbeat")
+    # The other process goes on beating: its file gets younger than what was listed.
+    now = listed.modified_ms
+    while (seen := there.stat(beat.path)) is not None and seen.modified_ms <= listed.modified_ms:
+        beat.beat()
+    assert seen is not None
+    assert is_alive(here, "20260102030405000", None, lambda: now + 120_001)
+
+
+class DriverError(Exception):
+    """What a driver raises that is no OSError, as those of Google and Azure do."""
+
+
+def test_errors_of_a_drivers_own_are_storage_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage, _ = two_processes()
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise DriverError("503, slow down")
+
+    monkeypatch.setattr(Remembering, "cat_file", fail)
+    monkeypatch.setattr(Remembering, "pipe_file", fail)
+    for request in (lambda: storage.read("a"), lambda: storage.put("a", b""), lambda: storage.put_if_absent("a", b"")):
+        with pytest.raises(StorageError, match="DriverError: 503, slow down"):
+            request()
