@@ -56,6 +56,7 @@ check: lint types layers ## lint, strict types, layer order
 
 lint:
 	@$(RUN) ruff check hudimeta datasource tests benchmarks tools demo
+	@$(RUN) ruff format --check hudimeta datasource tests benchmarks tools demo
 
 types:
 	@$(RUN) mypy

@@ -131,5 +131,3 @@ def write_index(path: Path, writer: Any, shape: synthetic.Shape, partitions: pa.
 def index_bytes(path: Path) -> int:
     """Size of the record index."""
     return sum(f.stat().st_size for f in (path / ".hoodie" / "metadata" / "record_index").glob("*.hfile"))
-
-

@@ -119,9 +119,7 @@ def test_arguments_go_before_options(trips: hudimeta.Table) -> None:
         ({"as_of": "yesterday"}, "yyyy-MM-dd"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_reading(
-    trips: hudimeta.Table, arguments: dict[str, object], text: str
-) -> None:
+def test_what_does_not_fit_is_refused_before_reading(trips: hudimeta.Table, arguments: dict[str, object], text: str) -> None:
     with pytest.raises(ConfigError, match=text.replace("?", r"\?")):
         trips.scan(**arguments)  # type: ignore[arg-type]
 

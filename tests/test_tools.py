@@ -52,9 +52,7 @@ def test_a_folder_without_java_has_no_version(java: ModuleType, tmp_path: Path) 
     assert java.java_version(tmp_path) is None
 
 
-def test_java_home_wins_when_its_version_fits(
-    java: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_java_home_wins_when_its_version_fits(java: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen, other = runtime(tmp_path / "jdk-25", "25.0.1"), runtime(tmp_path / "jdk-17", "17.0.9")
     monkeypatch.setattr(java, "FOLDERS", (str(tmp_path / "*"),))
     monkeypatch.setenv("JAVA_HOME", str(chosen))
@@ -62,9 +60,7 @@ def test_java_home_wins_when_its_version_fits(
     assert java.find_java(java.SPARK_3) == other, "Spark 3.5 does not run on Java 25"
 
 
-def test_an_old_java_home_is_passed_over_for_17(
-    java: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_old_java_home_is_passed_over_for_17(java: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(runtime(tmp_path / "jdk-11", "11.0.2")))
     runtime(tmp_path / "jdk-22", "22.0.1")
     monkeypatch.setattr(java, "FOLDERS", (str(tmp_path / "*"),))

@@ -66,9 +66,7 @@ def delete(session: SqlSession, entry: Entry, statement: Delete) -> DataFrame:
         AnalysisException, of Spark: A condition that does not fit.
     """
     change = _Change(session, entry, statement.alias)
-    change.write(
-        Operation.DELETE, lambda moment, schema: change.found(moment, schema, Action.DELETE, {}, statement.where)
-    )
+    change.write(Operation.DELETE, lambda moment, schema: change.found(moment, schema, Action.DELETE, {}, statement.where))
     return session.nothing()
 
 
@@ -221,9 +219,7 @@ class _Merging(_Change):
             return f"{t} IS NOT NULL AND {s} IS NOT NULL"
         return f"{t} IS NULL" if rows is MergeRows.NOT_MATCHED else f"{s} IS NULL"
 
-    def _made_by(
-        self, clause: MergeClause, number: int, pairs: str, columns: Sequence[str], schema: pa.Schema
-    ) -> DataFrame:
+    def _made_by(self, clause: MergeClause, number: int, pairs: str, columns: Sequence[str], schema: pa.Schema) -> DataFrame:
         values = self._values(clause, columns)
         if clause.action is MergeAction.INSERT:
             nothing = [f"null AS {quoted(alias)}" for alias in ROW_COLUMNS.values()]

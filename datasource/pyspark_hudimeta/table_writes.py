@@ -65,9 +65,7 @@ def save_as_table(
         _insert(session, entry, rows, told, overwrite=mode == "overwrite", by_name=True)
         return True
     place = next((value for key, value in told.items() if key.lower() == PATH.key), None)
-    statement = CreateTable(
-        target, "hudimeta", partition_by=tuple(partition_by), options=writer_options(told), location=place
-    )
+    statement = CreateTable(target, "hudimeta", partition_by=tuple(partition_by), options=writer_options(told), location=place)
     return create(session, statement, _data(rows)) is not None
 
 

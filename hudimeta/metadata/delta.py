@@ -21,6 +21,7 @@ __all__ = ["Hashed", "MetadataDelta", "PartitionDelta", "by_group"]
 Hashed = Callable[[pa.Array], pa.Array]
 """From keys (string or binary) to what is hashed of each."""
 
+
 def _no_keys() -> pa.Array:
     return pa.array([], pa.string())
 

@@ -43,7 +43,6 @@ class IndexDefinition:
         """True for the second form of bounds and of secondary keys' sharding."""
         return self.version == "V2"
 
-
     @property
     def is_partitioned(self) -> bool:
         """True for a record index that each partition of the table has for itself."""

@@ -177,9 +177,7 @@ class MetadataTable:
         counts = pc.if_else(found.column("is_tight_bound"), values, pc.add(values, nulls))
         return found.set_column(found.schema.get_field_index("value_count"), "value_count", counts)
 
-    def expression_partition_stats(
-        self, name: str, wanted: pa.DataType, partitions: Sequence[str] | None = None
-    ) -> pa.Table:
+    def expression_partition_stats(self, name: str, wanted: pa.DataType, partitions: Sequence[str] | None = None) -> pa.Table:
         """Statistics of an expression index of kind column_stats, per partition; see `partition_stats`.
 
         Raises:

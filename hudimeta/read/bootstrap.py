@@ -29,9 +29,7 @@ METADATA_ONLY_INSTANT: Final = "00000000000001"
 """Instant of every skeleton."""
 
 BASE_PATH_KEY: Final = "hoodie.bootstrap.base.path"
-_INDEX_FILE: Final = (
-    ".hoodie/.aux/.bootstrap/.fileids/00000000-0000-0000-0000-000000000000-0_1-0-1_00000000000001.hfile"
-)
+_INDEX_FILE: Final = ".hoodie/.aux/.bootstrap/.fileids/00000000-0000-0000-0000-000000000000-0_1-0-1_00000000000001.hfile"
 
 
 class BootstrapSource:

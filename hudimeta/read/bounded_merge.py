@@ -97,6 +97,4 @@ def _by_buckets(
             yield spill.add_base(piece)
         spilled(spill.written)
         for number in range(BUCKETS):
-            yield from merged_rows(
-                spill.parts(number), spill.base(number), schema, rules, memory, spilled, level=level + 1
-            )
+            yield from merged_rows(spill.parts(number), spill.base(number), schema, rules, memory, spilled, level=level + 1)

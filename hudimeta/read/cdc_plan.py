@@ -146,9 +146,7 @@ class _CommitPlan:
     def _change(self, source: ChangeSource, partition: str, file_id: str, **files: Any) -> GroupChange:
         own = {"base_file": None, "base_size": 0, **files}
         time = self._instant.time
-        return GroupChange(
-            partition, file_id, time, **own, source=source, instant=time, completed=_completion(self._instant)
-        )
+        return GroupChange(partition, file_id, time, **own, source=source, instant=time, completed=_completion(self._instant))
 
     def _written_base(self, partition: str, file_id: str, stat: _Stat, files: pa.Table | None) -> GroupChange:
         own = {"base_file": _name(stat["path"]), "base_size": stat["fileSizeInBytes"] or 0}

@@ -287,9 +287,7 @@ class _KeyedReader(SliceReader):
         pieces = (self._with_keys(p) for p in self._base_rows(file_slice, self.task.merged)) if file_slice is not None else ()
         return [piece if only is None else _with_key(piece, only) for piece in pieces]
 
-    def merged(
-        self, partition_path: str, base: Sequence[pa.Table], logs: Sequence[SliceLog], keys: pa.Array
-    ) -> _KeyedRows:
+    def merged(self, partition_path: str, base: Sequence[pa.Table], logs: Sequence[SliceLog], keys: pa.Array) -> _KeyedRows:
         """Base rows with the blocks that count merged over them, and the rows with some keys that only the blocks have."""
         parts = list(self._log_parts(self._counting(logs)))
         merger = SliceMerger(fold_log_records(parts, self.task.merged, self.task.rules), self.task.rules)

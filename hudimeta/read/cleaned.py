@@ -121,9 +121,7 @@ def _clean_records(snapshot: Snapshot, archived: ArchivedRecords | None) -> Iter
     yield from map(snapshot.timeline.metadata, active)
 
 
-def _note(
-    bases: dict[tuple[str, str], str], logs: dict[tuple[str, str], str], partition: str, name: str, moment: str
-) -> None:
+def _note(bases: dict[tuple[str, str], str], logs: dict[tuple[str, str], str], partition: str, name: str, moment: str) -> None:
     base, log = parse_base_file(name), parse_log_file(name)
     file, found = (base, bases) if base is not None else (log, logs)
     if file is not None and file.instant <= moment:

@@ -54,7 +54,6 @@ class Decisions:
             parts.append(self._read(_of_slices(self.kept, None, pa.nulls(self.kept.num_rows, pa.string()))))
         return pa.concat_tables(parts)
 
-
     def _read(self, kept: pa.Table) -> pa.Table:
         """Kept files with what their footers said."""
         import pyarrow.compute as pc

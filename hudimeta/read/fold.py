@@ -127,17 +127,14 @@ def _gather(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRules) -> _
     refuse_null_keys(given, KEY_COLUMN)
     keys = pc.unique(given)
     key = numbers(pc.index_in(given, value_set=keys).combine_chunks())
-    is_row = np.concatenate(
-        [np.full(len(t), isinstance(p, DataPart)) for p, t in zip(parts, texts, strict=True)] or [_none()]
-    )
+    is_row = np.concatenate([np.full(len(t), isinstance(p, DataPart)) for p, t in zip(parts, texts, strict=True)] or [_none()])
     row = np.where(is_row, np.cumsum(is_row) - 1, -1).astype(np.int64)
     deleted = np.concatenate([_deleted(part) for part in parts] or [_none()])
     natural = np.concatenate([part.natural for part in parts] or [_none()])
     if not rules.by_event_time:
         return _Records(keys, key, row, deleted, natural, rows, (), np.zeros(len(key), np.int64))
     values = [
-        ordering_columns(part.rows, rules.ordering_fields) if isinstance(part, DataPart) else part.ordering
-        for part in parts
+        ordering_columns(part.rows, rules.ordering_fields) if isinstance(part, DataPart) else part.ordering for part in parts
     ]
     types = [column.type for column in ordering_columns(no_rows(schema), rules.ordering_fields)]
     ordering = tuple(

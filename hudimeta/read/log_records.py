@@ -48,9 +48,7 @@ class SliceBlocks:
     superseded: int = 0
 
 
-def scan_slice_logs(
-    logs: Iterable[SliceLog], *, visible: Callable[[str], bool], as_of: str | None = None
-) -> SliceBlocks:
+def scan_slice_logs(logs: Iterable[SliceLog], *, visible: Callable[[str], bool], as_of: str | None = None) -> SliceBlocks:
     """Choose and order the blocks of one file slice.
 
     Args:

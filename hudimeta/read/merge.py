@@ -46,9 +46,7 @@ class MergeCounts:
     written: int = 0
 
 
-def merge_log_records(
-    base: pa.Table | None, parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRules
-) -> pa.Table:
+def merge_log_records(base: pa.Table | None, parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRules) -> pa.Table:
     """The rows of one file slice.
 
     Args:

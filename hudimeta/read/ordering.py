@@ -95,10 +95,7 @@ def _codes_of(column: pa.ChunkedArray) -> Codes:
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
     )
 
 
@@ -117,9 +114,7 @@ def _integers(values: pa.ChunkedArray | pa.Array) -> Codes:
 
 
 def _numpy(values: pa.ChunkedArray | pa.Array) -> Any:
-    return np.asarray(
-        values.to_numpy() if isinstance(values, pa.ChunkedArray) else values.to_numpy(zero_copy_only=False)
-    )
+    return np.asarray(values.to_numpy() if isinstance(values, pa.ChunkedArray) else values.to_numpy(zero_copy_only=False))
 
 
 def refuse_null_keys(keys: pa.ChunkedArray, column: str) -> None:

@@ -161,9 +161,7 @@ def reconciled(latest: InternalSchema, schema: pa.Schema, version: int) -> Inter
 def _laid_beside(known: Sequence[Column], fields: Sequence[pa.Field], ids: _Ids) -> tuple[Column, ...]:
     by_name = {column.name: column for column in known}
     new = {f.name: ids.next() for f in fields if f.name not in by_name}
-    return tuple(
-        _column(new[f.name], f, ids) if f.name in new else _widened(by_name[f.name], f, ids) for f in fields
-    )
+    return tuple(_column(new[f.name], f, ids) if f.name in new else _widened(by_name[f.name], f, ids) for f in fields)
 
 
 def _widened(column: Column, f: pa.Field, ids: _Ids) -> Column:

@@ -23,6 +23,7 @@ from hudimeta.write.session import TableView, WriteSession
 
 __all__ = ["ArchivalPlan", "ArchivalReport", "archive", "is_due", "plan"]
 
+
 @dataclass(frozen=True)
 class ArchivalPlan:
     """What leaves the active timeline; prints as one line.

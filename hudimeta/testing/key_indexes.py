@@ -27,9 +27,7 @@ def record_index_is_live_keys(table: Inspection) -> None:
     records = table.metadata.records(record_index.PARTITION).to_pylist()
     stated = Counter((r["record_key"], r["partition_path"], r["file_id"]) for r in records)
     live = Counter(
-        (key, one.partition_path, one.file_id)
-        for one, rows in _slices(table, [])
-        for key in set(rows[KEY_COLUMN].to_pylist())
+        (key, one.partition_path, one.file_id) for one, rows in _slices(table, []) for key in set(rows[KEY_COLUMN].to_pylist())
     )
     _refuse("live keys that the record index lacks, or has elsewhere", live - stated)
     _refuse("records of no live key", stated - live)

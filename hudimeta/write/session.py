@@ -331,9 +331,7 @@ class TableView:
         fields = session.rules.ordering_fields if session.rules.by_event_time else ()
         instants = VisibleInstants(frozenset(self.timeline.completion_times), self.timeline.first_active_write)
         virtual = None if session.properties.populate_meta else self.generator()
-        return partial(
-            read_ordering, session.storage, session.properties, self.schema, instants, fields, self.history, virtual
-        )
+        return partial(read_ordering, session.storage, session.properties, self.schema, instants, fields, self.history, virtual)
 
     def log_facts(self) -> LogFacts | None:
         """What indexes want to know of log files; None where they want nothing."""

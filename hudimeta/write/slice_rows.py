@@ -52,7 +52,5 @@ class SliceRows:
         wanted = dict.fromkeys([KEY_COLUMN, *(name.partition(".")[0] for name in names)])
         columns = tuple(name for name in wanted if name in full.names)
         properties = dict(self.properties)
-        task = ReadTask(
-            self.storage.root, properties, full, self.schema, columns, None, self.instants, history=self.history
-        )
+        task = ReadTask(self.storage.root, properties, full, self.schema, columns, None, self.instants, history=self.history)
         return pa.concat_tables([task.output_schema.empty_table(), *SliceReader(task, self.storage).tables(file_slice)])

@@ -150,9 +150,7 @@ def _attempt_to_delete(session: WriteSession, names: Sequence[str], attempt: int
     return replace(report, attempts=attempt, requests=session.requests_since(mark))
 
 
-def _attempt(
-    session: WriteSession, operation: Operation, make: Callable[[TableView], Prepared], attempt: int
-) -> CommitReport:
+def _attempt(session: WriteSession, operation: Operation, make: Callable[[TableView], Prepared], attempt: int) -> CommitReport:
     timings = Timings()
     mark = session.request_mark()
     with timings.phase("check"):

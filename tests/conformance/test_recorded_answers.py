@@ -66,9 +66,7 @@ def test_attached_spark_answers_every_query(
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_spark_answers_every_query(
-    spark: Any, conformance_table: Callable[[str], Path], tally: Tally, name: str
-) -> None:
+def test_spark_answers_every_query(spark: Any, conformance_table: Callable[[str], Path], tally: Tally, name: str) -> None:
     from tests.conformance import spark_reader
 
     def note(kind: str, is_right: bool) -> None:

@@ -19,9 +19,7 @@ def test_every_key_is_found_in_every_file_that_holds_it(wanted: list[str], held:
     assert pairs(found) == {(row, "", str(i)) for row, key in enumerate(wanted) for i, own in enumerate(held) if key in own}
     if ranges:
         encoded = [[key.encode() for key in own] for own in held]
-        needed = {
-            str(i) for i, own in enumerate(encoded) if not own or any(min(own) <= k.encode() <= max(own) for k in wanted)
-        }
+        needed = {str(i) for i, own in enumerate(encoded) if not own or any(min(own) <= k.encode() <= max(own) for k in wanted)}
         assert set(table.read) <= needed
 
 

@@ -306,9 +306,7 @@ def test_only_the_four_columns_can_be_chosen(table: hudimeta.Table, columns: lis
 
 
 def test_full_images_are_read_from_the_change_file_alone(rich_table: Callable[[str], Path]) -> None:
-    scan = hudimeta.Table(rich_table("cdc_cow_full")).scan(
-        query_type="cdc", begin="20261121030615145", end="20261121030619100"
-    )
+    scan = hudimeta.Table(rich_table("cdc_cow_full")).scan(query_type="cdc", begin="20261121030615145", end="20261121030619100")
     assert {change.source for change in scan.plan().changes} == {ChangeSource.CHANGE_FILE}
     scan.to_table()
     assert scan.report.requests["GET", "data"] == 3, "one change file for each file group"

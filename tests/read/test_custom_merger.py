@@ -58,8 +58,8 @@ def test_a_compaction_leaves_what_readers_saw(tmp_path: Path) -> None:
     before = table.scan().to_table().sort_by("id")
     table.compact()
     assert not any(table.file_slices()["log_files"].to_pylist())
-    assert table.scan().to_table().sort_by("id").drop_columns("_hoodie_file_name").equals(
-        before.drop_columns("_hoodie_file_name")
+    assert (
+        table.scan().to_table().sort_by("id").drop_columns("_hoodie_file_name").equals(before.drop_columns("_hoodie_file_name"))
     )
     table.upsert(rows_of([("a", 3, 1)]))
     assert quantities(table.scan().to_table()) == {"a": 7, "b": 0}

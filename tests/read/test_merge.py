@@ -101,9 +101,7 @@ def data_versions(rows: list[dict[str, Any]], rules: MergeRules, present: frozen
         deleted = cells["_hoodie_is_deleted"] is True
         natural = deleted and rules.ordering_fields == ("seq",) and cells["seq"] == 0
         whole = present is None and not fillable
-        versions.append(
-            Version(cells["_hoodie_record_key"], order_of(cells, rules), blank, own, deleted, natural, whole)
-        )
+        versions.append(Version(cells["_hoodie_record_key"], order_of(cells, rules), blank, own, deleted, natural, whole))
     return versions
 
 
@@ -115,15 +113,11 @@ def table_of(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def block_of(
-    kind: str, records: list[tuple[Any, ...]], instant: int, rules: MergeRules
-) -> tuple[LogPart, list[Version]]:
+def block_of(kind: str, records: list[tuple[Any, ...]], instant: int, rules: MergeRules) -> tuple[LogPart, list[Version]]:
     """One block, as a part for the code under test and as versions for the model."""
     if kind == "delete":
         versions = [
-            Version(
-                key, tuple({"ts": ts, "seq": seq}[f] for f in rules.ordering_fields), {}, frozenset(), True, ts is None
-            )
+            Version(key, tuple({"ts": ts, "seq": seq}[f] for f in rules.ordering_fields), {}, frozenset(), True, ts is None)
             for key, ts, seq in records
         ]
         columns = {"ts": [ts for _, ts, _ in records], "seq": [seq for *_, seq in records]}

@@ -231,9 +231,7 @@ def filters() -> list[Any]:
 
 
 @pytest.mark.parametrize(("tables", "name"), filters())
-def test_switching_knowledge_off_changes_no_answer(
-    tables: TableSet, name: str, recorded_table: Unpack
-) -> None:
+def test_switching_knowledge_off_changes_no_answer(tables: TableSet, name: str, recorded_table: Unpack) -> None:
     path = recorded_table(name)
     told = [f for f in tables.answer(name)["filters"] if f.get("where")][:12]
     wheres = [f["where"] for f in told] or ["_hoodie_commit_time > '2'"]

@@ -53,9 +53,7 @@ def test_verbs_keep_rows_and_indexes(spark: SparkSession, tmp_path: Path, kind: 
     assert hudi.delete("id < 3").deleted == 3
     assert hudi.update({"x": "x + 0.5"}, "part = 'p4' AND id < 10").updated == 2
     newest = dict.fromkeys((3, 4), 1) | dict.fromkeys(range(5, 40), 2) | dict.fromkeys(range(30, 35), 3)
-    assert contents(tmp_path / "t") == [
-        (i, ts, i * ts + (0.5 if i in (4, 9) else 0.0)) for i, ts in sorted(newest.items())
-    ]
+    assert contents(tmp_path / "t") == [(i, ts, i * ts + (0.5 if i in (4, 9) else 0.0)) for i, ts in sorted(newest.items())]
     check(tmp_path / "t")
 
 

@@ -105,9 +105,7 @@ def test_the_end_is_the_newest_commit_when_the_query_was_made(spark: SparkSessio
         ("hudi_table_changes('{path}', 'cdc', cast(null as string))", "HUDIMETA_CONFIG: option 'begin'"),
     ],
 )
-def test_what_does_not_fit_is_refused_when_the_query_is_made(
-    spark: SparkSession, tmp_path: Path, call: str, says: str
-) -> None:
+def test_what_does_not_fit_is_refused_when_the_query_is_made(spark: SparkSession, tmp_path: Path, call: str, says: str) -> None:
     pyspark_hudimeta.register_functions(spark)
     create(tmp_path / "t")
     assert says in refusal(lambda: spark.sql(f"select * from {call.format(path=tmp_path / 't')}").collect())

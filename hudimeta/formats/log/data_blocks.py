@@ -86,9 +86,7 @@ def avro_datums(block: LogBlock) -> AvroDatums:
         raise block.damaged("a version and a number of rows", f"{len(content)} bytes", at=0)
     version, count = _HEAD.unpack_from(content)
     if version not in _READABLE_VERSIONS:
-        raise UnsupportedFeature(
-            f"Avro log block of version {version} at byte {block.offset} of {block.path or '<memory>'}"
-        )
+        raise UnsupportedFeature(f"Avro log block of version {version} at byte {block.offset} of {block.path or '<memory>'}")
     if not 0 <= count <= (len(content) - _HEAD.size) // _LENGTH.size:
         raise block.damaged("a number of rows that the content can hold", count, at=4)
     offsets, lengths = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -195,18 +193,14 @@ def _check_names(block: LogBlock, names: Sequence[str]) -> None:
         raise block.damaged("an Avro record schema in the block's header", repr(schema[:80])) from None
     if sorted(stated) != sorted(names):
         odd = sorted(set(stated) ^ set(names))
-        raise block.damaged(
-            "a Parquet file with the columns of the header's schema", f"a difference in {odd[:3]}", at=0
-        )
+        raise block.damaged("a Parquet file with the columns of the header's schema", f"a difference in {odd[:3]}", at=0)
 
 
 def _decode_datums(block: LogBlock, datums: AvroDatums, columns: Sequence[str] | None) -> pa.Table:
     from hudimeta.formats.avro.rows import decode_rows
 
     try:
-        return decode_rows(
-            block.schema_json, datums.data, datums.offsets, datums.lengths, columns=columns, path=block.path
-        )
+        return decode_rows(block.schema_json, datums.data, datums.offsets, datums.lengths, columns=columns, path=block.path)
     except CorruptFileError as error:
         raise block.damaged(error.expected, error.actual, at=error.offset) from error
 

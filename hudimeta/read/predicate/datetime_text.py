@@ -308,4 +308,3 @@ def parse_with_pattern(texts: pa.Array, pattern: Pattern) -> pa.Array:
     values, valid = _micros_of_parts(parts)
     valid &= np.asarray(parts.is_valid())
     return pa.array(values, mask=~valid).view(LOCAL_TIMESTAMP)
-

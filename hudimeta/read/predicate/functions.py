@@ -283,9 +283,7 @@ def _catalogue() -> dict[str, Function]:
         "date_format": Function(
             _moment(STRING, to=STRING), run.date_format, (2, 2), frozenset({1}), _ordered_pattern, total=True
         ),
-        "from_unixtime": Function(
-            _takes(LONG, STRING, to=STRING), run.from_unixtime, (1, 2), frozenset({1}), _ordered_pattern
-        ),
+        "from_unixtime": Function(_takes(LONG, STRING, to=STRING), run.from_unixtime, (1, 2), frozenset({1}), _ordered_pattern),
         "unix_timestamp": unix,
         "to_date": Function(_date_or_pattern, run.to_date, (1, 2), frozenset({1}), _unless_patterned),
         "to_timestamp": Function(_timestamp_or_pattern, run.to_timestamp, (1, 2), frozenset({1}), _unless_text),

@@ -75,9 +75,7 @@ class Ranges:
         outcome: How a BOOLEAN expression that is no column, cast or call comes out.
     """
 
-    def __init__(
-        self, bound: Bound, stats: FileStats, never_nan: frozenset[Expr], outcome: Callable[[Expr], Outcome]
-    ) -> None:
+    def __init__(self, bound: Bound, stats: FileStats, never_nan: frozenset[Expr], outcome: Callable[[Expr], Outcome]) -> None:
         self.zone, self.stats, self.never_nan, self.outcome = bound.timezone, stats, never_nan, outcome
         self.length = stats.length
         self.ranges: dict[Expr, Range] = {}

@@ -21,6 +21,7 @@ __all__ = ["runs_ahead", "why_unproven"]
 _CREATION = "1"
 """Instants that create partitions of the metadata table begin with 0."""
 
+
 def why_unproven(question: Question, names: tuple[str, ...]) -> str | None:
     """Why indexes that know the newest state of rows may not exclude any; None when they may."""
     snapshot = question.snapshot

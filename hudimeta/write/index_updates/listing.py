@@ -33,9 +33,7 @@ class Files:
         """Deleted files; the list of partitions is left alone unless one of them is empty now."""
         gone = [(to_key_partition(p), name) for p, names in change.removed.items() for name in names]
         gone += [(ALL_PARTITIONS, to_key_partition(p)) for p in change.emptied]
-        rows = pa.table(
-            [[k for k, _ in gone], [n for _, n in gone], [0] * len(gone), [True] * len(gone)], schema=files.SCHEMA
-        )
+        rows = pa.table([[k for k, _ in gone], [n for _, n in gone], [0] * len(gone), [True] * len(gone)], schema=files.SCHEMA)
         return IndexDelta([PartitionDelta(partition, files.encode_values(rows, change.layout, ()))])
 
     def build(self, partition: str, source: IndexSource) -> BuiltIndex:

@@ -166,7 +166,6 @@ class IndexSource:
         paths: list[str] = self.listing["partition_path"].filter(pa.array(parse_names(names).is_log)).unique().to_pylist()
         return paths
 
-
     def slice_rows(self, columns: Sequence[str]) -> list[tuple[FileSlice, pa.Table]]:
         """Record keys and some columns of the rows of each newest file slice, logs merged."""
         reader = SliceRows.at(self.storage, self.properties, self.schema, self.timeline)

@@ -143,9 +143,7 @@ class _Sorter:
         pairs = zip(homes.partition_paths, homes.file_ids, strict=True)
         self._add(batch, homes.row[kept], [Place(Role.BEGINNING, *pair) for pair in pairs], homes.number[kept])
 
-    def _add(
-        self, batch: KeyedBatch, at: np.ndarray[Any, Any], places: Sequence[Place], codes: np.ndarray[Any, Any]
-    ) -> None:
+    def _add(self, batch: KeyedBatch, at: np.ndarray[Any, Any], places: Sequence[Place], codes: np.ndarray[Any, Any]) -> None:
         if not len(at):
             return
         numbers = np.array([self._numbers.setdefault(place, len(self._numbers)) for place in places], np.int64)

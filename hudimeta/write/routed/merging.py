@@ -186,9 +186,7 @@ def merge_items(source: Sequence[Side], target: Sequence[Side], parallelism: int
     items = []
     for number, task in enumerate(tasks):
         spans = sorted((span for own in task for span in own), key=lambda s: (order[s.path], s.batch, s.start))
-        items.append(
-            MergeItem(number, [s for s in spans if s.path not in theirs], [s for s in spans if s.path in theirs])
-        )
+        items.append(MergeItem(number, [s for s in spans if s.path not in theirs], [s for s in spans if s.path in theirs]))
     return items
 
 

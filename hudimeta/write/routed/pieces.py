@@ -95,9 +95,7 @@ def pieces_of(
     return found
 
 
-def _together(
-    placed: Sequence[PlacedRows], one_bucket: bool
-) -> tuple[dict[Place, list[Span]], dict[tuple[str, str], KeyFile]]:
+def _together(placed: Sequence[PlacedRows], one_bucket: bool) -> tuple[dict[Place, list[Span]], dict[tuple[str, str], KeyFile]]:
     """The spans of each place from all tasks, and the file groups that are there."""
     spans: dict[Place, list[Span]] = {}
     files: dict[tuple[str, str], KeyFile] = {}

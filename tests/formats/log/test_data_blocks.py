@@ -39,9 +39,7 @@ SCHEMA = json.dumps(
         ],
     }
 )
-ARROW = pa.schema(
-    [("_hoodie_record_key", pa.string()), pa.field("qty", pa.int64(), nullable=False), ("note", pa.string())]
-)
+ARROW = pa.schema([("_hoodie_record_key", pa.string()), pa.field("qty", pa.int64(), nullable=False), ("note", pa.string())])
 ROWS = st.lists(
     st.fixed_dictionaries(
         {

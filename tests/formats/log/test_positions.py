@@ -30,9 +30,7 @@ def test_the_text_is_the_one_that_hudi_writes() -> None:
 
 def test_run_containers_are_understood() -> None:
     runs = struct.pack("<QIIBHHHHHHH", 1, 0, 12347, 1, 7, 5 - 1, 2, 10, 1, 100, 2)
-    assert decode_positions(base64.b64encode(runs).decode()).tolist() == [
-        (7 << 16) + low for low in (10, 11, 100, 101, 102)
-    ]
+    assert decode_positions(base64.b64encode(runs).decode()).tolist() == [(7 << 16) + low for low in (10, 11, 100, 101, 102)]
 
 
 def test_few_bytes_that_claim_many_positions_are_refused() -> None:

@@ -105,9 +105,7 @@ def test_what_is_read_from_a_recorded_log_is_written_back_byte_for_byte(name: st
         scan = read_blocks(data, path.name)
         assert scan.corrupt == [] or name == "corrupt_tail_log"
         for block in scan.blocks:
-            assert (
-                encode_block(block.type, block.header, block.content) == data[block.offset : block.offset + block.size]
-            )
+            assert encode_block(block.type, block.header, block.content) == data[block.offset : block.offset + block.size]
             positions = block.header.get(HeaderKey.RECORD_POSITIONS)
             if positions is not None:
                 assert encode_positions(decode_positions(positions)) == positions
