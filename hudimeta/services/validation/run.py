@@ -18,7 +18,7 @@ from hudimeta.metadata import (
     secondary_index,
 )
 from hudimeta.read.snapshot import Snapshot
-from hudimeta.services.validation.expressions import check_expressions
+from hudimeta.services.validation.expressions import Expressions
 from hudimeta.services.validation.filters import check_filters
 from hudimeta.services.validation.keyed import KeyedIndexes
 from hudimeta.services.validation.listing import Listings
@@ -76,9 +76,10 @@ def _checks(subject: Subject, wanted: Sequence[str]) -> Iterator[Check]:
         yield record_index.PARTITION, keyed.check_records
     for name in secondary:
         yield name, lambda name=name: keyed.check_secondary(name)  # type: ignore[misc]
-    for name in wanted:
-        if name.startswith(expression_index.PREFIX):
-            yield name, lambda name=name: check_expressions(subject, name)  # type: ignore[misc]
+    of_expressions = [name for name in wanted if name.startswith(expression_index.PREFIX)]
+    expressions = Expressions(subject, of_expressions)
+    for name in of_expressions:
+        yield name, lambda name=name: expressions.check(name)  # type: ignore[misc]
 
 
 def _run(name: str, check: Callable[[], CheckResult]) -> CheckResult:
