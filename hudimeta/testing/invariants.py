@@ -14,12 +14,7 @@ from hudimeta.errors import ValidationFailed
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
-from hudimeta.testing.indexes import (
-    blooms_have_no_false_negative,
-    expression_indexes_enclose_every_value,
-    record_index_is_the_live_keys,
-    secondary_indexes_are_the_live_values,
-)
+from hudimeta.testing.indexes import indexes_know_every_row
 from hudimeta.testing.inspection import Inspection
 from hudimeta.testing.key_indexes import record_index_is_live_keys, secondary_answers_as_scan
 from hudimeta.testing.statistics import footers_tell_the_truth, statistics_enclose_every_value
@@ -30,21 +25,18 @@ from hudimeta.write.markers import MARKERS, STAGING
 __all__ = [
     "ALWAYS",
     "AT_REST",
-    "blooms_have_no_false_negative",
     "check_all",
     "completed_instants_have_their_pending_files",
-    "expression_indexes_enclose_every_value",
     "files_agree",
     "footers_tell_the_truth",
+    "indexes_know_every_row",
     "metadata_follows_the_timeline",
     "nothing_is_left_over",
     "one_base_file_a_group_and_instant",
     "partitions_are_marked",
-    "record_index_is_the_live_keys",
     "record_index_is_live_keys",
     "recovering_twice_is_recovering_once",
     "secondary_answers_as_scan",
-    "secondary_indexes_are_the_live_values",
     "slices_point_at_files",
     "statistics_enclose_every_value",
     "timeline_is_in_order",
@@ -228,10 +220,7 @@ ALWAYS: tuple[Invariant, ...] = (
     statistics_enclose_every_value,
     footers_tell_the_truth,
     files_agree,
-    record_index_is_the_live_keys,
-    secondary_indexes_are_the_live_values,
-    blooms_have_no_false_negative,
-    expression_indexes_enclose_every_value,
+    indexes_know_every_row,
 )
 """True at any moment, also while a writer is at work or after one died."""
 
