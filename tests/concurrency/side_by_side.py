@@ -11,6 +11,10 @@ from typing import Any
 
 from hudimeta.engine import LocalEngine
 from hudimeta.storage import LocalStorage
+from hudimeta.write.routed.arrival import Route
+from hudimeta.write.routed.executors import Executors
+from hudimeta.write.routed.writing import PieceWriter
+from hudimeta.write.session import WriteSession
 
 
 class Interrupted:
@@ -26,11 +30,54 @@ class Interrupted:
     def map(self, task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         """See `Engine.map`."""
         work = list(items)
-        is_writing = any(type(item).__name__ == "_Work" for item in work)
-        if is_writing and self._left:
+        if any(type(item).__name__ == "_Work" for item in work):
+            self.interrupt()
+        return self._inner.map(task, work)
+
+    def interrupt(self) -> None:
+        """Files are about to be written."""
+        if self._left:
             self._left -= 1
             self._meanwhile()
-        return self._inner.map(task, work)
+
+
+class InterruptedExecutors:
+    """Executors of a routed write, interrupted before their tasks write files; see `Executors`.
+
+    Args:
+        inner: Run the tasks. engine: Of the write's session, which says what happens meanwhile.
+    """
+
+    def __init__(self, inner: Executors, engine: Interrupted) -> None:
+        self._inner, self._engine = inner, engine
+        self.parallelism = inner.parallelism
+
+    @property
+    def collected(self) -> int:
+        """See `Executors`."""
+        return self._inner.collected
+
+    @property
+    def tasks(self) -> int:
+        """See `Executors`."""
+        return self._inner.tasks
+
+    def over_rows(self, task: Any) -> list[Any]:
+        """See `Executors`."""
+        if getattr(task.task, "route", None) is Route.AT_ONCE:
+            self._engine.interrupt()
+        return self._inner.over_rows(task)
+
+    def map(self, task: Any, items: Any) -> list[Any]:
+        """See `Executors`."""
+        if isinstance(task.task, PieceWriter):
+            self._engine.interrupt()
+        return self._inner.map(task, items)
+
+
+def interruptible(session: WriteSession, executors: Executors) -> Executors:
+    """The executors of a session's write, interrupted when its engine is to be."""
+    return InterruptedExecutors(executors, session.engine) if isinstance(session.engine, Interrupted) else executors
 
 
 def together(acts: Sequence[Callable[[], object]]) -> list[int]:

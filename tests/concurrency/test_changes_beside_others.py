@@ -13,11 +13,10 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.altering import alter, alteration
-from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.report import CommitReport
-from hudimeta.write.row_changes import delete_where, update_where
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
+from tests.concurrency.conftest import Changes
 from tests.concurrency.side_by_side import Interrupted
 
 
@@ -42,24 +41,23 @@ def theirs(table: ModelledTable) -> Callable[[], CommitReport]:
     return lambda: table.write(Operation.UPSERT, simple_rows([2], 4, value=100.0))
 
 
-def test_an_update_adds_to_what_the_other_wrote(table: ModelledTable) -> None:
-    report = update_where(session_while(table, theirs(table)), {"x": "x + 1"}, "id <= 'k0002'")
+def test_an_update_adds_to_what_the_other_wrote(table: ModelledTable, changes: Changes) -> None:
+    report = changes.update(session_while(table, theirs(table)), {"x": "x + 1"}, "id <= 'k0002'")
     assert report.attempts == 2
     assert [values(table)[f"k000{n}"] for n in (0, 1, 2, 3)] == [2.0, 2.0, 101.0, 1.0]
     check_all(table.storage)
 
 
-def test_a_delete_spares_a_row_that_does_not_match_any_more(table: ModelledTable) -> None:
-    delete_where(session_while(table, theirs(table)), "x = 1 and id <= 'k0003'")
+def test_a_delete_spares_a_row_that_does_not_match_any_more(table: ModelledTable, changes: Changes) -> None:
+    changes.delete(session_while(table, theirs(table)), "x = 1 and id <= 'k0003'")
     assert sorted(values(table)) == ["k0002", *(f"k000{n}" for n in range(4, 10))]
     check_all(table.storage)
 
 
-def test_a_merge_joins_anew(table: ModelledTable) -> None:
+def test_a_merge_joins_anew(table: ModelledTable, changes: Changes) -> None:
     session = session_while(table, theirs(table))
     source = pa.table({"id": ["k0002", "k0004"], "add": [1.0, 1.0]})
-    builder = MergeBuilder(source, "id", "target", "source", lambda run: run(session))
-    builder.when_matched_update({"x": "x + add"}).execute()
+    changes.merge(session, source, "id").when_matched_update({"x": "x + add"}).execute()
     assert (values(table)["k0002"], values(table)["k0004"]) == (101.0, 2.0)
     check_all(table.storage)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import pytest
 
-from tests.write.doors import by_tasks
-from tests.write.spark_door import by_spark
+from tests.write.door_choice import FULL, door, through_doors
 
-DOORS = ("engine", "routed")
+__all__ = ["door"]
+
 ALL_DOORS = (
     "test_expressions",
     "test_filters",
@@ -26,21 +25,30 @@ ALL_DOORS = (
     "test_index_types",
     "test_inserts",
     "test_key_indexes",
+    "test_learned_keys",
     "test_log_writing",
     "test_merging_of_writes",
+    "test_merging_without_partition_columns",
     "test_overwrite_beside_insert",
     "test_partitions_of_a_write",
+    "test_random_histories",
     "test_record_index_tagging",
     "test_refusals_of_writes",
     "test_report",
     "test_shapes_of_tables",
     "test_stored_columns",
+    "test_streams",
 )
 """Modules."""
 ENGINE_ONLY = {
     "test_a_failed_write_leaves_no_trace": "its storage fails in this process; tests/write/routed cancels jobs instead",
     "test_filters_leave_files_out": "counts the files of bulk inserts, of which every task begins its own",
     "test_generated_keys_count_the_rows_as_they_came": "every task counts its own rows",
+    "test_a_stream_that_breaks_off_leaves_nothing": "its source fails in this process",
+    "test_frames_and_scans_are_rows_too": "Spark has its own DataFrames",
+    "test_memory_does_not_grow_with_the_stream": "runs in a process of its own; tests/spark/routed_large.py measures Spark's",
+    "test_a_thousand_histories": "runs in processes of its own",
+    "test_histories_of_a_new_seed": "the fixed seeds go through all doors",
     "test_an_upsert_asks_for_no_more_than_its_shards": "tasks hand rows to each other through files, which are requests too",
 }
 """Their tests that hold for the engine's own door alone, and why."""
@@ -63,30 +71,11 @@ SMOKE = {
 """What goes through the door of Spark in every run, on the oldest Spark too: every verb and operation, and most sorts of
 index, on either type of table. None needs hudi-rs, which the environment of the oldest Spark has not.
 """
-FULL = "HUDIMETA_DOORS_FULL"
-"""Set, everything goes through that door: half an hour in a classic session, and as much through Connect."""
-
-
-@pytest.fixture(autouse=True)
-def door(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The door that the verbs of all tables go through in this test."""
-    found: str = getattr(request, "param", "engine")
-    if found == "routed":
-        by_tasks(monkeypatch, request.module)
-    elif found == "spark":
-        by_spark(monkeypatch, request.module, request.getfixturevalue("spark"))
-    return found
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the tests of some modules once for each door."""
-    module, test = metafunc.module.__name__.rpartition(".")[2], metafunc.function.__name__
-    if module not in ALL_DOORS or test in ENGINE_ONLY:
-        return
-    doors: list[Any] = list(DOORS)
-    if os.environ.get(FULL) or test in SMOKE:
-        doors.append(pytest.param("spark", marks=pytest.mark.spark))
-    metafunc.parametrize("door", doors, indirect=True)
+    through_doors(metafunc, ALL_DOORS, ENGINE_ONLY, smoke=SMOKE)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -27,6 +27,9 @@ from hudimeta.write.routed.merging import MergePlan
 from hudimeta.write.row_changes import RowChange
 from hudimeta.write.rows_in import as_stream, as_table
 from hudimeta.write.session import WriteSession
+from tests.concurrency.side_by_side import interruptible
+
+__all__ = ["RoutedMerge", "by_tasks", "parts_of", "through"]
 
 TASKS = 3
 
@@ -46,7 +49,7 @@ def through(
 
     Args:
         test: The module of the test. by_verb: In place of functions of `hudimeta.write.verbs`.
-        write: In place of `write_rows`, for the operations that are routed.
+        write: In place of `write_rows` and `write_stream`, for the operations that are routed.
     """
     for name, other in by_verb.items():
         monkeypatch.setattr(verbs, name, other)
@@ -57,17 +60,22 @@ def through(
     monkeypatch.setattr(builders, "write_rows", write_rows)
     if hasattr(test, "write_rows"):
         monkeypatch.setattr(test, "write_rows", write_rows)
+    if hasattr(test, "write_stream"):
+        monkeypatch.setattr(
+            test, "write_stream", lambda session, operation, rows: write_rows(session, operation, rows.read_all())
+        )
 
 
-def _parts(rows: pa.Table) -> list[pa.Table]:
+def parts_of(rows: pa.Table) -> list[pa.Table]:
+    """Rows as the three parts of a routed write's input."""
     rows = rows.drop_columns([name for name in META_COLUMNS if name in rows.column_names])
     ends = [rows.num_rows * number // TASKS for number in range(TASKS + 1)]
     return [rows.slice(first, last - first) for first, last in pairwise(ends)]
 
 
 def _write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
-    parts = _parts(rows)
-    return write_routed(session, operation, LocalExecutors(parts), parts[0].schema)
+    parts = parts_of(rows)
+    return write_routed(session, operation, interruptible(session, LocalExecutors(parts)), parts[0].schema)
 
 
 def _write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
@@ -90,8 +98,17 @@ def _update(storage: Storage, options: Options, assignments: Mapping[str, Any], 
 
 
 @dataclass(frozen=True)
-class _Merge(MergeBuilder):
+class RoutedMerge(MergeBuilder):
+    """A merge by tasks; see `MergeBuilder`. Attributes: start: Runs it."""
+
     start: Callable[[MergePlan], CommitReport] | None = None
+
+    @staticmethod
+    def of(
+        schema: pa.Schema, on: Any, start: Callable[[MergePlan], CommitReport], aliases: tuple[str, str] = ("target", "source")
+    ) -> RoutedMerge:
+        """A merge of rows that tasks hold. Args: schema: Of the rows."""
+        return RoutedMerge(schema.empty_table(), on, *aliases, _never, start=start)
 
     def _run(self) -> CommitReport:
         assert self.start is not None
@@ -99,13 +116,13 @@ class _Merge(MergeBuilder):
 
 
 def _merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tuple[str, str]) -> MergeBuilder:
-    parts = _parts(as_table(source))
+    parts = parts_of(as_table(source))
 
     def start(plan: MergePlan) -> CommitReport:
         session = WriteSession(storage, options)
         return tend(session, merge_routed(session, plan, LocalExecutors(parts), parts[0].schema))
 
-    return _Merge(parts[0].schema.empty_table(), on, *aliases, _never, start=start)
+    return RoutedMerge.of(parts[0].schema, on, start, aliases)
 
 
 def _never(changes: Any) -> CommitReport:

@@ -17,13 +17,14 @@ from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.rows_in import as_stream, as_table
 from hudimeta.write.session import WriteSession
+from tests.concurrency.side_by_side import interruptible
 from tests.write.doors import through
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark_hudimeta import HudiTable
 
-__all__ = ["by_spark"]
+__all__ = ["by_spark", "frame_of"]
 
 
 def by_spark(monkeypatch: pytest.MonkeyPatch, test: ModuleType, spark: SparkSession) -> None:
@@ -36,7 +37,7 @@ def _verbs(spark: SparkSession) -> Mapping[str, Callable[..., Any]]:
 
     def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
         verb: Callable[[DataFrame], CommitReport] = getattr(_table(spark, storage, options), operation.value.lower())
-        return verb(_frame(spark, data))
+        return verb(frame_of(spark, data))
 
     def delete_where(storage: Storage, options: Options, where: Any) -> CommitReport:
         return _table(spark, storage, options).delete(where)
@@ -46,7 +47,7 @@ def _verbs(spark: SparkSession) -> Mapping[str, Callable[..., Any]]:
 
     def merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tuple[str, str]) -> MergeBuilder:
         table, (target, other) = _table(spark, storage, options), aliases
-        return table.merge(_frame(spark, source), on, target_alias=target, source_alias=other)
+        return table.merge(frame_of(spark, source), on, target_alias=target, source_alias=other)
 
     return {"write": write, "delete_where": delete_where, "update": update, "merge": merge}
 
@@ -57,7 +58,7 @@ def _table(spark: SparkSession, storage: Storage, options: Options) -> HudiTable
     return HudiTable(spark, storage.root, options.given)
 
 
-def _frame(spark: SparkSession, data: Any) -> DataFrame:
+def frame_of(spark: SparkSession, data: Any) -> DataFrame:
     """Rows of any kind as a DataFrame; Spark hands several partitions of them to its tasks."""
     from pyspark_hudimeta.arrow_types import spark_schema
 
@@ -75,8 +76,8 @@ def _writer(spark: SparkSession) -> Callable[[WriteSession, Operation, pa.Table]
     from pyspark_hudimeta.routed_write import data_schema
 
     def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
-        frame = _frame(spark, rows)
+        frame = frame_of(spark, rows)
         schema = data_schema(frame)
-        return write_routed(session, operation, SparkExecutors(spark, frame, schema), schema)
+        return write_routed(session, operation, interruptible(session, SparkExecutors(spark, frame, schema)), schema)
 
     return write_rows

@@ -136,9 +136,11 @@ def _attempt(session: WriteSession, executors: Executors, source: RowSource, att
     with timings.phase("check"):
         view = session.table_at(session.properties.load_timeline(session.storage))
         checked = source.checked(session, view)
-    _tidy(session)
-    if ensure_metadata(session):
+    undone = _tidy(session)
+    if ensure_metadata(session) or undone:
+        # Whoever else committed meanwhile may have changed the schema.
         view = session.table_at(session.properties.load_timeline(session.storage))
+        checked = source.checked(session, view)
     with session.coordinator.writing(operation, view.timeline) as (begun, timeline):
         # What tasks lay aside goes when the markers go.
         write = replace(begun, by_many=True)
@@ -155,15 +157,21 @@ def _attempt(session: WriteSession, executors: Executors, source: RowSource, att
         session.notes.append(run.told())
         apart = IndexShares(run.routed, run.executors, run.facts, run.written)
         report = publish(session, view, write, checked.schema, outcome, timings, apart)
-    return replace(report, attempts=attempt, requests=session.requests_since(mark))
+    rolled_back = (*undone, *report.rolled_back)
+    return replace(report, attempts=attempt, rolled_back=rolled_back, requests=session.requests_since(mark))
 
 
-def _tidy(session: WriteSession) -> None:
-    """Remove what tasks of earlier writes left that were killed after their write was over, wherever it stands now."""
+def _tidy(session: WriteSession) -> tuple[str, ...]:
+    """Remove what tasks of earlier writes left that were killed after their write was over, wherever it stands now.
+
+    Returns:
+        Dead writes that were rolled back.
+    """
     # A task that only took rows in has no marker yet, so any of the folders may be all that is left.
     folders = (MARKERS, STAGING, join(METADATA_ROOT, MARKERS))
     if session.options.get(keys.FAILED_WRITES) == "EAGER" and any(session.storage.list(left) for left in folders):
-        session.coordinator.recover()
+        return session.coordinator.recover()
+    return ()
 
 
 class _Run:

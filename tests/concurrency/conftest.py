@@ -1,0 +1,97 @@
+"""Writers that meet are routed ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from hudimeta.write.merge_builder import MergeBuilder
+from hudimeta.write.report import CommitReport
+from hudimeta.write.routed.driver import change_routed, merge_routed
+from hudimeta.write.routed.executors import Executors, LocalExecutors
+from hudimeta.write.row_changes import RowChange, delete_where, update_where
+from hudimeta.write.session import WriteSession
+from tests.concurrency.side_by_side import interruptible
+from tests.write.door_choice import door, through_doors
+from tests.write.doors import RoutedMerge, parts_of
+from tests.write.spark_door import frame_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["door"]
+
+ALL_DOORS = ("test_two_writers", "test_changes_beside_others")
+ENGINE_ONLY = {
+    **dict.fromkeys(
+        (
+            "test_a_heartbeat_counts_for_two_intervals",
+            "test_no_two_writers_share_an_instant",
+            "test_of_two_creations_one_succeeds",
+            "test_spark_jobs_may_create_a_table_together",
+            "test_what_a_late_task_wrote_is_swept_by_recovery",
+            "test_rows_staged_by_a_write_taken_for_dead_are_gone",
+            "test_abort_after_a_commit_keeps_the_files",
+        ),
+        "writes no rows by a verb",
+    ),
+}
+"""Their tests that hold for the engine's own door alone, and why."""
+FORKS = ("test_a_living_writer_is_not_rolled_back", "test_many_processes_at_once")
+"""Through Spark they do not go: a process with a JVM beside it cannot be forked into writers."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of some modules once for each door."""
+    through_doors(metafunc, ALL_DOORS, ENGINE_ONLY, not_through_spark=FORKS)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The verbs that rest on what they read, of a session of the test's own.
+
+    Attributes:
+        by: Executors of a routed write, given the rows that it brings; None for the engine's own verbs.
+    """
+
+    by: Callable[[pa.Table], Executors] | None
+
+    def update(self, session: WriteSession, assignments: dict[str, str], where: str) -> CommitReport:
+        """Update rows."""
+        if self.by is None:
+            return update_where(session, assignments, where)
+        return change_routed(session, RowChange(assignments), where, interruptible(session, self.by(pa.table({}))))
+
+    def delete(self, session: WriteSession, where: str) -> CommitReport:
+        """Delete rows."""
+        if self.by is None:
+            return delete_where(session, where)
+        return change_routed(session, RowChange(), where, interruptible(session, self.by(pa.table({}))))
+
+    def merge(self, session: WriteSession, source: pa.Table, on: str) -> MergeBuilder:
+        """Begin a merge."""
+        if self.by is None:
+            return MergeBuilder(source, on, "target", "source", lambda run: run(session))
+        executors = interruptible(session, self.by(source))
+        return RoutedMerge.of(source.schema, on, lambda plan: merge_routed(session, plan, executors, source.schema))
+
+
+@pytest.fixture
+def changes(request: pytest.FixtureRequest, door: str) -> Changes:
+    """The verbs of the test's door."""
+    if door == "engine":
+        return Changes(None)
+    if door == "routed":
+        return Changes(lambda rows: LocalExecutors(parts_of(rows) if rows.num_columns else []))
+    spark: SparkSession = request.getfixturevalue("spark")
+
+    def by_spark(rows: pa.Table) -> Executors:
+        from pyspark_hudimeta.routed_executors import SparkExecutors
+
+        return SparkExecutors(spark, frame_of(spark, rows), rows.schema) if rows.num_columns else SparkExecutors(spark)
+
+    return Changes(by_spark)
