@@ -22,6 +22,7 @@ ALL_DOORS = (
     "test_deletes_by_rows",
     "test_evolution",
     "test_half_published",
+    "test_index_differential",
     "test_index_types",
     "test_inserts",
     "test_key_indexes",
@@ -40,6 +41,8 @@ ALL_DOORS = (
     "test_streams",
 )
 """Modules."""
+FULL_ONLY = ("test_index_differential", "test_random_histories")
+"""Modules whose random work goes through other doors than the engine's in full runs only, because it takes long."""
 ENGINE_ONLY = {
     "test_a_failed_write_leaves_no_trace": "its storage fails in this process; tests/write/routed cancels jobs instead",
     "test_filters_leave_files_out": "counts the files of bulk inserts, of which every task begins its own",
@@ -75,7 +78,7 @@ index, on either type of table. None needs hudi-rs, which the environment of the
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the tests of some modules once for each door."""
-    through_doors(metafunc, ALL_DOORS, ENGINE_ONLY, smoke=SMOKE)
+    through_doors(metafunc, ALL_DOORS, ENGINE_ONLY, smoke=SMOKE, full_only=FULL_ONLY)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

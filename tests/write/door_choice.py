@@ -36,17 +36,20 @@ def through_doors(
     *,
     smoke: Collection[str] = (),
     not_through_spark: Collection[str] = (),
+    full_only: Collection[str] = (),
 ) -> None:
     """Run a test once for each door.
 
     Args:
         metafunc: The test. modules: Whose tests do. engine_only: Their tests that do not. smoke: Tests that go through Spark's
-            door in every run. not_through_spark: Tests that never do.
+            door in every run. not_through_spark: Tests that never do. full_only: Modules that go through other doors than the
+            engine's in full runs only.
     """
     module, test = metafunc.module.__name__.rpartition(".")[2], metafunc.function.__name__
-    if module not in modules or test in engine_only:
+    full = bool(os.environ.get(FULL))
+    if module not in modules or test in engine_only or (module in full_only and not full):
         return
     doors: list[Any] = list(DOORS)
-    if (os.environ.get(FULL) or test in smoke) and test not in not_through_spark:
+    if (full or test in smoke) and test not in not_through_spark:
         doors.append(pytest.param("spark", marks=pytest.mark.spark))
     metafunc.parametrize("door", doors, indirect=True)
