@@ -16,7 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.read.predicate import Bound, ColumnBounds, Expr, FileStats, evaluate, may_match, to_sql
-from hudimeta.read.predicate.tree import Column, walk
+from hudimeta.read.predicate.casts import cast_is_total
+from hudimeta.read.predicate.tree import Arithmetic, Cast, Column, walk
+from hudimeta.read.predicate.types import is_integer
 
 __all__ = ["FileBounds", "SliceFiles", "Verdicts", "by_path_values", "by_statistics"]
 
@@ -65,10 +67,19 @@ def by_path_values(bound: Bound, values: pa.Table) -> Verdicts:
         if not columns or any(c.name not in values.column_names for c in columns):
             continue
         true = evaluate(bound.with_conjuncts([conjunct]), values)
-        passes: Mask = true.fill_null(False).to_numpy()
+        passes: Mask = true.fill_null(_may_wrap(conjunct)).to_numpy()
         verdicts.reason[verdicts.keep & ~passes] = number
         verdicts.keep[~passes] = False
     return verdicts
+
+
+def _may_wrap(conjunct: Expr) -> bool:
+    """True where null can be what ANSI mode refuses to compute, and another value without it: wrapped around, or cut off."""
+    return any(
+        isinstance(node, Arithmetic) or not cast_is_total(node.child.type or pa.null(), node.target)
+        for node in walk(conjunct)
+        if isinstance(node, (Arithmetic, Cast)) and is_integer(node.type or pa.null())
+    )
 
 
 class FileBounds:

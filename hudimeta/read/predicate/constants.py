@@ -53,4 +53,7 @@ def distinct(scalars: list[pa.Scalar], target: pa.DataType) -> pa.Array:
     values = [scalar for scalar in scalars if scalar.is_valid]
     if not values:
         return pa.array([], target)
-    return pa.array([scalar.as_py() for scalar in values], target).unique()
+    try:
+        return pa.array([scalar.as_py() for scalar in values], target).unique()
+    except OverflowError:  # of a year that Python has not
+        return pa.concat_arrays([pa.repeat(scalar, 1) for scalar in values]).cast(target).unique()

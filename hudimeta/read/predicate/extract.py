@@ -91,7 +91,7 @@ def _allowed(expr: Expr) -> tuple[str, pa.Array] | None:
     if isinstance(expr, Compare) and expr.op in (CompareOp.EQ, CompareOp.NULL_SAFE_EQ) and isinstance(expr.right, Literal):
         child: Expr = expr.left
         if expr.op is CompareOp.EQ or not expr.right.is_null:
-            values = pa.array([] if expr.right.is_null else [expr.right.scalar.as_py()], expr.right.scalar.type)
+            values = pa.repeat(expr.right.scalar, 0 if expr.right.is_null else 1)
     elif isinstance(expr, InSet):
         child, values = expr.child, expr.values
     if values is None or not isinstance(child, Column) or is_floating(values.type):

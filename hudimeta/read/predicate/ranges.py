@@ -197,6 +197,10 @@ class Ranges:
         if not cast_is_monotone(source, expr.target, self.zone) or child.low.type != source or child.high.type != source:
             return self.unknown(expr.target, null, child.value | child.nan)
         low, high = (_on_bound(lambda array: cast_array(array, expr.target, self.zone), end) for end in (child.low, child.high))
+        if is_integer(expr.target) and not total:
+            if child.nan.any():
+                return self.unknown(expr.target, null, child.value | child.nan)
+            low, high = _unless_wrapped(low, high)
         nan = child.nan if is_floating(expr.target) else self.all(False)
         return Range(low, high, null, child.value, nan)
 
@@ -213,7 +217,7 @@ class Ranges:
     def monotone_call(self, expr: Call, args: list[Range], null: Mask, value: Mask) -> Range:
         function, first = FUNCTIONS[expr.name], args[0]
         types = [arg.type if arg.type is not None else pa.null() for arg in expr.args]
-        constants = {i: arg.scalar.as_py() for i, arg in enumerate(expr.args) if i and isinstance(arg, Literal)}
+        constants = {i: _plain_value(arg.scalar) for i, arg in enumerate(expr.args) if i and isinstance(arg, Literal)}
         order = 0
         if len(constants) == len(args) - 1 and None not in constants.values() and first.low.type == first.high.type == types[0]:
             order = function.order(types, constants, self.zone)
@@ -252,12 +256,31 @@ class Ranges:
             return arithmetic(expr.op, array, pa.repeat(constant, len(array)), t)
 
         low, high = _on_bound(run, child.low), _on_bound(run, child.high)
+        if is_integer(t):
+            low, high = _unless_wrapped(low, high)
         return Range(low, high, self.all(True), value, self.all(False))
+
+
+def _plain_value(scalar: pa.Scalar) -> Any:
+    """A constant in Python; None for nothing, and for a time of a year that Python has not."""
+    try:
+        return scalar.as_py()
+    except OverflowError:
+        return None
 
 
 def _on_bound(run: Callable[[pa.Array], pa.Array], bound: Any) -> Any:
     """Apply an array function to a bound that may be a scalar."""
     return run(pa.repeat(bound, 1))[0] if isinstance(bound, pa.Scalar) else run(bound)
+
+
+def _unless_wrapped(low: Any, high: Any) -> tuple[Any, Any]:
+    """Both bounds, or none where one has no place in its type: without ANSI mode, Spark lets values wrap around there."""
+    import pyarrow.compute as pc
+
+    both = pc.and_(is_known(low), is_known(high))
+    nothing = pa.scalar(None, low.type)
+    return pc.if_else(both, low, nothing), pc.if_else(both, high, nothing)
 
 
 def is_known(bound: Any) -> Any:

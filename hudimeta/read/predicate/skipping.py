@@ -90,10 +90,10 @@ def _never_nan(conjuncts: tuple[Expr, ...]) -> frozenset[Expr]:
 
 
 def _is_number(expr: Expr) -> bool:
-    if not isinstance(expr, Literal) or expr.is_null:
+    if not isinstance(expr, Literal) or expr.is_null or not is_floating(expr.scalar.type):
         return False
     value = expr.scalar.as_py()
-    return isinstance(value, float) and value == value
+    return bool(value == value)
 
 
 class _Skipping:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudimeta.read.predicate import ColumnBounds, FileStats, bind, bind_value, may_match, parse
+from hudimeta.read.predicate import ColumnBounds, FileStats, bind, bind_value, equalities, may_match, parse, to_sql
 
 D = decimal.Decimal
 SCHEMA = pa.schema(
@@ -177,6 +177,49 @@ def test_bounds_that_leave_nan_out_prove_less(where: str, footer: list[int], awa
     """Files: 1 to 3; 1 to 3 and NaN; NaN only; 10 to 11."""
     assert kept(where, float_stats((1.0, 3.0), (1.0, 3.0), (None, None), (10.0, 11.0))) == footer
     assert kept(where, float_stats((1.0, 3.0), (1.0, math.nan), (math.nan, math.nan), (10.0, 11.0), nan_aware=True)) == aware
+
+
+@pytest.mark.parametrize(
+    ("where", "files"),
+    [
+        ("CAST(l AS TINYINT) = 44", [0, 1]),  # 300 wraps around to 44
+        ("CAST(i AS TINYINT) = 44", []),
+        ("CAST(l AS SMALLINT) = 20", [0]),
+        ("CAST(l AS BIGINT) = 44", [0]),
+        ("CAST(d AS INT) = 2147483647", [1]),  # the nearest there is, for 3e9
+        ("CAST(d AS INT) = 7", [1]),
+        ("l + 9223372036854775507 < 0", [0]),
+        ("l - 1 < 0", []),
+    ],
+)
+def test_what_sessions_without_ansi_mode_let_wrap_around_is_kept(where: str, files: list[int]) -> None:
+    columns = {
+        "i": bounds(pa.int32(), (0, 43), (45, 127)),
+        "l": bounds(pa.int64(), (5, 301), (200, 300)),
+        "d": bounds(pa.float64(), (1.0, 5.0), (2e9, 3e9), nan_aware=True),
+    }
+    verdict = may_match(bind(parse(where), SCHEMA), FileStats(2, columns))
+    assert np.flatnonzero(verdict.keep).tolist() == files
+
+
+@pytest.mark.parametrize(
+    ("where", "files"),
+    [
+        ("da < DATE '+10000-01-01'", [0, 1, 2]),
+        ("da > DATE '+10000-01-01'", []),
+        ("da = DATE '-0001-03-01'", []),
+        ("da IN (DATE '+10000-01-01', DATE '2024-01-03')", [0]),
+        ("da = DATE '+10000-01-01' OR da = DATE '2024-02-02'", [1]),
+        ("ts <= TIMESTAMP '9999-12-31 23:59:59'", [0, 1, 2]),
+        ("ts > TIMESTAMP '9999-12-31 23:59:59'", []),
+        ("datediff(da, DATE '+10000-01-01') > 0", [0, 1, 2]),
+    ],
+)
+def test_years_that_python_has_not_are_compared_too(where: str, files: list[int]) -> None:
+    bound = bind(parse(where), SCHEMA, timezone="America/New_York")  # where the last second of 9999 is one of 10000 in UTC
+    assert np.flatnonzero(may_match(bound, STATS).keep).tolist() == files
+    assert equalities(bound).keys() <= {"da"}
+    assert bind(parse(to_sql(bound.expr, exact=True)), SCHEMA).expr == bound.expr
 
 
 def test_minus_zero_is_zero() -> None:
