@@ -92,7 +92,9 @@ class SliceJob:
         for table in tables:
             for batch in table.to_batches():
                 if batch.num_rows:
-                    writer = writer or pq.ParquetWriter(out, expected, compression="zstd", store_schema=False)
+                    writer = writer or pq.ParquetWriter(
+                        out, expected, compression="zstd", store_schema=False, write_statistics=_without_nan(expected)
+                    )
                     writer.write_batch(fitted(batch, expected))
                     rows += batch.num_rows
         if writer is None:
@@ -101,6 +103,11 @@ class SliceJob:
         data = out.getvalue().to_pybytes()
         storage.put(name, data)
         return name, len(data), rows
+
+
+def _without_nan(schema: pa.Schema) -> list[str]:
+    """Columns to write statistics of: Arrow leaves NaN out of them, by which Spark would pass over rows with `x > 5`."""
+    return [f.name for f in schema if not (pa.types.is_floating(f.type) or pa.types.is_nested(f.type))]
 
 
 @dataclass(eq=False)
