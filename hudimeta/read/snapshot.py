@@ -83,12 +83,18 @@ class Snapshot:
         return snapshot if as_of is None else snapshot.at(as_of)
 
     def refreshed(self) -> Snapshot:
-        """The snapshot of now: this one when the timeline, listed again, is the same. One request, two after a change."""
+        """The snapshot of now: this one when the timeline, listed again, is the same. One request, two after a change.
+
+        Raises:
+            TableNotFound: The table is gone.
+        """
         begin = time.perf_counter()
         timeline = self.properties.load_timeline(self.storage)
-        if timeline.instants == self.timeline.instants:
+        if timeline.instants and timeline.instants == self.timeline.instants:
             return self
         properties = table_properties.load(self.storage)
+        if not timeline.instants and not self.timeline.instants and dict(properties) == dict(self.properties):
+            return self  # and not another table without instants, that has taken its place
         if properties.timeline_folder != self.properties.timeline_folder:
             timeline = properties.load_timeline(self.storage)
         return Snapshot(self.storage, properties, timeline, self.options, seconds=time.perf_counter() - begin)

@@ -11,7 +11,7 @@ import pytest
 
 import hudimeta
 from hudimeta.config import OPTIONS
-from hudimeta.errors import SchemaError
+from hudimeta.errors import SchemaError, TableNotFound
 from hudimeta.keys import PartitionLayout
 from hudimeta.read.partition_columns import path_values
 from hudimeta.read.snapshot import Snapshot
@@ -31,6 +31,23 @@ def sorted_rows(rows: pa.Table) -> list[str]:
 def test_opening_costs_two_requests(rich_table: Unpack) -> None:
     snapshot = opened(rich_table("big_mor"))
     assert snapshot.storage.log.by_purpose() == {("GET", "properties"): 1, ("LIST", "timeline"): 1}
+
+
+def test_another_table_in_the_place_of_an_empty_one_is_seen(tmp_path: Path) -> None:
+    def make(column: str) -> None:
+        hudimeta.Table.create(tmp_path / "t", pa.schema([("id", pa.int64()), (column, pa.string())]), key="id")
+
+    make("old")
+    table = hudimeta.Table(tmp_path / "t")
+    seen = table.snapshot()
+    assert table.snapshot() is seen
+    shutil.rmtree(tmp_path / "t")
+    make("new")
+    assert table.schema.names[-1] == "new"
+    assert table.scan().to_table().column_names[-1] == "new"
+    shutil.rmtree(tmp_path / "t")
+    with pytest.raises(TableNotFound):
+        table.scan()
 
 
 def test_a_metadata_table_that_is_gone_does_not_hide_rows(rich_table: Unpack) -> None:
