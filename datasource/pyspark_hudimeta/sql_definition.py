@@ -62,15 +62,16 @@ def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None =
         raise UnsupportedFeature(statement.odd, "Leave it out; partition by columns of the table.")
     rows = session.query(statement.query) if statement.query is not None else rows
     columns = _columns(statement, rows)
-    location = resolve(statement.location) if statement.location else session.default_location(statement.name)
+    place = _place(statement)
+    location = resolve(place) if place else session.default_location(statement.name)
     options = {**session.settings, **_options(statement, columns)}
     if rows is not None:
         _refuse_occupied(location, options)
     with _taken_back(location, options):
         new = _make(location, columns, options)
+        if not new and (rows is not None or place is None):
+            raise _taken_place(location)
         if rows is not None:
-            if not new:
-                raise _taken_place(location)
             ordered = rows.select(*[rows[quoted(name)] for name in columns.names])
             HudiTable(session.spark, location, options).bulk_insert(ordered)
         _register(session, statement, location)
@@ -152,7 +153,8 @@ def _refuse_occupied(location: str, options: dict[str, str]) -> None:
 
 
 def _taken_place(location: str) -> ConfigError:
-    return ConfigError("LOCATION", location, "a folder without a table", "INSERT INTO the table that is there.")
+    hint = "INSERT INTO the table that is there; CREATE TABLE without a query registers it where LOCATION names its folder."
+    return ConfigError("LOCATION", location, "a folder without a table", hint)
 
 
 @contextlib.contextmanager
@@ -169,9 +171,19 @@ def _taken_back(location: str, options: dict[str, str]) -> Iterator[None]:
         raise
 
 
+def _place(statement: CreateTable) -> str | None:
+    """What LOCATION or the option `path` names; None for the warehouse."""
+    stated = [value for key, value in statement.options.items() if key.lower() == keys.PATH.key]
+    if statement.location is not None:
+        stated.append(statement.location)
+    if len(set(stated)) > 1:
+        raise ConfigError("LOCATION", stated[-1], f"one place, and OPTIONS names {stated[0]}")
+    return stated[0] if stated else None
+
+
 def _register(session: SqlSession, statement: CreateTable, location: str) -> None:
-    properties = dict(statement.options)
-    if statement.location is None:
+    properties = {key: value for key, value in statement.options.items() if key.lower() != keys.PATH.key}
+    if _place(statement) is None:
         properties[OWNS_FILES] = "true"
     _enter(session, statement.name.sql, location, properties, statement.comment)
 

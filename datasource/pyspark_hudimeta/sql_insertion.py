@@ -135,5 +135,6 @@ class _Insertion:
         if set(from_query) & set(self._fixed):
             raise ConfigError("INSERT", ", ".join(from_query), "columns that PARTITION gives no value")
         kept = StructType([c for c in columns if c.name not in self._fixed])
-        constants = {name: expr(value) for name, value in self._fixed.items()}
+        # As Spark takes them: `PARTITION (day = '2026-01-31')` is the text of a date, which a row's value must not be.
+        constants = {name: expr(value).cast(columns[name].dataType) for name, value in self._fixed.items()}
         return with_nulls(kept, rows, from_query).withColumns(constants).select(*map(quoted, columns.names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import date
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,6 +91,27 @@ def test_a_table_without_location_lies_in_the_warehouse_and_is_dropped_with_its_
     assert not attached.catalog.tableExists(t)
     attached.sql(f"create table {t} {TRIPS}")
     assert rows(attached, t) == []
+
+
+def test_a_table_in_the_warehouse_is_nobody_elses(attached: SparkSession, name: Name) -> None:
+    old, new = name(), name()
+    attached.sql(f"create table {old} {TRIPS} tblproperties (primaryKey = 'id')")
+    attached.sql(f"insert into {old} values (1, 1.5, 1, 'm')")
+    attached.sql(f"alter table {old} rename to {new}")  # its files stay where they are
+    says = refusal(lambda: attached.sql(f"create table {old} {TRIPS} tblproperties (primaryKey = 'id')"))
+    assert "registers it where LOCATION names its folder" in says
+    assert not attached.catalog.tableExists(old)
+    assert rows(attached, new, "id") == [(1,)]
+
+
+def test_the_option_path_is_a_location(attached: SparkSession, name: Name, tmp_path: Path) -> None:
+    t = name()
+    attached.sql(f"create table {t} (id int) using hudimeta options (path '{tmp_path / 't'}', primaryKey 'id')")
+    assert hudimeta.Table(tmp_path / "t").schema.names[-1] == "id"
+    attached.sql(f"drop table {t}")
+    assert (tmp_path / "t").exists()
+    two = f"options (path '{tmp_path / 't'}') location '{tmp_path / 'u'}'"
+    assert "one place" in refusal(lambda: attached.sql(f"create table {t} (id int) using hudimeta {two}"))
 
 
 def test_dropping_a_table_with_location_keeps_its_files_unless_it_is_purged(
@@ -211,6 +233,20 @@ def test_every_form_of_insert(attached: SparkSession, name: Name) -> None:
     assert dict(rows(attached, t, "id, month")) == {**months, **{i + 10: m for i, m in months.items()}, **more}
     assert rows(attached, f"{t} where id = 4", "fare, ts") == [(1.5, 7)]
     check(Path(table_of(attached, t).path))
+
+
+def test_the_values_of_partition_are_texts_of_the_columns_types(attached: SparkSession, name: Name) -> None:
+    t = name()
+    attached.sql(
+        f"create table {t} (id int, n int, day date) using hudimeta partitioned by (n, day) tblproperties (primaryKey = 'id')"
+    )
+    attached.sql(f"insert into {t} partition (n = '1', day = '2026-01-31') select 1")
+    attached.sql(f"insert into {t} partition (n = '2', day) values (2, date'2026-02-28')")
+    assert rows(attached, t, "id, n, day") == [(1, 1, date(2026, 1, 31)), (2, 2, date(2026, 2, 28))]
+    attached.sql(f"insert overwrite {t} partition (n = '1', day = '2026-01-31') select 3")
+    assert rows(attached, t, "id, n") == [(2, 2), (3, 1)]
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+        attached.sql(f"insert into {t} partition (n = 'x', day = '2026-01-31') select 4")
 
 
 @pytest.mark.parametrize(
