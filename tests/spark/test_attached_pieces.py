@@ -1,4 +1,4 @@
-"""Pieces of the attached door that need no session: replaced rows, files of merged rows, filters that mean the same in Spark."""
+"""Pieces of the attached door that need no session: replaced rows, files of merged rows, filters that Spark judges alike."""
 
 from __future__ import annotations
 
