@@ -20,6 +20,9 @@ PLAIN, ATTACHED, ROUTED = "plain door", "attached", "routed"
 FLOOR = "ready batches"
 """A Python data source that decodes nothing: no plain door can read faster than Spark takes rows from one."""
 
+HANDED_OVER = "rows to Python"
+"""Tasks of Spark's that take in the same rows and drop them: no routed write can be faster than the rows come."""
+
 ROUTED_ONE = "routed, 1 core"
 """The same with one executor thread instead of two, to show what the second brings."""
 
@@ -28,7 +31,7 @@ APACHE = (APACHE_10, APACHE_12)
 """Of Apache Hudi, the last version that writes table version 8 by itself, and the newest; `make bench` fetches the jars."""
 
 MINE = frozenset({OURS, PLAIN, ATTACHED, ROUTED, ROUTED_ONE})
-NEEDS_JVM = frozenset({*APACHE, SPARK, FLOOR, ROUTED, ROUTED_ONE})
+NEEDS_JVM = frozenset({*APACHE, SPARK, FLOOR, HANDED_OVER, ROUTED, ROUTED_ONE})
 """Rivals that a smoke run leaves out."""
 
 

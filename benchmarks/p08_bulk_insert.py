@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import lineitem, ours, rivals, routed
-from benchmarks.case import OURS, ROUTED, ROUTED_ONE, SPARK, Case, Settings, faster_than_apache, versions_of_apache
+from benchmarks.case import HANDED_OVER, OURS, ROUTED, ROUTED_ONE, SPARK, Case, Settings, faster_than_apache, versions_of_apache
 from benchmarks.job import Job
 
 WITHOUT_KEYS, WITH_KEYS = ["column_stats"], ["column_stats", "record_index"]
@@ -79,6 +79,7 @@ CASES = [
         {
             OURS: _hudimeta(WITHOUT_KEYS),
             ROUTED: routed.bulk_inserts(WITHOUT_KEYS),
+            HANDED_OVER: routed.handed_over,
             SPARK: spark_parquet,
             **versions_of_apache(_apache(WITHOUT_KEYS)),
         },

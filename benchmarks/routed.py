@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from benchmarks import lineitem, rivals, written
 from benchmarks.case import Side
 from benchmarks.job import Job
 
-__all__ = ["bulk_inserts", "compactions", "small_commits", "small_saves", "upserts"]
+__all__ = ["bulk_inserts", "compactions", "handed_over", "small_commits", "small_saves", "upserts"]
 
 Options = Mapping[str, str]
 
@@ -41,6 +41,20 @@ def bulk_inserts(indexes: list[str], cores: int = 2) -> Side:
                     job.note("rows", report.inserted)
 
     return run
+
+
+def handed_over(job: Job) -> None:
+    """Lineitem's rows on the way that `bulk_inserts` sends them, into tasks that do nothing with them."""
+
+    def dropped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch([pa.array([sum(batch.num_rows for batch in batches)])], names=["rows"])
+
+    source = str(lineitem.rows_file(job.settings))
+    with rivals.spark_session(job) as spark:
+        for _ in range(job.rounds):
+            with job.timed(tree=True):
+                found = spark.read.parquet(source).repartition("ship_year").mapInArrow(dropped, "rows bigint").collect()
+            job.note("rows", sum(row.rows for row in found))
 
 
 def upserts(path_of: Callable[[Job, Path], Path], batches: Callable[[Job], Sequence[Path]], cores: int = 2) -> Side:

@@ -19,7 +19,8 @@ from hudimeta.errors import HudiError, StorageError
 from hudimeta.types import META_COLUMNS
 from hudimeta.write.routed.executors import RowTask
 from pyspark_hudimeta.arrow_types import fitted
-from pyspark_hudimeta.scan_folders import is_connect
+from pyspark_hudimeta.spark_engine import parallelism
+from pyspark_hudimeta.worker_heap import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +31,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _RESULTS = "number bigint, failed boolean, result binary"
-_FALLBACK_PARALLELISM = 8
 
 
 class SparkExecutors:
@@ -39,13 +39,17 @@ class SparkExecutors:
     Args:
         spark: The session, classic or Connect. rows: What is written; None for a write that brings no rows.
         schema: Of the rows without meta columns, in Arrow's types.
+        small: Work on so many bytes of rows at most is done in this process: a job costs more than the work.
     """
 
-    def __init__(self, spark: SparkSession, rows: DataFrame | None = None, schema: pa.Schema | None = None) -> None:
+    def __init__(
+        self, spark: SparkSession, rows: DataFrame | None = None, schema: pa.Schema | None = None, *, small: int = 0
+    ) -> None:
         self._spark = spark
         self.hold(rows if rows is not None else spark.range(0), schema or pa.schema([]))
-        self.parallelism = _parallelism(spark)
-        self.collected = self.tasks = 0
+        self.parallelism = parallelism(spark)
+        self.collected = self.tasks = self.nearby = 0
+        self._small = small
 
     def hold(self, rows: DataFrame, schema: pa.Schema) -> None:
         """From now on the input is these rows. Args: rows, schema: See above."""
@@ -56,14 +60,24 @@ class SparkExecutors:
         found = self._run(self._rows, _over_rows(_packed(task), self._schema))
         return [found[number] for number in sorted(found)]
 
-    def map(self, task: Callable[[T, int], R], items: Sequence[T]) -> list[R]:
+    def map(self, task: Callable[[T, int], R], items: Sequence[T], size: int | None = None) -> list[R]:
         """See `Executors`."""
         if not items:
             return []
+        if size is not None and size < self._small:
+            return self._nearby(task, items)
         parcels = [_packed(item) for item in items]
         numbers = self._spark.range(0, len(items), 1, len(items))
         found = self._run(numbers, _over_items(_packed(task), parcels))
         return [found[number] for number in range(len(items))]
+
+    def _nearby(self, task: Callable[[T, int], R], items: Sequence[T]) -> list[R]:
+        """The items one after the other, here. No step of a write runs partly here and partly there, so any numbers do."""
+        found = []
+        for item in items:
+            self.nearby += 1
+            found.append(task(item, self.nearby))
+        return found
 
     def _run(self, frame: DataFrame, run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> dict[int, Any]:
         """Run one job; results by their number."""
@@ -93,6 +107,7 @@ def _over_rows(task: bytes, schema: pa.Schema) -> Callable[[Iterator[pa.RecordBa
         number, attempt = _task_numbers()
         rows: Iterable[pa.RecordBatch] = (fitted(batch, schema) for batch in batches)
         yield _result(number, lambda: work(rows, number, attempt))
+        settle()
 
     return run
 
@@ -106,6 +121,7 @@ def _over_items(task: bytes, parcels: Sequence[bytes]) -> Callable[[Iterator[pa.
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield _result(number, lambda n=number: work(pickle.loads(parcels[n]), attempt))  # type: ignore[misc]
+        settle()
 
     return run
 
@@ -127,9 +143,3 @@ def _result(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
         failed, result = True, pickle.dumps(error)
     columns = [pa.array([number], pa.int64()), pa.array([failed]), pa.array([result], pa.binary())]
     return pa.record_batch(columns, names=["number", "failed", "result"])
-
-
-def _parallelism(spark: SparkSession) -> int:
-    if is_connect(spark):
-        return int(spark.conf.get("spark.default.parallelism", str(_FALLBACK_PARALLELISM)) or _FALLBACK_PARALLELISM)
-    return int(spark.sparkContext.defaultParallelism)

@@ -1,33 +1,40 @@
 """Tasks on Spark's executors: the engine that services run on when they are given a session.
 
-Tasks and their items travel as cloudpickle bytes in the rows of a DataFrame and come back the same way, so the engine works in
-classic sessions and through Connect. A task that Spark runs twice must do the same twice: those of services do, since they
-write files under names that their plan fixed.
+Tasks and their items travel as cloudpickle bytes, in the function of a `mapInArrow` or where they are many in the rows of a
+DataFrame, and results come back in rows, so the engine works in classic sessions and through Connect. A task that Spark runs
+twice must do the same twice: those of services do, since they write files under names that their plan fixed.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CommitError
+from pyspark_hudimeta.scan_folders import is_connect
+from pyspark_hudimeta.worker_heap import settle
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkEngine"]
+__all__ = ["SparkEngine", "parallelism"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+_FALLBACK_PARALLELISM = 8
 ITEMS_A_TASK = 64
-"""Most items of one Spark task, so that small items (a file to delete) do not cost a task each."""
+"""Most items of one Spark task: how many may have to be done again when it fails."""
+WAVES = 3
+"""Tasks for each place that runs them: enough to level what is unequal, and each costs its 50 to 100 ms of CPU."""
+_SHIPPED_BYTES = 1 << 20
+"""Up to here items travel with the task, which every one of its copies carries; beyond, as rows of a DataFrame."""
 
-LEAST_TASKS = 32
+_PARCELS = "parcel bigint, items binary"
 _RESULTS = "number bigint, failed boolean, result binary"
 
 
@@ -37,6 +44,9 @@ class SparkEngine:
     Args:
         spark: The session, classic or Connect.
     """
+
+    worth_bytes = 8 << 20
+    """Files of fewer bytes are rewritten while a job is still being planned and its tasks begin; see `nearby_if_small`."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -56,12 +66,10 @@ class SparkEngine:
             return LocalEngine(1).map(task, work)
         from pyspark import cloudpickle
 
-        size = min(ITEMS_A_TASK, -(-len(work) // LEAST_TASKS))
-        starts = range(0, len(work), size)
-        parcels = [(start, bytearray(cloudpickle.dumps(work[start : start + size]))) for start in starts]
-        run = _in_worker(cloudpickle.dumps(task))
-        sent = self._spark.createDataFrame(parcels, "number bigint, parcel binary").repartition(len(parcels), "number")
-        found = {row.number: (row.failed, row.result) for row in sent.mapInArrow(run, _RESULTS).collect()}
+        count = min(len(work), max(parallelism(self._spark) * WAVES, -(-len(work) // ITEMS_A_TASK)))
+        # Dealt like cards: neighbours are often alike, all large or all small.
+        parcels = [cloudpickle.dumps(work[number::count]) for number in range(count)]
+        found = {row.number: (row.failed, row.result) for row in self._sent(cloudpickle.dumps(task), parcels).collect()}
         results: list[R] = []
         for number in range(len(work)):
             failed, result = found[number]
@@ -71,24 +79,51 @@ class SparkEngine:
             results.append(value)
         return results
 
+    def _sent(self, task: bytes, parcels: Sequence[bytes]) -> DataFrame:
+        """The results of a task on every item of the parcels, each parcel a task of Spark's."""
+        count = len(parcels)
+        if sum(len(parcel) for parcel in parcels) <= _SHIPPED_BYTES:
+            numbers = self._spark.range(0, count, 1, count)
+            return numbers.mapInArrow(_in_worker(task, count, parcels), _RESULTS)
+        rows = self._spark.createDataFrame([(n, bytearray(parcel)) for n, parcel in enumerate(parcels)], _PARCELS)
+        return rows.repartition(count, "parcel").mapInArrow(_in_worker(task, count), _RESULTS)
 
-def _in_worker(task: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a Spark task does with its parcels: run each item, and return each result or error by the item's number."""
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run at a time, about."""
+    if is_connect(spark):
+        return int(spark.conf.get("spark.default.parallelism", str(_FALLBACK_PARALLELISM)) or _FALLBACK_PARALLELISM)
+    own = int(spark.sparkContext.defaultParallelism)
+    # An application that grows with its work begins with few executors.
+    grows = spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true"
+    return max(own, _FALLBACK_PARALLELISM) if grows else own
+
+
+def _in_worker(
+    task: bytes, count: int, parcels: Sequence[bytes] | None = None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a Spark task does with its parcels: run each item, and return each result or error by the item's number.
+
+    Args:
+        task: As bytes. count: Of all parcels. parcels: All of them; None where each stands in its own row.
+    """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         work: Any = pickle.loads(task)
         for batch in batches:
-            for row in batch.to_pylist():
-                for offset, item in enumerate(pickle.loads(row["parcel"])):
+            for place, first in enumerate(batch.column(0).to_pylist()):
+                held = batch.column(1)[place].as_py() if parcels is None else parcels[first]
+                for offset, item in enumerate(pickle.loads(held)):
                     failed, result = _outcome(work, item)
                     yield pa.record_batch(
                         [
-                            pa.array([row["number"] + offset], pa.int64()),
+                            pa.array([first + offset * count], pa.int64()),
                             pa.array([failed]),
                             pa.array([result], pa.binary()),
                         ],
                         names=["number", "failed", "result"],
                     )
+        settle()
 
     return run
 

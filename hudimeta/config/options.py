@@ -237,6 +237,12 @@ ROUTED_WRITES = OPTIONS.flag(
     True,
     "In an attached session df.write.save goes through Spark's executors; false leaves it to the Python data source.",
 )
+ROUTED_NEARBY_BYTES = OPTIONS.number(
+    "hudimeta.write.routed.driver.bytes",
+    8 << 20,
+    "What is left of a routed write is done on the driver when it is about fewer bytes of Arrow rows and of files than this: a "
+    "Spark job costs more. 0 leaves all of it to the executors.",
+)
 RECORD_SIZE_ESTIMATE = OPTIONS.count(
     "hoodie.copyonwrite.record.size.estimate", 1024, "Bytes a row, until files of the table tell."
 )

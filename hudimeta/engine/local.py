@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["LocalEngine"]
+from hudimeta.engine.protocol import Engine
+
+__all__ = ["LocalEngine", "nearby_if_small"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -30,3 +32,13 @@ class LocalEngine:
             return [task(item) for item in work]
         with ThreadPoolExecutor(min(self.workers, len(work)), "hudimeta") as pool:
             return list(pool.map(task, work))
+
+
+def nearby_if_small(engine: Engine, size: int) -> Engine:
+    """The engine for some work: this process when it is small, wherever work runs otherwise.
+
+    Args:
+        engine: For the rest. With an attribute `worth_bytes` it says which work is too small for it.
+        size: Bytes of the files that are read or written, about.
+    """
+    return LocalEngine() if size < getattr(engine, "worth_bytes", 0) else engine

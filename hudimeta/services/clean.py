@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
+from hudimeta.engine import nearby_if_small
 from hudimeta.storage import join
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.slices import place_files
@@ -37,6 +38,8 @@ __all__ = ["CleanPlan", "CleanReport", "clean", "is_due", "plan"]
 _COMMITS, _HOURS, _VERSIONS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"
 _MS_AN_HOUR = 3_600_000
 _COMPACTIONS_AMONG = 10
+_LIKE_A_DELETE = 1 << 15
+"""So many bytes are rewritten in about the time that a delete takes."""
 """So many commits are looked through for compactions; each write looks, but not each at the same number of them."""
 
 
@@ -262,7 +265,8 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CleanRepo
     if found.state is State.REQUESTED:
         writer.create_inflight(time, Action.CLEAN)
     paths = [join(partition, name) for partition, names in the_plan.files.items() for name in names]
-    deleted = sum(session.engine.map(session.storage.delete, paths))
+    engine = nearby_if_small(session.engine, len(paths) * _LIKE_A_DELETE)
+    deleted = sum(engine.map(session.storage.delete, paths))
     with session.lock.held():
         timeline = session.properties.load_timeline(session.storage)
         the_plan = replace(the_plan, emptied=_still_empty(session, timeline, the_plan, time))

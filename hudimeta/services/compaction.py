@@ -8,7 +8,7 @@ the new base.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from hudimeta.concurrency.liveness import HEARTBEAT_FOLDER
 from hudimeta.config import options as keys
+from hudimeta.engine import nearby_if_small
 from hudimeta.metadata.compaction import encode_plan
 from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
@@ -44,6 +45,8 @@ _AFTER_LAST_REQUEST = "NUM_COMMITS_AFTER_LAST_REQUEST"
 _COUNTING = ("NUM_COMMITS", _AFTER_LAST_REQUEST)
 
 _MEBIBYTE = 1 << 20
+_UNKNOWN_BYTES = 64 * _MEBIBYTE
+"""Of a slice whose plan says nothing of its size."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class CompactionPlan:
     """File slices to compact, those with the most log bytes first; prints as a list."""
 
     slices: tuple[FileSlice, ...]
+    size: int = 0
+    """About how many bytes of files are merged."""
 
     def __str__(self) -> str:
         lines = [f"compact {len(self.slices)} file slices"]
@@ -78,8 +83,17 @@ class CompactionPlan:
                     (0,) * len(operation["deltaFilePaths"] or ()),
                 )
                 for operation in record.get("operations") or ()
-            )
+            ),
+            sum(_bytes_merged(operation.get("metrics") or {}) for operation in record.get("operations") or ()),
         )
+
+
+def _bytes_merged(metrics: Mapping[str, float]) -> int:
+    """About how many bytes of one slice; of its base file the plan has whole megabytes."""
+    base = metrics.get("TOTAL_IO_WRITE_MB")
+    if base is None:
+        return _UNKNOWN_BYTES
+    return round((base + 0.5) * _MEBIBYTE + (metrics.get("TOTAL_LOG_FILES_SIZE") or 0))
 
 
 def _operation(file_slice: FileSlice) -> dict[str, Any]:
@@ -146,10 +160,11 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     _remove_leftovers(session, instant)
     if found.state is State.REQUESTED:
         TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.COMPACTION)
-    slices = CompactionPlan.of(timeline.plan(found)).slices
+    planned = CompactionPlan.of(timeline.plan(found))
+    slices = planned.slices
     schema, history = _columns_at(session, view, instant)
     with timings.phase("merge"):
-        files = _merge_all(session, view, instant, slices, schema, history)
+        files = _merge_all(session, view, instant, planned, schema, history)
     write = OpenWrite(instant, Action.COMPACTION, Operation.COMPACT, frozenset(timeline.completion_times))
     stated = published_schema(schema, session.properties.name, history, instant)
     publication = Publication(files, schema, stated.avro, extra=stated.extra, known=view.metadata, history=stated.history)
@@ -239,7 +254,7 @@ def _merge_all(
     session: WriteSession,
     view: TableView,
     instant: str,
-    slices: Sequence[FileSlice],
+    planned: CompactionPlan,
     data: pa.Schema,
     history: SchemaHistory | None,
 ) -> list[WrittenFile]:
@@ -257,7 +272,8 @@ def _merge_all(
         history=history,
         merge_options={k: v for k, v in session.options.given.items() if k in MERGE_OPTIONS},
     )
-    return session.engine.map(_Merge(session.storage, task, writer), list(enumerate(slices)))
+    engine = nearby_if_small(session.engine, planned.size)
+    return engine.map(_Merge(session.storage, task, writer), list(enumerate(planned.slices)))
 
 
 @dataclass(frozen=True)

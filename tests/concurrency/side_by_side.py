@@ -62,17 +62,22 @@ class InterruptedExecutors:
         """See `Executors`."""
         return self._inner.tasks
 
+    @property
+    def nearby(self) -> int:
+        """See `Executors`."""
+        return self._inner.nearby
+
     def over_rows(self, task: Any) -> list[Any]:
         """See `Executors`."""
         if getattr(task.task, "route", None) is Route.AT_ONCE:
             self._engine.interrupt()
         return self._inner.over_rows(task)
 
-    def map(self, task: Any, items: Any) -> list[Any]:
+    def map(self, task: Any, items: Any, size: int | None = None) -> list[Any]:
         """See `Executors`."""
         if isinstance(task.task, PieceWriter):
             self._engine.interrupt()
-        return self._inner.map(task, items)
+        return self._inner.map(task, items, size)
 
 
 def interruptible(session: WriteSession, executors: Executors) -> Executors:

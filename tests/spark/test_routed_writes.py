@@ -20,6 +20,7 @@ from pyspark_hudimeta.routed_executors import SparkExecutors
 from pyspark_hudimeta.scan_folders import is_connect
 
 from hudimeta.config import OPTIONS
+from hudimeta.config.options import ROUTED_NEARBY_BYTES
 from hudimeta.errors import SchemaMismatch, ValidationFailed
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import Operation
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 INDEXES = ["record_index", "column_stats", "secondary_index_ts"]
+BY_TASKS = {ROUTED_NEARBY_BYTES.key: "0"}
 MANY, LARGE = "HUDIMETA_FAULTS_FULL", "HUDIMETA_ROUTED_LARGE"
 
 
@@ -43,13 +45,15 @@ def some(spark: SparkSession, first: int, last: int, ts: int) -> DataFrame:
 
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_verbs_keep_rows_and_indexes(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("options", [BY_TASKS, {}], ids=["by tasks", "the small rest by the driver"])
+def test_verbs_keep_rows_and_indexes(spark: SparkSession, tmp_path: Path, kind: str, options: dict[str, str]) -> None:
     create(tmp_path / "t", type=kind, indexes=INDEXES)
-    hudi = HudiTable(spark, tmp_path / "t")
+    hudi = HudiTable(spark, tmp_path / "t", options)
     report = hudi.upsert(some(spark, 5, 40, 2).union(some(spark, 30, 35, 3)))
     assert (report.inserted, report.updated, report.looked_up, report.found) == (30, 5, 35, 5)
     assert {"rows", "look-up", "place", "write", "publish"} <= report.seconds.keys()
-    assert any("summaries collected" in note for note in report.notes)
+    (note,) = (note for note in report.notes if "summaries collected" in note)
+    assert ("the driver did the rest" in note) is (not options)
     assert hudi.delete("id < 3").deleted == 3
     assert hudi.update({"x": "x + 0.5"}, "part = 'p4' AND id < 10").updated == 2
     newest = dict.fromkeys((3, 4), 1) | dict.fromkeys(range(5, 40), 2) | dict.fromkeys(range(30, 35), 3)
@@ -73,7 +77,7 @@ def test_a_merge_updates_deletes_and_inserts(spark: SparkSession, tmp_path: Path
 
 def test_the_driver_gets_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "t", rows([]), indexes=INDEXES)
-    hudi = HudiTable(spark, tmp_path / "t")
+    hudi = HudiTable(spark, tmp_path / "t", BY_TASKS)
     collected = []
     for first, last in ((0, 100), (1000, 41_000)):
         notes = hudi.upsert(some(spark, first, last, 1)).notes

@@ -37,12 +37,28 @@ def test_results_come_in_the_order_of_the_items(spark: SparkSession) -> None:
     assert os.getpid() not in engine.map(process_of, range(4))
 
 
+def test_many_bytes_of_items_arrive_as_well(spark: SparkSession) -> None:
+    items = [bytes([n]) * 30_000 for n in range(100)]
+    assert SparkEngine(spark).map(lambda item: (item[0], len(item)), items) == [(n, 30_000) for n in range(100)]
+
+
+def test_a_small_compaction_stays_here(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
+    for ts in range(1, 3):
+        table.write(Operation.UPSERT, simple_rows(range(30), ts, partitions=5))
+    monkeypatch.setattr(SparkEngine, "map", lambda *_: pytest.fail("a job for some hundred bytes"))
+    (report,) = HudiTable(spark, table.path).compact()
+    assert report.files_written == 5
+    table.model.check(table.read())
+
+
 def test_the_first_error_arrives_with_its_facts(spark: SparkSession) -> None:
     with pytest.raises(CorruptFileError, match="file3"):
         SparkEngine(spark).map(failing, range(6))
 
 
-def test_services_of_a_table_run_there(spark: SparkSession, tmp_path: Path) -> None:
+def test_services_of_a_table_run_there(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkEngine, "worth_bytes", 0)
     table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
     for ts in range(1, 5):
         table.write(Operation.UPSERT, simple_rows(range(30), ts, partitions=5))

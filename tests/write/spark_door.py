@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudimeta.config import Options
+from hudimeta.config.options import ROUTED_NEARBY_BYTES
 from hudimeta.storage import Storage
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.merge_builder import MergeBuilder
@@ -55,7 +56,7 @@ def _verbs(spark: SparkSession) -> Mapping[str, Callable[..., Any]]:
 def _table(spark: SparkSession, storage: Storage, options: Options) -> HudiTable:
     from pyspark_hudimeta import HudiTable
 
-    return HudiTable(spark, storage.root, options.given)
+    return HudiTable(spark, storage.root, {ROUTED_NEARBY_BYTES.key: "0", **options.given})
 
 
 def frame_of(spark: SparkSession, data: Any) -> DataFrame:

@@ -31,10 +31,11 @@ from hudimeta.write.row_changes import RowChange, with_stated_keys
 from hudimeta.write.spill import table_of
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["Arrival", "Arrived", "ChangedRows", "Route", "gathered"]
+__all__ = ["MANY_PATHS", "Arrival", "Arrived", "ChangedRows", "Route", "few", "gathered", "see"]
 
 PORTION_BYTES = 64 << 20
 """Arrow bytes that a task gathers before it lays them aside: bounds its memory."""
+MANY_PATHS = 64
 _TASK_BITS = 12
 """Tasks number their files in steps, so that no two files of a write share the first number of their token."""
 
@@ -55,6 +56,8 @@ class Arrived:
     slots: Mapping[int, Sequence[Span]]
     placed: PlacedRows
     files: RoutedFiles
+    paths: tuple[str, ...] | None = None
+    """The partitions of the rows of slots, where they are few; None where nobody counted."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,14 @@ class Arrival:
             return self._written(opened, batches, number, attempt)
         slots: dict[int, list[Span]] = {}
         places: dict[Place, list[Span]] = {}
+        seen: set[str] = set()
         rows = 0
         with StagedFile(opened.storage, self.write.staged_path("rows", number, attempt)) as file:
             for portion in gathered(batches, PORTION_BYTES):
                 batch = self._batch(opened, portion)
                 rows += len(batch)
                 if self.route is Route.BY_SLOT:
+                    see(seen, batch)
                     for slot, spans in file.add_by(table_of(batch), self.slots.numbers(batch)).items():
                         slots.setdefault(slot, []).extend(spans)
                     continue
@@ -95,7 +100,7 @@ class Arrival:
                 for code, spans in file.add_by(table_of(batch), coded.indices.to_numpy()).items():
                     places.setdefault(Place(Role.FRESH, paths[code]), []).extend(spans)
         refuse_when_over(opened.storage, self.write, [self.write.staged_path("rows", number, attempt)] if rows else [])
-        return Arrived(rows, slots, PlacedRows(places, rows=rows), RoutedFiles())
+        return Arrived(rows, slots, PlacedRows(places, rows=rows), RoutedFiles(), few(seen))
 
     def _batch(self, opened: Opened, rows: pa.Table) -> KeyedBatch:
         session, view = opened.session, opened.view
@@ -149,16 +154,29 @@ class ChangedRows:
         number, split = item
         path = self.write.staged_path("rows", number, attempt)
         slots: dict[int, list[Span]] = {}
+        seen: set[str] = set()
         rows = 0
         with StagedFile(opened.storage, path) as file:
             for found in gathered(read_split(self.read, split, opened.storage), PORTION_BYTES, meta=True):
                 stated = with_stated_keys(opened.session, opened.view, found)
                 batch = self.change.prepared(opened.session, opened.view, stated).batch
                 rows += len(batch)
+                see(seen, batch)
                 for slot, spans in file.add_by(table_of(batch), self.slots.numbers(batch)).items():
                     slots.setdefault(slot, []).extend(spans)
         refuse_when_over(opened.storage, self.write, [path] if rows else [])
-        return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles())
+        return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles(), few(seen))
+
+
+def see(paths: set[str], batch: KeyedBatch) -> None:
+    """Add the partitions of a batch, while they are few."""
+    if len(paths) <= MANY_PATHS:
+        paths.update(batch.partitions.unique().slice(0, MANY_PATHS + 1).to_pylist())
+
+
+def few(paths: set[str]) -> tuple[str, ...] | None:
+    """What was seen, unless it is too much to tell."""
+    return tuple(sorted(paths)) if len(paths) <= MANY_PATHS else None
 
 
 def gathered(batches: Iterable[pa.RecordBatch], limit: int, *, meta: bool = False) -> Iterator[pa.Table]:

@@ -17,7 +17,7 @@ from hudimeta.errors import CommitError, ConfigError
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch
-from hudimeta.write.routed.arrival import PORTION_BYTES, Arrived, gathered
+from hudimeta.write.routed.arrival import PORTION_BYTES, Arrived, few, gathered, see
 from hudimeta.write.routed.context import Opened, RoutedWrite, refuse_when_over
 from hudimeta.write.routed.exchange import Span, StagedFile
 from hudimeta.write.routed.files import RoutedFiles
@@ -92,6 +92,7 @@ class ComputedArrival:
         opened = self.write.opened()
         path = self.write.staged_path("rows", number, attempt)
         slots: dict[int, list[Span]] = {}
+        seen: set[str] = set()
         rows = 0
         with StagedFile(opened.storage, path) as file:
             for portion in gathered(batches, PORTION_BYTES, meta=True):
@@ -101,11 +102,12 @@ class ComputedArrival:
                         continue
                     batch = self._batch(opened, action, own)
                     rows += len(batch)
+                    see(seen, batch)
                     told = table_of(batch).append_column(_ROW, _identities(action, own))
                     for slot, spans in file.add_by(told, self.slots.numbers(batch)).items():
                         slots.setdefault(slot, []).extend(spans)
         refuse_when_over(opened.storage, self.write, [path] if rows else [])
-        return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles())
+        return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles(), few(seen))
 
     def _batch(self, opened: Opened, action: Action, rows: pa.Table) -> KeyedBatch:
         session, view = opened.session, opened.view

@@ -19,7 +19,7 @@ from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.markers import staging_folder
 from hudimeta.write.session import TableView, WriteSession
 
-__all__ = ["Opened", "RoutedWrite", "refuse_when_over"]
+__all__ = ["Opened", "RoutedWrite", "forget_opened", "refuse_when_over"]
 
 _KEPT = 2
 _opened: OrderedDict[tuple[str, str], Opened] = OrderedDict()
@@ -66,6 +66,10 @@ class RoutedWrite:
                 _opened.popitem(last=False)
         return _opened[name]
 
+    def forget(self) -> None:
+        """The write is over: let go of the table, if tasks of this process have opened it."""
+        _opened.pop((self.location, self.instant), None)
+
     def request_mark(self) -> int:
         """Where this process's log of requests for the write stands now; 0 before its first task."""
         opened = _opened.get((self.location, self.instant))
@@ -74,6 +78,11 @@ class RoutedWrite:
     def staged_path(self, kind: str, number: int, attempt: int) -> str:
         """Where an attempt at a task lays rows aside."""
         return join(staging_folder(self.instant), f"{kind}-{number}-{attempt}.arrow")
+
+
+def forget_opened() -> None:
+    """Let go of all tables that tasks of this process have opened; the next task opens its own again."""
+    _opened.clear()
 
 
 def refuse_when_over(storage: Storage, write: RoutedWrite, paths: Sequence[str], shared: Sequence[str] = ()) -> None:

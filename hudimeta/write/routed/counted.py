@@ -60,15 +60,20 @@ class CountingExecutors:
         """See `Executors`."""
         return self._inner.tasks
 
+    @property
+    def nearby(self) -> int:
+        """See `Executors`."""
+        return self._inner.nearby
+
     def over_rows(self, task: RowTask[R]) -> list[R]:
         """See `Executors`."""
         counted: Callable[[Iterable[pa.RecordBatch], int, int], _Counted[R]] = _CountedTask(self._write, task)
         return self._taken(self._inner.over_rows(counted))
 
-    def map(self, task: Callable[[T, int], R], items: Sequence[T]) -> list[R]:
+    def map(self, task: Callable[[T, int], R], items: Sequence[T], size: int | None = None) -> list[R]:
         """See `Executors`."""
         counted: Callable[[T, int], _Counted[R]] = _CountedTask(self._write, task)
-        return self._taken(self._inner.map(counted, items))
+        return self._taken(self._inner.map(counted, items, size))
 
     def _taken(self, found: Sequence[_Counted[R]]) -> list[R]:
         for one in found:

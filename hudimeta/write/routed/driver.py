@@ -14,20 +14,21 @@ from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
-from hudimeta.index.tagging import look_up_text
+from hudimeta.index.tagging import IndexKind, look_up_text
 from hudimeta.metadata import record_index
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.read.predicate import Where
 from hudimeta.storage import join
-from hudimeta.types import Operation
+from hudimeta.types import Operation, TableType
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
 from hudimeta.write.markers import MARKERS, STAGING
 from hudimeta.write.report import CommitReport
-from hudimeta.write.routed.arrival import Arrived, Route
+from hudimeta.write.routed.arrival import MANY_PATHS, Arrived, Route
 from hudimeta.write.routed.computed import Compute
 from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.counted import CountingExecutors
@@ -71,6 +72,8 @@ ROUTED = (
 _OVERWRITES = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
 _OWN_GROUPS = (Operation.BULK_INSERT, *_OVERWRITES)
 _SLOTS = 256
+_KEY_SHARE = 1 / 16
+"""Of a base file one column, about."""
 
 
 def write_routed(session: WriteSession, operation: Operation, executors: Executors, incoming: pa.Schema) -> CommitReport:
@@ -148,15 +151,18 @@ def _attempt(session: WriteSession, executors: Executors, source: RowSource, att
             view = session.table_at(timeline)
             checked = source.checked(session, view)
         run = _Run(session, view, write, checked, executors, timings)
-        outcome = run.outcome(source)
-        if not run.rows and operation not in _OVERWRITES:
-            # An overwrite without rows may still empty partitions.
-            session.coordinator.withdraw(write)
-            return CommitReport("", None, operation.value, notes=tuple(session.notes))
-        delete_strays(session.storage, write.instant, outcome.files)
-        session.notes.append(run.told())
-        apart = IndexShares(run.routed, run.executors, run.facts, run.written)
-        report = publish(session, view, write, checked.schema, outcome, timings, apart)
+        try:
+            outcome = run.outcome(source)
+            if not run.rows and operation not in _OVERWRITES:
+                # An overwrite without rows may still empty partitions.
+                session.coordinator.withdraw(write)
+                return CommitReport("", None, operation.value, notes=tuple(session.notes))
+            delete_strays(session.storage, write.instant, outcome.files)
+            session.notes.append(run.told())
+            apart = IndexShares(run.routed, run.executors, run.facts, run.written)
+            report = publish(session, view, write, checked.schema, outcome, timings, apart)
+        finally:
+            run.routed.forget()
     rolled_back = (*undone, *report.rolled_back)
     return replace(report, attempts=attempt, rolled_back=rolled_back, requests=session.requests_since(mark))
 
@@ -208,13 +214,14 @@ class _Run:
         self.written = [one.files for one in arrived if one.files.files]
         if any(one.slots for one in arrived):
             with self._timings.phase("look-up"):
-                placed = self._looked_up(arrived)
+                placed = self._looked_up(arrived, looking)
         with self._timings.phase("place"):
             work, grown = self._pieces(placed)
         if work:
             with self._timings.phase("write"):
                 writer = PieceWriter(self.routed, self.facts, self._only)
-                self.written += self.executors.map(writer, shared_out(work, self.executors.parallelism))
+                size = sum(piece.size for piece in work)
+                self.written += self.executors.map(writer, shared_out(work, self.executors.parallelism), size)
         return self._told(placed, grown, looking)
 
     def _arrived(self, source: RowSource, looking: bool) -> list[Arrived]:
@@ -230,11 +237,14 @@ class _Run:
         self.rows = sum(one.rows for one in arrived)
         return arrived
 
+    def _secondary_indexes(self) -> list[str]:
+        return [index.partition for index in self.facts.indexes if index.partition != record_index.PARTITION]
+
     def _index_groups(self) -> int:
         """File groups of the record index; 1 without one."""
         return next((max(1, i.groups) for i in self.facts.indexes if i.partition == record_index.PARTITION), 1)
 
-    def _looked_up(self, arrived: Sequence[Arrived]) -> list[PlacedRows]:
+    def _looked_up(self, arrived: Sequence[Arrived], looking: bool) -> list[PlacedRows]:
         slots: dict[int, list[Span]] = {}
         for one in arrived:
             for slot, spans in one.slots.items():
@@ -247,7 +257,21 @@ class _Run:
             LookUpItem(number, sorted((s for own in task for s in own), key=lambda s: (order[s.path], s.batch, s.start)))
             for number, task in enumerate(tasks)
         ]
-        return self.executors.map(LookUp(self.routed), items)
+        searched = self._searched(arrived) if looking else 0
+        staged = sum(span.size for item in items for span in item.spans)
+        return self.executors.map(LookUp(self.routed), items, None if searched is None else staged + searched)
+
+    def _searched(self, arrived: Sequence[Arrived]) -> int | None:
+        """About how many bytes of files are read to find the keys; None where to know that takes looking at many files."""
+        choice = self.view.lookup.choice
+        if choice.kind is IndexKind.RECORD_INDEX or choice.buckets is not None:
+            return 0
+        paths = {path for one in arrived for path in one.paths or ()}
+        if choice.is_global or len(paths) > MANY_PATHS or any(one.paths is None for one in arrived):
+            return None
+        slices = self.view.slices(sorted(paths))
+        bases, logs = (pc.sum(column).as_py() or 0 for column in (slices["base_size"], pc.list_flatten(slices["log_sizes"])))
+        return int(bases * _KEY_SHARE + logs)
 
     def _pieces(self, placed: Sequence[PlacedRows]) -> tuple[list[Piece], set[str]]:
         session, view, write = self.session, self.view, self._write
@@ -256,7 +280,15 @@ class _Run:
         fills = sizing.small_limit and write.operation in (Operation.INSERT, Operation.UPSERT)
         small = older_than(write.instant, view.files(fresh)) if fills and fresh else {}
         buckets = view.lookup.choice.buckets if view.lookup.fixes_places else None
-        found = pieces_of(placed, small, sizing, one_bucket=buckets is not None and not buckets.consistent)
+        appends = session.properties.type is TableType.MERGE_ON_READ
+        found = pieces_of(
+            placed,
+            small,
+            sizing,
+            one_bucket=buckets is not None and not buckets.consistent,
+            # A secondary index asks for the values that are overwritten.
+            read_for_log=None if not appends else _KEY_SHARE * len(self._secondary_indexes()),
+        )
         check_ages(ages_of(found.pieces), write)
         return found.pieces, found.grown
 
@@ -288,7 +320,8 @@ class _Run:
     def told(self) -> str:
         """What the report says of the tasks."""
         run = self.executors
-        return f"routed: {self.rows:,} rows through {run.tasks:,} tasks, {run.collected:,} bytes of summaries collected"
+        text = f"routed: {self.rows:,} rows through {run.tasks:,} tasks, {run.collected:,} bytes of summaries collected"
+        return f"{text}; the driver did the rest, which was little" if run.nearby else text
 
 
 def _index_text(placed: Sequence[PlacedRows], asked: int, hits: int, moved: int, outdated: int) -> str:

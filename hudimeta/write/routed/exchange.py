@@ -9,7 +9,7 @@ stay where they are, even if their query would give other rows when it ran again
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -103,8 +103,25 @@ def read_spans(storage: Storage, spans: Sequence[Span]) -> pa.Table:
 def _batches(storage: Storage, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
     for path, own in groupby(spans, key=lambda span: span.path):
         with storage.open_input(path) as source, pa.ipc.open_file(source) as file:
-            for span in own:
-                yield file.get_batch(span.batch).slice(span.start, span.rows)
+            held, batch = -1, pa.record_batch([], pa.schema([]))
+            for span in _joined(own):
+                if span.batch != held:
+                    held, batch = span.batch, file.get_batch(span.batch)
+                yield batch.slice(span.start, span.rows)
+
+
+def _joined(spans: Iterable[Span]) -> Iterator[Span]:
+    """The same rows of one file in as few spans as possible: a task reads many places or slots that lie side by side."""
+    last: Span | None = None
+    for span in spans:
+        if last is not None and span.batch == last.batch and span.start == last.start + last.rows:
+            last = replace(last, rows=last.rows + span.rows, size=last.size + span.size)
+            continue
+        if last is not None:
+            yield last
+        last = span
+    if last is not None:
+        yield last
 
 
 def rows_of(spans: Iterable[Span]) -> int:

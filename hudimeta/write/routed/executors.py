@@ -27,6 +27,11 @@ class Executors(Protocol):
     parallelism: int
 
     @property
+    def nearby(self) -> int:
+        """How many tasks ran in this process because they were small; they are not among `tasks`."""
+        ...
+
+    @property
     def collected(self) -> int:
         """Bytes of all results that were handed back so far."""
         ...
@@ -44,8 +49,13 @@ class Executors(Protocol):
         """
         ...
 
-    def map(self, task: Callable[[T, int], R], items: Sequence[T]) -> list[R]:
-        """Run a task on each item, with a number that no other attempt has; results in the order of the items. Raises alike."""
+    def map(self, task: Callable[[T, int], R], items: Sequence[T], size: int | None = None) -> list[R]:
+        """Run a task on each item, with a number that no other attempt has; results in the order of the items. Raises alike.
+
+        Args:
+            task: Does the work. items: What on.
+            size: About how many bytes of rows all items are together: a little may be done in this process. None for not known.
+        """
         ...
 
 
@@ -59,13 +69,13 @@ class LocalExecutors:
     def __init__(self, parts: Sequence[pa.Table]) -> None:
         self._parts = parts
         self.parallelism = max(1, len(parts))
-        self.collected = self.tasks = self._attempts = 0
+        self.collected = self.tasks = self.nearby = self._attempts = 0
 
     def over_rows(self, task: RowTask[R]) -> list[R]:
         """See `Executors`."""
         return [self._counted(task(part.to_batches(), number, self._attempt())) for number, part in enumerate(self._parts)]
 
-    def map(self, task: Callable[[T, int], R], items: Sequence[T]) -> list[R]:
+    def map(self, task: Callable[[T, int], R], items: Sequence[T], size: int | None = None) -> list[R]:
         """See `Executors`."""
         return [self._counted(task(item, self._attempt())) for item in items]
 

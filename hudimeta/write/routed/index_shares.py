@@ -43,6 +43,8 @@ from hudimeta.write.written_file import WrittenFile
 __all__ = ["IndexShares"]
 
 _TASK_ROWS = 500_000
+_FOOTER_BYTES = 1 << 18
+"""Of a file whose bloom filter is read: the end of it with the filter, as made for the default number of keys."""
 _Share = Sequence[tuple[tuple[WrittenFile, ...], Sequence[Span]]]
 """Of one share of an index: files, and their staged facts."""
 
@@ -53,6 +55,12 @@ class _Item:
 
     partition: str
     shares: Sequence[_Share]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes pass through memory."""
+        parts = [part for share in self.shares for part in share]
+        return sum(sum(span.size for span in spans) if spans else len(files) * _FOOTER_BYTES for files, spans in parts)
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,7 @@ class IndexShares:
                 hint = "Run the write again: the table got this index after the write had begun."
                 raise MetadataError(f"the files were written without saying what they change in {name}", hint)
         task = _ShareWriter(self._write, _Shared.of(change), dict(groups), added)
-        told = self._executors.map(task, items)
+        told = self._executors.map(task, items, sum(item.size for item in items))
         kept = {join(log.partition, log.name) for one in told for log in one.logs}
         delete_metadata_strays(change.storage, self._write.instant, kept)
         return _settled(names, told, change, added)
@@ -107,7 +115,7 @@ class IndexShares:
             return []
         slices = list(slices_of(change.replaced_slices))
         task = _SliceFacts(self._write, _Shared.of(change), self._spec)
-        return self._executors.map(task, list(enumerate(slices)))
+        return self._executors.map(task, list(enumerate(slices)), sum(one.base_size + sum(one.log_sizes) for one in slices))
 
 
 @dataclass(frozen=True)

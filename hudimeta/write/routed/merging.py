@@ -22,7 +22,7 @@ from hudimeta.read.split import Split, read_split
 from hudimeta.types import META_COLUMNS
 from hudimeta.write.merge_builder import Merge
 from hudimeta.write.merge_clauses import Clause, Sides, merge_condition
-from hudimeta.write.routed.arrival import Arrived, gathered
+from hudimeta.write.routed.arrival import Arrived, few, gathered, see
 from hudimeta.write.routed.context import Opened, RoutedWrite, refuse_when_over
 from hudimeta.write.routed.exchange import Span, StagedFile, read_spans
 from hudimeta.write.routed.files import RoutedFiles
@@ -211,10 +211,12 @@ class MergeSlots:
         target = with_stated_keys(opened.session, opened.view, self._target(opened, item))
         batch = Merge(opened.session, opened.view, target, source, sides, condition, self.merge.clauses).prepared().batch
         path = self.write.staged_path("rows", item.number, attempt)
+        seen: set[str] = set()
+        see(seen, batch)
         with StagedFile(opened.storage, path) as file:
             slots = file.add_by(table_of(batch), self.slots.numbers(batch)) if len(batch) else {}
         refuse_when_over(opened.storage, self.write, [path] if slots else [])
-        return Arrived(len(batch), slots, PlacedRows({}, rows=len(batch)), RoutedFiles())
+        return Arrived(len(batch), slots, PlacedRows({}, rows=len(batch)), RoutedFiles(), few(seen))
 
     def _no_source(self) -> pa.Table:
         return pa.schema([f for f in self.source if f.name not in META_COLUMNS]).empty_table()

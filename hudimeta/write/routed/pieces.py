@@ -27,7 +27,7 @@ class Piece:
     Attributes:
         number: For write tokens. partition_path: Where. file: Its slice; None for one that is begun.
         file_id: Of one that is begun; None for any. as_log: It begins with a log file.
-        spans: Its rows, by what they are to it.
+        spans: Its rows, by what they are to it. read: About how many bytes of its slice are read.
     """
 
     number: int
@@ -36,12 +36,13 @@ class Piece:
     file_id: str | None
     as_log: bool
     spans: Mapping[Role, Sequence[Span]]
+    read: int = 0
 
     @property
     def size(self) -> int:
         """About how many bytes pass through memory."""
         staged = sum(span.size for spans in self.spans.values() for span in spans)
-        return staged + (0 if self.file is None else self.file.size)
+        return staged + self.read
 
 
 @dataclass
@@ -53,13 +54,18 @@ class Pieces:
 
 
 def pieces_of(
-    placed: Sequence[PlacedRows], small: Mapping[str, Sequence[KeyFile]], sizing: FileSizing, one_bucket: bool
+    placed: Sequence[PlacedRows],
+    small: Mapping[str, Sequence[KeyFile]],
+    sizing: FileSizing,
+    one_bucket: bool,
+    read_for_log: float | None = None,
 ) -> Pieces:
     """Cut the work.
 
     Args:
         placed: What the tasks found. small: File groups by partition that may receive new rows; {} for none.
         sizing: Sizes. one_bucket: File ids name buckets, of which each is begun once whatever ids the tasks made up.
+        read_for_log: Share of a slice that is read to lay a log file over it; None where none are written.
     """
     spans, files = _together(placed, one_bucket)
     as_log = any(one.as_logs for one in placed)
@@ -89,7 +95,9 @@ def pieces_of(
                 groups.setdefault((path, file_id), {})[Role.FRESH] = cut(own, start, stop)
     for (path, file_id), roles in groups.items():
         file = None if Role.BEGINNING in roles else files[path, file_id]
-        found.pieces.append(Piece(len(found.pieces), path, file, file_id, as_log, roles))
+        share = 1 if read_for_log is None or Role.FRESH in roles else read_for_log
+        read = 0 if file is None else round(file.size * share)
+        found.pieces.append(Piece(len(found.pieces), path, file, file_id, as_log, roles, read))
     for path, own in begun:
         found.pieces.append(Piece(len(found.pieces), path, None, None, False, {Role.FRESH: own}))
     return found

@@ -100,7 +100,9 @@ class FoundRows:
     def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
         """See `RowSource`."""
         scan = self._scan(at.session, at.view)
-        return at.executors.map(ChangedRows(at.routed, slots, scan.task, self.change), list(enumerate(scan.plan().splits())))
+        plan = scan.plan()
+        task = ChangedRows(at.routed, slots, scan.task, self.change)
+        return at.executors.map(task, list(enumerate(plan.splits())), plan.report.bytes_kept)
 
     def _scan(self, session: WriteSession, view: TableView) -> Scan:
         return scan_of(session, view, self.where, self.change.columns(session, view), self.timezone)
@@ -133,10 +135,11 @@ class MergedRows:
         everything = any(clause.kind is ClauseKind.NOT_MATCHED_BY_SOURCE for clause in self.merge.clauses)
         where = None if everything else target_range(source, condition.pairs)
         scan = scan_of(at.session, at.view, where)
-        task = TargetSide(at.routed, condition.pairs, scan.task)
-        target = at.executors.map(task, list(enumerate(scan.plan().splits())))
+        task, plan = TargetSide(at.routed, condition.pairs, scan.task), scan.plan()
+        target = at.executors.map(task, list(enumerate(plan.splits())), plan.report.bytes_kept)
         items = merge_items(source, target, at.executors.parallelism)
-        return at.executors.map(MergeSlots(at.routed, slots, self.merge, self.schema), items)
+        size = sum(span.size for item in items for span in (*item.source, *item.target))
+        return at.executors.map(MergeSlots(at.routed, slots, self.merge, self.schema), items, size)
 
 
 @dataclass

@@ -283,6 +283,54 @@ def test_a_row_that_several_rows_match_fails_the_merge(tmp_path: Path) -> None:
     check_all(open_storage(path))
 
 
+# How much each step is about
+
+
+class Weighed(LocalExecutors):
+    """Notes what each job is said to be about; None where nobody knows."""
+
+    def __init__(self, parts: Sequence[pa.Table]) -> None:
+        super().__init__(parts)
+        self.sizes: dict[str, int | None] = {}
+
+    def map(self, task: Any, items: Any, size: int | None = None) -> list[Any]:
+        self.sizes[type(task.task).__name__] = size
+        return super().map(task, items, size)
+
+
+def sizes(path: Path, parts: Sequence[pa.Table], options: Mapping[str, str] | None = None) -> dict[str, int | None]:
+    """What the jobs of an upsert are about."""
+    run = Weighed(parts)
+    routed(path, Operation.UPSERT, parts, options, run)
+    return run.sizes
+
+
+def base_bytes(path: Path) -> int:
+    """Of the base files of the newest slices."""
+    return sum(hudimeta.Table(path).file_slices()["base_size"].to_pylist())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_job_is_as_large_as_the_rows_and_files_that_it_passes_through_memory(tmp_path: Path, kind: str) -> None:
+    path, _ = same_tables(tmp_path, type=kind, indexes=["record_index"])
+    routed(path, Operation.BULK_INSERT, [rows(0, 30_000)])
+    base, batch = base_bytes(path), rows(0, 60, 2)
+    found = sizes(path, [batch])
+    assert 0 < (found["LookUp"] or 0) < 20_000, "a record index reads no file of the table"
+    low, high = (base, base + 20_000) if kind == "COPY_ON_WRITE" else (0, 20_000)
+    assert low < (found["PieceWriter"] or 0) < high
+
+
+def test_a_look_up_in_files_is_as_large_as_their_keys_where_they_are_few(tmp_path: Path) -> None:
+    path, _ = same_tables(tmp_path, indexes=["column_stats"])
+    routed(path, Operation.BULK_INSERT, [rows(0, 30_000)])
+    alone, base = rows(0, 60, 2, parts=1), base_bytes(path)
+    found = sizes(path, [alone])["LookUp"] or 0
+    assert base / 3 / 20 < found < base / 3 / 16 + 20_000, "one partition of three"
+    assert sizes(path, [alone], {"hoodie.index.type": "GLOBAL_SIMPLE"})["LookUp"] is None
+    assert sizes(path, [rows(0, 200, 3, parts=100)])["LookUp"] is None, "many partitions"
+
+
 # Attempts
 
 
@@ -300,7 +348,7 @@ class Unruly(LocalExecutors):
     def over_rows(self, task: Any) -> list[Any]:
         return super().over_rows(lambda batches, number, _: self._one(lambda at: task(iter(list(batches)), number, at)))
 
-    def map(self, task: Any, items: Any) -> list[Any]:
+    def map(self, task: Any, items: Any, size: int | None = None) -> list[Any]:
         return super().map(lambda item, _: self._one(lambda at: task(pickle.loads(pickle.dumps(item)), at)), items)
 
     def _one(self, run: Callable[[int], Any]) -> Any:
@@ -335,7 +383,7 @@ class Broken(LocalExecutors):
     def over_rows(self, task: Any) -> list[Any]:
         return self._checked(super().over_rows(task))
 
-    def map(self, task: Any, items: Any) -> list[Any]:
+    def map(self, task: Any, items: Any, size: int | None = None) -> list[Any]:
         return self._checked(super().map(task, items))
 
     def _checked(self, results: list[Any]) -> list[Any]:
@@ -366,7 +414,7 @@ class Straggling(LocalExecutors):
         self.late: list[Callable[[], Any]] = []
         self._staged, self._kept = path / STAGING, path.parent / "kept"
 
-    def map(self, task: Any, items: Any) -> list[Any]:
+    def map(self, task: Any, items: Any, size: int | None = None) -> list[Any]:
         self.late += [lambda item=item: task(item, 1000 + len(self.late)) for item in items]
         found = super().map(task, items)
         shutil.copytree(self._staged, self._kept, dirs_exist_ok=True)
@@ -393,8 +441,8 @@ def test_attempts_that_end_after_the_write_take_their_files_back(tmp_path: Path,
         original = run.map
         jobs = iter(range(3))
 
-        def cancelled(task: Any, items: Any) -> list[Any]:
-            found: list[Any] = original(task, items)
+        def cancelled(task: Any, items: Any, size: int | None = None) -> list[Any]:
+            found: list[Any] = original(task, items, size)
             if next(jobs) == fails:
                 raise StorageError("the job was cancelled", "Run it again.")
             return found
