@@ -341,7 +341,7 @@ def publish(
         completion=completion,
         compacted_metadata=session.coordinator.compacted_metadata,
         seconds=timings.seconds,
-        notes=(*session.notes, *session.coordinator.notes),
+        notes=tuple(dict.fromkeys((*session.notes, *session.coordinator.notes))),  # of several attempts
     )
 
 

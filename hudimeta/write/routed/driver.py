@@ -74,6 +74,8 @@ _OWN_GROUPS = (Operation.BULK_INSERT, *_OVERWRITES)
 _SLOTS = 256
 _KEY_SHARE = 1 / 16
 """Of a base file one column, about."""
+_TOLD = "routed: "
+"""Begins the note of what tasks did."""
 
 
 def write_routed(session: WriteSession, operation: Operation, executors: Executors, incoming: pa.Schema) -> CommitReport:
@@ -135,6 +137,8 @@ def compute_routed(session: WriteSession, operation: Operation, compute: Compute
 def _attempt(session: WriteSession, executors: Executors, source: RowSource, attempt: int) -> CommitReport:
     timings, mark = Timings(), session.request_mark()
     session.requests_elsewhere.clear()
+    # What the tasks of an attempt did that lost to another writer is no part of the write.
+    session.notes[:] = [note for note in session.notes if not note.startswith(_TOLD)]
     operation = source.operation
     with timings.phase("check"):
         view = session.table_at(session.properties.load_timeline(session.storage))
@@ -320,7 +324,7 @@ class _Run:
     def told(self) -> str:
         """What the report says of the tasks."""
         run = self.executors
-        text = f"routed: {self.rows:,} rows through {run.tasks:,} tasks, {run.collected:,} bytes of summaries collected"
+        text = f"{_TOLD}{self.rows:,} rows through {run.tasks:,} tasks, {run.collected:,} bytes of summaries collected"
         return f"{text}; the driver did the rest, which was little" if run.nearby else text
 
 

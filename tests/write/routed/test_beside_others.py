@@ -15,6 +15,7 @@ from hudimeta.types import Operation
 from hudimeta.write.routed import driver
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.session import WriteSession
+from tests.concurrency.side_by_side import Interrupted, interruptible
 
 
 def test_a_column_that_another_writer_adds_while_the_metadata_table_is_built_stays(
@@ -36,4 +37,19 @@ def test_a_column_that_another_writer_adds_while_the_metadata_table_is_built_sta
     )
     assert (report.inserted, report.updated) == (1, 1)
     assert "note" in Table(table.path).schema.names
+    check_all(table.storage)
+
+
+def test_the_report_tells_of_the_attempt_that_was_published(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"))
+    table.write(Operation.INSERT, simple_rows(range(4), 1))
+    engine = Interrupted(lambda: table.write(Operation.UPSERT, simple_rows([2], 4)))
+    session = WriteSession(table.storage, table.options, engine=engine)
+    parts = [simple_rows([0], 2), simple_rows([8], 2)]
+    executors = interruptible(session, LocalExecutors(parts))
+    report = driver.write_routed(session, Operation.UPSERT, executors, parts[0].schema)
+    assert report.attempts == 2
+    (told,) = [note for note in report.notes if note.startswith("routed: ")]
+    assert told.startswith("routed: 2 rows through ")
+    assert len(set(report.notes)) == len(report.notes)
     check_all(table.storage)
