@@ -268,7 +268,9 @@ class Coordinator:
 
         See `MetadataCommit.clean`; repeating it changes nothing.
         """
-        if self._metadata is not None:
+        properties = load_properties(self._storage)
+        if self._metadata is not None and properties.has_metadata_table:
+            self._metadata.properties = properties
             self._metadata.clean(timeline, instant, removed, emptied)
 
     def _check_still_ours(self, timeline: Timeline, write: OpenWrite) -> None:
@@ -281,9 +283,15 @@ class Coordinator:
             )
 
     def _check_metadata_is_known(self, write: OpenWrite) -> None:
-        """A metadata table that another writer built meanwhile would never hear of this write."""
-        if self._metadata is None and load_properties(self._storage).has_metadata_table:
-            raise CommitConflict(write.operation.value, [("", "the metadata table")], "that built it")
+        """A metadata table, or an index, that another writer built meanwhile would never hear of this write, and one that was
+        dropped would come back with files that nobody owns; no instant need tell of either.
+        """
+        properties = load_properties(self._storage)
+        if (self._metadata is not None) is not properties.has_metadata_table:
+            what = "built" if properties.has_metadata_table else "removed"
+            raise CommitConflict(write.operation.value, [("", "the metadata table")], f"that {what} it")
+        if self._metadata is not None:
+            self._metadata.properties = properties
 
     def _compact_metadata(self) -> None:
         """The write is published: whatever happens here may delay upkeep, but not turn success into an error."""

@@ -20,7 +20,6 @@ from hudimeta.metadata.rollback import roll_back_metadata
 from hudimeta.metadata.writer import MetadataWriter, WrittenLog
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
-from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.types import Action
@@ -59,6 +58,9 @@ class Upkeep:
 class MetadataCommit:
     """Brings the metadata table along with the commits of its data table.
 
+    Attributes:
+        properties: Of the data table, as they are under the lock: they say which indexes there are.
+
     Args:
         storage: Rooted at the data table. properties: Of the data table. times: Makes instants.
         compact_after: Delta commits after which the metadata table is compacted. kept: What stays of its past.
@@ -77,7 +79,7 @@ class MetadataCommit:
         timezone: str = "UTC",
         proof_limit: int = 0,
     ) -> None:
-        self._storage, self._properties, self._times = storage, properties, times
+        self._storage, self.properties, self._times = storage, properties, times
         self._compact_after, self._upkeep = compact_after, kept
         self._engine, self._timezone = engine or LocalEngine(), timezone
         self._writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
@@ -103,8 +105,8 @@ class MetadataCommit:
         Args:
             timeline: Of the data table, as listed under the lock. instant: Of the data commit.
             written: Its new files. schema: Data columns of the table.
-            known: The metadata table as the write saw it. It is used again when no instant was completed since: whoever
-                changes the metadata table completes an instant of the data table under the same lock.
+            known: The metadata table as the write saw it. It is used again when no instant was completed since and the indexes
+                are the same: whoever changes the metadata table else completes an instant of the table under the same lock.
             replaced: File ids that leave the table, by partition path. same_rows: True for a compaction.
             apart: Writes some of the indexes instead; None for none.
 
@@ -114,7 +116,7 @@ class MetadataCommit:
         table = self._current(timeline, known)
         change = CommitChange(
             self._storage,
-            self._properties,
+            self.properties,
             self._engine,
             table,
             self._writer.layout,
@@ -155,26 +157,20 @@ class MetadataCommit:
 
     def _current(self, timeline: Timeline, known: MetadataTable | None) -> MetadataTable:
         """The metadata table of now, after a compaction that died was finished."""
-        if known is not None and known.data_timeline.completed == timeline.completed:
+        same = known is not None and known.ready == tuple(sorted(self.properties.metadata_partitions))
+        if known is not None and same and known.data_timeline.completed == timeline.completed:
             table = known
         else:
-            self._notice_new_indexes(timeline, known)
-            table = MetadataTable.open(self._storage, self._properties, timeline)
+            table = MetadataTable.open(self._storage, self.properties, timeline)
         begun = compaction.pending_compaction(table)
         if begun is not None and table is known:
             # A writer compacts after it has published: when the view was made it may have been just about that.
-            table = MetadataTable.open(self._storage, self._properties, timeline)
+            table = MetadataTable.open(self._storage, self.properties, timeline)
             begun = compaction.pending_compaction(table)
         if begun is not None:
             self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun)
-            table = MetadataTable.open(self._storage, self._properties, timeline)
+            table = MetadataTable.open(self._storage, self.properties, timeline)
         return table
-
-    def _notice_new_indexes(self, timeline: Timeline, known: MetadataTable | None) -> None:
-        """An index that was built since the table was opened must be kept from here on."""
-        before = set(known.data_timeline.completed) if known is not None else set()
-        if any(i.action is Action.INDEXING and i not in before for i in timeline.completed):
-            self._properties = load_properties(self._storage)
 
     def _write(
         self,
@@ -206,8 +202,8 @@ class MetadataCommit:
         """
         if not self._may_be_due:
             return
-        timeline = self._properties.load_timeline(self._storage)
-        table = MetadataTable.open(self._storage, self._properties, timeline)
+        timeline = self.properties.load_timeline(self._storage)
+        table = MetadataTable.open(self._storage, self.properties, timeline)
         if compaction.is_due(table, self._compact_after):
             compaction.compact(self._storage, table, self._writer, self._times)
             self.compacted = True
@@ -216,10 +212,10 @@ class MetadataCommit:
     def _tidy(self, timeline: Timeline) -> None:
         """Delete what the compactions of the metadata table superseded, and archive its old instants, when that is due."""
         kept = self._upkeep
-        table = MetadataTable.open(self._storage, self._properties, timeline)
+        table = MetadataTable.open(self._storage, self.properties, timeline)
         upkeep.take_back_cleans(self._storage, table)
         if kept.clean and upkeep.clean(self._storage, table, self._times, kept.retained):
-            table = MetadataTable.open(self._storage, self._properties, timeline)
+            table = MetadataTable.open(self._storage, self.properties, timeline)
         if kept.archive:
             upkeep.archive(self._storage, table, kept.least + 1, kept.most + 1)
 
