@@ -38,8 +38,9 @@ def tend(session: WriteSession, report: CommitReport) -> CommitReport:
     try:
         for run in _due(session, timeline):
             notes += run(WriteSession(session.storage, session.options, engine=session.engine))
-    except HudiError as error:
-        warnings.warn(f"the write is published, but the services after it failed: {error}", HudiWarning, stacklevel=2)
+    except Exception as error:  # whatever it is, the rows are in the table
+        why = error if isinstance(error, HudiError) else f"{type(error).__name__}: {error}"
+        warnings.warn(f"the write is published, but the services after it failed: {why}", HudiWarning, stacklevel=2)
     return replace(report, notes=(*report.notes, *notes))
 
 

@@ -298,8 +298,9 @@ class Coordinator:
         if self._metadata is not None:
             try:
                 self._metadata.compact_when_due()
-            except HudiError as error:
-                self.notes.append(f"the upkeep of the metadata table is left to a later write: {error}")
+            except Exception as error:  # a damaged file of the metadata table raises what its decoder raises
+                why = error if isinstance(error, HudiError) else f"{type(error).__name__}: {error}"
+                self.notes.append(f"the upkeep of the metadata table is left to a later write: {why}")
 
     def _judge_outcome(self, write: OpenWrite, error: StorageError) -> None:
         """Return when the instant is completed after all, else raise what happened."""
@@ -312,9 +313,9 @@ class Coordinator:
 
     def _finish(self, write: OpenWrite) -> None:
         """Tidy up; nothing here may turn a published write into an error."""
-        with contextlib.suppress(HudiError):
+        with contextlib.suppress(HudiError, OSError):
             self._held.close()
-        with contextlib.suppress(StorageError):
+        with contextlib.suppress(StorageError, OSError):
             Heartbeat(self._storage, write.instant).stop()
             remove_markers(self._storage, write.instant, staged=write.by_many)
             if write.by_many:

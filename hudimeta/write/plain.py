@@ -19,7 +19,7 @@ import pyarrow as pa
 from hudimeta.concurrency.liveness import Heartbeat
 from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
-from hudimeta.errors import CommitConflict, CommitError, ConfigError, HudiError, StorageError
+from hudimeta.errors import CommitConflict, CommitError, ConfigError, StorageError
 from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.timeline.naming import pending_name
@@ -296,7 +296,7 @@ class PlainWrite:
         storage = self._storage()
         try:
             WriteSession(storage, OPTIONS.read(self.given)).coordinator.abort(self.open_write)
-        except HudiError as error:
+        except Exception as error:
             warnings.warn(f"instant {self.open_write.instant} is left to the next writer: {error}", HudiWarning, stacklevel=2)
 
 
