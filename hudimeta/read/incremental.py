@@ -177,29 +177,18 @@ def range_slices(snapshot: Snapshot, found: IncrementalRange) -> pa.Table | None
         return None
     if not found.instants:
         return slices_schema().empty_table()
-    visibility = moment_of(snapshot, found).visibility
-    return build_slices(_written_files(snapshot, found.instants), replace(visibility, replaced=_replaced(snapshot, found)))
-
-
-def _replaced(snapshot: Snapshot, found: IncrementalRange) -> pa.Table:
-    """File groups that were replaced by the end of a range.
-
-    What replaced one later may have begun within it: the rows that the range's commits left were there all the same.
-    """
-    import pyarrow.compute as pc
-
-    groups = snapshot.timeline.replaced_file_groups(found.newest)
-    if found.end is None:
-        return groups
-    later = [i.time for i in snapshot.timeline.writes if _completion(i) > found.end]
-    return groups.filter(pc.invert(pc.is_in(groups["instant"], pa.array(later, pa.string()))))
+    return build_slices(_written_files(snapshot, found.instants), moment_of(snapshot, found).visibility)
 
 
 def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:
-    """The table as of the end of a range; today's for a range that is looked for there."""
+    """The table as of the end of a range; today's for a range that is looked for there.
+
+    What completed later may have begun within the range: the rows that the range's commits left were there all the same.
+    """
     if found.whole_table or found.newest is None:
         return snapshot
-    return snapshot.at(found.newest, check=False)
+    later = (i.time for i in snapshot.timeline.writes if found.end is not None and _completion(i) > found.end)
+    return snapshot.at(found.newest, check=False, unseen=(time for time in later if time <= (found.newest or "")))
 
 
 def _written_files(snapshot: Snapshot, instants: Sequence[Instant]) -> pa.Table:

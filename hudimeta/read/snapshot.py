@@ -7,7 +7,7 @@ kept, because nothing that a snapshot shows can change: files are never overwrit
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,8 @@ __all__ = ["Snapshot"]
 SCHEMA_FOLDER = ".hoodie/.schema"
 SCHEMA_SUFFIX = ".schemacommit"
 
+_FILES = "files"
+
 LEGACY_VERSION = 6
 """The last table version whose log files bear the instant of their base file."""
 
@@ -45,6 +47,7 @@ class Snapshot:
     Attributes:
         storage: Rooted at the table. properties, timeline: Of the table. options: What the user gave.
         as_of: Requested time that the reader stands at, 17 digits; None for the latest.
+        unseen: Requested times of completed writes that it does not show though they are not later than `as_of`.
         seconds: What opening took.
     """
 
@@ -59,6 +62,7 @@ class Snapshot:
     ) -> None:
         self.storage, self.properties, self.timeline, self.options = storage, properties, timeline, options
         self.as_of, self.seconds = as_of, seconds
+        self.unseen: frozenset[str] = frozenset()
         self._parent: Snapshot | None = None
 
     @classmethod
@@ -99,11 +103,12 @@ class Snapshot:
             timeline = properties.load_timeline(self.storage)
         return Snapshot(self.storage, properties, timeline, self.options, seconds=time.perf_counter() - begin)
 
-    def at(self, as_of: str, *, check: bool = True) -> Snapshot:
+    def at(self, as_of: str, *, check: bool = True, unseen: Iterable[str] = ()) -> Snapshot:
         """This snapshot as of an earlier moment; shares everything that was read.
 
         Args:
             as_of: In any spelling that `as.of.instant` takes. check: Refuse moments whose files are cleaned.
+            unseen: Writes that were requested by then, and count as not yet completed.
 
         Raises:
             ConfigError: No such moment. TableError: The cleaner has removed files that the moment needs.
@@ -112,7 +117,7 @@ class Snapshot:
         known = any(instant.time == given for instant in self.timeline.instants)
         moment = given if known else normalise_instant(given, self.properties.zone)
         snapshot = Snapshot(self.storage, self.properties, self.timeline, self.options, moment)
-        snapshot._parent = self
+        snapshot._parent, snapshot.unseen = self, frozenset(unseen)
         if check:
             snapshot._refuse_cleaned()
         return snapshot
@@ -151,13 +156,19 @@ class Snapshot:
         """Why storage is listed instead of asking the metadata table; "" when it is not."""
         return self._metadata[1]
 
-    def forget_dropped_indexes(self) -> bool:
-        """Leave out of use the indexes that the table's properties no longer name; False when they name all. One request."""
+    def forget_changed_indexes(self, failed: str) -> bool:
+        """Leave out of use the indexes that are not those of this moment any more; False when they all are. Two requests.
+
+        Args:
+            failed: Metadata partition that could not be read. It was dropped and built anew if the table has moved.
+        """
         metadata = self.metadata
         if metadata is None:
             return False
         named = table_properties.load(self.storage).metadata_partitions
-        left = tuple(name for name in metadata.ready if name in named)
+        moved = self.properties.load_timeline(self.storage).instants != self.timeline.instants
+        gone = {failed} if moved and failed != _FILES else set()
+        left = tuple(name for name in metadata.ready if name in named and name not in gone)
         forgotten = left != metadata.ready
         metadata.ready = left
         return forgotten
@@ -174,11 +185,14 @@ class Snapshot:
     @cached_property
     def latest_write(self) -> str | None:
         """Requested time of the newest visible write; None without any."""
-        return max((i.time for i in self.timeline.writes if self.as_of is None or i.time <= self.as_of), default=None)
+        seen = (i.time for i in self.timeline.writes if i.time not in self.unseen)
+        return max((time for time in seen if self.as_of is None or time <= self.as_of), default=None)
 
     @property
     def is_latest(self) -> bool:
         """False when there are completed writes that this snapshot does not show."""
+        if self.unseen:
+            return False
         return self.as_of is None or all(i.time <= self.as_of for i in self.timeline.writes)
 
     @property
@@ -191,7 +205,8 @@ class Snapshot:
         """Which files and log blocks count. One request for each completed replacecommit on the active timeline."""
         from hudimeta.table.visibility import Visibility
 
-        return Visibility.of(self.timeline, self.as_of, self.logs_name_base)
+        found = Visibility.of(self.timeline, self.as_of, self.logs_name_base)
+        return found.without(self.unseen) if self.unseen else found
 
     def slices(self, partitions: Sequence[str] | None = None, query_type: QueryType = QueryType.SNAPSHOT) -> pa.Table:
         """The visible file slices.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Visibility:
             archiving takes only what is completed. None when there is none: then only `completed` counts.
         as_of: Requested time that the reader stands at; None for the latest.
         replaced: File groups that completed replacecommits, up to `as_of`, took out of the table: columns partition_path
-            and file_id; None for none.
+            and file_id, and instant where a timeline told them; None for none.
         logs_name_base: True for tables of version 6, whose log files bear the instant of their base file.
         history: See `CompletionTimes`.
     """
@@ -54,3 +54,14 @@ class Visibility:
             logs_name_base=logs_name_base,
             history=timeline.archived_completions,
         )
+
+    def without(self, unseen: Collection[str]) -> Visibility:
+        """The same as if some of the completed writes were still pending."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        completed = {time: completion for time, completion in self.completed.items() if time not in unseen}
+        gone = self.replaced
+        if gone is not None:
+            gone = gone.filter(pc.invert(pc.is_in(gone["instant"], pa.array(sorted(unseen), pa.string()))))
+        return replace(self, completed=completed, replaced=gone)

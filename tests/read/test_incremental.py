@@ -76,20 +76,40 @@ def test_commits_archived_behind_a_savepoint_are_in_the_range(tmp_path: Path) ->
     assert changed(hudimeta.Table(table.path), first.completion) == {f"k{number}": "a" for number in range(1, 6)}
 
 
-def test_what_was_replaced_after_the_range_is_in_it(tmp_path: Path) -> None:
+def complete_at(table: hudimeta.Table, instant: Instant, completion: int) -> hudimeta.Table:
+    """The table with another completion time of an instant."""
+    folder = Path(table.path) / ".hoodie/timeline"
+    (folder / instant.file_name).rename(folder / f"{instant.time}_{completion}.{instant.action.value}")
+    return hudimeta.Table(table.path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_replaced_after_the_range_is_in_it(kind: str, tmp_path: Path) -> None:
     """The replacing commit began within the range, and completed after it."""
-    table = create(tmp_path, "MERGE_ON_READ")
+    table = create(tmp_path, kind)
     put(table, ["k0"], "first", 0)
     table.insert_overwrite(pa.Table.from_pylist([{"id": "k1", "part": "p", "ts": 1, "v": "replaced"}], SCHEMA))
     replacing = table.timeline.writes[-1]
     last = put(table, ["k2"], "last", 2, part="q")
     assert last.completion is not None
-    timeline = tmp_path / "t/.hoodie/timeline"
-    later = str(int(last.completion) + 1)
-    (timeline / replacing.file_name).rename(timeline / f"{replacing.time}_{later}.replacecommit")
-    table = hudimeta.Table(table.path)
+    table = complete_at(table, replacing, int(last.completion) + 1)
     assert changed(table, "earliest", last.completion) == {"k0": "first", "k2": "last"}
     assert changed(table, last.completion) == {"k1": "replaced"}
+    asked = table.scan("id = 'k0'", query_type="incremental", begin="earliest", end=last.completion, columns=["v"])
+    assert asked.to_table()["v"].to_pylist() == ["first"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_updated_after_the_range_is_in_it_as_it_was(kind: str, tmp_path: Path) -> None:
+    """The updating commit began within the range, and completed after it."""
+    table = create(tmp_path, kind)
+    put(table, ["k0"], "first", 0)
+    updating = put(table, ["k0"], "updated", 1)
+    last = put(table, ["k2"], "last", 2, part="q")
+    assert last.completion is not None
+    table = complete_at(table, updating, int(last.completion) + 1)
+    assert changed(table, "earliest", last.completion) == {"k0": "first", "k2": "last"}
+    assert changed(table, last.completion) == {"k0": "updated"}
 
 
 def test_only_files_of_the_range_are_read(tmp_path: Path) -> None:
