@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hudimeta.errors import MetadataOutOfSync
-from hudimeta.metadata.file_groups import file_group_id
+from hudimeta.metadata.file_groups import file_group_id, file_stem
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline.active import Timeline
@@ -262,16 +262,22 @@ class GroupFinder:
 
     # From a listing
 
+    def is_listed(self, partition: str) -> bool:
+        """True when its file groups were found by a LIST."""
+        return partition in self._listed
+
     def listed(self, partition: str) -> tuple[FileGroup, ...]:
         """All file groups of a partition, by file id; one LIST, kept because the number of groups never changes.
 
         Raises:
-            MetadataOutOfSync: The partition has no file group although the properties name it.
+            MetadataOutOfSync: The partition has no file group although the properties name it, or other ones than at the moment
+                of the timeline: it was dropped and built anew since.
         """
         if partition not in self._listed:
             bases: dict[str, BaseFile] = {}
             logs: list[tuple[str, LogFile]] = []
             known: set[str] = set()
+            seen: set[str] = set()
             laid_out = False
             for file in self.storage.list(partition):
                 # A record index that is kept by partition has no file group before the first row.
@@ -279,15 +285,21 @@ class GroupFinder:
                 base, log = _BASE.match(file.name), _log_file(partition, file.name, file.size)
                 if base:
                     known.add(base["id"])
+                    seen.update({base["id"]} if self.is_visible(base["instant"]) else ())
                     older = bases.get(base["id"])
                     if self.is_visible(base["instant"]) and (older is None or older.instant < base["instant"]):
                         bases[base["id"]] = BaseFile(file.path, file.size, base["instant"])
                 elif log:
                     known.add(log[0])
+                    seen.update({log[0]} if self.is_visible(log[1].instant) else ())
                     if file.size > EMPTY_LOG_SIZE:
                         logs.append(log)
             if not known and not (laid_out and partition == "record_index"):
                 raise MetadataOutOfSync(partition, "any file group")
+            # Only a record index that is kept by partition gets groups later, when a partition of the table begins.
+            later = () if self.logs_name_base else known - seen
+            if any(group_stem(file_id) == file_stem(partition) for file_id in later):
+                raise MetadataOutOfSync(partition, "the file groups that it had, since it was built anew")
             self._listed[partition] = self._assemble(bases, logs, known)
         return self._listed[partition]
 

@@ -55,6 +55,7 @@ class MetadataTable:
         self._sources = SliceFiles(inner, torn_tails=legacy)
         self._listing = FileListing(self._finder, self._sources)
         self._partitions: pa.StringArray | None = None
+        self._checked: set[str] = set()
 
     @classmethod
     def open(cls, storage: Storage, properties: TableProperties, data_timeline: Timeline) -> MetadataTable:
@@ -206,13 +207,15 @@ class MetadataTable:
             for each key that the index knows (for each partition, where the index is kept by partition).
 
         Raises:
-            IndexNotReady: The table has no record index.
+            IndexNotReady: The table has no record index. MetadataOutOfSync: It was dropped, or built anew, meanwhile.
         """
         from hudimeta.metadata import record_index
 
         self._require(record_index.PARTITION)
         wanted = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
-        return self._indexes.lookup(record_index.PARTITION, wanted)
+        found = self._indexes.lookup(record_index.PARTITION, wanted)
+        self._check_not_dropped(record_index.PARTITION)
+        return found
 
     def secondary_index(self, name: str, values: pa.Array | Sequence[str | None]) -> pa.Table:
         """Record keys that have some values.
@@ -232,6 +235,7 @@ class MetadataTable:
         given = values if isinstance(values, pa.Array) else pa.array(values, pa.string())
         prefixes = secondary_prefixes(given.unique())
         found = self._indexes.sharded_prefixes(name, prefixes, by_prefix=self.index_definitions[name].is_v2)
+        self._check_not_dropped(name)
         return found.select(["secondary", "record_key"])
 
     def bloom_filters(self, of_files: Sequence[tuple[str, str]], name: str = "bloom_filters") -> pa.Table:
@@ -338,6 +342,20 @@ class MetadataTable:
 
     def _definition(self, partition: str) -> IndexDefinition | None:
         return self.index_definitions.get(partition)
+
+    def _check_not_dropped(self, partition: str) -> None:
+        """Make sure that a LIST did not meet a drop half-way: with some file groups gone, keys would be sought in wrong ones.
+
+        Raises:
+            MetadataOutOfSync: The table's properties do not name the index any more; a drop takes it out of them first.
+        """
+        from hudimeta.table.properties import load
+
+        if partition in self._checked or not self._finder.is_listed(partition):
+            return
+        if partition not in load(self._table_storage).metadata_partitions:
+            raise MetadataOutOfSync(partition, "its files: it was dropped")
+        self._checked.add(partition)
 
     def _require(self, partition: str) -> None:
         if partition not in self.ready:

@@ -90,14 +90,15 @@ def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType =
 
 
 def _planned(snapshot: Snapshot, bound: Bound, query_type: QueryType, notes: Sequence[str]) -> PlannedSlices:
-    """A plan by what is known of rows, without indexes that are dropped meanwhile: no instant tells of that."""
+    """A plan by what is known of rows, without indexes that are dropped or built anew meanwhile."""
     plan = PlannedSlices(pa.table({}), notes=[*notes])
     try:
         _plan_filtered(snapshot, bound, query_type, plan)
-    except (MetadataOutOfSync, NotFound):
-        if not snapshot.forget_dropped_indexes():
+    except (MetadataOutOfSync, NotFound) as error:
+        failed = error.partition if isinstance(error, MetadataOutOfSync) else error.path.partition("/")[0]
+        if not snapshot.forget_changed_indexes(failed):
             raise
-        return _planned(snapshot, bound, query_type, notes)
+        return _planned(snapshot, bound, query_type, [*notes, f"{failed} not used: it was dropped or built anew meanwhile"])
     return plan
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudimeta.config import options as keys
-from hudimeta.errors import ConfigError, CorruptFileError, IndexNotReady, MetadataError
+from hudimeta.errors import CommitConflict, ConfigError, CorruptFileError, IndexNotReady, MetadataError, NotFound
 from hudimeta.index.bloom import BloomIndex
 from hudimeta.index.bucket import BucketIndex, Buckets, SimpleBuckets, looks_bucketed
 from hudimeta.index.choice import BucketSettings, IndexChoice, choose_index
@@ -19,6 +19,8 @@ from hudimeta.index.key_file import KeyFile
 from hudimeta.index.record_index import RecordIndex
 from hudimeta.index.simple import SimpleIndex
 from hudimeta.index.tagging import Homes, Index, IndexKind, Tagging
+from hudimeta.table.properties import load as load_properties
+from hudimeta.types import Action
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.moves import Settled, settle_partitions
 
@@ -83,12 +85,15 @@ class KeyLookup:
 
         Raises:
             MetadataError, CorruptFileError: The index cannot be used, and falling back is not allowed.
+            CommitConflict: It was dropped, or built anew, meanwhile.
         """
         choice = self.choice
         try:
             tagging = self._index(choice).tag(batch_keys, partitions)
-        except (MetadataError, CorruptFileError) as error:
-            if choice.fallback is None:
+        except (MetadataError, CorruptFileError, NotFound) as error:
+            if self._indexes_changed():
+                raise CommitConflict("look-up", [("", "an index")], "that dropped it or built it anew") from error
+            if choice.fallback is None or isinstance(error, NotFound):
                 raise
             note = f"instead of {choice.kind.title}, which failed: {error}"
             self._session.notes.append(f"keys were looked up in the files {note}")
@@ -156,6 +161,17 @@ class KeyLookup:
     def _files_with_ranges(self, partitions: Sequence[str] | None) -> Mapping[str, Sequence[KeyFile]]:
         self._files = self._view.files(partitions, key_ranges=True)
         return self._files
+
+    def _indexes_changed(self) -> bool:
+        """True when the table has other indexes than the view: dropping one leaves no instant, building one does."""
+        session, metadata = self._session, self._view.metadata
+        if metadata is None:
+            return False
+        if set(load_properties(session.storage).metadata_partitions) != set(metadata.ready):
+            return True
+        seen = set(self._view.timeline.completed)
+        now = session.properties.load_timeline(session.storage)
+        return any(i.action is Action.INDEXING and i not in seen for i in now.completed)
 
     def _definitions(self) -> Mapping[str, IndexDefinition]:
         metadata = self._view.metadata

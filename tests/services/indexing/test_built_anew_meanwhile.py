@@ -1,0 +1,102 @@
+"""Whoever has a table open while its indexes of keys are dropped, or built anew otherwise, loses and doubles no row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hudimeta
+from hudimeta.config import Options
+from hudimeta.table.properties import update
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.types import Operation
+from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.table_writer import Prepared, prepare, write_prepared
+
+GROUPS = "hoodie.metadata.record.index.min.filegroup.count"
+BY_KEY, BY_VALUE = "id in ('k0001', 'k0002', 'k0030')", "ts = 1"
+
+
+def _build(table: ModelledTable, groups: int) -> None:
+    hudimeta.Table(table.path).metadata.create_index(type="record_index", options={GROUPS: str(groups)})
+    hudimeta.Table(table.path).metadata.create_index("by_ts", "secondary_index", "ts")
+
+
+def _drop(table: ModelledTable) -> None:
+    for name in ("by_ts", "record_index"):
+        hudimeta.Table(table.path).metadata.drop_index(name)
+
+
+@pytest.fixture(params=[False, True], ids=["groups by listing", "groups by commit"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> ModelledTable:
+    made = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    made.write(Operation.INSERT, simple_rows(range(40), 1))
+    _build(made, 3)
+    if request.param:  # a commit of ours says how many file groups there are; before one, storage is listed
+        made.write(Operation.UPSERT, simple_rows([39], 1))
+    return made
+
+
+@pytest.mark.parametrize("where", [BY_KEY, BY_VALUE])
+@pytest.mark.parametrize("groups", [0, 5], ids=["dropped", "built anew"])
+def test_a_reader_keeps_its_rows(table: ModelledTable, where: str, groups: int) -> None:
+    scan = hudimeta.Table(table.path).scan(where=where)
+    assert scan.snapshot.metadata is not None  # opened before
+    _drop(table)
+    if groups:
+        _build(table, groups)
+    assert scan.to_table().num_rows == (3 if where is BY_KEY else 40)
+    assert any("dropped or built anew meanwhile" in note or "definition is missing" in note for note in scan.report.notes)
+
+
+def test_a_reader_keeps_its_rows_when_it_lists_half_of_a_drop(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.INSERT, simple_rows(range(40), 1))
+    hudimeta.Table(table.path).metadata.create_index(type="record_index", options={GROUPS: "4"})
+    scan = hudimeta.Table(table.path).scan(where=BY_KEY)
+    assert scan.snapshot.metadata is not None
+    left = [name for name in scan.snapshot.metadata.ready if name != "record_index"]
+    update(table.storage, {"hoodie.table.metadata.partitions": ",".join(left)})
+    for file in table.storage.list(".hoodie/metadata/record_index"):
+        if "-0002-" in file.name or "-0003-" in file.name:
+            table.storage.delete(file.path)
+    assert scan.to_table().num_rows == 3
+
+
+def _preparing(
+    session: WriteSession, operation: Operation, rows: Any, meanwhile: Callable[[], None]
+) -> Callable[..., Prepared]:
+    """Prepares rows, and lets something happen once, when the write has its view of the table's indexes."""
+    left = [meanwhile]
+
+    def make(view: TableView) -> Prepared:
+        made = prepare(view, session, operation, rows)
+        assert view.metadata is not None
+        if left:
+            left.pop()()
+        return made
+
+    return make
+
+
+@pytest.mark.parametrize("groups", [0, 5], ids=["dropped", "built anew"])
+def test_a_writer_doubles_no_row(table: ModelledTable, groups: int) -> None:
+    options: Options = table.options
+    if groups:
+        options = options.having({"hoodie.index.type": "RECORD_INDEX"})
+
+    def meanwhile() -> None:
+        _drop(table)
+        if groups:
+            _build(table, groups)
+
+    session, rows = WriteSession(table.storage, options), simple_rows(range(10, 50), 9)
+    report = write_prepared(session, Operation.UPSERT, _preparing(session, Operation.UPSERT, rows, meanwhile))
+    table.model.write(Operation.UPSERT, rows)
+    assert (report.updated, report.inserted, report.attempts) == (30, 10, 2)
+    table.model.check(table.read())
+    found = hudimeta.Table(table.path).metadata.validate()
+    assert found.holds, found
