@@ -96,9 +96,12 @@ def _planned(snapshot: Snapshot, bound: Bound, query_type: QueryType, notes: Seq
         _plan_filtered(snapshot, bound, query_type, plan)
     except (MetadataOutOfSync, NotFound) as error:
         failed = error.partition if isinstance(error, MetadataOutOfSync) else error.path.partition("/")[0]
-        if not snapshot.forget_changed_indexes(failed):
+        anew = snapshot.forget_changed_indexes(failed)
+        if anew is None:
             raise
-        return _planned(snapshot, bound, query_type, [*notes, f"{failed} not used: it was dropped or built anew meanwhile"])
+        return _planned(
+            snapshot, bound, query_type, [*notes, *(f"{name} not used: it was built anew meanwhile" for name in anew)]
+        )
     return plan
 
 

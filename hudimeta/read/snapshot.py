@@ -156,22 +156,26 @@ class Snapshot:
         """Why storage is listed instead of asking the metadata table; "" when it is not."""
         return self._metadata[1]
 
-    def forget_changed_indexes(self, failed: str) -> bool:
-        """Leave out of use the indexes that are not those of this moment any more; False when they all are. Two requests.
+    def forget_changed_indexes(self, failed: str) -> tuple[str, ...] | None:
+        """Leave out of use the indexes that are not those of this moment any more. Two requests.
 
         Args:
             failed: Metadata partition that could not be read. It was dropped and built anew if the table has moved.
+
+        Returns:
+            Those that were built anew; None when no index is left out.
         """
         metadata = self.metadata
         if metadata is None:
-            return False
+            return None
         named = table_properties.load(self.storage).metadata_partitions
         moved = self.properties.load_timeline(self.storage).instants != self.timeline.instants
-        gone = {failed} if moved and failed != _FILES else set()
-        left = tuple(name for name in metadata.ready if name in named and name not in gone)
-        forgotten = left != metadata.ready
+        anew = tuple(name for name in metadata.ready if name == failed != _FILES and name in named) if moved else ()
+        left = tuple(name for name in metadata.ready if name in named and name not in anew)
+        if left == metadata.ready:
+            return None
         metadata.ready = left
-        return forgotten
+        return anew
 
     @cached_property
     def listing(self) -> Listing:

@@ -37,6 +37,10 @@ class KeyedBatch:
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
+    def partitions_of_deletes(self) -> set[str]:
+        """Paths of the partitions with a row that asks for the deletion of its key: an overwrite replaces them as well."""
+        return set(self.partitions.filter(pa.array(self.deleted)).unique().to_pylist())
+
     def take(self, at: np.ndarray[Any, Any]) -> KeyedBatch:
         """The rows at some positions, in that order."""
         where = pa.array(at)

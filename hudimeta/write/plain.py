@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -52,10 +52,11 @@ FLUSH_BYTES = 512 << 20
 
 @dataclass(frozen=True)
 class TaskResult:
-    """What one task did: its files, and the path of the rows that it staged (None for none)."""
+    """What one task did: its files, the path of the rows that it staged (None for none), and the partitions of its deletes."""
 
     files: tuple[WrittenFile, ...] = ()
     staged: str | None = None
+    emptied: frozenset[str] = frozenset()
 
 
 def operation_of(options: Options, overwrite: bool) -> Operation:
@@ -126,24 +127,26 @@ class PlainWrite:
         with Heartbeat(storage, self.open_write.instant).beating():
             files: list[WrittenFile] = []
             rest: list[pa.Table] = []
+            emptied: set[str] = set()
             for rows in _gathered(batches):
-                written, left = self._write_own_groups(storage, rows, task, attempt, len(files))
+                written, left, deleted = self._write_own_groups(storage, rows, task, attempt, len(files))
                 files += written
+                emptied |= deleted
                 rest += [left] if left.num_rows else []
             staged = self._stage(storage, pa.concat_tables(rest), task, attempt) if rest else None
-        return pickle.dumps(TaskResult(tuple(files), staged))
+        return pickle.dumps(TaskResult(tuple(files), staged, frozenset(emptied)))
 
     def _write_own_groups(
         self, storage: Storage, rows: pa.Table, task: int, attempt: int, number: int
-    ) -> tuple[list[WrittenFile], pa.Table]:
-        """Write what goes into new file groups of its own; returns the files and the rows that are left."""
+    ) -> tuple[list[WrittenFile], pa.Table, set[str]]:
+        """Write what goes into new file groups of its own; returns the files, the rows left, and where deletes were."""
         operation = self.open_write.operation
         if operation not in _OWN_GROUPS and not self._fills_files(rows):
-            return [], rows
+            return [], rows, set()
         session = WriteSession(storage, OPTIONS.read(self.given))
         view = session.table_at(session.properties.load_timeline(storage))
         if view.lookup.fixes_places:
-            return [], rows  # two tasks would both begin the file group of a bucket
+            return [], rows, set()  # two tasks would both begin the file group of a bucket
         batch = keyed_batch(rows, self.schema, view.generator(), session.rules)
         if combines(session.options, operation):
             batch = combine(batch, combining_rules(session.properties, session.rules))
@@ -165,7 +168,7 @@ class PlainWrite:
             attempt=attempt,
         )
         self._refuse_when_taken_back(storage, view.timeline.folder, files)
-        return files, rows.slice(0, 0)
+        return files, rows.slice(0, 0), batch.partitions_of_deletes()
 
     def _refuse_when_taken_back(self, storage: Storage, timeline_folder: str, files: Sequence[WrittenFile]) -> None:
         """Delete files that the write's rollback can no longer know of: Spark aborts while tasks still run.
@@ -235,13 +238,17 @@ class PlainWrite:
         """
         view = session.table_at(session.properties.load_timeline(session.storage))
         self._refuse_after_an_alter(view)
-        write, files = self.open_write, [file for result in results for file in result.files]
-        if files or rows is None or not any(i.time > write.instant for i in view.timeline.writes):
+        write = self.open_write
+        if (
+            any(result.files for result in results)
+            or rows is None
+            or not any(i.time > write.instant for i in view.timeline.writes)
+        ):
             # Staged rows are looked up and merged now, so the write knows everything that is completed now.
             write = replace(write, seen=frozenset(view.timeline.completion_times))
-            return self._publish_at(write, session, view, files, rows, timings, attempt)
+            return self._publish_at(write, session, view, results, rows, timings, attempt)
         with session.coordinator.writing(write.operation, view.timeline) as (renewed, begun):
-            report = self._publish_at(renewed, session, session.table_at(begun), files, rows, timings, attempt)
+            report = self._publish_at(renewed, session, session.table_at(begun), results, rows, timings, attempt)
         self.abort()
         return report
 
@@ -258,12 +265,14 @@ class PlainWrite:
         write: OpenWrite,
         session: WriteSession,
         view: TableView,
-        files: Sequence[WrittenFile],
+        results: Sequence[TaskResult],
         rows: pa.Table | None,
         timings: Timings,
         attempt: int,
     ) -> CommitReport:
-        outcome = self._settle(write, session, view, files, rows, timings, attempt)
+        files = [file for result in results for file in result.files]
+        own = {file.partition_path for file in files}.union(*(result.emptied for result in results))
+        outcome = self._settle(write, session, view, own, rows, timings, attempt)
         outcome = replace(outcome, files=[*files, *outcome.files])
         delete_strays(session.storage, write.instant, outcome.files)
         # Other writers may have added columns since the write began.
@@ -274,7 +283,7 @@ class PlainWrite:
         write: OpenWrite,
         session: WriteSession,
         view: TableView,
-        files: Sequence[WrittenFile],
+        own: Collection[str],
         rows: pa.Table | None,
         timings: Timings,
         attempt: int,
@@ -287,7 +296,7 @@ class PlainWrite:
             # Behind the numbers of all tasks, and of earlier attempts.
             return write_batch(session, view, write, prepared, timings, first_task=_FIRST_OF_COMMIT + (attempt << _TASK_BITS))
         if operation in (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE):
-            touched = overwritten(session, view, operation, {file.partition_path for file in files})
+            touched = overwritten(session, view, operation, own)
             return Outcome((), replaced_by(view, operation, touched), frozenset(touched))
         return Outcome((), {}, frozenset())
 

@@ -113,6 +113,7 @@ class _Stream:
         self._looks_up |= self._fixed and write.operation not in _REPLACING
         self._files: list[WrittenFile] = []
         self._grown: set[str] = set()
+        self._overwritten: set[str] = set()
         self._index: list[str] = []
         self._begins_with_logs = False
         self._unmatched = self._dropped = self._asked = self._hits = self._moved = 0
@@ -131,7 +132,7 @@ class _Stream:
         replaced: dict[str, list[str]] = {}
         sole = self._grown if self._looks_up else set()
         if operation in _REPLACING:
-            touched = overwritten(self._session, self._view, operation, self._grown)
+            touched = overwritten(self._session, self._view, operation, self._overwritten)
             replaced, sole = replaced_by(self._view, operation, touched), set(touched)
         # With a global index a row of the same key could have come anywhere.
         anywhere = self._looks_up and bool(sole) and self._view.lookup.choice.is_global
@@ -152,7 +153,10 @@ class _Stream:
             return keys_only_batch(
                 rows, self._generator, self._view.schema, self._rules, whole_table=self._view.lookup.choice.is_global
             )
-        return keyed_batch(rows, self._schema, self._generator, self._rules)
+        batch = keyed_batch(rows, self._schema, self._generator, self._rules)
+        if self._write.operation in _REPLACING:
+            self._overwritten.update(batch.partitions.unique().to_pylist())
+        return batch
 
     # Rows whose keys nobody asks for
 

@@ -50,7 +50,10 @@ class Route(enum.Enum):
 
 @dataclass(frozen=True)
 class Arrived:
-    """What one task hands back: by its route the rows of each slot, or of each partition, or the files."""
+    """What one task hands back: by its route the rows of each slot, or of each partition, or the files.
+
+    Of overwrites also the partitions with deletes, of which no file may tell.
+    """
 
     rows: int
     slots: Mapping[int, Sequence[Span]]
@@ -58,6 +61,7 @@ class Arrived:
     files: RoutedFiles
     paths: tuple[str, ...] | None = None
     """The partitions of the rows of slots, where they are few; None where nobody counted."""
+    emptied: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,12 @@ class Arrival:
         places: dict[Place, list[Span]] = {}
         seen: set[str] = set()
         rows = 0
+        emptied: set[str] = set()
         with StagedFile(opened.storage, self.write.staged_path("rows", number, attempt)) as file:
             for portion in gathered(batches, PORTION_BYTES):
                 batch = self._batch(opened, portion)
                 rows += len(batch)
+                emptied |= self._emptied(batch)
                 if self.route is Route.BY_SLOT:
                     see(seen, batch)
                     for slot, spans in file.add_by(table_of(batch), self.slots.numbers(batch)).items():
@@ -100,7 +106,11 @@ class Arrival:
                 for code, spans in file.add_by(table_of(batch), coded.indices.to_numpy()).items():
                     places.setdefault(Place(Role.FRESH, paths[code]), []).extend(spans)
         refuse_when_over(opened.storage, self.write, [self.write.staged_path("rows", number, attempt)] if rows else [])
-        return Arrived(rows, slots, PlacedRows(places, rows=rows), RoutedFiles(), few(seen))
+        return Arrived(rows, slots, PlacedRows(places, rows=rows), RoutedFiles(), few(seen), frozenset(emptied))
+
+    def _emptied(self, batch: KeyedBatch) -> set[str]:
+        overwrites = self.write.open_write.operation in (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+        return batch.partitions_of_deletes() if overwrites else set()
 
     def _batch(self, opened: Opened, rows: pa.Table) -> KeyedBatch:
         session, view = opened.session, opened.view
@@ -114,9 +124,11 @@ class Arrival:
         session, view, write = opened.session, opened.view, self.write
         files: list[WrittenFile] = []
         rows = 0
+        emptied: set[str] = set()
         for portion in gathered(batches, session.options.get(keys.PORTION_BYTES)):
             batch = self._batch(opened, portion)
             rows += len(batch)
+            emptied |= self._emptied(batch)
             if write.open_write.operation is Operation.BULK_INSERT:
                 batch = sorted_for_bulk_insert(batch, session.options)
             plan = plan_inserts(batch, {}, session.sizing(view.timeline))
@@ -132,7 +144,7 @@ class Arrival:
                 attempt=attempt,
             )
         found = handed_back(opened.storage, write, self.facts, files, number, attempt)
-        return Arrived(rows, {}, PlacedRows({}, rows=rows), found)
+        return Arrived(rows, {}, PlacedRows({}, rows=rows), found, emptied=frozenset(emptied))
 
 
 @dataclass(frozen=True)

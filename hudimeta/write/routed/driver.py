@@ -205,6 +205,7 @@ class _Run:
         self.at = At(session, view, self.routed, self.executors, self.facts)
         self.written: list[RoutedFiles] = []
         self.rows = 0
+        self._emptied: frozenset[str] = frozenset()
 
     def outcome(self, source: RowSource) -> Outcome:
         """Do everything that comes before the publication."""
@@ -239,6 +240,7 @@ class _Run:
         slots = Slots.of(_SLOTS, whole_table=whole_table, groups=self._index_groups() if whole_table else 1)
         arrived = source.arrived(self.at, route, slots, whole_table)
         self.rows = sum(one.rows for one in arrived)
+        self._emptied = frozenset().union(*(one.emptied for one in arrived))
         return arrived
 
     def _secondary_indexes(self) -> list[str]:
@@ -303,7 +305,8 @@ class _Run:
         replaced: dict[str, list[str]] = {}
         sole: frozenset[str] | None = frozenset(grown) if looking and operation is not Operation.DELETE else frozenset()
         if operation in _OVERWRITES:
-            touched = overwritten(session, view, operation, {file.partition_path for file in files})
+            own = {file.partition_path for file in files} | self._emptied
+            touched = overwritten(session, view, operation, own)
             replaced, sole = replaced_by(view, operation, touched), frozenset(touched)
         by_key = looking and duplicate_policy(session.options, operation) is DuplicatePolicy.NONE
         if by_key and sole and view.lookup.choice.is_global:

@@ -1,0 +1,65 @@
+"""An overwrite replaces the partitions that its rows name, those too of which all rows ask for the deletion of their key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+from hudimeta.config import OPTIONS
+from hudimeta.storage import open_storage
+from hudimeta.types import Operation
+from hudimeta.write.plain import PlainWrite
+from hudimeta.write.routed.driver import write_routed
+from hudimeta.write.routed.executors import LocalExecutors
+from hudimeta.write.session import WriteSession
+
+SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("_hoodie_is_deleted", pa.bool_())])
+
+
+def _rows(*rows: tuple[str, str, bool]) -> pa.Table:
+    return pa.Table.from_pylist(
+        [{"id": key, "part": part, "ts": 1, "_hoodie_is_deleted": deleted} for key, part, deleted in rows], SCHEMA
+    )
+
+
+def _as_table(path: str, rows: pa.Table, options: dict[str, str]) -> None:
+    hudimeta.Table(path, options).insert_overwrite(rows)
+
+
+def _as_stream(path: str, rows: pa.Table, options: dict[str, str]) -> None:
+    table = hudimeta.Table(path, {**options, "hudimeta.write.portion.bytes": "1"})
+    table.insert_overwrite(pa.RecordBatchReader.from_batches(SCHEMA, rows.to_batches(max_chunksize=1)))
+
+
+def _by_spark_tasks(path: str, rows: pa.Table, options: dict[str, str]) -> None:
+    given = {**options, "hoodie.datasource.write.operation": "insert_overwrite"}
+    write = PlainWrite.begin(path, given, SCHEMA, overwrite=True)
+    write.commit([write.write(rows.slice(at, 1).to_batches(), at, 0) for at in range(rows.num_rows)])
+
+
+def _routed(path: str, rows: pa.Table, options: dict[str, str]) -> None:
+    session = WriteSession(open_storage(path), OPTIONS.read(options))
+    parts = [rows.slice(at, 1) for at in range(rows.num_rows)]
+    write_routed(session, Operation.INSERT_OVERWRITE, LocalExecutors(parts), SCHEMA)
+
+
+DOORS = [_as_table, _as_stream, _by_spark_tasks, _routed]
+
+
+@pytest.mark.parametrize("combine", ["false", "true"])
+@pytest.mark.parametrize("door", DOORS)
+def test_a_partition_of_which_only_deletes_come_is_emptied(
+    tmp_path: Path, door: Callable[[str, pa.Table, dict[str, str]], None], combine: str
+) -> None:
+    path = str(tmp_path / "t")
+    options = {"hoodie.combine.before.insert": combine}
+    table = hudimeta.Table.create(path, SCHEMA, key="id", partition_by="part", ordering="ts")
+    table.insert(_rows(("a", "p", False), ("b", "q", False), ("c", "r", False)))
+    door(path, _rows(("a", "p", True), ("d", "q", False)), options)
+    assert sorted(hudimeta.Table(path).scan(columns=["id"]).to_table()["id"].to_pylist()) == ["c", "d"]
+    door(path, _rows(("c", "r", True), ("x", "r", True)), options)
+    assert hudimeta.Table(path).scan(columns=["id"]).to_table()["id"].to_pylist() == ["d"]
