@@ -97,4 +97,8 @@ ARCHIVE_AUTOMATIC = OPTIONS.flag(
     "hoodie.archive.automatic", True, "After writes, move old instants from the active timeline to its history, when it is due."
 )
 ARCHIVE_MAX = OPTIONS.number("hoodie.keep.max.commits", 30, "More commits than this on the active timeline start an archival.")
-ARCHIVE_MIN = OPTIONS.number("hoodie.keep.min.commits", 20, "Commits that an archival leaves on the active timeline.")
+ARCHIVE_MIN = OPTIONS.number(
+    "hoodie.keep.min.commits",
+    20,
+    "Commits that an archival leaves on the active timeline. It and the maximum rise where automatic cleaning retains more.",
+)

@@ -4,7 +4,7 @@ An instant may go when nobody will ask its files any more. What keeps it, and ev
 `hoodie.keep.min.commits`; anything pending; a savepoint; the last compaction of the metadata table, since younger log files of
 it are found through the timeline; delta commits that the next compaction counts; file groups that it replaced and that no clean
 has deleted yet, because readers learn only from the active timeline that they are gone. Nothing happens before there are more
-than `hoodie.keep.max.commits`.
+than `hoodie.keep.max.commits`. Both bounds are raised to what cleaning looks at.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
+from hudimeta.services import clean
 from hudimeta.table.slices import place_files
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.archiving import leaving, move_to_history
@@ -71,28 +72,39 @@ class _Limit:
 
 def is_due(session: WriteSession, timeline: Timeline) -> bool:
     """True when there are more completed writes than `hoodie.keep.max.commits`."""
-    return len(timeline.writes) > _bounds(session)[1]
+    return len(timeline.writes) > _bounds(session, timeline)[1]
 
 
 def plan(session: WriteSession, view: TableView) -> ArchivalPlan:
     """Find the instants that nobody will ask any more."""
     timeline = view.timeline
     if not is_due(session, timeline):
-        return ArchivalPlan((), f"no more than {_bounds(session)[1]} writes (hoodie.keep.max.commits) are on the timeline")
+        return ArchivalPlan(
+            (), f"no more than {_bounds(session, timeline)[1]} writes (hoodie.keep.max.commits) are on the timeline"
+        )
     limit = min(_limits(session, view))
     limit = min([limit, *_uncleaned(view, limit)])
     return ArchivalPlan(tuple(leaving(timeline, limit.time)), limit.reason)
 
 
-def _bounds(session: WriteSession) -> tuple[int, int]:
+def _bounds(session: WriteSession, timeline: Timeline) -> tuple[int, int]:
+    """How many writes stay, and above how many an archival begins.
+
+    Both are raised to what automatic cleaning looks at, as Apache Hudi raises them: with fewer, it would never find that
+    anything may go, and no file would ever be deleted.
+    """
     least = max(1, session.options.get(keys.ARCHIVE_MIN))
-    return least, max(least, session.options.get(keys.ARCHIVE_MAX))
+    most = max(least, session.options.get(keys.ARCHIVE_MAX))
+    raised = max(least, clean.looked_at(session, timeline))
+    return raised, most + raised - least
 
 
 def _limits(session: WriteSession, view: TableView) -> Iterator[_Limit]:
     timeline = view.timeline
-    least = _bounds(session)[0]
-    yield _Limit(timeline.writes[-least].time, f"the newest {least} writes (hoodie.keep.min.commits) stay")
+    least = min(_bounds(session, timeline)[0], len(timeline.writes))
+    asked = session.options.get(keys.ARCHIVE_MIN)
+    why = "hoodie.keep.min.commits" if least <= max(1, asked) else "cleaning looks at them, more than hoodie.keep.min.commits"
+    yield _Limit(timeline.writes[-least].time, f"the newest {least} writes ({why}) stay")
     for instant in timeline.pending[:1]:
         yield _Limit(instant.time, f"{instant.action.value} {instant.time} is pending")
     if timeline.savepoints:

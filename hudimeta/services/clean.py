@@ -33,7 +33,7 @@ from hudimeta.types import Action, Instant, State, TableType
 from hudimeta.write.conflicts import groups_under_clustering, groups_under_compaction
 from hudimeta.write.session import TableView, WriteSession
 
-__all__ = ["CleanPlan", "CleanReport", "clean", "is_due", "plan"]
+__all__ = ["CleanPlan", "CleanReport", "clean", "is_due", "looked_at", "plan"]
 
 _COMMITS, _HOURS, _VERSIONS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"
 _MS_AN_HOUR = 3_600_000
@@ -96,6 +96,24 @@ def is_due(session: WriteSession, timeline: Timeline) -> bool:
     return any(_supersedes(timeline.metadata(i)) for i in candidates)
 
 
+def looked_at(session: WriteSession, timeline: Timeline) -> int:
+    """How many of the newest writes automatic cleaning must find on the active timeline to see that others may be cleaned."""
+    policy = session.options.get(keys.CLEAN_POLICY)
+    if not session.options.get(keys.CLEAN_AUTOMATIC) or policy == _VERSIONS:
+        return 0
+    if policy == _HOURS:
+        limit = _since(session, timeline)
+        return sum(i.time >= limit for i in timeline.writes) + 1
+    return max(1, session.options.get(keys.CLEAN_COMMITS)) + 1
+
+
+def _since(session: WriteSession, timeline: Timeline) -> str:
+    """Writes from this time on stay readable by hours."""
+    zone = session.properties.zone
+    now = parse_instant(session.times.next(timeline.last_time), zone)
+    return format_instant(now - session.options.get(keys.CLEAN_HOURS) * _MS_AN_HOUR, zone)
+
+
 def _compacted_since(session: WriteSession, timeline: Timeline, passed: Sequence[Instant], last: str) -> bool:
     """True when one of the newest commits that have come to the end of their time is a compaction, and the last clean came
     too early for it."""
@@ -146,9 +164,7 @@ def _earliest(session: WriteSession, timeline: Timeline) -> Instant | None:
     """The earliest commit whose moment stays readable; None when all stay. Never behind a pending write."""
     writes = list(timeline.writes)
     if session.options.get(keys.CLEAN_POLICY) == _HOURS:
-        zone = session.properties.zone
-        now = parse_instant(session.times.next(timeline.last_time), zone)
-        limit = format_instant(now - session.options.get(keys.CLEAN_HOURS) * _MS_AN_HOUR, zone)
+        limit = _since(session, timeline)
         found = next((i for i in writes if i.time >= limit), writes[-1] if writes else None)
     else:
         retained = max(1, session.options.get(keys.CLEAN_COMMITS))

@@ -124,3 +124,32 @@ def test_a_run_that_fails_anywhere_is_finished_by_the_next(tmp_path: Path, numbe
     assert len(times) >= 3
     table.check()
     check_all(table.storage)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"hoodie.clean.commits.retained": "5"},
+        {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": "0"},
+    ],
+)
+def test_a_table_that_retains_more_than_it_keeps_active_is_cleaned_all_the_same(tmp_path: Path, policy: dict[str, str]) -> None:
+    options = {**SIMPLE_OPTIONS, **SHORT, "hoodie.clean.automatic": "true", "hoodie.keep.min.commits": "2", **policy}
+    table = ModelledTable(str(tmp_path / "t"), {**options, "hoodie.keep.max.commits": "4"})
+    for ts in range(16):
+        rows = simple_rows(range(4), ts)
+        Table(table.path, table.options.given).upsert(rows)
+        table.model.write(Operation.UPSERT, rows)
+    timeline = Table(table.path).timeline
+    assert len(timeline.writes) <= 8
+    assert timeline.history.times().num_rows
+    assert len(list(Path(table.path).glob("p*/*.parquet"))) <= 2 * 8, "superseded files are deleted"
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_what_cleaning_by_hours_looks_at_stays_active(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 9, **{"hoodie.clean.automatic": "true", "hoodie.clean.policy": "KEEP_LATEST_BY_HOURS"})
+    report = archival.archive(table.session())
+    assert report.archived == 0
+    table.check()
