@@ -1,10 +1,11 @@
 """Archival: old instants leave the active timeline for its history, so that listing the timeline stays cheap.
 
 An instant may go when nobody will ask its files any more. What keeps it, and everything behind it: one of the newest
-`hoodie.keep.min.commits`; anything pending; a savepoint; the last compaction of the metadata table, since younger log files of
-it are found through the timeline; delta commits that the next compaction counts; file groups that it replaced and that no clean
-has deleted yet, because readers learn only from the active timeline that they are gone. Nothing happens before there are more
-than `hoodie.keep.max.commits`. Both bounds are raised to what cleaning looks at.
+`hoodie.keep.min.commits`, by request or by completion; anything pending, with what was completed since it began; a savepoint;
+the last compaction of the metadata table, since younger log files of it are found through the timeline; delta commits that the
+next compaction counts; file groups that it replaced and that no clean has deleted yet, because readers learn only from the
+active timeline that they are gone. Nothing happens before there are more than `hoodie.keep.max.commits`. Both bounds are raised
+to what cleaning looks at.
 """
 
 from __future__ import annotations
@@ -104,9 +105,14 @@ def _limits(session: WriteSession, view: TableView) -> Iterator[_Limit]:
     least = min(_bounds(session, timeline)[0], len(timeline.writes))
     asked = session.options.get(keys.ARCHIVE_MIN)
     why = "hoodie.keep.min.commits" if least <= max(1, asked) else "cleaning looks at them, more than hoodie.keep.min.commits"
-    yield _Limit(timeline.writes[-least].time, f"the newest {least} writes ({why}) stay")
+    # A write that took long began before others that it outlasted: incremental reads have yet to come to it.
+    newest = sorted(timeline.writes, key=lambda i: (i.completion or i.time, i.time))[-least:]
+    oldest = min([*newest, timeline.writes[-least]], key=lambda i: i.time)
+    yield _Limit(oldest.time, f"the newest {least} writes ({why}) stay")
     for instant in timeline.pending[:1]:
-        yield _Limit(instant.time, f"{instant.action.value} {instant.time} is pending")
+        # Who is pending compares itself with what has been completed since it began, whenever that began.
+        since = (i.time for i in timeline.writes if (i.completion or i.time) > instant.time)
+        yield _Limit(min([instant.time, *since]), f"{instant.action.value} {instant.time} is pending")
     if timeline.savepoints:
         first = min(timeline.savepoints)
         yield _Limit(first, f"{first} is savepointed")

@@ -14,6 +14,10 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_writer import prepare, publish, write_batch, write_rows
+from hudimeta.write.timings import Timings
+from tests.concurrency.side_by_side import Interrupted
 
 SHORT = {
     "hoodie.keep.max.commits": "6",
@@ -153,3 +157,50 @@ def test_what_cleaning_by_hours_looks_at_stays_active(tmp_path: Path) -> None:
     report = archival.archive(table.session())
     assert report.archived == 0
     table.check()
+
+
+def outlasted(table: ModelledTable) -> None:
+    """Writes to one partition, so many that archival is due."""
+    for ts in range(2, 11):
+        table.write(Operation.UPSERT, simple_rows([1, 3, 5], ts))
+
+
+def test_an_incremental_read_comes_to_a_write_that_outlasted_many_others(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **SHORT})
+    table.write(Operation.INSERT, simple_rows(range(8), 1))
+    read_until: list[str] = []
+
+    def meanwhile() -> None:
+        outlasted(table)
+        read_until.append(Table(table.path).timeline.writes[-1].completion or "")
+
+    rows = simple_rows([0, 2], 20)
+    write_rows(WriteSession(table.storage, table.options, engine=Interrupted(meanwhile)), Operation.UPSERT, rows)
+    table.model.write(Operation.UPSERT, rows)
+    archival.archive(table.session())
+    scan = Table(table.path).scan(query_type="incremental", begin=read_until[0], columns=["id"])
+    assert sorted(scan.to_table()["id"].to_pylist()) == ["k0000", "k0002"]
+    check_all(table.storage)
+
+
+def test_a_conflict_with_a_write_that_outlasted_many_others_is_noticed(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **SHORT})
+    table.write(Operation.INSERT, simple_rows(range(8), 1))
+    first, session = simple_rows([0], 20), table.session()
+    view = session.table_at(session.properties.load_timeline(session.storage))
+    prepared = prepare(view, session, Operation.UPSERT, first)
+    with session.coordinator.writing(Operation.UPSERT, view.timeline) as (write, begun):
+        outcome = write_batch(session, session.table_at(begun), write, prepared, Timings())
+        outlasted(table)
+
+        def meanwhile() -> None:
+            publish(session, view, write, prepared.schema, outcome, Timings())
+            table.model.write(Operation.UPSERT, first)
+            archival.archive(table.session())
+
+        second = simple_rows([2], 30)
+        other = WriteSession(table.storage, table.options, engine=Interrupted(meanwhile))
+        assert write_rows(other, Operation.UPSERT, second).attempts == 2
+    table.model.write(Operation.UPSERT, second)
+    table.model.check(table.read())
+    check_all(table.storage)
