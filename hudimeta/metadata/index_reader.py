@@ -14,6 +14,7 @@ from hudimeta.metadata.keys import shard
 from hudimeta.metadata.kinds import Codec, codec_of
 from hudimeta.metadata.log_entries import LogEntry, arrange
 from hudimeta.metadata.merging import LogRows, merge
+from hudimeta.metadata.payload import column_of
 from hudimeta.metadata.slice_files import Select, SliceFiles
 
 __all__ = ["IndexReader"]
@@ -73,6 +74,18 @@ class IndexReader:
                 if mine:
                     selections.append((group, _key_select(mine)))
         return self._read(partition, selections)
+
+    def removed_after(self, partition: str, instant: str) -> pa.Array:
+        """Keys (string) that log files of later instants removed; what was merged into base files since is not among them."""
+        logs = [log for group in self._finder.numbered(partition) for log in group.logs if log.instant > instant]
+        entries = arrange(self._sources.entries(logs), self._finder.is_visible)
+        found = [pa.array([], pa.string()), *(entry.deleted for entry in entries if entry.deleted is not None)]
+        codec = codec_of(partition, self._definition)
+        if "is_deleted" in codec.schema.names:
+            tables = self._sources.decode([entry for entry in entries if entry.deleted is None], codec.decode)
+            marked = pa.concat_tables([codec.schema.empty_table(), *tables])
+            found.append(column_of(marked.filter(marked.column("is_deleted")), codec.key))
+        return pa.concat_arrays(found)
 
     def _read(self, partition: str, selections: Iterable[tuple[FileGroup, Select]]) -> pa.Table:
         """Selected records, logs merged. Groups of one stem share no key, so they are merged together."""

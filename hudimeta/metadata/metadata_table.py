@@ -271,6 +271,15 @@ class MetadataTable:
             }
         )
 
+    def removed_later(self, partition: str, instant: str) -> pa.Array:
+        """Keys (string) of an index that writes with later instants removed, as far as readers would prefer their word.
+
+        Raises:
+            IndexNotReady: The table has no such index.
+        """
+        self._require(partition)
+        return self._indexes.removed_after(partition, instant)
+
     # Everything
 
     def records(self, partition: str) -> pa.Table:

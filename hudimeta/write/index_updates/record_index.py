@@ -32,6 +32,7 @@ from hudimeta.metadata.groups import group_stem
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.timeline.clock import parse_instant
 from hudimeta.write.index_facts import KeyChanges
+from hudimeta.write.index_updates.later_removals import check_not_removed_later
 from hudimeta.write.index_updates.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 from hudimeta.write.written_file import WrittenFile
 
@@ -62,6 +63,7 @@ class RecordIndex:
         known = _known(change, pa.concat_arrays([_one(asked), _one(maybe["record_key"])]).unique())
         added = pa.concat_tables([homes, _without(maybe, known, _places)])
         rows = _last_of_each(added, scope.names)
+        check_not_removed_later(change, partition, _keys(rows))
         twice = len(rows) < len(added)
         note = _why_doubled(added, known, lost, change, len(homes), twice, scope.names) if proven else ""
         gone = _without(lost, rows, scope.names)

@@ -18,6 +18,7 @@ from hudimeta.metadata.delta import Hashed, PartitionDelta, by_group
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import secondary_heads
 from hudimeta.write.index_facts import KeyChanges, value_keys
+from hudimeta.write.index_updates.later_removals import check_not_removed_later
 from hudimeta.write.index_updates.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 from hudimeta.write.index_updates.record_index import estimated_groups
 from hudimeta.write.written_file import WrittenFile
@@ -42,6 +43,7 @@ class SecondaryIndexes:
         lost = [value_keys(rows, column, definition.is_v2) for _, rows in change.replaced_rows]
         removed = pa.concat_arrays([_none(), *lost, *(c.removed for c in changes)]).unique()
         added = pa.concat_arrays([_none(), *(c.added for c in changes)]).unique()
+        check_not_removed_later(change, partition, added)
         gone = removed.filter(pc.invert(pc.is_in(removed, value_set=added)))
         records = secondary_index.encode_keys(added, change.layout)
         part = PartitionDelta(partition, records, gone, _hashed(definition))
