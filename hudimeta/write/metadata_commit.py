@@ -24,6 +24,7 @@ from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.types import Action
 from hudimeta.write.index_updates.apart import IndexesApart
+from hudimeta.write.index_updates.built_meanwhile import refuse_built_anew
 from hudimeta.write.index_updates.protocol import CleanChange, CommitChange, IndexDelta
 from hudimeta.write.index_updates.registry import maintainer_for
 from hudimeta.write.written_file import WrittenFile
@@ -112,8 +113,13 @@ class MetadataCommit:
 
         Returns:
             Entries for the data commit's extraMetadata, which spare readers requests.
+
+        Raises:
+            CommitConflict: An index cannot take this commit any more; a write with a new instant can do it.
         """
         table = self._current(timeline, known)
+        if not same_rows:
+            refuse_built_anew(table, instant, written)
         change = CommitChange(
             self._storage,
             self.properties,

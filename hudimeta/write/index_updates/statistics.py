@@ -5,9 +5,10 @@ Log files that are there when an index is built get no records, which costs skip
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict
@@ -16,12 +17,13 @@ from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import column_type
-from hudimeta.metadata.keys import column_stats_keys
+from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.statistics import file_statistics, widened_partition_statistics
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.schema import with_meta_columns
 from hudimeta.storage import Storage, join
+from hudimeta.write.index_updates.built_meanwhile import built_since
 from hudimeta.write.index_updates.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 
 __all__ = ["ColumnStatistics", "PartitionStatistics", "check_order", "file_bounds"]
@@ -71,10 +73,13 @@ class PartitionStatistics:
         A compaction's instant was fixed by the plan: records of later writes, which replace older ones where Apache Hudi made
         them, are no conflict.
         """
-        touched = sorted({f.partition_path for f in change.written if len(f.statistics)})
-        if not touched or change.same_rows:
+        if change.same_rows:
             return IndexDelta()
         table = change.table
+        unknown = _without_statistics(change)
+        touched = sorted({*unknown, *(f.partition_path for f in change.written if len(f.statistics))})
+        if not touched:
+            return IndexDelta()
         definition = table.index_definitions[column_stats.PARTITION]
         types = _types(change.schema, definition)
         known: Mapping[str, pa.Table] = table.partition_stats(types, touched)
@@ -88,6 +93,9 @@ class PartitionStatistics:
             existing=sorted(set(touched) & set(table.partitions().to_pylist())),
             tight=not any(i.time < change.instant for i in change.timeline.pending_writes),
         )
+        if unknown:
+            rows = rows.filter(pc.invert(pc.is_in(rows["file_name"], pa.array(sorted(unknown), pa.string()))))
+            lost = pa.concat_arrays([lost, _keys_of(types, unknown)]).unique()
         check_order(table, change.instant, known, lost)
         return IndexDelta([PartitionDelta(partition, partition_stats.encode_values(rows, change.layout), lost)])
 
@@ -108,6 +116,19 @@ class PartitionStatistics:
             existing=source.with_logs,
         )
         return BuiltIndex(1, [(0, partition_stats.encode_values(rows, source.layout))] if len(rows) else ())
+
+
+def _without_statistics(change: CommitChange) -> set[str]:
+    """Partitions with new rows of which nothing is known, because the index is younger than their files."""
+    if not {column_stats.PARTITION, partition_stats.PARTITION} & built_since(change.table, change.instant).keys():
+        return set()
+    return {f.partition_path for f in change.written if f.rows and not len(f.statistics)}
+
+
+def _keys_of(columns: Iterable[str], partitions: Collection[str]) -> pa.StringArray:
+    pairs = [(column, path) for column in columns for path in sorted(partitions)]
+    names, paths = (pa.array([pair[at] for pair in pairs], pa.string()) for at in (0, 1))
+    return partition_stats_keys(names, paths).cast(pa.string())
 
 
 def _types(schema: pa.Schema, definition: IndexDefinition) -> dict[str, pa.DataType]:

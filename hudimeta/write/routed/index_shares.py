@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.engine import LocalEngine
-from hudimeta.errors import MetadataError
+from hudimeta.errors import CommitConflict, MetadataError
 from hudimeta.metadata import bloom_filters, column_stats, record_index, secondary_index
 from hudimeta.metadata.delta import MetadataDelta
 from hudimeta.metadata.keys import bloom_filter_keys, shard
@@ -28,6 +28,7 @@ from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator, SystemClock
 from hudimeta.write.index_facts import FileFacts, WantedFacts, row_changes
 from hudimeta.write.index_updates.apart import WrittenApart
+from hudimeta.write.index_updates.built_meanwhile import built_since
 from hudimeta.write.index_updates.protocol import CommitChange, IndexDelta
 from hudimeta.write.index_updates.record_index import too_many
 from hudimeta.write.index_updates.registry import maintainer_for, wanted_facts
@@ -94,9 +95,12 @@ class IndexShares:
         items: list[_Item] = []
         added: dict[str, int] = {}
         known = {index.partition: index for index in self._spec.indexes}
+        anew = built_since(change.table, change.instant)
         for name in names:
             if name == bloom_filters.PARTITION:
                 items += _of_filters(change.written, groups[name])
+            elif name in known and name in anew:
+                raise CommitConflict("write", [("", name)], anew[name])
             elif name in known:
                 added[name] = sum(part.added.get(name, 0) for part in self._files)
                 items += _items(name, _shares(name, [*self._files, *replaced]))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import hudimeta
@@ -13,8 +14,10 @@ from hudimeta.config import Options
 from hudimeta.table.properties import update
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
+from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, WriteSession
-from hudimeta.write.table_writer import Prepared, prepare, write_prepared
+from hudimeta.write.table_writer import Prepared, prepare, write_prepared, write_rows
+from tests.concurrency.side_by_side import Interrupted
 
 GROUPS = "hoodie.metadata.record.index.min.filegroup.count"
 BY_KEY, BY_VALUE = "id in ('k0001', 'k0002', 'k0030')", "ts = 1"
@@ -98,5 +101,74 @@ def test_a_writer_doubles_no_row(table: ModelledTable, groups: int) -> None:
     table.model.write(Operation.UPSERT, rows)
     assert (report.updated, report.inserted, report.attempts) == (30, 10, 2)
     table.model.check(table.read())
+    found = hudimeta.Table(table.path).metadata.validate()
+    assert found.holds, found
+
+
+def _interrupted(table: ModelledTable, rows: pa.Table, meanwhile: Callable[[], object]) -> CommitReport:
+    """Upsert rows; something happens while their files are written."""
+    session = WriteSession(table.storage, table.options, engine=Interrupted(meanwhile))
+    report = write_rows(session, Operation.UPSERT, rows)
+    table.model.write(Operation.UPSERT, rows)
+    table.model.check(table.read())
+    return report
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_bounds_of_partitions_enclose_rows_that_were_being_written_when_they_were_built(tmp_path: Path, kind: str) -> None:
+    none = {"hoodie.metadata.index.column.stats.enable": "false", "hoodie.metadata.index.partition.stats.enable": "false"}
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **none, "hoodie.datasource.write.table.type": kind})
+    table.write(Operation.INSERT, simple_rows(range(12), 1, partitions=6))
+
+    def meanwhile() -> None:
+        for name in ("column_stats", "partition_stats"):
+            hudimeta.Table(table.path).metadata.create_index(type=name)
+
+    _interrupted(table, simple_rows([1, 7, 20], 5000, partitions=6), meanwhile)
+    by_partitions = hudimeta.Table(table.path, {"hudimeta.index.use": "partition_stats"})
+    assert by_partitions.scan(where="ts = 5000").count() == 3
+    found = hudimeta.Table(table.path).metadata.validate()
+    assert found.holds, found
+
+
+ANEW: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
+    (
+        "by",
+        "ts = 9",
+        {"type": "secondary_index", "columns": "part"},
+        {"type": "secondary_index", "columns": "ts"},
+        "record_index",
+    ),
+    (
+        "by",
+        "lower(part) = 'p1' and ts = 9",
+        {"type": "column_stats", "columns": "id", "expression": "lower"},
+        {"type": "column_stats", "columns": "part", "expression": "lower"},
+        "",
+    ),
+    ("column_stats", "ts = 9", {"columns": ["id"]}, {"columns": ["ts"]}, ""),
+]
+
+
+@pytest.mark.parametrize(("name", "where", "before", "after", "needs"), ANEW)
+def test_an_index_over_another_column_gets_no_entries_of_the_old_one(
+    tmp_path: Path, name: str, where: str, before: dict[str, Any], after: dict[str, Any], needs: str
+) -> None:
+    none = {"hoodie.metadata.index.column.stats.enable": "false", "hoodie.metadata.index.partition.stats.enable": "false"}
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **none})
+    table.write(Operation.INSERT, simple_rows(range(12), 1))
+    if needs:
+        hudimeta.Table(table.path).metadata.create_index(type=needs)
+    kind = {"type": name} if name == "column_stats" else {"name": name}
+    hudimeta.Table(table.path).metadata.create_index(**kind, **before)
+
+    def meanwhile() -> None:
+        hudimeta.Table(table.path).metadata.drop_index(name)
+        hudimeta.Table(table.path).metadata.create_index(**kind, **after)
+
+    rows = simple_rows([1, 7, 20, 21], 9)
+    assert _interrupted(table, rows, meanwhile).attempts == 2
+    wanted = rows.num_rows if "part" not in where else 3
+    assert hudimeta.Table(table.path).scan(where=where).count() == wanted
     found = hudimeta.Table(table.path).metadata.validate()
     assert found.holds, found
