@@ -27,7 +27,9 @@ from hudimeta.errors import (
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
+from hudimeta.metadata.completeness import completion_order
 from hudimeta.metadata.indexing import discard_dead
+from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
@@ -183,10 +185,12 @@ class Coordinator:
 
     def _publish_locked(self, write: OpenWrite, publication: Publication) -> str:
         timeline = self._properties.load_timeline(self._storage)
-        if discard_dead(self._storage, timeline):
+        dead = discard_dead(self._storage, timeline)
+        if dead:
             timeline = self._properties.load_timeline(self._storage)
         self._check_still_ours(timeline, write)
-        self._check_metadata_is_known(write)
+        if dead or self._metadata is None or _may_have_other_indexes(timeline, publication.known):
+            self._check_metadata_is_known(write)
         changed = [FileGroupId(f.partition_path, f.file_id) for f in publication.files if not f.is_new_group]
         changed += [FileGroupId(p, file_id) for p, ids in publication.replaced.items() for file_id in ids]
         if write.action is not Action.COMPACTION:
@@ -284,7 +288,7 @@ class Coordinator:
 
     def _check_metadata_is_known(self, write: OpenWrite) -> None:
         """A metadata table, or an index, that another writer built meanwhile would never hear of this write, and one that was
-        dropped would come back with files that nobody owns; no instant need tell of either.
+        dropped would come back with files that nobody owns.
         """
         properties = load_properties(self._storage)
         if (self._metadata is not None) is not properties.has_metadata_table:
@@ -367,3 +371,14 @@ class Coordinator:
 
 
 _NO_PLAN = {"operationType": None, "clusteringPlan": None, "extraMetadata": None, "version": None}
+
+
+def _may_have_other_indexes(timeline: Timeline, known: MetadataTable | None) -> bool:
+    """False when nothing was completed since a write saw the table, nor an index changed right before: a request is spared.
+
+    Indexes change with writes of Apache Hudi, whose options ask for other ones, and by actions of their own.
+    """
+    if known is None or known.data_timeline.completed != timeline.completed:
+        return True
+    newest = max((completion_order(i) for i in timeline.writes), default=("", ""))
+    return any(i.action is Action.INDEXING and completion_order(i) > newest for i in timeline.completed)

@@ -1,4 +1,7 @@
-"""Removing an index: out of the table's properties first, so that nobody uses it, then its definition, then its files."""
+"""Removing an index: out of the table's properties first, so that nobody uses it, then its definition, then its files.
+
+The completed `indexing` action stays on the timeline: writers that began before learn by it to look at the properties anew.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.metadata import expression_index, files, secondary_index
-from hudimeta.metadata.indexing import announce, discard_dead, remove_index, withdraw
+from hudimeta.metadata.indexing import announce, complete, discard_dead, remove_index
 from hudimeta.services.indexing.build import IndexReport, ready_property
 from hudimeta.services.indexing.plan import dependents
 from hudimeta.storage import Storage
@@ -45,11 +48,12 @@ def drop_index(storage: Storage, options: Options, name: str) -> IndexReport:
         if discard_dead(storage, timeline):
             timeline = properties.load_timeline(storage)
         # Whoever finds this on the timeline finishes what was begun.
-        instant = InstantGenerator(SystemClock(), properties.zone).next(timeline.last_time)
+        times = InstantGenerator(SystemClock(), properties.zone)
+        instant = times.next(timeline.last_time)
         announce(storage, timeline, instant, [partition], "")
         update(storage, changes)
         remove_index(storage, properties, partition)
-        withdraw(storage, timeline, instant)
+        complete(storage, timeline, times, instant, {partition: False}, "")
     return IndexReport(partition, "dropped", seconds=time.perf_counter() - begin)
 
 

@@ -71,13 +71,16 @@ def test_a_clean_does_not_bring_a_dropped_index_back(tmp_path: Path) -> None:
 
 
 def test_a_write_goes_on_without_a_metadata_table_that_was_removed_meanwhile(tmp_path: Path) -> None:
-    """Apache Hudi's writers remove it when they are told hoodie.metadata.enable=false."""
+    """Apache Hudi's writers remove it, and write on, when they are told hoodie.metadata.enable=false."""
     table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.metadata.enable": "true"})
     table.write(Operation.INSERT, simple_rows(range(20), 1))
 
     def remove() -> None:
         update(table.storage, {"hoodie.table.metadata.partitions": ""})
         table.storage.delete_folder(".hoodie/metadata")
+        elsewhere = simple_rows([47], 1, partitions=8)
+        hudimeta.Table(table.path, {"hoodie.metadata.enable": "false"}).upsert(elsewhere)
+        table.model.write(Operation.UPSERT, elsewhere)
 
     rows = simple_rows(range(5, 30), 2)
     report = write_rows(WriteSession(table.storage, table.options, engine=Interrupted(remove)), Operation.UPSERT, rows)
