@@ -33,9 +33,9 @@ shapes-full: ## every shape of query through every door of Spark on every kind o
 connect: ## Spark's tests of table functions, HudiTable, routed writes, query shapes and the guide through Spark Connect, some six minutes
 	@HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py tests/docs/test_spark.py $(PYTEST_ARGS)
 
-doors-full: ## all tests of writes through HudiTable, by Spark's executors: a classic session, then Spark Connect, an hour
-	@HUDIMETA_DOORS_FULL=1 $(RUN) --java python -m pytest tests/write -m spark --timeout=900 $(PYTEST_ARGS)
-	@HUDIMETA_DOORS_FULL=1 HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/write -m spark --timeout=900 $(PYTEST_ARGS)
+doors-full: ## all tests of writes, and services after them, through HudiTable, by Spark's executors: a classic session, then Spark Connect, two hours
+	@HUDIMETA_DOORS_FULL=1 $(RUN) --java python -m pytest tests/write tests/services tests/concurrency -m spark --timeout=900 $(PYTEST_ARGS)
+	@HUDIMETA_DOORS_FULL=1 HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/write tests/services tests/concurrency -m spark --timeout=900 $(PYTEST_ARGS)
 
 spark-oldest: ## a small set of Spark's tests on the oldest Spark that is supported, in an environment of its own
 	@$(RUN) --spark-oldest python -m pytest tests/spark tests/write -m oldest $(PYTEST_ARGS)
