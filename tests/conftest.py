@@ -103,10 +103,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
 
+    from tests.spark.connect_port import on_a_port_of_its_own
+
     home = tmp_path_factory.mktemp("spark")
     remote = os.environ.get("HUDIMETA_TEST_REMOTE")
     # Of a classic session's tasks each may fail once.
-    builder = SparkSession.builder.remote(remote) if remote else SparkSession.builder.master("local[2,2]")
+    builder = on_a_port_of_its_own(SparkSession.builder.remote(remote)) if remote else SparkSession.builder.master("local[2,2]")
     session = (
         builder.appName("hudimeta tests")
         .config("spark.ui.enabled", "false")

@@ -25,13 +25,14 @@ def refusal(statement: Callable[[], object]) -> str:
 
 def main(folder: str) -> dict[str, Any]:
     """Write, read, and use SQL through Connect."""
+    from connect_port import on_a_port_of_its_own
     from pyspark.sql import SparkSession
 
     import hudimeta
 
     seen: dict[str, Any] = {"hudimeta": hudimeta.__file__}
     seen["discovered"] = [m.module_finder.path for m in pkgutil.iter_modules() if m.name == "pyspark_hudimeta"]
-    spark = SparkSession.builder.remote("local[2]").getOrCreate()
+    spark = on_a_port_of_its_own(SparkSession.builder.remote("local[2]")).getOrCreate()
     seen["session"] = type(spark).__module__
     path = f"{folder}/t"
     rows = spark.range(100).selectExpr("id", "concat('p', id % 2) part", "1L ts")
