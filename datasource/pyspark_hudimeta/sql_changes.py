@@ -226,7 +226,17 @@ class _Merging(_Change):
             shown = ", ".join([*nothing, *(values.get(name) or "null" for name in schema.names)])
         else:
             shown = self.shown(schema, values)
-        return self.changes(f"SELECT {shown} FROM {pairs} WHERE {_CLAUSE} = {number}", _ACTIONS[clause.action], schema)
+        sides = f"(SELECT *{self._bare_names(clause.rows, columns, schema)} FROM {pairs})"
+        return self.changes(f"SELECT {shown} FROM {sides} WHERE {_CLAUSE} = {number}", _ACTIONS[clause.action], schema)
+
+    def _bare_names(self, rows: MergeRows, columns: Sequence[str], schema: pa.Schema) -> str:
+        """The names that both sides have: where a clause has rows of one side only, they mean that side's columns."""
+        if rows is MergeRows.MATCHED:
+            return ""
+        ours = rows is MergeRows.NOT_MATCHED_BY_SOURCE
+        side, names, others = (self.alias, schema.names, columns) if ours else (self._source, columns, schema.names)
+        both = {name.lower() for name in others} - {self.alias.lower(), self._source.lower()}
+        return "".join(f", {quoted(side)}.{quoted(name)}" for name in names if name.lower() in both)
 
     def _values(self, clause: MergeClause, columns: Sequence[str]) -> dict[str, str]:
         inserting = clause.action is MergeAction.INSERT

@@ -90,9 +90,9 @@ def test_merge_does_what_each_clause_says(attached: SparkSession, table: Make, k
         on t.id = s.id
         when matched and t.id = 7 then delete
         when matched then update set t.x = t.x + s.delta, ts = s.ts, id = s.id
-        when not matched and s.id % 2 = 0 then insert (id, part, ts, x) values (s.id, s.part, s.ts, -delta)
+        when not matched and s.id % 2 = 0 then insert (id, part, ts, x) values (s.id, part, ts, -delta)
         when not matched by source and x < 2 then delete
-        when not matched by source and t.id = 3 then update set x = 33, ts = 5"""
+        when not matched by source and t.id = 3 then update set x = x + 10 * id, ts = ts + 4"""
     )
     assert shown(attached, t, "id < 4 or id > 6") == [
         (2, 1, 2.0),
