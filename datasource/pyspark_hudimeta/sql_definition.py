@@ -56,6 +56,10 @@ def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None =
     """
     with_rows = statement.query is not None or rows is not None
     made = statement.columns is not None or with_rows or statement.partition_columns
+    if statement.provider == "hudimeta" and statement.replaces:
+        # Spark would drop the entry of the table that is there, and then find that it cannot make the new one.
+        hint = "INSERT OVERWRITE replaces the rows; DROP TABLE and CREATE TABLE replace the table."
+        raise UnsupportedFeature("CREATE OR REPLACE TABLE", hint)
     if statement.provider != "hudimeta" or not made or not session.is_free(statement.name):
         return None
     if statement.odd is not None:

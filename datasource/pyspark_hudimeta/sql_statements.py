@@ -60,7 +60,7 @@ def run_statement(
     else:
         written = text
     session = SqlSession(spark, jvm, plain, args, frames)
-    if word == "CREATE":
+    if word in ("CREATE", "REPLACE"):
         statement = parse(written)
         return create(session, statement) if isinstance(statement, CreateTable) else None
     name = target_of(written)

@@ -27,8 +27,11 @@ class _Clauses:
 
 
 def create_table(cursor: Cursor) -> CreateTable:
-    """CREATE [EXTERNAL] TABLE [IF NOT EXISTS] name [(columns)] clauses [AS query]."""
-    cursor.expect("CREATE")
+    """CREATE [OR REPLACE] [EXTERNAL] TABLE [IF NOT EXISTS] name [(columns)] clauses [AS query], or REPLACE TABLE …."""
+    replaces = cursor.accept("REPLACE")
+    if not replaces:
+        cursor.expect("CREATE")
+        replaces = cursor.accept("OR", "REPLACE")
     cursor.accept("EXTERNAL")
     cursor.expect("TABLE")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
@@ -51,6 +54,7 @@ def create_table(cursor: Cursor) -> CreateTable:
         clauses.comment,
         clauses.query,
         clauses.odd,
+        replaces,
     )
 
 

@@ -17,6 +17,7 @@ _FIRST = re.compile(_BLANK + r"([A-Za-z]+)", re.DOTALL)
 
 _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": definition.create_table,
+    "REPLACE": definition.create_table,
     "DROP": definition.drop_table,
     "ALTER": definition.alter_table,
     "INSERT": insert,
@@ -51,7 +52,7 @@ def may_write(text: str) -> str:
     word = found.group(1).upper() if found else ""
     if word == "WITH":
         return word if "insert" in text.lower() else ""
-    if word == "CREATE":
+    if word in ("CREATE", "REPLACE"):
         return word if "hudimeta" in text.lower() else ""
     return word if word in _STATEMENTS else ""
 

@@ -59,6 +59,7 @@ class CreateTable:
         partition_by: Names of partition columns. partition_columns: Text of those that PARTITIONED BY declares with types.
         options: Of OPTIONS and TBLPROPERTIES, names as written. location, comment: Unquoted.
         query: What AS names; None without. odd: A clause that hudimeta has no meaning for.
+        replaces: A table of this name shall go first.
     """
 
     name: TableName
@@ -72,6 +73,7 @@ class CreateTable:
     comment: str | None = None
     query: str | None = None
     odd: str | None = None
+    replaces: bool = False
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,10 @@ def test_create_table() -> None:
     assert isinstance(made, CreateTable)
     assert made.query == "with c as (select 1) select (1) as id from c"
     assert made.options == {"type": "mor"}
+    for text in ("create or replace table t using hudimeta as select 1", "REPLACE TABLE t USING hudimeta AS SELECT 1"):
+        made = parse(text)
+        assert isinstance(made, CreateTable)
+        assert made.replaces
     odd = parse("create table t (id int) using hudimeta partitioned by (days(ts))")
     assert isinstance(odd, CreateTable)
     assert odd.odd == "the partition transform days(…)"
