@@ -20,7 +20,9 @@ from hudimeta.sql import (
     may_write,
     named_parameters,
     parse,
+    source_of,
     target_of,
+    without_database,
 )
 from pyspark_hudimeta.sql_changes import delete, merge, update
 from pyspark_hudimeta.sql_definition import alter, create, drop
@@ -30,7 +32,7 @@ from pyspark_hudimeta.sql_session import Entry, SqlSession
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from hudimeta.sql import Statement
+    from hudimeta.sql import Statement, TableName
     from pyspark_hudimeta.jvm import Jvm
 
 __all__ = ["run_statement"]
@@ -65,8 +67,15 @@ def run_statement(
         return create(session, statement) if isinstance(statement, CreateTable) else None
     name = target_of(written)
     entry = session.entry(name) if name is not None else None
-    statement = parse(written) if entry is not None else None
+    statement = _parsed(written, name) if entry is not None and name is not None else None
     return _run(session, entry, statement, text) if entry is not None and statement is not None else None
+
+
+def _parsed(text: str, name: TableName) -> Statement | None:
+    """The statement, with the tables that it changes and reads by their bare names where it names their columns."""
+    statement = parse(without_database(text, name))
+    source = source_of(statement) if isinstance(statement, Merge) else None
+    return statement if source is None else parse(without_database(without_database(text, name), source))
 
 
 def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> DataFrame | None:

@@ -8,7 +8,8 @@ statement that only the engine knows.
 from __future__ import annotations
 
 from hudimeta.sql.parameters import named_parameters
-from hudimeta.sql.parser import may_write, parse, target_of
+from hudimeta.sql.parser import may_write, parse, source_of, target_of
+from hudimeta.sql.qualifiers import without_database
 from hudimeta.sql.statement import (
     AlterTable,
     CreateTable,
@@ -42,5 +43,7 @@ __all__ = [
     "named_parameters",
     "parse",
     "quoted",
+    "source_of",
     "target_of",
+    "without_database",
 ]

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from hudimeta.sql import changes, definition
 from hudimeta.sql.cursor import Cursor, Unread
 from hudimeta.sql.insertion import insert
-from hudimeta.sql.statement import Statement, TableName
+from hudimeta.sql.statement import Merge, Statement, TableName
 
-__all__ = ["may_write", "parse", "target_of"]
+__all__ = ["may_write", "parse", "source_of", "target_of"]
 
 _BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _FIRST = re.compile(_BLANK + r"([A-Za-z]+)", re.DOTALL)
@@ -71,6 +71,12 @@ def target_of(text: str) -> TableName | None:
     except Unread:
         pass
     return None
+
+
+def source_of(statement: Merge) -> TableName | None:
+    """The table that a MERGE reads; None for a query."""
+    cursor = Cursor(statement.source)
+    return None if cursor.peek() == "(" else TableName(cursor.dotted())
 
 
 def parse(text: str) -> Statement | None:

@@ -22,6 +22,7 @@ from hudimeta.sql import (
     named_parameters,
     parse,
     target_of,
+    without_database,
 )
 
 
@@ -147,6 +148,20 @@ def test_the_first_look_is_cheap_and_the_second_finds_the_table() -> None:
     assert target_of("drop table if exists t") == name("t")
     assert target_of("insert into") is None
     assert target_of("drop database d") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("update db.t set x = db.t.x + 1 where `DB`.T.id = 3", "update db.t set x = t.x + 1 where T.id = 3"),
+        ("delete from db.t where id in (select db.t.id from db.t)", "delete from db.t where id in (select t.id from db.t)"),
+        ("delete from db.t where a.db.t.id = 'db.t.id' -- db.t.id", "delete from db.t where a.db.t.id = 'db.t.id' -- db.t.id"),
+        ("delete from db.t where db.t", "delete from db.t where db.t"),
+    ],
+)
+def test_columns_are_named_without_their_database(text: str, bare: str) -> None:
+    assert without_database(text, name("db", "t")) == bare
+    assert without_database(text, name("t")) == text
 
 
 def test_question_marks_get_names_in_their_order() -> None:
