@@ -14,6 +14,7 @@ from hudimeta.read.file_slice import slices_of
 from hudimeta.read.split import Split, pack_slices, read_split
 from hudimeta.schema import conform
 from pyspark_hudimeta.arrow_types import arrow_schema, fitted, spark_schema
+from pyspark_hudimeta.worker_heap import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,6 +68,7 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]  # Spark's own classes
         split = getattr(partition, "value", None) or Split(())
         for batch in read_split(self._task, split):
             yield fitted(batch, self._schema)
+        settle()
 
 
 def split_bytes(plan: ScanPlan) -> int:

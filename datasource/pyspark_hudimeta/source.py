@@ -12,6 +12,7 @@ from hudimeta.config.options import LISTED_SLICES, QUERY_TYPE
 from hudimeta.errors import HudiError
 from hudimeta.types import META_COLUMNS, QueryType
 from pyspark_hudimeta.target import Target, read_target, write_target
+from pyspark_hudimeta.worker_heap import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +66,9 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
         if not is_registering(self.options):
             scan = _opened(target).scan()
             self._pin(scan)
-            return spark_schema(scan.schema)
+            found = spark_schema(scan.schema)
+            settle()
+            return found
         kept = kept_options(self.options)
         table = _opened(Target(target.location, kept))
         columns = shown_columns(table.schema.names, kept)

@@ -14,15 +14,16 @@ __all__ = ["settle"]
 
 _FEW = 8
 """Modules that are not worth another search: single ones come late in the life of a worker."""
+_DAEMON = "pyspark.daemon"
 _ROUTED = "hudimeta.write.routed.context"
 _settled_at = 0
 
 
 def settle() -> None:
-    """Call at the end of a task, in a worker of Spark: nothing happens unless modules were loaded since the last time."""
+    """Call at the end of a task: nothing happens unless a fork of Spark's daemon has loaded modules since the last time."""
     global _settled_at
     loaded = len(sys.modules)
-    if loaded <= _settled_at + _FEW:
+    if loaded <= _settled_at + _FEW or getattr(sys.modules["__main__"].__spec__, "name", "") != _DAEMON:
         return
     routed = sys.modules.get(_ROUTED)
     if routed is not None:

@@ -19,6 +19,7 @@ from hudimeta.config.options import OVERWRITE_MODE, PATH
 from hudimeta.types import META_COLUMNS
 from hudimeta.write.plain import PlainWrite
 from pyspark_hudimeta.arrow_types import written_schema
+from pyspark_hudimeta.worker_heap import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,12 +55,15 @@ class HudiWriter(DataSourceArrowWriter):  # type: ignore[misc]  # Spark's own cl
             raise RuntimeError("rows are written by Spark's tasks only")
         rows = (without_meta_columns(batch) for batch in iterator)
         # The attempt's number starts again when a stage is repeated; its id never does.
-        return TaskMessage(self._write.write(rows, context.partitionId(), context.taskAttemptId()))
+        message = TaskMessage(self._write.write(rows, context.partitionId(), context.taskAttemptId()))
+        settle()
+        return message
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Publish. Nothing that can fail comes after that, because Spark would call `abort`."""
         report = self._write.commit([message.payload for message in messages if isinstance(message, TaskMessage)])
         LOG.info("%s", report)
+        settle()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Take the write back unless it is published. Messages of failed tasks are None; the engine needs none of them."""
@@ -74,6 +78,7 @@ def begin_write(target: Target, schema: StructType, overwrite: bool) -> HudiWrit
     """
     data = type(schema)([column for column in schema if column.name not in META_COLUMNS])
     write = PlainWrite.begin(target.location, writer_options(target.options), written_schema(data), overwrite=overwrite)
+    settle()
     return HudiWriter(write)
 
 
