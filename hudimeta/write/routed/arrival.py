@@ -183,7 +183,7 @@ class ChangedRows:
 def see(paths: set[str], batch: KeyedBatch) -> None:
     """Add the partitions of a batch, while they are few."""
     if len(paths) <= MANY_PATHS:
-        paths.update(batch.partitions.unique().slice(0, MANY_PATHS + 1).to_pylist())
+        paths.update(batch.partitions.drop_null().unique().slice(0, MANY_PATHS + 1).to_pylist())
 
 
 def few(paths: set[str]) -> tuple[str, ...] | None:

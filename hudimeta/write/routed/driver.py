@@ -275,6 +275,8 @@ class _Run:
         paths = {path for one in arrived for path in one.paths or ()}
         if choice.is_global or len(paths) > MANY_PATHS or any(one.paths is None for one in arrived):
             return None
+        if self.view.metadata is None:
+            return None  # its folders would have to be listed
         slices = self.view.slices(sorted(paths))
         bases, logs = (pc.sum(column).as_py() or 0 for column in (slices["base_size"], pc.list_flatten(slices["log_sizes"])))
         return int(bases * _KEY_SHARE + logs)
