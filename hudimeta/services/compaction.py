@@ -8,7 +8,7 @@ the new base.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,13 +189,28 @@ def compact(session: WriteSession, *, after_a_write: bool = False) -> list[Commi
     Args:
         session: The table. after_a_write: The session's write has just been published, and rolled dead ones back as it began.
     """
-    # Hidden behind the compaction, what the write could not remove would be seen by no later writer.
-    left = not after_a_write or any(session.storage.list(folder) for folder in (MARKERS, HEARTBEAT_FOLDER))
-    if session.options.get(keys.FAILED_WRITES) == "EAGER" and left:
+    reports: list[CommitReport] = []
+    if not after_a_write:
+        _recover(session)
+    for instant in _planned(session):
+        # Behind this compaction no later writer would look for what the write or compaction before it could not remove.
+        if (after_a_write or reports) and any(session.storage.list(folder) for folder in (MARKERS, HEARTBEAT_FOLDER)):
+            _recover(session)
+        reports.append(execute(session, instant))
+    return reports
+
+
+def _recover(session: WriteSession) -> None:
+    if session.options.get(keys.FAILED_WRITES) == "EAGER":
         session.coordinator.recover()
-    reports = [execute(session, i.time) for i in pending(session.properties.load_timeline(session.storage))]
+
+
+def _planned(session: WriteSession) -> Iterator[str]:
+    """What is pending, then, once that has run, a new plan, if there is anything to compact."""
+    yield from [i.time for i in pending(session.properties.load_timeline(session.storage))]
     instant = schedule(session)
-    return [*reports, execute(session, instant)] if instant is not None else reports
+    if instant is not None:
+        yield instant
 
 
 def may_be_due(session: WriteSession, timeline: Timeline) -> bool:

@@ -214,3 +214,15 @@ def test_what_the_write_before_an_inline_compaction_left_is_removed(tmp_path: Pa
     assert [f.path for f in table.storage.list(MARKERS)] == []
     table.check()
     check_all(table.storage)
+
+
+def test_what_a_compaction_before_another_left_is_removed(tmp_path: Path) -> None:
+    table = updated(tmp_path / "t")
+    assert Table(table.path).schedule_compaction() is not None
+    table.write(Operation.UPSERT, simple_rows(range(3), 20))
+    storage = KeepsMarkersOnce(table.path)
+    assert len(verbs.compact(storage, OPTIONS.read({}))) == 2
+    assert storage.refused
+    assert [f.path for f in table.storage.list(MARKERS)] == []
+    table.check()
+    check_all(table.storage)
