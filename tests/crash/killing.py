@@ -125,12 +125,12 @@ class Point:
     fault: Fault
 
 
-STEPS = ((28, 2), (80, 4), (MOST_CALLS, 8))
+STEPS = ((10, 1), (28, 2), (80, 4), (MOST_CALLS, 8))
 FAULTS = (Fault.KILL, Fault.ERROR_BEFORE, Fault.KILL, Fault.ERROR_AFTER)
 
 
 def usual_points(total: int, turn: int) -> list[Point]:
-    """The points of a usual run: each second request, of long acts each fourth or eighth, its faults by turns.
+    """The points of a usual run: each request of the shortest acts, of others each second, fourth or eighth; faults by turns.
 
     All requests with all faults with CRASH_FULL=1.
 
