@@ -15,6 +15,7 @@ As a table, one row per record:
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,22 @@ import pyarrow as pa
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata.bounds import Bounds, encode_bounds, order_value, read_bounds, typed_bounds
 from hudimeta.metadata.datum import DatumCursor, Spans, encode_longs, encode_texts, join_binary
+from hudimeta.metadata.keys import column_id
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
 from hudimeta.metadata.value_types import ValueType, is_raw, is_text
 
-__all__ = ["PARTITION", "SCHEMA", "bounds_of", "decode_values", "encode_values", "merge_rows", "typed"]
+__all__ = [
+    "PARTITION",
+    "SCHEMA",
+    "bounds_of",
+    "decode_values",
+    "encode_values",
+    "merge_rows",
+    "prefixes",
+    "typed",
+    "typed_columns",
+]
 
 PARTITION = "column_stats"
 _COUNTS = {
@@ -37,6 +49,8 @@ _COUNTS = {
     "totalSize": "total_size",
     "totalUncompressedSize": "total_uncompressed_size",
 }
+_MOST_PREFIXES = 512
+"""Beyond so many (column, partition) pairs a whole column is read and filtered, which costs less than the look-ups."""
 _LEAST_DROPPED = 2048
 """Bytes that a value has at least where Parquet's Java writer leaves the statistics of a column out of a footer: it does when
 smallest and greatest value together have 4096."""
@@ -187,6 +201,19 @@ def bounds_of(table: pa.Table, side: str) -> Bounds:
     return Bounds(np.asarray(column_of(table, side + "_kind")), column_of(table, side + "_value"))
 
 
+def prefixes(columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None) -> list[bytes]:
+    """What the keys of some columns' records begin with.
+
+    Args:
+        columns: By name. partitions: Only files of these; None for all.
+    """
+    heads = [column_id(name) for name in columns]
+    if partitions is None or len(partitions) * len(heads) > _MOST_PREFIXES:
+        return heads
+    tails = [column_id(path) for path in partitions]
+    return [head + tail for head in heads for tail in tails]
+
+
 def typed(table: pa.Table, wanted: pa.DataType) -> pa.Table:
     """Statistics of one column as planners want them.
 
@@ -214,6 +241,22 @@ def typed(table: pa.Table, wanted: pa.DataType) -> pa.Table:
         table = _without_lost_counts(table)
     kept = ["file_name", *_COUNTS.values(), "is_tight_bound"]
     return table.select(kept).add_column(1, "min", low).add_column(2, "max", high)
+
+
+def typed_columns(rows: pa.Table, columns: Mapping[str, pa.DataType]) -> dict[str, pa.Table]:
+    """The rows of each column, typed. Keys begin with the column, so that its rows lie together: one stretch a file group.
+
+    Args:
+        rows: As `decode_values` gives them. columns: Arrow type by column.
+    """
+    coded = rows.column("column_name").combine_chunks().dictionary_encode()
+    numbers, names = np.asarray(coded.indices), coded.dictionary.to_pylist()
+    first = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist()] if len(numbers) else []
+    stretches: dict[str, list[pa.Table]] = {}
+    for start, end in zip(first, [*first[1:], len(numbers)], strict=False):
+        stretches.setdefault(names[numbers[start]], []).append(rows.slice(start, end - start))
+    none = rows.slice(0, 0)
+    return {name: typed(pa.concat_tables(stretches.get(name, [none])), kind) for name, kind in columns.items()}
 
 
 def _without_lost_bounds(low: pa.Array, high: pa.Array, tight: pa.Array) -> tuple[pa.Array, pa.Array]:

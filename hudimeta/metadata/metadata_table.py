@@ -33,8 +33,6 @@ __all__ = ["MetadataTable"]
 _LEGACY_VERSION = 6
 _CREATION = "1"
 """Instants that create partitions of the metadata table begin with 0."""
-_MOST_PREFIXES = 512
-"""Beyond so many (column, partition) pairs a whole column is read and filtered, which costs less than the look-ups."""
 
 
 class MetadataTable:
@@ -125,9 +123,9 @@ class MetadataTable:
         from hudimeta.metadata import column_stats
 
         self._require(column_stats.PARTITION)
-        prefixes = _prefixes(columns, partitions)
+        prefixes = column_stats.prefixes(columns, partitions)
         rows = self._indexes.prefixed(column_stats.PARTITION, prefixes)
-        return _by_column(rows, columns)
+        return column_stats.typed_columns(rows, columns)
 
     def partition_stats(
         self, columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None = None
@@ -140,12 +138,12 @@ class MetadataTable:
         Raises:
             IndexNotReady: The table has no such index.
         """
-        from hudimeta.metadata import partition_stats
+        from hudimeta.metadata import column_stats, partition_stats
 
         self._require(partition_stats.PARTITION)
-        prefixes = _prefixes(columns, partitions)
+        prefixes = column_stats.prefixes(columns, partitions)
         rows = self._indexes.prefixed(partition_stats.PARTITION, prefixes)
-        tables = _by_column(rows, columns)
+        tables = column_stats.typed_columns(rows, columns)
         for name, kind in columns.items():
             table = tables[name].set_column(0, "partition_path", _paths_of(tables[name].column("file_name")))
             if pa.types.is_floating(kind):
@@ -170,7 +168,7 @@ class MetadataTable:
 
         self._require(name)
         (column,) = self.index_definitions[name].source_fields
-        rows = self._indexes.prefixed(name, _prefixes({column: wanted}, partitions))
+        rows = self._indexes.prefixed(name, column_stats.prefixes({column: wanted}, partitions))
         of_files = rows.filter(pc.equal(rows.column("type"), int(RecordType.COLUMN_STATS)))
         found = column_stats.typed(of_files, wanted)
         # Apache Hudi counts the values without the nulls here, and with them everywhere else. Records of ours are tight.
@@ -383,30 +381,6 @@ def _check_in_step(data: Timeline, metadata: Timeline) -> None:
     missing = [i.time for i in data.writes if times and i.time > min(times) and i.time not in known]
     if missing:
         raise MetadataOutOfSync(files.PARTITION, f"the files of instant {missing[0]}")
-
-
-def _prefixes(columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None) -> list[bytes]:
-    heads = [column_id(name) for name in columns]
-    if partitions is None or len(partitions) * len(heads) > _MOST_PREFIXES:
-        return heads
-    tails = [column_id(path) for path in partitions]
-    return [head + tail for head in heads for tail in tails]
-
-
-def _by_column(rows: pa.Table, columns: Mapping[str, pa.DataType]) -> dict[str, pa.Table]:
-    """The rows of each column. Keys begin with the column, so that its rows lie together: one stretch a file group."""
-    import numpy as np
-
-    from hudimeta.metadata.column_stats import typed
-
-    coded = rows.column("column_name").combine_chunks().dictionary_encode()
-    numbers, names = np.asarray(coded.indices), coded.dictionary.to_pylist()
-    first = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist()] if len(numbers) else []
-    stretches: dict[str, list[pa.Table]] = {}
-    for start, end in zip(first, [*first[1:], len(numbers)], strict=False):
-        stretches.setdefault(names[numbers[start]], []).append(rows.slice(start, end - start))
-    none = rows.slice(0, 0)
-    return {name: typed(pa.concat_tables(stretches.get(name, [none])), kind) for name, kind in columns.items()}
 
 
 def _no_files() -> pa.Table:
