@@ -50,7 +50,7 @@ CASES = [
             ROUTED: routed.compactions(lambda job: written.by_us(job.settings, TABLE)),
             **versions_of_apache(apache_hudi),
         },
-        faster_than_apache(4),
+        (*faster_than_apache(4), *faster_than_apache(4, side=ROUTED)),
         rounds=3,
         prepare=prepare,
     )
