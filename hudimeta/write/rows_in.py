@@ -31,10 +31,11 @@ def as_table(data: Any) -> pa.Table:
 
     Args:
         data: pyarrow Table, RecordBatch or RecordBatchReader; anything with `__arrow_c_stream__` or `__arrow_c_array__`
-            (Polars, DuckDB relations, nanoarrow); a pandas DataFrame; a dict of columns; a list of dicts.
+            (Polars, DuckDB relations, nanoarrow); a pandas DataFrame, whose index is left out; a dict of columns; a list of
+            dicts, one a row: what a row lacks of the columns of the others is null.
 
     Raises:
-        SchemaMismatch: Something else.
+        SchemaMismatch: Something else, or values that make no column of one type.
     """
     if isinstance(data, pa.Table):
         return data
@@ -42,15 +43,18 @@ def as_table(data: Any) -> pa.Table:
         return pa.Table.from_batches([data])
     if isinstance(data, pa.RecordBatchReader):
         return data.read_all()
-    if type(data).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+    is_pandas = type(data).__module__.partition(".")[0] == "pandas"
+    if not is_pandas and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
         return pa.table(data)
     try:
+        if is_pandas:
+            return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
         if isinstance(data, dict):
             return pa.table(data)
         if isinstance(data, list) and all(isinstance(row, dict) for row in data):
-            return pa.Table.from_pylist(data)
+            # Of every row: PyArrow's own conversion takes the columns of the first row and drops what only others have.
+            names = dict.fromkeys(name for row in data for name in row)
+            return pa.table({name: [row.get(name) for row in data] for name in names})
     except (pa.ArrowException, TypeError) as error:
         hint = "Give every column one type and the same number of values, or make an Arrow table with a schema."
         raise SchemaMismatch(
