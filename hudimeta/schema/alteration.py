@@ -218,6 +218,7 @@ def altered(latest: InternalSchema, change: Alteration, version: int, fixed: Seq
     for path, name in change.rename.items():
         _refuse_fixed("rename", path, kept)
         columns = _edited(columns, path, lambda found, name=name: replace(found, name=name), "rename")  # type: ignore[misc]
+        _refuse_twins(columns, "")  # at once: the next change would find either of the two by that name
     for path, kind in change.retype.items():
         columns = _edited(columns, path, lambda found, kind=kind: _retyped(found, kind), "retype")  # type: ignore[misc]
     for new in change.add:
@@ -279,9 +280,10 @@ def _refuse_twins(columns: Sequence[Column], parent: str) -> None:
     for path, siblings in _levels(columns, parent):
         seen: dict[str, str] = {}
         for column in siblings:
-            twin = seen.setdefault(column.name.lower(), column.name)
-            if seen and twin is not column.name:
+            twin = seen.get(column.name.lower())
+            if twin is not None:
                 raise ConfigError("alter", path + column.name, f"a name that differs from {path + twin} by more than case")
+            seen[column.name.lower()] = column.name
 
 
 def _levels(columns: Sequence[Column], parent: str) -> Iterator[tuple[str, Sequence[Column]]]:

@@ -155,6 +155,8 @@ def test_changes_that_cannot_be_are_refused_and_nothing_is_written(tmp_path: Pat
         ({"drop": ["nosuch"]}, ConfigError),
         ({"rename": {"note": "fare"}}, ConfigError),
         ({"rename": {"note": "FARE"}}, ConfigError),
+        ({"rename": {"note": "same", "fare": "same"}}, ConfigError),
+        ({"rename": {"note": "fare", "fare": "price"}}, ConfigError),
         ({"add": {"note": pa.string()}}, ConfigError),
         ({"add": {"fare.x": pa.string()}}, ConfigError),
         ({"retype": {"fare": pa.int32()}}, UnsupportedEvolution),
