@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta.config import OPTIONS, Options
+from hudimeta.config import OPTIONS, Option, Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
 from hudimeta.errors import ConfigError, UnsupportedFeature
@@ -54,24 +54,40 @@ def create(
     storage: Storage,
     schema: pa.Schema,
     *,
-    name: str,
+    name: str | None,
     key: str | Sequence[str] | None,
     partition_by: str | Sequence[str],
     ordering: str | Sequence[str],
-    type: str,
+    type: str | None,
     indexes: Sequence[str] | None,
     options: Mapping[str, Any],
 ) -> None:
     """Create an empty table; see `hudimeta.Table.create`."""
-    stated: dict[str, Any] = {
-        keys.TABLE_NAME.key: name,
-        keys.TABLE_TYPE.key: type,
-        keys.RECORD_KEY.key: _names(key or ()),
-        keys.PARTITION_PATH.key: _names(partition_by),
-        keys.ORDERING.key: _names(ordering),
-    }
-    given = OPTIONS.read({k: v for k, v in stated.items() if v} | _index_options(indexes) | dict(options))
-    create_table(storage, schema, given)
+    given = OPTIONS.read(options)
+    arguments: tuple[tuple[str, Option[Any], str | None], ...] = (
+        ("name", keys.TABLE_NAME, name),
+        ("type", keys.TABLE_TYPE, type),
+        ("key", keys.RECORD_KEY, _names(key or ())),
+        ("partition_by", keys.PARTITION_PATH, _names(partition_by)),
+        ("ordering", keys.ORDERING, _names(ordering)),
+    )
+    stated: dict[str, str] = {}
+    for argument, option, text in arguments:
+        if text and given.is_set(option):
+            _check_agree(argument, option, text, given)
+        elif text:
+            stated[option.key] = text
+    if name is None and not given.is_set(keys.TABLE_NAME):
+        stated[keys.TABLE_NAME.key] = storage.root.rstrip("/").rpartition("/")[2]
+    create_table(storage, schema, OPTIONS.read(_index_options(indexes) | stated | given.given))
+
+
+def _check_agree(argument: str, option: Option[Any], text: str, given: Options) -> None:
+    """Refuse an argument beside an option that says something else: neither may go before the other in silence."""
+    asked = OPTIONS.read({option.key: text}).get(option)
+    if asked != given.get(option):
+        both = f"{asked!r} as the argument {argument} beside {given.get(option)!r} as an option"
+        raise ConfigError(option.key, both, "one value", f"Give the argument {argument} or the option, not both.")
 
 
 def _names(value: str | Sequence[str]) -> str:

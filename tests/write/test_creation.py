@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -95,6 +96,32 @@ def test_a_write_cannot_contradict_its_table(tmp_path: Path, key: str, value: st
     create(tmp_path / "t", {})
     with pytest.raises(ConfigError, match=key.replace(".", r"\.")):
         WriteSession(open_storage(tmp_path / "t"), OPTIONS.read({key: value}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ({"name": "trips"}, {"hoodie.datasource.write.table.name": "rides"}),
+        ({"type": "MERGE_ON_READ"}, {"hoodie.table.type": "COPY_ON_WRITE"}),
+        ({"key": "id"}, {"hoodie.table.recordkey.fields": "ts"}),
+        ({"partition_by": ["part"]}, {"hoodie.datasource.write.partitionpath.field": "id"}),
+        ({"ordering": "ts"}, {"Hoodie.Table.Ordering.Fields": "x"}),
+    ],
+)
+def test_an_option_that_contradicts_an_argument_is_refused(
+    tmp_path: Path, arguments: Mapping[str, Any], options: Mapping[str, str]
+) -> None:
+    with pytest.raises(ConfigError, match=f"the argument {next(iter(arguments))}"):
+        Table.create(tmp_path / "t", SCHEMA, **arguments, options=options)
+    assert not (tmp_path / "t").exists()
+
+
+def test_options_stand_in_for_arguments_by_any_of_their_names(tmp_path: Path) -> None:
+    given = {"hoodie.datasource.write.table.name": "trips", "hoodie.table.type": "merge_on_read"}
+    table = Table.create(tmp_path / "t", SCHEMA, key="id", options={**given, "hoodie.table.recordkey.fields": "id"})
+    assert repr(table).endswith("trips, merge on read, version 8)")
+    assert table.properties.record_keys == ("id",)
+    assert Table.create(tmp_path / "rides", SCHEMA).properties.name == "rides"
 
 
 def test_an_empty_table_can_be_read_and_written(tmp_path: Path) -> None:
