@@ -113,7 +113,7 @@ class Table:
     def scan(
         self,
         where: Where | None = None,
-        columns: Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         as_of: str | None = None,
         query_type: str | QueryType | None = None,
         begin: str | None = None,
@@ -126,7 +126,7 @@ class Table:
         Args:
             where: SQL text in Spark's dialect, tuples such as `[("fare", ">", 60)]`, an expression such as
                 `pyarrow.compute.field("fare") > 60`, or a JSON tree; it skips files and drops rows.
-            columns: What to return; all when None. `place.x` is a field of a struct, of which only that is read.
+            columns: What to return: `["id", "place.x"]`, `"id, place.x"`; all when None. Of a struct only `place.x` is read.
             as_of: Time travel: an instant, or a date or time in the timeline's zone.
             query_type: `snapshot`, `read_optimized`, `incremental` or `cdc`.
             begin, end: Of incremental and CDC reads.
@@ -142,6 +142,7 @@ class Table:
         mark = 0 if self._unread else len(self._snapshot.storage.log)
         asked = query_type.value if isinstance(query_type, QueryType) else query_type
         kind = QueryType((options if asked is None else options.having({QUERY_TYPE.key: asked})).get(QUERY_TYPE))
+        columns = COLUMNS.parse(columns) if isinstance(columns, str) else columns
         wanted = columns if columns is not None else options.get(COLUMNS) or None
         predicate = where if where is not None else options.get(FILTER)
         snapshot = self.snapshot(as_of)
@@ -174,7 +175,7 @@ class Table:
         key: str | Sequence[str] | None = None,
         partition_by: str | Sequence[str] = (),
         ordering: str | Sequence[str] = (),
-        type: str = "COPY_ON_WRITE",
+        type: str | None = None,
         indexes: Sequence[str] | None = None,
         options: Mapping[str, Any] | None = None,
         *,
@@ -187,13 +188,13 @@ class Table:
             schema: Arrow schema of its rows.
             key: Columns that identify a row; None generates keys.
             partition_by: Columns whose values name the partitions. ordering: Columns that decide which version of a row wins.
-            type: `COPY_ON_WRITE` or `MERGE_ON_READ`.
+            type: `COPY_ON_WRITE`, which None stands for, or `MERGE_ON_READ`.
             indexes: Which of `column_stats`, `partition_stats` … to keep; None for the defaults.
             options: Further options, `hoodie.*` and `hudimeta.*`; later verbs of the table use them too.
             name: Of the table; the last part of the path when None.
 
         Raises:
-            ConfigError, SchemaError: Bad input; nothing was written. TableError: There is a table already.
+            ConfigError, SchemaError: Bad input, or options against it; nothing was written. TableError: There is a table already.
         """
         from hudimeta.write import verbs
 
@@ -202,7 +203,7 @@ class Table:
         verbs.create(
             open_storage(where, given),
             schema,
-            name=name or given.pop("hoodie.table.name", None) or where.rstrip("/").rpartition("/")[2],
+            name=name,
             key=key,
             partition_by=partition_by,
             ordering=ordering,

@@ -99,6 +99,7 @@ def test_filters_in_every_notation_and_projection(trips: hudimeta.Table) -> None
     assert ids(trips.scan(where=[">", {"col": "fare"}, {"lit": 60}]).to_table()) == wanted
     narrow = trips.scan(where="fare > 60", columns=["ts", "ID"]).to_table()
     assert narrow.column_names == ["ts", "id"]
+    assert trips.scan(columns="ts, id").to_table().column_names == ["ts", "id"]
     assert sorted(narrow.column("ts").to_pylist()) == [2, 3], "the column of the predicate need not be returned"
 
 
@@ -113,6 +114,7 @@ def test_arguments_go_before_options(trips: hudimeta.Table) -> None:
     [
         ({"columns": ["idd"]}, "Did you mean id?"),
         ({"columns": []}, "at least one column"),
+        ({"columns": " "}, "at least one column"),
         ({"columns": ["id", "ID"]}, "each column once"),
         ({"where": "fares > 60"}, "fare"),
         ({"where": "fare >"}, "hudimeta.filter"),

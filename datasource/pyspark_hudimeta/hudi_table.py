@@ -97,7 +97,7 @@ class HudiTable:
     def scan(
         self,
         where: Where | None = None,
-        columns: Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         as_of: str | None = None,
         query_type: str | QueryType | None = None,
         begin: str | None = None,
