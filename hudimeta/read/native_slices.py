@@ -58,11 +58,6 @@ def native_slices(snapshot: Snapshot, slices: pa.Table, columns: Sequence[str]) 
         if not pc.all(passes).as_py():
             reasons.append(f"{reason}: {pc.sum(pc.invert(passes)).as_py():,} slices")
     keep = functools.reduce(pc.and_, tests.values())
-    foreign = foreign_instants(snapshot)
-    if foreign:
-        same = pc.invert(pc.is_in(slices.column("base_instant"), value_set=pa.array(sorted(foreign), pa.string())))
-        reasons.append(f"columns that were renamed or changed their type since: {pc.sum(pc.invert(same)).as_py():,} slices")
-        keep = pc.and_(keep, same)
     return NativeSlices(slices.filter(keep), slices.filter(pc.invert(keep)), tuple(reasons))
 
 
@@ -72,10 +67,12 @@ def _tests(snapshot: Snapshot, slices: pa.Table) -> dict[str, pa.ChunkedArray]:
 
     base, logs = slices.column("base_file"), pc.list_value_length(slices.column("log_files"))
     stated = _stated(snapshot, slices.column("partition_path"))
+    foreign = pc.is_in(slices.column("base_instant"), value_set=pa.array(sorted(foreign_instants(snapshot)), pa.string()))
     return {
         "log files to merge": pc.and_(pc.is_valid(base), pc.equal(pc.fill_null(logs, 0), 0)),
         "base files of another format than Parquet": pc.fill_null(pc.ends_with(base, _PARQUET), True),
         "partitions whose path does not state a value": pc.is_in(slices.column("partition_path"), value_set=stated),
+        "columns that were renamed or changed their type since": pc.invert(foreign),
     }
 
 

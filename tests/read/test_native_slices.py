@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -50,6 +51,8 @@ def test_files_before_a_change_of_type_are_foreign_even_where_the_column_came_la
     native, others, (reason,) = parts(table)
     assert (native, others) == (3, 2)
     assert reason.startswith("columns that were renamed or changed their type")
+    fresh = table.file_slices().filter(pc.invert(pc.is_in(table.file_slices()["base_instant"], pa.array(narrow))))
+    assert native_slices(table.snapshot(), fresh, table.schema.names).reasons == (), "a reason is one for some slice"
 
 
 @pytest.mark.parametrize("name", RICH.names())
