@@ -194,7 +194,7 @@ class Table:
             name: Of the table; the last part of the path when None.
 
         Raises:
-            ConfigError, SchemaError: Bad input, or options against it; nothing was written. TableError: There is a table already.
+            ConfigError, SchemaError: Bad input, or options against it; nothing was written. TableError: One is there already.
         """
         from hudimeta.write import verbs
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 from hudimeta.errors import ConfigError
 from hudimeta.index.hash_keys import list_hashes
 from hudimeta.index.key_file import FilesOf, KeyFile
-from hudimeta.index.key_ranges import rows_by_partition
 from hudimeta.index.tagging import Homes, IndexKind, Tagging
+from hudimeta.table.positions import positions_by_number, positions_by_text
 
 __all__ = ["BucketIndex", "Buckets", "SimpleBuckets", "bucket_of_file_id", "looks_bucketed"]
 
@@ -68,28 +68,28 @@ class BucketIndex:
 
     def tag(self, keys: pa.StringArray, partitions: pa.StringArray) -> Tagging:
         """See `Index`: every row belongs to a file group, be its key there or not."""
-        shares = rows_by_partition(partitions)
+        shares = positions_by_text(partitions)
         files = self._files_of(list(shares))
         held: list[KeyFile] = []
         file = np.full(len(keys), -1, dtype=np.int64)
         homes = _HomesBuilder(self._buckets, len(keys))
         for partition, rows in shares.items():
             there = self._buckets.place(partition, files.get(partition, ()))
-            for number, own in _split(rows, self._buckets.numbers(partition, keys.take(pa.array(rows)))):
+            for number, at in positions_by_number(self._buckets.numbers(partition, keys.take(pa.array(rows)))):
                 if number in there:
-                    file[own] = len(held)
+                    file[rows[at]] = len(held)
                     held.append(there[number])
                 else:
-                    homes.add(partition, number, own)
+                    homes.add(partition, number, rows[at])
         row = np.flatnonzero(file >= 0)
         return Tagging(row, file[row], held, asked=len(keys), title=self._buckets.title, exact=False, homes=homes.built())
 
     def homes(self, keys: pa.StringArray, partitions: pa.StringArray) -> Homes:
         """See `PlacingIndex`."""
         homes = _HomesBuilder(self._buckets, len(keys), again=True)
-        for partition, rows in rows_by_partition(partitions).items():
-            for number, own in _split(rows, self._buckets.numbers(partition, keys.take(pa.array(rows)))):
-                homes.add(partition, number, own)
+        for partition, rows in positions_by_text(partitions).items():
+            for number, at in positions_by_number(self._buckets.numbers(partition, keys.take(pa.array(rows)))):
+                homes.add(partition, number, rows[at])
         return homes.built()
 
 
@@ -110,13 +110,6 @@ class _HomesBuilder:
     def built(self) -> Homes:
         row = np.flatnonzero(self._number >= 0)
         return Homes(row, self._number[row], self._partitions, self._file_ids, self._buckets.logs_first)
-
-
-def _split(rows: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]) -> list[tuple[int, np.ndarray[Any, Any]]]:
-    """Rows of each number, in the order of the numbers."""
-    order = np.argsort(numbers, kind="stable")
-    distinct, starts = np.unique(numbers[order], return_index=True)
-    return list(zip(distinct.tolist(), np.split(rows[order], starts[1:]), strict=True)) if len(distinct) else []
 
 
 class SimpleBuckets:

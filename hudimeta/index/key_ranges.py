@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from hudimeta.index.key_file import KeyFile
 
-__all__ = ["files_in_range", "rows_by_partition"]
+__all__ = ["files_in_range"]
 
 
 def files_in_range(files: Sequence[KeyFile], keys: pa.StringArray) -> np.ndarray[Any, Any]:
@@ -33,12 +33,3 @@ def files_in_range(files: Sequence[KeyFile], keys: pa.StringArray) -> np.ndarray
     last = np.searchsorted(own, ranks[len(keys) + len(known) :], side="right")
     result[known] = last > first
     return result
-
-
-def rows_by_partition(partitions: pa.StringArray) -> dict[str, np.ndarray[Any, Any]]:
-    """Positions of the rows of each partition, ascending; partitions in order of first appearance."""
-    coded = partitions.dictionary_encode()
-    codes = coded.indices.to_numpy()
-    order = np.argsort(codes, kind="stable")
-    borders = np.searchsorted(codes[order], np.arange(len(coded.dictionary) + 1))
-    return {path: order[borders[i] : borders[i + 1]] for i, path in enumerate(coded.dictionary.to_pylist())}

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.index.key_file import FilesOf, KeyFile, KeyReader, RunAll
-from hudimeta.index.key_ranges import files_in_range, rows_by_partition
+from hudimeta.index.key_ranges import files_in_range
 from hudimeta.index.tagging import IndexKind, Tagging
+from hudimeta.table.positions import positions_by_text
 
 __all__ = ["Candidates", "SimpleIndex", "candidates", "search"]
 
@@ -45,7 +46,7 @@ def candidates(keys: pa.StringArray, partitions: pa.StringArray | None, files: M
     if partitions is None:
         share = dict.fromkeys(files, np.arange(len(keys), dtype=np.int64))
     else:
-        share = rows_by_partition(partitions)
+        share = positions_by_text(partitions)
     for partition, rows in share.items():
         of_partition = files.get(partition, ())
         for file, possible in zip(of_partition, files_in_range(of_partition, keys.take(pa.array(rows))), strict=True):

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata.keys import shard
+from hudimeta.table.positions import positions_by_number
 
 __all__ = ["Hashed", "MetadataDelta", "PartitionDelta", "by_group"]
 
@@ -66,7 +67,4 @@ def by_group(keys: pa.Array, groups: int, hashed: Hashed | None = None) -> list[
     if groups == 1 or not len(keys):
         return [(0, pa.array(np.arange(len(keys))))] if len(keys) else []
     at = shard(keys if hashed is None else hashed(keys), groups)
-    order = np.argsort(at, kind="stable")
-    numbers, starts = np.unique(at[order], return_index=True)
-    shares = np.split(order, starts[1:])
-    return [(int(number), pa.array(rows)) for number, rows in zip(numbers, shares, strict=True)]
+    return [(number, pa.array(rows)) for number, rows in positions_by_number(at)]

@@ -38,9 +38,9 @@ __all__ = ["CleanPlan", "CleanReport", "clean", "is_due", "looked_at", "plan"]
 _COMMITS, _HOURS, _VERSIONS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"
 _MS_AN_HOUR = 3_600_000
 _COMPACTIONS_AMONG = 10
+"""So many commits are looked through for compactions; each write looks, but not each at the same number of them."""
 _LIKE_A_DELETE = 1 << 15
 """So many bytes are rewritten in about the time that a delete takes."""
-"""So many commits are looked through for compactions; each write looks, but not each at the same number of them."""
 
 
 @dataclass(frozen=True)

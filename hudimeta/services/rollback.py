@@ -8,9 +8,8 @@ and the outcome says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hudimeta.concurrency.liveness import Heartbeat
 from hudimeta.errors import CommitError, HudiError
@@ -83,12 +82,12 @@ def plan(storage: Storage, instant: Instant, partitions: Sequence[str]) -> Rollb
     return RollbackPlan(instant.time, action, _search(storage, instant.time, partitions), listed=True)
 
 
-def _by_partition(paths: Any) -> dict[str, tuple[str, ...]]:
-    files: dict[str, tuple[str, ...]] = {}
+def _by_partition(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    files: dict[str, list[str]] = {}
     for path in paths:
         partition, _, name = path.rpartition("/")
-        files[partition] = (*files.get(partition, ()), name)
-    return files
+        files.setdefault(partition, []).append(name)
+    return {partition: tuple(names) for partition, names in files.items()}
 
 
 def _search(storage: Storage, instant: str, partitions: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -23,6 +23,7 @@ from hudimeta.index.key_file import KeyFile
 from hudimeta.index.tagging import Tagging
 from hudimeta.read.merge_rules import MergeRules, PartialUpdateMode
 from hudimeta.read.ordering import order_codes, ordering_columns
+from hudimeta.table.positions import positions_by_number
 from hudimeta.write.batch import KeyedBatch
 
 __all__ = ["Leaving", "Settled", "settle_partitions"]
@@ -133,9 +134,9 @@ def _outdated(batch: KeyedBatch, tagging: Tagging, pairs: _Ints, ordering_of: Or
     if not rules.by_event_time or batch.keys is None:
         return np.zeros(0, dtype=np.int64)
     lost = []
-    for number in np.unique(tagging.file[pairs]):
-        rows = tagging.row[pairs[tagging.file[pairs] == number]]
-        theirs = ordering_of(tagging.files[int(number)], batch.keys.take(pa.array(rows)))
+    for number, at in positions_by_number(tagging.file[pairs]):
+        rows = tagging.row[pairs[at]]
+        theirs = ordering_of(tagging.files[number], batch.keys.take(pa.array(rows)))
         ours = ordering_columns(batch.rows.take(pa.array(rows)), rules.ordering_fields)
         both = [
             pa.chunked_array([own.combine_chunks() if own.num_chunks != 1 else own.chunk(0), other.cast(own.type)], own.type)

@@ -35,6 +35,7 @@ from hudimeta.read.log_parts import DataPart, DeletePart, LogPart
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.read.ordering import field_type, ordering_columns
 from hudimeta.table.file_names import BaseFileName, parse_base_file
+from hudimeta.table.positions import positions_by_number, positions_by_text
 from hudimeta.types import META_COLUMNS
 from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.batch import KeyedBatch
@@ -108,10 +109,10 @@ def plan_inserts(
     plan = WritePlan()
     # A row that asks for the deletion of its key is never stored.
     wanted = np.flatnonzero(~batch.deleted) if rows is None else rows
-    for partition, own in _by_partition(batch.partitions, wanted).items():
+    for partition, at in positions_by_text(batch.partitions.take(pa.array(wanted))).items():
         # A slice with log files is left alone: its base file will be rewritten by a compaction anyway.
         files = {f.file_id: f for f in small.get(partition, ()) if not f.logs and not f.busy}
-        for placement in place(own, [SmallFile(f.file_id, f.size) for f in files.values()], sizing):
+        for placement in place(wanted[at], [SmallFile(f.file_id, f.size) for f in files.values()], sizing):
             if placement.file_id is None:
                 plan.new_groups.append(NewGroup(partition, placement.rows))
             else:
@@ -154,14 +155,15 @@ def plan_tagged(
             plan.rewrites.append(known)
         return known
 
-    for number, rows in _by_number(tagging.row, tagging.file):
+    for number, at in positions_by_number(tagging.file):
         rewrite = rewrite_of(tagging.files[number])
         if tagging.exact or not insert_rest:
-            rewrite.changed = rows
+            rewrite.changed = tagging.row[at]
         else:
-            rewrite.unsure = rows
-    for number, rows in _by_number(leaving.row, leaving.file) if leaving is not None else ():
-        rewrite_of(tagging.files[number]).removed = rows
+            rewrite.unsure = tagging.row[at]
+    if leaving is not None:
+        for number, at in positions_by_number(leaving.file):
+            rewrite_of(tagging.files[number]).removed = leaving.row[at]
     return plan
 
 
@@ -172,27 +174,13 @@ def plan_homes(batch: KeyedBatch, homes: Homes, rows: np.ndarray[Any, Any] | Non
         wanted = np.zeros(len(batch), dtype=bool)
         wanted[rows] = True
     kept = wanted[homes.row]
-    groups = _by_number(homes.row[kept], homes.number[kept])
+    begun = homes.row[kept]
     return WritePlan(
-        new_groups=[NewGroup(homes.partition_paths[n], own, homes.file_ids[n], homes.as_logs) for n, own in groups]
+        new_groups=[
+            NewGroup(homes.partition_paths[number], begun[at], homes.file_ids[number], homes.as_logs)
+            for number, at in positions_by_number(homes.number[kept])
+        ]
     )
-
-
-def _by_number(rows: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]) -> list[tuple[int, np.ndarray[Any, Any]]]:
-    """The rows of each number."""
-    order = np.argsort(numbers, kind="stable")
-    distinct, starts = np.unique(numbers[order], return_index=True)
-    if not len(distinct):  # split never gives no share at all
-        return []
-    return list(zip(distinct.tolist(), np.split(rows[order], starts[1:]), strict=True))
-
-
-def _by_partition(partitions: pa.StringArray, rows: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    coded = partitions.take(pa.array(rows)).dictionary_encode()
-    codes = coded.indices.to_numpy()
-    order = np.argsort(codes, kind="stable")
-    borders = np.searchsorted(codes[order], np.arange(len(coded.dictionary) + 1))
-    return {p: rows[order[borders[i] : borders[i + 1]]] for i, p in enumerate(coded.dictionary.to_pylist())}
 
 
 @dataclass(frozen=True)

@@ -217,11 +217,12 @@ class TableView:
             partitions: Only these; None for all. key_ranges: With the smallest and largest key of each, which costs a look-up.
         """
         slices = self.slices(partitions)
+        asked = None if partitions is None else frozenset(partitions)
         ranges = self._key_ranges(partitions) if key_ranges else {}
         busy = groups_under_compaction(self.timeline)
         found: dict[str, list[KeyFile]] = {}
         for one in slices_of(slices):
-            if partitions is None or one.partition_path in partitions:
+            if asked is None or one.partition_path in asked:
                 low, high = _united(ranges, [*([one.base_file] if one.base_file else []), *one.log_files])
                 name = one.base_file or ""
                 is_busy = FileGroupId(one.partition_path, one.file_id) in busy

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.storage import Storage
+from hudimeta.table.positions import positions_by_number
 from hudimeta.write.batch import KeyedBatch
 
 __all__ = ["BUCKETS", "Spill", "batch_of", "table_of"]
@@ -36,11 +37,9 @@ class Spill:
 
     def add(self, rows: pa.Table, bucket_of: np.ndarray[Any, Any]) -> None:
         """Add rows, each to its bucket (0 to `BUCKETS` - 1)."""
-        order = np.argsort(bucket_of, kind="stable")
-        numbers, starts = np.unique(bucket_of[order], return_index=True)
-        for number, at in zip(numbers, np.split(order, starts[1:]) if len(numbers) else [], strict=True):
+        for number, at in positions_by_number(bucket_of):
             part = rows.take(pa.array(at))
-            self._append(int(number), part)
+            self._append(number, part)
             self.bytes[number] += part.nbytes
 
     def _append(self, number: int, part: pa.Table) -> None:

@@ -21,6 +21,7 @@ from hudimeta.index.key_file import KeyFile
 from hudimeta.index.tagging import Homes
 from hudimeta.metadata.keys import shard
 from hudimeta.storage import open_storage
+from hudimeta.table.positions import positions_by_number
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
@@ -47,7 +48,9 @@ __all__ = ["write_stream"]
 
 _REPLACING = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
 _GROUP, _ROLE = "\0group", "\0role"
-_CHANGED, _REMOVED, _UNSURE, _BEGINNING = 0, 1, 2, 3
+_LOOK_UPS_TOLD = 3
+_ROLES = 4
+_CHANGED, _REMOVED, _UNSURE, _BEGINNING = range(_ROLES)
 
 
 def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordBatchReader) -> CommitReport:
@@ -140,7 +143,7 @@ class _Stream:
             self._files,
             replaced,
             None if anywhere else frozenset(sole),
-            "; ".join(dict.fromkeys(self._index)),
+            _in_short(self._index),
             self._unmatched,
             self._dropped,
             self._asked,
@@ -251,20 +254,20 @@ class _Stream:
         self._hits += hits
 
     def _write_known(self, rows: pa.Table, groups: _Groups) -> None:
-        of_row, role = rows[_GROUP].to_numpy(), rows[_ROLE].to_numpy()
+        by_group: dict[int, dict[int, np.ndarray[Any, Any]]] = {}
+        for code, at in positions_by_number(rows[_GROUP].to_numpy() * _ROLES + rows[_ROLE].to_numpy()):
+            by_group.setdefault(code // _ROLES, {})[code % _ROLES] = at
         batch = batch_of(rows.drop_columns([_GROUP, _ROLE]))
         plan = WritePlan()
-        for number in np.unique(of_row):
-            file = groups.files[int(number)]
-            beginning = np.flatnonzero((of_row == number) & (role == _BEGINNING))
-            if len(beginning):
-                plan.new_groups.append(NewGroup(file.partition_path, beginning, file.file_id, self._begins_with_logs))
+        nothing = np.zeros(0, np.int64)
+        for number, by_role in by_group.items():
+            file = groups.files[number]
+            if _BEGINNING in by_role:
+                begun = NewGroup(file.partition_path, by_role[_BEGINNING], file.file_id, self._begins_with_logs)
+                plan.new_groups.append(begun)
                 self._grown.add(file.partition_path)
                 continue
-            changed, removed, unsure = (
-                np.flatnonzero((of_row == number) & (role == what)) for what in (_CHANGED, _REMOVED, _UNSURE)
-            )
-            nothing = np.zeros(0, np.int64)
+            changed, removed, unsure = (by_role.get(role, nothing) for role in (_CHANGED, _REMOVED, _UNSURE))
             plan.rewrites.append(GroupRewrite(file.partition_path, file, changed, nothing, removed, unsure))
         check_ages(plan, self._write)
         self._execute(plan, batch)
@@ -286,6 +289,13 @@ class _Stream:
                 deletes_only=self._write.operation is Operation.DELETE,
                 first_task=len(self._files),
             )
+
+
+def _in_short(look_ups: Sequence[str]) -> str:
+    """What was said of look-ups, of a few of them: the commit keeps this text, and a stream may have any number of portions."""
+    distinct = list(dict.fromkeys(look_ups))
+    more = len(distinct) - _LOOK_UPS_TOLD
+    return "; ".join(distinct[:_LOOK_UPS_TOLD]) + (f"; and so in {more:,} more look-ups" if more > 0 else "")
 
 
 class _Groups:

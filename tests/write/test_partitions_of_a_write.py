@@ -107,3 +107,21 @@ def test_an_overwrite_replaces_the_partitions_that_are_named_as_well(tmp_path: P
     write_rows(table.session(options=options), Operation.INSERT_OVERWRITE, rows.slice(0, 0))
     table.check()
     check_all(table.storage)
+
+
+class _Named(list[str]):
+    """Names of partitions that count how often one is searched among them."""
+
+    searches = 0
+
+    def __contains__(self, name: object) -> bool:
+        self.searches += 1
+        return super().__contains__(name)
+
+
+def test_the_files_of_many_partitions_are_found_without_searching_their_names_for_each(tmp_path: Path) -> None:
+    session = table_of(tmp_path, "COPY_ON_WRITE").session()
+    view = session.table_at(session.properties.load_timeline(session.storage))
+    names = _Named(["p0", "p2"])
+    assert sorted(view.files(names)) == ["p0", "p2"]
+    assert not names.searches, "partitions times files are too many steps"

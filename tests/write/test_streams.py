@@ -43,6 +43,7 @@ def test_every_operation_equals_the_model_in_one_commit(tmp_path: Path, kind: st
     twice = pa.concat_tables([simple_rows(range(30, 300), 3), simple_rows(range(0, 300, 7), 2), simple_rows(range(40), 4)])
     report = write(table, Operation.UPSERT, twice)
     assert (report.inserted, report.updated) == (250, 50), "a key of three portions is one row"
+    assert report.index.count("simple index") <= 3, "the commit keeps the report, which must not grow with the stream"
     table.check()
     report = write(table, Operation.DELETE, simple_rows(range(0, 400, 2), 9).select(["id", "part"]))
     assert (report.deleted, report.unmatched_deletes) == (150, 50)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 
 from hudimeta.engine import LocalEngine
@@ -24,6 +23,7 @@ from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter, WrittenLog
 from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.storage import Storage, join
+from hudimeta.table.positions import positions_by_number
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator, SystemClock
 from hudimeta.write.index_facts import FileFacts, WantedFacts, row_changes
@@ -249,8 +249,8 @@ def _of_filters(written: Sequence[WrittenFile], groups: int) -> list[_Item]:
     paths, names = (pa.array([getattr(f, a) for f in base], pa.string()) for a in ("partition_path", "name"))
     at = shard(bloom_filter_keys(paths, names), groups)
     items = []
-    for number in np.unique(at):
-        own = [base[int(n)] for n in np.flatnonzero(at == number)]
+    for _, places in positions_by_number(at):
+        own = [base[n] for n in places.tolist()]
         items.append(_Item(bloom_filters.PARTITION, (((tuple(_bare(f.partition_path, f.file_id, f.name) for f in own), ()),),)))
     return items
 
