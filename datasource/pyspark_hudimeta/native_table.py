@@ -24,7 +24,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from hudimeta.read.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT
 from hudimeta.read.file_slice import FileSlice, slices_of
-from hudimeta.read.native_files import foreign_instants
+from hudimeta.read.native_files import foreign_instants, holds_times
 from hudimeta.read.partition_columns import path_values
 from hudimeta.read.scan import Scan
 from hudimeta.types import QueryType, TableType
@@ -113,7 +113,7 @@ class NativeTable:
             return "rows must be merged or converted, and attach was given no staging folder that all machines reach"
         if converted > _MOST_CONVERTED:
             return f"{converted:,} bytes of its files are ORC, or older than a change of the types or names of columns"
-        times = [column.name for column in self._snapshot.schema.arrow if _holds_times(column.type)]
+        times = [column.name for column in self._snapshot.schema.arrow if holds_times(column.type)]
         if times:
             return f"column {times[0]} holds times of day, which Spark's own reader does not show as numbers"
         exact = self._path_values(pa.array([], pa.string())).column_names
@@ -333,12 +333,6 @@ def _made_at(slices: pa.Table, instants: frozenset[str]) -> pa.ChunkedArray:
 
 def _one(paths: pa.Array | pa.ChunkedArray) -> pa.Array:
     return paths.combine_chunks() if isinstance(paths, pa.ChunkedArray) else paths
-
-
-def _holds_times(kind: pa.DataType) -> bool:
-    if pa.types.is_time(kind):
-        return True
-    return any(_holds_times(kind.field(number).type) for number in range(kind.num_fields))
 
 
 def _of(slices: pa.Table, path: str | None) -> pa.Table:

@@ -218,8 +218,17 @@ class StorageLock:
                 if self._write(wanted, self._mine):
                     self._mine = wanted
                 else:
-                    found = self._read()
-                    self._lost_to = "nobody: the file is gone" if found is None else Lease.decode(found).owner
+                    self._lost_to = self._new_owner()
+
+    def _new_owner(self) -> str:
+        """Who replaced our lease, for the error; a file that says nothing is no reason to go on."""
+        found = self._read()
+        if found is None:
+            return "nobody: the file is gone"
+        try:
+            return Lease.decode(found).owner
+        except CorruptFileError:
+            return "somebody unknown: the file is damaged"
 
     def _release(self) -> None:
         """Mark the lease expired. What was done under the lock is done: an error here only leaves the lease to run out."""

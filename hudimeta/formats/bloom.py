@@ -33,8 +33,6 @@ __all__ = ["BloomFilter", "TypeCode", "hash_chain", "size_of_filter"]
 
 TypeCode = Literal["SIMPLE", "DYNAMIC_V0"]
 
-DEFAULT_KEYS_PER_ROW = 60_000
-"""Hudi's `hoodie.index.bloom.num_entries` (data files)."""
 DEFAULT_FALSE_POSITIVES = 1e-9
 """Hudi's `hoodie.index.bloom.fpp`."""
 DEFAULT_MAX_KEYS = 100_000

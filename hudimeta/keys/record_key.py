@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
 from hudimeta.keys.columns import Rows, first_row, text_column
+from hudimeta.keys.meta_fields import sequence_numbers
 
 __all__ = ["EMPTY_PLACEHOLDER", "NULL_PLACEHOLDER", "composite_keys", "generated_keys", "plain_keys"]
 
@@ -70,12 +71,8 @@ def composite_keys(rows: Rows, fields: Sequence[str], consistent_timestamp: bool
 
 
 def generated_keys(count: int, instant: str, task: int, first: int = 0) -> pa.StringArray:
-    """Keys of a table without key fields: `<instant>_<task>_<row>`, rows counted from `first`."""
-    import numpy as np
-    import pyarrow.compute as pc
-
-    numbers = pc.cast(pa.array(np.arange(first, first + count, dtype=np.int64)), pa.string())
-    return pc.binary_join_element_wise(f"{instant}_{task}", numbers, "_")
+    """Keys of a table without key fields: `<instant>_<task>_<row>`, rows counted from `first`; spelled as sequence numbers."""
+    return sequence_numbers(instant, task, count, first)
 
 
 def _bad_key(field: str, row: int | None) -> SchemaMismatch:

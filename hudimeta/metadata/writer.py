@@ -97,13 +97,9 @@ class MetadataWriter:
         """Layout of the records that are written."""
         return self._layout
 
-    def create(self, table_name: str, database: str = "") -> None:
-        """Begin a new metadata table, without any partition.
-
-        Args:
-            table_name: Name of the data table. database: Its database, "" for none.
-        """
-        self._storage.put_if_absent(".hoodie/hoodie.properties", self._properties(table_name, database))
+    def create(self, table_name: str) -> None:
+        """Begin a new metadata table, without any partition; `table_name` is that of the data table."""
+        self._storage.put_if_absent(".hoodie/hoodie.properties", self._properties(table_name))
 
     def initialise(
         self,
@@ -139,7 +135,7 @@ class MetadataWriter:
             announce(path)
         self._run_all(lambda path: self._storage.put(path, block), paths)
 
-    def _properties(self, table_name: str, database: str) -> bytes:
+    def _properties(self, table_name: str) -> bytes:
         name = f"{table_name}_metadata"
         version = str(self._version)
         # Instants of the table's services are made in its own zone, which must be that of the data table.

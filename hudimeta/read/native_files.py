@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hudimeta.read.snapshot import Snapshot
     from hudimeta.schema.internal_schema import Column, InternalSchema
 
-__all__ = ["foreign_instants"]
+__all__ = ["foreign_instants", "holds_times"]
 
 _WIDENED = {(pa.int32(), pa.int64()), (pa.float32(), pa.float64())}
 """Promotions of whole columns that Spark's Parquet reader does since 4.0. Types grow from int over long and float to double,
@@ -55,6 +55,13 @@ def foreign_instants(snapshot: Snapshot) -> frozenset[str]:
         return frozenset(instants)  # readers that match names without case cannot tell two columns apart
     schemas = lru_cache(maxsize=None)(partial(_written, snapshot, held))
     return frozenset(time for column in doubtful for time in _foreign_in(column, instants, schemas))
+
+
+def holds_times(kind: pa.DataType) -> bool:
+    """Whether a type is a time of day, or holds one at any depth: Spark's own reader does not show them as numbers."""
+    if pa.types.is_time(kind):
+        return True
+    return any(holds_times(kind.field(number).type) for number in range(kind.num_fields))
 
 
 def _foreign_in(column: pa.Field, instants: list[str], written: Callable[[str], pa.Schema]) -> list[str]:

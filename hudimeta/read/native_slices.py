@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudimeta.read.bootstrap import BASE_PATH_KEY
-from hudimeta.read.native_files import foreign_instants
+from hudimeta.read.native_files import foreign_instants, holds_times
 from hudimeta.read.partition_columns import path_values
 
 if TYPE_CHECKING:
@@ -84,14 +84,8 @@ def _unreadable_column(snapshot: Snapshot, columns: Sequence[str]) -> str:
     dropped = [name for name in snapshot.schema.dropped if name in columns]
     if dropped:
         return f"column {dropped[0]} is in no file"
-    timed = [name for name in columns if _holds_times(snapshot.schema.arrow.field(name).type)]
+    timed = [name for name in columns if holds_times(snapshot.schema.arrow.field(name).type)]
     return f"column {timed[0]} holds times of day" if timed else ""
-
-
-def _holds_times(kind: pa.DataType) -> bool:
-    if pa.types.is_time(kind):
-        return True
-    return any(_holds_times(kind.field(number).type) for number in range(kind.num_fields))
 
 
 def _stated(snapshot: Snapshot, paths: pa.ChunkedArray) -> pa.Array:

@@ -107,7 +107,7 @@ class FsspecStorage:
             if tag is None:
                 raise UnsupportedFeature(
                     f"replacing a file of {type(self._fs).__name__} on condition",
-                    "Choose another lock with hoodie.write.lock.provider, or make sure that there is one writer only.",
+                    "Tables there can be read; write them where the store replaces files on condition, as S3 does.",
                 )
             try:
                 self._fs.pipe_file(self._at(path), data, IfMatch=tag)

@@ -86,7 +86,7 @@ def place_files(files: pa.Table, visibility: Visibility) -> pa.Table:
     plain = np.flatnonzero(~parsed.is_cdc[rows])
     if len(plain):
         group = _group_numbers(partitions, parsed.file_ids, rows[plain])
-        at[plain] = _slice_instants(names, parsed, rows[plain], group, visibility)
+        at[plain] = _slice_instants(parsed, rows[plain], group, visibility)
     take = integers(rows)
     return pa.table(
         {
@@ -134,7 +134,7 @@ def _build(
     if not len(rows):
         return slices_schema().empty_table()
     group = _group_numbers(partitions, parsed.file_ids, rows)
-    slice_at = _slice_instants(names, parsed, rows, group, visibility)
+    slice_at = _slice_instants(parsed, rows, group, visibility)
     chosen = _newest(rows, group, slice_at, parsed, visibility)
     chosen = chosen[~_replaced(partitions, parsed.file_ids, rows[chosen], visibility.replaced)]
     if not len(chosen):
@@ -180,7 +180,6 @@ def _group_numbers(
 
 
 def _slice_instants(
-    names: pa.StringArray,
     parsed: ParsedNames,
     rows: np.ndarray[Any, Any],
     group: np.ndarray[Any, Any],

@@ -55,12 +55,12 @@ class LogFacts:
             gone: Keys of further rows, which are deleted whatever their age; the slice need not have them all.
         """
         lost = _none() if gone is None else gone
-        if self.wanted.values or (deleted.any() and self._order_decides(rows, deleted)):
+        if self.wanted.values or (deleted.any() and self._order_decides(rows)):
             return self._compared(file, rows, deleted, lost)
         live, marked = (_keys(rows.filter(pa.array(mask))) for mask in (~deleted, deleted))
         return FileFacts(KeyChanges(maybe_added=live, removed=pa.concat_arrays([marked, lost])))
 
-    def _order_decides(self, rows: pa.Table, deleted: _Mask) -> bool:
+    def _order_decides(self, rows: pa.Table) -> bool:
         """Whether a delete among the rows may delete nothing: under event time, or beside a row of the same key."""
         keys = _keys(rows)
         return self.rules.by_event_time or len(keys.unique()) < len(keys)

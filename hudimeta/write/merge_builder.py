@@ -173,7 +173,7 @@ class Merge:
                 continue
             base = self._target.take(pa.array(t[at]))
             if not clause.deletes:
-                base = new_values(clause, part, self._assigned(clause), base, self._sides, self._schemas)
+                base = new_values(part, self._assigned(clause), base, self._sides, self._schemas)
             self._batches.append(known_batch(base, self._view.schema, deleted=clause.deletes))
             changed.append(t[at])
         return np.concatenate(changed)
@@ -182,7 +182,7 @@ class Merge:
         schema, wider = self._view.schema, self._insertable
         empty = pa.table([pa.nulls(part.num_rows, f.type) for f in wider], schema=wider)
         fields = self._assigned(clause, inserting=True)
-        rows = new_values(clause, part, fields, empty, self._sides, self._schemas)
+        rows = new_values(part, fields, empty, self._sides, self._schemas)
         # Columns that nobody fills are left out, so that a required one is missed by its name.
         rows = rows.select([f.name for f, _ in fields])
         generator, rules = self._view.generator(), self._session.rules

@@ -236,7 +236,6 @@ def refuse_several_matches(target: Positions) -> None:
 
 
 def new_values(
-    clause: Clause,
     rows: pa.Table,
     fields: Sequence[tuple[pa.Field, Assigned]],
     base: pa.Table,
@@ -246,7 +245,7 @@ def new_values(
     """`base` with the columns that a clause assigns.
 
     Args:
-        clause: For errors. rows: Both sides (`side_by_side`). fields: Columns and their new values. base: Rows of the table.
+        rows: Both sides (`side_by_side`). fields: Columns and their new values. base: Rows of the table.
         sides: Names of the two. schemas: Of the two.
     """
     for field, value in fields:

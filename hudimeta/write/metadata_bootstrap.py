@@ -103,7 +103,7 @@ def lay_out_indexes(
         _no_files() if listing is None else listing,
         definitions,
     )
-    writer.create(properties.name, properties.database)
+    writer.create(properties.name)
     complete = {}
     for number, one in enumerate(planned):
         built = maintainer_for(one.partition).build(one.partition, source)

@@ -121,6 +121,15 @@ def test_a_lock_taken_by_another_is_noticed_and_left_alone(remote: Storage) -> N
     assert lease_in(remote) == thief
 
 
+def test_a_lock_whose_file_was_damaged_is_lost(remote: Storage) -> None:
+    lock = StorageLock(remote, timing(Clock()))
+    with lock.held():
+        remote.put(LOCK_PATH, b"{")
+        lock._renew()
+        with pytest.raises(LockLost, match="damaged"):
+            lock.check()
+
+
 @pytest.mark.parametrize("fault", [Fault.ERROR_BEFORE, Fault.ERROR_AFTER])
 def test_a_failed_renewal_is_made_up_for(remote: Storage, fault: Fault) -> None:
     clock = Clock()
