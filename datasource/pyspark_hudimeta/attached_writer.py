@@ -1,8 +1,8 @@
 """`df.write` to hudimeta tables in an attached session, by path or by name: routed through Spark's executors.
 
-Spark makes each DataFrame of its own class, whose `write` knows nothing of sessions. So while any session is attached, that
-property asks whether the DataFrame's session is one of them; for all others it is what it was. Other formats, tables that are
-not ours and what is refused anyway are left to Spark.
+Spark makes each DataFrame of its own class, whose `write` and `writeTo` know nothing of sessions. So while any session is
+attached, these two ask whether the DataFrame's session is one of them; for all others they are what they were. Other formats,
+tables that are not ours and what is refused anyway are left to Spark.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.readwriter import DataFrameWriterV2
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import OPERATION, ROUTED_WRITES
+from pyspark_hudimeta.attached_table_writer import AttachedTableWriter
 from pyspark_hudimeta.routed_write import save_frame
 from pyspark_hudimeta.sql_session import SqlSession
 from pyspark_hudimeta.table_writes import insert_into, save_as_table
@@ -31,7 +33,7 @@ _lock = RLock()
 Find = Callable[[SparkSession], SqlSession | None]
 """What statements of a session need; None for a session that is not attached."""
 _routes: dict[int, Find] = {}
-_original: list[Any] = []
+_original: dict[str, Any] = {}
 
 
 def route_writes(owner: int, find: Find) -> None:
@@ -42,8 +44,9 @@ def route_writes(owner: int, find: Find) -> None:
     """
     with _lock:
         if not _original:
-            _original.append(ClassicDataFrame.__dict__["write"])
+            _original.update({name: ClassicDataFrame.__dict__[name] for name in ("write", "writeTo")})
             ClassicDataFrame.write = property(_write, doc=DataFrame.write.__doc__)
+            ClassicDataFrame.writeTo = _write_to
         _routes[owner] = find
 
 
@@ -51,16 +54,26 @@ def stop_routing(owner: int) -> None:
     """Undo `route_writes`; when nobody is left, Spark's class is as it was."""
     with _lock:
         _routes.pop(owner, None)
-        if not _routes and _original:
-            ClassicDataFrame.write = _original.pop()
+        if not _routes:
+            for name in list(_original):
+                setattr(ClassicDataFrame, name, _original.pop(name))
+
+
+def _session_of(frame: DataFrame) -> SqlSession | None:
+    """What statements of a DataFrame's session need; None where that is not attached."""
+    sessions = (find(frame.sparkSession) for find in list(_routes.values()))
+    return next((session for session in sessions if session is not None), None)
 
 
 def _write(frame: DataFrame) -> DataFrameWriter:
-    for find in list(_routes.values()):
-        session = find(frame.sparkSession)
-        if session is not None:
-            return AttachedWriter(frame, session)
-    return DataFrameWriter(frame)
+    session = _session_of(frame)
+    return AttachedWriter(frame, session) if session is not None else DataFrameWriter(frame)
+
+
+def _write_to(self: DataFrame, table: str) -> DataFrameWriterV2:
+    """As Spark's; see `AttachedTableWriter`."""
+    session = _session_of(self)
+    return AttachedTableWriter(self, table, session) if session is not None else DataFrameWriterV2(self, table)
 
 
 class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own classes are not typed here
@@ -105,6 +118,11 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
     def bucketBy(self, *args: Any, **kwargs: Any) -> AttachedWriter:  # noqa: N802 - Spark's name
         self._layout = True
         super().bucketBy(*args, **kwargs)
+        return self
+
+    def clusterBy(self, *cols: Any) -> AttachedWriter:  # noqa: N802 - Spark's name
+        self._layout = True
+        super().clusterBy(*cols)
         return self
 
     def _remember(self, key: str, value: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pyspark.errors import ParseException
 from pyspark.sql.types import StructField, StructType
@@ -27,7 +27,7 @@ from pyspark_hudimeta.sql_session import OWNS_FILES, Entry, SqlSession, literal
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["alter", "create", "drop"]
+__all__ = ["alter", "create", "drop", "refuse_to_replace"]
 
 _WORDS = {
     "primarykey": keys.RECORD_KEY.key,
@@ -57,9 +57,7 @@ def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None =
     with_rows = statement.query is not None or rows is not None
     made = statement.columns is not None or with_rows or statement.partition_columns
     if statement.provider == "hudimeta" and statement.replaces:
-        # Spark would drop the entry of the table that is there, and then find that it cannot make the new one.
-        hint = "INSERT OVERWRITE replaces the rows; DROP TABLE and CREATE TABLE replace the table."
-        raise UnsupportedFeature("CREATE OR REPLACE TABLE", hint)
+        refuse_to_replace("CREATE OR REPLACE TABLE")
     if statement.provider != "hudimeta" or not made or not session.is_free(statement.name):
         return None
     if statement.odd is not None:
@@ -84,6 +82,11 @@ def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None =
             comment = literal(column.metadata["comment"])
             session.plain(f"ALTER TABLE {statement.name.sql} ALTER COLUMN {quoted(column.name)} COMMENT {comment}")
     return session.nothing()
+
+
+def refuse_to_replace(what: str) -> NoReturn:
+    """Spark would drop the table that is there, and then find that it cannot make the new one. Args: what: Is asked for."""
+    raise UnsupportedFeature(what, "INSERT OVERWRITE replaces the rows; DROP TABLE and CREATE TABLE replace the table.")
 
 
 def _columns(statement: CreateTable, rows: DataFrame | None) -> StructType:

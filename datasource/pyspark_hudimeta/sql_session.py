@@ -111,6 +111,11 @@ class SqlSession:
         shown = StructType([StructField(c.name, c.dataType) for c in schema if c.name not in META_COLUMNS])
         return Entry(name, carrier.registration.location, carrier.registration.options, shown, properties)
 
+    def is_taken(self, name: TableName) -> bool:
+        """True when the session's catalog has a table or a view of this name that is not temporary."""
+        identifier = self._identifier(name)
+        return identifier is not None and bool(self._catalog.tableExists(identifier))
+
     def is_free(self, name: TableName) -> bool:
         """True when a table of this name can be created in the session's catalog."""
         identifier = self._identifier(name)

@@ -87,9 +87,56 @@ def test_a_table_is_made_and_written_by_its_name(attached: SparkSession, name: s
     check(Path(path))
 
 
+def test_rows_are_written_to_a_table_by_the_names_of_columns(attached: SparkSession, name: str) -> None:
+    """`df.writeTo`, into a table without any string column as well, which Spark alone does not find."""
+    numbers = attached.createDataFrame([(1, 1, 0.5), (2, 1, 0.5)], "id long, ts long, day double").selectExpr(
+        "id", "ts", "int(day) day"
+    )
+    keys = {**KEYS, "hoodie.datasource.write.partitionpath.field": "day"}
+    numbers.writeTo(name).using("hudimeta").options(**keys).partitionedBy(numbers.day).create()
+    more = attached.sql("select 2L ts, 1 day, 2L id")
+    more.writeTo(name).append()
+    seen = attached.table(name).select("id", "ts", "day")
+    assert sorted(map(tuple, seen.collect())) == [(1, 1, 0), (2, 1, 0), (2, 2, 1)]
+    attached.sql("select 3L id, 5L ts, 1 day").writeTo(name).overwritePartitions()
+    seen = attached.table(name).select("id", "ts", "day")
+    assert sorted(map(tuple, seen.collect())) == [(1, 1, 0), (2, 1, 0), (3, 5, 1)]
+    with pytest.raises(Exception, match=r"(?i)column"):
+        more.drop("ts").writeTo(name).append()
+    with pytest.raises(Exception, match=r"HUDIMETA_CONFIG.*/elsewhere"):
+        more.writeTo(name).option("path", "/elsewhere").append()
+    assert attached.table(name).count() == 3
+
+
+def test_a_table_that_cannot_be_replaced_stays(attached: SparkSession, name: str) -> None:
+    """Spark drops the entry, and the files of a table of another format, before it finds that it cannot make the new table."""
+    some(attached, [1, 2], 1).write.format("hudimeta").options(**KEYS).saveAsTable(name)
+    new = some(attached, [9], 1)
+    for replacing in (new.writeTo(name).using("hudimeta").createOrReplace, new.writeTo(name).using("hudimeta").replace):
+        with pytest.raises(Exception, match=r"HUDIMETA_UNSUPPORTED.*DROP TABLE"):
+            replacing()
+    by_x = new.write.format("hudimeta").partitionBy("x")
+    for mode in ("overwrite", "append"):
+        with pytest.raises(Exception, match=r"HUDIMETA_CONFIG.*partitionBy.*what the table has: part"):
+            by_x.mode(mode).saveAsTable(name)
+    assert [i for i, *_ in shown(attached, name)] == [1, 2]
+    new.write.format("hudimeta").partitionBy("PART").mode("append").saveAsTable(name)
+    assert [i for i, *_ in shown(attached, name)] == [1, 2, 9]
+    new.write.format("hudimeta").partitionBy("part").mode("overwrite").saveAsTable(name)
+    assert [i for i, *_ in shown(attached, name)] == [9]
+    other = f"{name}_of_parquet"
+    some(attached, [1, 2], 1).write.format("parquet").saveAsTable(other)
+    with pytest.raises(Exception, match=f"HUDIMETA_UNSUPPORTED: replacing `?{other}.*DROP TABLE"):
+        new.write.format("hudimeta").options(**KEYS).mode("overwrite").saveAsTable(other)
+    assert [i for i, *_ in shown(attached, other)] == [1, 2]
+    attached.sql(f"drop table {other}")
+
+
 def test_what_is_not_ours_is_sparks(attached: SparkSession, name: str) -> None:
     some(attached, [1], 1).write.format("parquet").saveAsTable(name)
     some(attached, [2], 1).write.insertInto(name)
     assert [i for i, *_ in shown(attached, name)] == [1, 2]
+    with pytest.raises(Exception, match="TABLE_OPERATION"):
+        some(attached, [3], 1).writeTo(name).using("parquet").createOrReplace()
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         some(attached, [2], 1).write.insertInto("no_such_table")
