@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 
-from hudimeta.config.options import LISTED_SLICES, QUERY_TYPE
-from hudimeta.errors import HudiError
+from hudimeta.config.options import INCREMENTAL_BEGIN, LISTED_SLICES, QUERY_TYPE
+from hudimeta.errors import HudiError, UnsupportedFeature
 from hudimeta.types import META_COLUMNS, QueryType
 from pyspark_hudimeta.target import Target, read_target, write_target
 from pyspark_hudimeta.worker_heap import settle
@@ -95,6 +95,22 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
         from pyspark_hudimeta.writer import begin_write
 
         return begin_write(write_target(self.options, schema), schema, overwrite)
+
+    def streamReader(self, schema: StructType) -> NoReturn:  # noqa: N802 - Spark's name
+        """Refuse `readStream`. Raises UnsupportedFeature."""
+        hint = (
+            f"Read what later commits wrote as batches: {QUERY_TYPE.key}=incremental with {INCREMENTAL_BEGIN.key}, "
+            "the completion time of the commit up to which you have read."
+        )
+        raise UnsupportedFeature("readStream of a hudimeta table", hint)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802 - Spark's name
+        """Refuse `writeStream`. Raises UnsupportedFeature."""
+        hint = (
+            "Write each batch of the stream: writeStream.foreachBatch(lambda rows, number: "
+            "rows.write.format('hudimeta').mode('append').save(path)); as an upsert, a repeated batch changes nothing."
+        )
+        raise UnsupportedFeature("writeStream to a hudimeta table", hint)
 
     def _pin(self, scan: Scan) -> None:
         """Hold the newest instant that the scan sees, unless the user named a moment or a range."""
