@@ -249,7 +249,7 @@ RECORD_SIZE_ESTIMATE = OPTIONS.count(
 COMPRESSION = OPTIONS.choice(
     "hoodie.parquet.compression.codec",
     "zstd",
-    ["zstd", "gzip", "snappy", "uncompressed", "lz4", "brotli"],
+    ["zstd", "gzip", "snappy", "uncompressed"],
     "Compression of base files; Hudi's own default is gzip, which costs many times the CPU.",
 )
 LOG_BLOCK_FORMAT = OPTIONS.choice(

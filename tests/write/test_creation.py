@@ -42,6 +42,7 @@ def create(path: Path, changes: Mapping[str, str | None], schema: pa.Schema = SC
         ({"hoodie.metadata.index.column.stats.column.list": "nothing"}, "nothing"),
         ({"hoodie.datasource.write.keygenerator.class": "com.acme.Keys"}, "com.acme.Keys"),
         ({"hoodie.write.lock.provider": "com.acme.Lock"}, "com.acme.Lock"),
+        ({"hoodie.parquet.compression.codec": "brotli"}, "zstd, gzip, snappy, uncompressed"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_written(tmp_path: Path, changes: Mapping[str, str | None], says: str) -> None:
