@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Parsed", "format_times", "parse_times", "tokens"]
+__all__ = ["FIRST_SHOWN", "LAST_SHOWN", "Parsed", "format_times", "parse_times", "tokens"]
 
 MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
@@ -35,6 +35,8 @@ OFFSETS = 4096
 """More than the number of minutes between the westernmost and the easternmost zone."""
 
 DAY = 86_400_000
+FIRST_SHOWN, LAST_SHOWN = -62_135_510_400_000, 253_402_214_399_999
+"""Epoch milliseconds from the second day of year 1 to the last but one of year 9999: on every clock a year that Python has."""
 _FINEST = {"S": 1, "s": 1_000, "m": 60_000} | dict.fromkeys("HkKha", 3_600_000)
 """Milliseconds between two readings that a letter shows differently; a day for the letters that are not here."""
 
@@ -76,7 +78,7 @@ def format_times(times: NDArray[np.int64], pattern: str, zone: str, key: str = "
     """Render moments.
 
     Args:
-        times: Epoch milliseconds.
+        times: Epoch milliseconds, from `FIRST_SHOWN` to `LAST_SHOWN`.
         pattern: Joda pattern. zone: IANA name or offset (`+05:30`) of the clock to show.
         key: The option that holds the pattern, for errors.
     """

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from hudimeta.errors import ConfigError, SchemaMismatch
 from hudimeta.keys.columns import Rows, column, first_row
-from hudimeta.keys.joda import Parsed, format_local, format_times, parse_times, tokens
+from hudimeta.keys.joda import FIRST_SHOWN, LAST_SHOWN, Parsed, format_local, format_times, parse_times, tokens
 from hudimeta.keys.partition_path import PURPOSE, decorate
 from hudimeta.keys.zones import offsets_of_local
 
@@ -134,17 +134,7 @@ class TimestampPartition:
             values = pc.cast(values, pa.int32())
         whole = pc.fill_null(pc.cast(values, pa.int64(), safe=False), 1)
         numbers: NDArray[np.int64] = whole.to_numpy(zero_copy_only=False)
-        return numbers if moment else self._scale(numbers)
-
-    def _scale(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """`TimeUnit.convert`: towards zero."""
-        import numpy as np
-
-        per = _PER_MILLISECOND.get(self.unit or "")
-        if per is None:
-            return numbers * _MILLISECONDS[self.unit or "SECONDS"]
-        scaled: NDArray[np.int64] = np.sign(numbers) * (np.abs(numbers) // per)
-        return scaled
+        return _scaled(numbers, "MILLISECONDS" if moment else self.unit or "SECONDS", field)
 
     def _of_text(self, values: pa.Array, field: str) -> pa.Array:
         import pyarrow.compute as pc
@@ -171,6 +161,8 @@ class TimestampPartition:
 
         parsed = self._parse(texts)
         times, good = self._moments(parsed)
+        for shown in (parsed.local, times):
+            good = good & (shown >= FIRST_SHOWN) & (shown <= LAST_SHOWN)
         if not good.all():
             text = texts[int(np.argmin(good))].as_py()
             raise SchemaMismatch(
@@ -214,6 +206,29 @@ class TimestampPartition:
         by_zone, exists = offsets_of_local(parsed.local, self.input_zone or "UTC")
         offset = np.where(parsed.has_offset, parsed.offset, by_zone)
         return parsed.local - offset, parsed.matched & (parsed.has_offset | exists)
+
+
+def _scaled(numbers: NDArray[np.int64], unit: str, field: str) -> NDArray[np.int64]:
+    """Numbers of a unit as milliseconds, as `TimeUnit.convert` makes them: towards zero.
+
+    Raises:
+        SchemaMismatch: A number that is no moment with a date: most likely the column is of another unit than the table.
+    """
+    import numpy as np
+
+    per, factor = _PER_MILLISECOND.get(unit, 1), _MILLISECONDS.get(unit, 1)
+    limits = np.iinfo(np.int64)
+    low, high = max(-(-FIRST_SHOWN // factor) * per, limits.min), min(LAST_SHOWN // factor * per, limits.max)
+    odd = np.flatnonzero((numbers < low) | (numbers > high))
+    if len(odd):
+        raise SchemaMismatch(
+            field,
+            f"{numbers[odd[0]]} in row {odd[0]}",
+            f"a moment of the years 1 to 9999 in {unit.lower()}",
+            "Bring the column to the unit that the table's hoodie.keygen.timebased.timestamp.type says.",
+        )
+    scaled: NDArray[np.int64] = (numbers // per + ((numbers < 0) & (numbers % per != 0))) * factor
+    return scaled
 
 
 def _option(properties: Mapping[str, str], name: str, default: str) -> str:

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudimeta.errors import ConfigError, SchemaMismatch
+from hudimeta.keys import KeyGenerator
 from hudimeta.keys.joda import format_times, parse_times
 from hudimeta.keys.timestamp_partition import TimestampPartition
+from hudimeta.read.time_partitions import partitions_of_values
 
 T = "hoodie.keygen.timebased."
 MOMENT = 1_705_489_872_123  # 2024-01-17T11:11:12.123Z
@@ -39,6 +41,37 @@ def paths(values, pattern="yyyy/MM/dd/HH", **options):
 )
 def test_numbers(kind, values):
     assert paths(values, **kind) == ["2024/01/17/11"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ({"timestamp_type": "UNIX_TIMESTAMP"}, MOMENT),
+        ({"timestamp_type": "UNIX_TIMESTAMP"}, -(2**63)),
+        ({"timestamp_type": "EPOCHMILLISECONDS"}, MOMENT * 1000),
+        ({"timestamp_type": "SCALAR", "timestamp_scalar_time_unit": "DAYS"}, 2**62),
+        ({"timestamp_type": "DATE_STRING", "input_dateformat": "yyyy-MM-dd"}, "0000-01-01"),
+    ],
+)
+def test_what_is_no_moment_is_refused_by_its_row(kind, value):
+    given_values = pa.array([None, value])
+    with pytest.raises(SchemaMismatch, match=rf"'?{value}'? in row 1"):
+        paths(given_values, **kind)
+
+
+def test_a_filter_on_what_is_no_moment_leaves_no_partition_out():
+    named = {T + "timestamp.type": "UNIX_TIMESTAMP", T + "output.dateformat": "yyyy/MM"}
+    stored = {"hoodie.table.keygenerator.type": "TIMESTAMP", "hoodie.table.partition.fields": "at"}
+    generator = KeyGenerator.from_properties({**named, **stored})
+    assert partitions_of_values(generator, pa.array([MOMENT // 1000])).to_pylist() == ["2024/01"]
+    assert partitions_of_values(generator, pa.array([MOMENT * 1000])) is None
+
+
+def test_the_widest_moments_are_shown():
+    ends = [dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30)]
+    seconds = [(end - dt.datetime(1970, 1, 1)) // dt.timedelta(seconds=1) for end in ends]
+    assert paths(pa.array(seconds), "yyyy-MM-dd", timestamp_type="UNIX_TIMESTAMP") == ["0001-01-02", "9999-12-30"]
+    assert paths(pa.array([2**63 - 1]), "yyyy", timestamp_type="SCALAR", timestamp_scalar_time_unit="NANOSECONDS") == ["2262"]
 
 
 def test_days():
