@@ -86,7 +86,9 @@ def choose_index(
     if given is None:
         return _of_the_table(options, properties, timeline, definitions)
     name = given.strip().upper()
-    kind = _NAMES.get(name) or IndexKind(name)
+    kind = _NAMES.get(name) or next((known for known in IndexKind if known.value == name), None)
+    if kind is None:  # an option is judged when it is read, what stands in the properties is not
+        raise ConfigError(keys.INDEX_TYPE.key, given, keys.INDEX_TYPE.allowed, "Correct it in hoodie.properties.")
     may_fall_back = options.get(keys.INDEX_ALLOW_FALLBACK)
     if kind is IndexKind.BUCKET:
         return IndexChoice(kind, stated=True, buckets=bucket_settings(options, properties))
