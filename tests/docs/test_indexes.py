@@ -1,0 +1,78 @@
+"""The examples of docs/indexes.md and docs/skipping.md run, and README.md's for Python without Spark; no link leads nowhere."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hudimeta
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def examples(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def run(example: str, page: str, folder: Path, names: dict[str, Any]) -> None:
+    exec(compile(example.replace("/data/", f"{folder}/"), page, "exec"), names)
+
+
+def test_an_index_is_made_asked_and_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = pa.schema([("id", pa.string()), ("ts", pa.int64())])
+    trips = hudimeta.Table.create(tmp_path / "trips", schema, key="id")
+    noon = dt.datetime(2026, 3, 1, 12, tzinfo=dt.timezone.utc).timestamp()
+    for number in range(2):
+        trips.bulk_insert({"id": [f"t{number}"], "ts": [int(noon) + number * 10**7]})
+    (example,) = examples("docs/indexes.md")
+    run(example, "docs/indexes.md", tmp_path, {})
+    assert capsys.readouterr().out.startswith("expr_index_day built at ")
+    assert "expr_index_day" not in hudimeta.Table(tmp_path / "trips").metadata.partitions()
+
+
+def test_a_report_tells_what_skipped_and_whether_the_metadata_is_true(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema = pa.schema([("id", pa.string()), ("day", pa.date32())])
+    orders = hudimeta.Table.create(tmp_path / "orders", schema, key="id")
+    for number in range(4):
+        orders.bulk_insert({"id": [f"ord-{number:04}"], "day": pa.array([dt.date(2026, 1, 1 + number)])})
+    names: dict[str, Any] = {}
+    for example in examples("docs/skipping.md"):
+        run(example, "docs/skipping.md", tmp_path, names)
+    assert names["scan"].report.decisions().num_rows == 4
+    assert names["scan"].to_table()["id"].to_pylist() == ["ord-0002", "ord-0003"]
+    assert names["report"].holds
+    assert str(names["report"]) in capsys.readouterr().out
+
+
+def test_the_readme_without_spark(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["t1", "t2"], "fare": [12.5, 70.0]})
+    hudimeta.Table.create(tmp_path / "trips", rows.schema, key="id").insert(rows)
+    (example,) = (one for one in examples("README.md") if "import hudimeta\n" in one and "spark" not in one)
+    names: dict[str, Any] = {"rows": rows}
+    run(example, "README.md", tmp_path, names)
+    assert names["t"].scan(where="fare > 60").to_table()["id"].to_pylist() == ["t2"]
+
+
+def anchors(page: Path) -> set[str]:
+    """What headings of a page are called in links, as GitHub spells them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if link.startswith("http"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
