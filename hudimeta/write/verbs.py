@@ -77,7 +77,7 @@ def create(
             _check_agree(argument, option, text, given)
         elif text:
             stated[option.key] = text
-    if name is None and not given.is_set(keys.TABLE_NAME):
+    if not name and not given.is_set(keys.TABLE_NAME):
         stated[keys.TABLE_NAME.key] = storage.root.rstrip("/").rpartition("/")[2]
     create_table(storage, schema, OPTIONS.read(_index_options(indexes) | stated | given.given))
 
