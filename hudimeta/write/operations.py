@@ -237,7 +237,8 @@ def execute_plan(
             if deletes_only:
                 part, gone = part.take(_nothing()), part
             token = work.number, attempt
-            return append_to_log(logs, ordering_of, log_facts, piece.base, part, gone, instant, *token, rules, only)
+            if not _deletes_doubled(piece.base, gone):
+                return append_to_log(logs, ordering_of, log_facts, piece.base, part, gone, instant, *token, rules, only)
         base = read_base(piece.partition_path, piece.base.name)
         name = parse_base_file(piece.base.name)
         if name is None:
@@ -254,6 +255,17 @@ def execute_plan(
     pieces: list[GroupRewrite | NewGroup] = [*plan.rewrites, *plan.new_groups]
     written = engine.map(run, [_Work(first_task + i, piece) for i, piece in enumerate(pieces)])
     return [file for files in written for file in files]
+
+
+def _deletes_doubled(base: KeyFile, gone: KeyedBatch) -> bool:
+    """Whether the base file must be written anew to delete rows: it holds keys more than once, all of whose rows shall go.
+
+    A delete in a log meets the first of these rows alone, for Hudi's readers and so for ours. Where there are log files
+    already, or a compaction is planned, it stays with the log.
+    """
+    if gone.keys is None or not base.name or base.logs or base.busy:
+        return False
+    return len(gone.keys.unique()) < len(gone)
 
 
 OrderingReader = Callable[[KeyFile, pa.StringArray], "tuple[pa.Array, ...]"]

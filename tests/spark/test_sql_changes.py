@@ -81,6 +81,14 @@ def test_delete_removes_what_the_condition_is_true_of(attached: SparkSession, ta
     assert shown(attached, t) == []
 
 
+def test_delete_removes_every_row_of_a_doubled_key(attached: SparkSession, table: Make, tmp_path: Path) -> None:
+    """A delete in a log would meet the first of them alone."""
+    t = table(type="MERGE_ON_READ")
+    hudimeta.Table(tmp_path / t).insert(made([1, 2, 3]))
+    attached.sql(f"delete from {t} where id < 3")
+    assert [i for i, _, _ in shown(attached, t, "id < 5")] == [3, 3, 4]
+
+
 @KINDS
 def test_merge_does_what_each_clause_says(attached: SparkSession, table: Make, kind: str) -> None:
     t = table(type=kind)

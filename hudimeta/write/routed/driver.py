@@ -219,7 +219,7 @@ class _Run:
         self.written = [one.files for one in arrived if one.files.files]
         if any(one.slots for one in arrived):
             with self._timings.phase("look-up"):
-                placed = self._looked_up(arrived, looking)
+                placed = self._looked_up(arrived, looking, source.knows_keys)
         with self._timings.phase("place"):
             work, grown = self._pieces(placed)
         if work:
@@ -250,7 +250,7 @@ class _Run:
         """File groups of the record index; 1 without one."""
         return next((max(1, i.groups) for i in self.facts.indexes if i.partition == record_index.PARTITION), 1)
 
-    def _looked_up(self, arrived: Sequence[Arrived], looking: bool) -> list[PlacedRows]:
+    def _looked_up(self, arrived: Sequence[Arrived], looking: bool, known: bool) -> list[PlacedRows]:
         slots: dict[int, list[Span]] = {}
         for one in arrived:
             for slot, spans in one.slots.items():
@@ -265,7 +265,8 @@ class _Run:
         ]
         searched = self._searched(arrived) if looking else 0
         staged = sum(span.size for item in items for span in item.spans)
-        return self.executors.map(LookUp(self.routed), items, None if searched is None else staged + searched)
+        look_up = LookUp(self.routed, known)
+        return self.executors.map(look_up, items, None if searched is None else staged + searched)
 
     def _searched(self, arrived: Sequence[Arrived]) -> int | None:
         """About how many bytes of files are read to find the keys; None where to know that takes looking at many files."""

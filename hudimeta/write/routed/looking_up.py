@@ -43,9 +43,10 @@ class LookUpItem:
 
 @dataclass(frozen=True)
 class LookUp:
-    """The task, on a `LookUpItem`. Attributes: write: The write."""
+    """The task, on a `LookUpItem`. Attributes: write: The write. known: The rows were read from the table."""
 
     write: RoutedWrite
+    known: bool = False
 
     def __call__(self, item: LookUpItem, attempt: int) -> PlacedRows:
         """Combine, look up, and lay the rows aside by their places."""
@@ -54,7 +55,9 @@ class LookUp:
         batch, twice = one_change_a_row(opened, read_spans(opened.storage, item.spans))
         came = len(batch)
         looking = looks_up(opened, operation)
-        if twice or combines(session.options, operation) or (looking and view.lookup.fixes_places):
+        # Several deletes of one key are then several rows of the table, and writing must know that.
+        combining = combines(session.options, operation) and not (operation is Operation.DELETE and self.known)
+        if twice or combining or (looking and view.lookup.fixes_places):
             whole_table = operation in (Operation.UPSERT, Operation.DELETE) and view.lookup.choice.is_global
             batch = combine(batch, combining_rules(session.properties, session.rules), whole_table=whole_table)
         sorter = _Sorter()
