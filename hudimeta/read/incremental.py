@@ -20,9 +20,11 @@ import pyarrow as pa
 
 from hudimeta.config.options import INCREMENTAL_BEGIN, INCREMENTAL_END, INCREMENTAL_FALLBACK
 from hudimeta.errors import ConfigError, TableError
+from hudimeta.schema.resolve import COPYING_OPERATIONS
 from hudimeta.table.slices import build_slices, slices_schema
+from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.timeline.clock import normalise_instant
-from hudimeta.types import META_COLUMNS, Instant, TableType
+from hudimeta.types import META_COLUMNS, Action, Instant, TableType
 
 if TYPE_CHECKING:
     from hudimeta.read.predicate import Expr
@@ -131,6 +133,8 @@ def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
     newest = found.newest
     if newest is None or (newest >= oldest and newest >= snapshot.earliest_kept):
         return replace(found, in_slices=found.archived > 0)
+    if _only_moves_rows(snapshot, found.instants):
+        return replace(found, instants=(), archived=0)
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
         kept = max(oldest, snapshot.earliest_kept)
         safe = min((_completion(i) for i in snapshot.timeline.writes if i.time >= kept), default=kept)
@@ -140,6 +144,20 @@ def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
             "range that the table still has.",
         )
     return replace(found, whole_table=True)
+
+
+def _only_moves_rows(snapshot: Snapshot, instants: Sequence[Instant]) -> bool:
+    """Are these compactions and clusterings alone? They bring no rows of their own.
+
+    One that was planned long ago may complete behind the newest write, and be archived before it.
+    """
+    if any(i.action.completed_as is Action.DELTA_COMMIT for i in instants):
+        return False
+    timeline = snapshot.timeline
+    active = set(timeline.writes)
+    archived = ArchivedRecords(timeline.history, (Action.COMMIT, Action.REPLACE_COMMIT), min(i.time for i in instants))
+    records = ((timeline if i in active else archived).metadata(i) for i in instants)
+    return all(record.get("operationType") in COPYING_OPERATIONS for record in records)
 
 
 def with_commits(where: Expr | None, found: IncrementalRange) -> Expr:

@@ -60,6 +60,25 @@ def test_a_range_that_ends_before_today_begins_in_the_archive(kind: str, tmp_pat
     assert changed(table, "earliest", end.completion) == wanted
 
 
+def test_a_compaction_that_ends_behind_the_newest_write_is_no_change(tmp_path: Path) -> None:
+    """Planned before writes that cleaning has let go of meanwhile, and run after them."""
+    table = create(tmp_path, "MERGE_ON_READ", **{"hoodie.clean.commits.retained": "1"})
+    for number in range(4):
+        put(table, ["other"], "early", number, part="q")
+        table.compact()
+    put(table, ["k0"], "first", 0)
+    put(table, ["k0"], "second", 1)
+    assert table.schedule_compaction()
+    for number in range(3, 6):
+        newest = put(table, ["k0"], "later", number)
+    assert table.clean().deleted
+    table.compact()
+    assert newest.completion is not None
+    planned, _ = table.timeline.writes_between(newest.completion)  # the other one was planned after the writes
+    assert planned.time < newest.time
+    assert changed(table, newest.completion, planned.completion) == {}
+
+
 def test_commits_archived_behind_a_savepoint_are_in_the_range(tmp_path: Path) -> None:
     """Archiving steps over savepointed writes, so that the oldest active one does not tell what is archived."""
     table = create(tmp_path, "COPY_ON_WRITE")
