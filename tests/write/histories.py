@@ -65,6 +65,9 @@ class Tally:
 class History(RuleBasedStateMachine):
     """Writes of every kind and services, some of which fail at some request; recovery; time travel; changes since a moment."""
 
+    writes_fail = True
+    """False leaves writes over bad storage out: what fails is in this process, and cannot go to Spark's workers."""
+
     def __init__(self) -> None:
         super().__init__()
         self.home = Path(tempfile.mkdtemp(prefix="history"))
@@ -202,6 +205,7 @@ class History(RuleBasedStateMachine):
     def broken(self, at: int, fault: Fault) -> FaultyStorage:
         return FaultyStorage(open_storage(self.t.path), FaultPlan(at, fault))
 
+    @precondition(lambda self: self.writes_fail)
     @rule(ids=ids, ts=stamps, at=st.integers(0, 40), fault=st.sampled_from([Fault.ERROR_BEFORE, Fault.ERROR_AFTER]))
     def upsert_over_bad_storage(self, ids: list[int], ts: int, at: int, fault: Fault) -> None:
         try:
@@ -331,15 +335,16 @@ class History(RuleBasedStateMachine):
             assert proven == frozenset(KEYED), "no key was doubled, so the indexes stay proven"
 
 
-def run_histories(seed: int, histories: int, steps: int, *, shrink: bool = False) -> None:
+def run_histories(seed: int, histories: int, steps: int, *, shrink: bool = False, writes_fail: bool = True) -> None:
     """Run histories that follow from a seed; the first fault is raised, with the steps that lead to it.
 
     Args:
         seed: Of the generator. histories, steps: How many, and how many steps each. shrink: Look for a shorter way to a fault.
+        writes_fail: See `History`.
     """
     print(f"python -m tests.write.histories {seed} {histories} {steps}")
     run_state_machine_as_test(
-        seeded(seed)(type("History", (History,), {})),
+        seeded(seed)(type("History", (History,), {"writes_fail": writes_fail})),
         settings=settings(
             max_examples=histories,
             stateful_step_count=steps,
