@@ -244,21 +244,25 @@ def hash_chain(keys: Any, hash_count: int) -> _Words:
 def _fill(keys: Any, row_of_key: npt.NDArray[np.int64], row_count: int, bits: int, hashes: int) -> npt.NDArray[np.uint8]:
     width = (bits + 7) // 8
     flags = np.zeros(row_count * width * 8, dtype=np.bool_)
+    size = np.uint32(bits)
     for places, chain in _chains(keys, hashes):
-        flags[(chain.astype(np.int64) % bits) + row_of_key[places][:, None] * (width * 8)] = True
+        position = chain - chain // size * size  # NumPy divides by one number much faster than it takes a remainder
+        if row_count > 1:
+            position = position + row_of_key[places][:, None] * (width * 8)
+        flags[position] = True
     return np.packbits(flags, bitorder="little").reshape(row_count, width)
 
 
 def _chains(keys: Any, hash_count: int) -> Iterator[tuple[npt.NDArray[np.int64], _Words]]:
     """Indices of keys that are not null, group by group, and their chains."""
     for places, content in _groups_of_length(keys):
-        chain = np.empty((len(places), hash_count), dtype=np.uint32)
+        chain = np.empty((len(places), hash_count), dtype=np.uint32, order="F")
         words, tail = _mixed_words(content)
         state = np.zeros(len(places), dtype=np.uint32)
         for column in range(hash_count):
             state = _murmur(words, tail, content.shape[1], state)
-            # The absolute value of the signed integer; that of -2**31 is 2**31, which an unsigned word can hold.
-            chain[:, column] = np.where(state >> np.uint32(31), np.uint32(0) - state, state)
+            # Of the signed integer; that of -2**31 comes back as it is, which as an unsigned word is 2**31.
+            np.absolute(state.view(np.int32), out=chain[:, column].view(np.int32))
         yield places, chain
 
 

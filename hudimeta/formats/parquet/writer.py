@@ -41,8 +41,10 @@ CODECS = ("zstd", "snappy", "gzip", "uncompressed")
 RECORD_KEY = META_COLUMNS[2]
 UNIQUE_COLUMNS = (META_COLUMNS[1], RECORD_KEY)
 """Every row has its own value here: a dictionary would be tried and thrown away."""
-_LOOKED_AT = 1 << 16
-"""Rows from which it is judged whether a column is worth a dictionary."""
+_GLANCED_AT, _LOOKED_AT = 1 << 12, 1 << 16
+"""Rows from which it is judged whether a column is worth a dictionary: most columns show it in the first few."""
+_SURELY = 0.95
+"""Of a glance: values drawn evenly, of which so many are distinct there, are mostly distinct among `_LOOKED_AT` as well."""
 _CALENDAR = "3.5.0"
 
 
@@ -153,7 +155,7 @@ class BaseFileWriter:
         if codec not in CODECS:
             raise ConfigError("hoodie.parquet.compression.codec", settings.compression, ", ".join(CODECS))
         leaves = _leaf_paths(self._schema)
-        plain = {*UNIQUE_COLUMNS, *_mostly_distinct(first.slice(0, _LOOKED_AT))} if settings.dictionary else ()
+        plain = {*UNIQUE_COLUMNS, *_mostly_distinct(first)} if settings.dictionary else ()
         return pq.ParquetWriter(
             pa.PythonFile(self._sink, mode="w"),
             self._schema,
@@ -283,12 +285,17 @@ def _floating_leaves(rows: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
 
 
 def _mostly_distinct(rows: pa.Table) -> Iterator[str]:
-    """Flat columns of which more than half of the values are distinct."""
+    """Flat columns of which more than half of the first values are distinct; `UNIQUE_COLUMNS` are not looked at."""
     import pyarrow.compute as pc
 
+    def share(column: pa.ChunkedArray) -> float:
+        return float(pc.count_distinct(column).as_py() / max(len(column), 1))
+
     for name, column in zip(rows.column_names, rows.columns, strict=True):
-        flat = not (pa.types.is_nested(column.type) or pa.types.is_boolean(column.type))
-        if flat and pc.count_distinct(column).as_py() * 2 > len(column):
+        if name in UNIQUE_COLUMNS or pa.types.is_nested(column.type) or pa.types.is_boolean(column.type):
+            continue
+        glance = share(column[:_GLANCED_AT])
+        if glance >= _SURELY or (glance > 0.5 and share(column[:_LOOKED_AT]) > 0.5):
             yield name
 
 
