@@ -130,6 +130,12 @@ def test_hudi_does_not_lose_rows_with_nan_or_negative_zero(hudi: ApacheHudi, tab
         assert _ids(hudimeta.Table(table).scan(where).to_table()) == sorted(ids), where
 
 
+def test_what_hudi_leaves_set_in_its_session_hides_no_row_from_the_next_read(hudi: ApacheHudi, table: Path) -> None:
+    for name, value in (("recordLevelFilter.enabled", "true"), ("enableVectorizedReader", "false")):
+        hudi.sql(f"SET spark.sql.parquet.{name}={value}")
+    assert _ids(hudi.read(table, where="y = 0").table) == [0, 300, 301]
+
+
 def test_hudi_skips_by_bounds_of_a_field_inside_a_struct(hudi: ApacheHudi, tmp_path: Path) -> None:
     options = {"hoodie.metadata.index.column.stats.column.list": "nested.depth,text"}
     written = hudimeta.Table.create(tmp_path / "t", SCHEMA, key="id", name="nested", options=options)
