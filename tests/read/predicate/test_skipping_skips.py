@@ -325,11 +325,12 @@ def test_a_hundred_thousand_files_take_no_more_steps_than_a_hundred() -> None:
         assert may_match(one, stats).keep.sum() == 1
         assert may_match(ten, stats).keep.all()
         steps.append((_calls(lambda stats=stats: may_match(one, stats)), _calls(lambda stats=stats: may_match(ten, stats))))
-    assert steps[0] == steps[1]
+    for few, many in zip(*steps, strict=True):
+        assert many < 2 * few, "a call for each file would make a thousand times as many; a garbage collection adds some"
 
 
 def _calls(run: Callable[[], object]) -> int:
-    """How many functions a run calls, those of libraries included: work file by file would show."""
+    """How many functions a run calls, those of libraries included."""
     count = 0
 
     def counted(_frame: object, event: str, _argument: object) -> None:
