@@ -261,7 +261,7 @@ def _chains(keys: Any, hash_count: int) -> Iterator[tuple[npt.NDArray[np.int64],
         state = np.zeros(len(places), dtype=np.uint32)
         for column in range(hash_count):
             state = _murmur(words, tail, content.shape[1], state)
-            # Of the signed integer; that of -2**31 comes back as it is, which as an unsigned word is 2**31.
+            # Of the signed integer, as Java takes it: -2**31 stays what it is, and read as an unsigned word is 2**31.
             np.absolute(state.view(np.int32), out=chain[:, column].view(np.int32))
         yield places, chain
 
