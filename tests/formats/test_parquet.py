@@ -7,7 +7,9 @@ import decimal
 import io
 import json
 import math
+import random
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -26,6 +28,7 @@ from hudimeta.formats.parquet import (
     read_key_column,
     write_base_file,
 )
+from hudimeta.formats.parquet.pages import pages_around
 from hudimeta.types import META_COLUMNS
 from tests.recorded_tables import CONFORMANCE, RICH
 
@@ -178,6 +181,33 @@ def test_many_rows_become_small_row_groups_whose_pages_have_an_index():
         assert "few" in dictionaries
         assert not dictionaries & {"v", "_hoodie_record_key", "_hoodie_commit_seqno"}, "of values that occur once"
     assert summary.rows == 140_000
+
+
+def test_columns_have_a_dictionary_where_it_saves_bytes():
+    count = 1 << 17
+    dice = random.Random(1)
+    few, some = [dice.randrange(10_000) for _ in range(count)], [dice.getrandbits(48) for _ in range(count // 5)]
+    columns = {
+        "few": few,
+        "few_texts": [f"supplier {n}" for n in few],
+        "anywhere": dice.choices(some, k=count),
+        "together": [n // 3 for n in range(count)],
+        "together_texts": [f"order {n // 3}" for n in range(count)],
+        "once": range(count),
+        "one": ["x"] * count,
+    }
+    sink, _ = written(with_meta(pa.table(columns)))
+    group = pq.read_metadata(io.BytesIO(sink.getvalue())).row_group(0)
+    found = {c.path_in_schema for c in map(group.column, range(group.num_columns)) if c.has_dictionary_page}
+    assert found & set(columns) == {"few", "few_texts", "anywhere", "one"}
+
+
+def test_pages_are_small():
+    content = written(with_meta(pa.table({"v": range(20_000)})))[0].getvalue()
+    wanted = np.arange(20_000) == 10_000
+    found = pages_around(pq.read_metadata(io.BytesIO(content)), 0, ["v"], wanted, lambda at, count: content[at : at + count])
+    assert found is not None
+    assert found.rows.tolist() == [[8_192, 16_384]]
 
 
 @pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip", "uncompressed"])
