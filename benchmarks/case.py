@@ -30,8 +30,11 @@ APACHE_10, APACHE_12 = "Hudi 1.0.2", "Hudi 1.2.0"
 APACHE = (APACHE_10, APACHE_12)
 """Of Apache Hudi, the last version that writes table version 8 by itself, and the newest; `make bench` fetches the jars."""
 
+OWN_TABLES = tuple(f"{version} own" for version in APACHE)
+"""The same, each reading a table of the same rows that it wrote itself, as its users do, where the others read ours."""
+
 MINE = frozenset({OURS, PLAIN, ATTACHED, ROUTED, ROUTED_ONE})
-NEEDS_JVM = frozenset({*APACHE, SPARK, FLOOR, HANDED_OVER, ROUTED, ROUTED_ONE})
+NEEDS_JVM = frozenset({*APACHE, *OWN_TABLES, SPARK, FLOOR, HANDED_OVER, ROUTED, ROUTED_ONE})
 """Rivals that a smoke run leaves out."""
 
 
@@ -111,12 +114,14 @@ class Goal:
 
     Attributes:
         binding: It depends on no machine and no load, so that missing it fails the run.
+        ratio: What is to be reached, where that is a ratio; None where a side is missing.
     """
 
     text: str
     met: Callable[[Mapping[str, Measured]], bool | None]
     only_at_full_scale: bool = False
     binding: bool = False
+    ratio: Callable[[Mapping[str, Measured]], float | None] = lambda sides: None
 
 
 def at_most(metric: str, limit: float, text: str, side: str = OURS) -> Goal:
@@ -133,19 +138,29 @@ def times_faster(
 ) -> Goal:
     """The rival's `metric` is at least `factor` times that of a side of ours."""
 
-    def met(sides: Mapping[str, Measured]) -> bool | None:
+    def values(sides: Mapping[str, Measured]) -> tuple[float, float] | None:
         mine, other = sides.get(side), sides.get(rival)
         if mine is None or other is None or mine.error or other.error:
             return None
-        return other.value(metric) >= factor * mine.value(metric)
+        return other.value(metric), mine.value(metric)
+
+    def met(sides: Mapping[str, Measured]) -> bool | None:
+        found = values(sides)
+        return None if found is None else found[0] >= factor * found[1]
+
+    def ratio(sides: Mapping[str, Measured]) -> float | None:
+        found = values(sides)
+        return found[0] / found[1] if found is not None and found[1] > 0 else None
 
     who = "" if side == OURS else f"{side} "
-    return Goal(f"{who}>= {factor:g}x {rival} ({metric})", met, only_at_full_scale)
+    return Goal(f"{who}>= {factor:g}x {rival} ({metric})", met, only_at_full_scale, ratio=ratio)
 
 
-def faster_than_apache(factor: float, metric: str = "warm.cpu", side: str = OURS) -> tuple[Goal, ...]:
-    """The same against each version of Apache Hudi."""
-    return tuple(times_faster(version, factor, metric, side) for version in APACHE)
+def faster_than_apache(
+    factor: float, metric: str = "warm.cpu", side: str = OURS, rivals: tuple[str, ...] = APACHE
+) -> tuple[Goal, ...]:
+    """The same against each version of Apache Hudi; `rivals` may say on which files."""
+    return tuple(times_faster(version, factor, metric, side) for version in rivals)
 
 
 def counted(note: str, limit: float, text: str = "") -> Goal:
@@ -190,9 +205,14 @@ class Case:
 Side = Callable[["Job"], None]
 
 
-def versions_of_apache(run: Side) -> dict[str, Side]:
+def versions_of_apache(run: Side, names: tuple[str, ...] = APACHE) -> dict[str, Side]:
     """One side for each version of Apache Hudi; `rivals.apache_hudi` takes the version from the name of the side."""
-    return dict.fromkeys(APACHE, run)
+    return dict.fromkeys(names, run)
+
+
+def apache_of(side: str) -> str:
+    """Which of `APACHE` a side runs; the first for sides that only need its Spark."""
+    return next((version for version in APACHE if side.startswith(version)), APACHE_10)
 
 
 def all_cases() -> list[Case]:

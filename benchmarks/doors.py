@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import lineitem, ours, rivals
-from benchmarks.case import ATTACHED, FLOOR, OURS, PLAIN, SPARK, Settings, Side, versions_of_apache
+from benchmarks import lineitem, ours, rivals, written
+from benchmarks.case import ATTACHED, FLOOR, OURS, OWN_TABLES, PLAIN, SPARK, Settings, Side, apache_of, versions_of_apache
 from benchmarks.job import Absent, Job
+from benchmarks.written import Written
 
 Made = Callable[[Settings], Path]
 
@@ -35,8 +37,13 @@ FULL, COLUMN = Query(), Query(columns=("l_extendedprice",))
 NARROW, COUNT = Query(narrow=True), Query(count=True)
 
 
-def sides(table: Made, query: Query, parquet: bool) -> dict[str, Side]:
-    """Everyone who reads the table; `parquet` says whether its base files alone hold the rows."""
+def sides(table: Made, query: Query, parquet: bool, own: Written | None = None) -> dict[str, Side]:
+    """Everyone who reads the table.
+
+    Args:
+        table: Ours. query: What is read. parquet: Its base files alone hold the rows.
+        own: A table of the same rows that each version of Apache Hudi writes and reads; None for none.
+    """
     plain = {SPARK: _in_spark(table, query, _read_parquet)} if parquet else {}
     if parquet and query == FULL:
         plain |= {FLOOR: _ready_batches(table)}
@@ -45,7 +52,8 @@ def sides(table: Made, query: Query, parquet: bool) -> dict[str, Side]:
         PLAIN: _in_spark(table, query, _read_plain),
         ATTACHED: _in_spark(table, query, _read_attached),
         **plain,
-        **versions_of_apache(_apache(table, query)),
+        **versions_of_apache(_apache(lambda job: table(job.settings), query)),
+        **(versions_of_apache(_apache(partial(_by_hudi, own), query), OWN_TABLES) if own is not None else {}),
     }
 
 
@@ -123,9 +131,18 @@ def _ready_batches(table: Made) -> Side:
     return run
 
 
-def _apache(table: Made, query: Query) -> Side:
+def _by_hudi(table: Written, job: Job) -> Path:
+    """The table, written in a process of its own: the one that reads is cold, and its memory is that of reading."""
+    writer = Job(job.settings, 1, job.side)
+    if not table.folder(job.settings, apache_of(job.side)).is_dir():
+        with rivals.apache_hudi(writer) as process:
+            written.by_hudi(writer, process, table)
+    return table.folder(job.settings, apache_of(job.side))
+
+
+def _apache(table: Callable[[Job], Path], query: Query) -> Side:
     def run(job: Job) -> None:
-        asked: dict[str, Any] = {"path": str(table(job.settings)), "options": rivals.READ_OPTIONS, "repeat": job.rounds}
+        asked: dict[str, Any] = {"path": str(table(job)), "options": rivals.READ_OPTIONS, "repeat": job.rounds}
         asked |= {"where": query.where(job.settings), "columns": list(query.columns) if query.columns else None}
         with rivals.apache_hudi(job) as process:
             answer = process.call("read", timeout=1200, count=query.count, **asked)

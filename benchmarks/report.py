@@ -9,11 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.case import OURS, Case, Measured
+from benchmarks.case import OURS, Case, Goal, Measured
 from benchmarks.measure import disagreements
 
 HEADINGS = ("side", "cold wall", "cold cpu", "warm wall", "warm cpu", "peak rss", "x wall", "x cpu")
-WIDTHS = (14, 10, 10, 10, 10, 9, 7, 7)
+WIDTHS = (16, 10, 10, 10, 10, 9, 7, 7)
 PACKAGES = ("hudimeta", "pyarrow", "numpy", "pyspark", "hudi", "fastavro")
 
 
@@ -68,8 +68,14 @@ def lines(case: Case, sides: Mapping[str, Measured], full_scale: bool) -> list[s
         if measured.notes:
             out.append("    " + ", ".join(f"{key} {_plain(value)}" for key, value in measured.notes.items()))
     out += [f"  answers differ: {text}" for text in disagreements(sides)]
-    out += [f"  goal {text}: {verdict}" for text, verdict in verdicts(case, sides, full_scale).items()]
+    found = verdicts(case, sides, full_scale)
+    out += [f"  goal {goal.text}: {found[goal.text]}{_reached(goal, sides)}" for goal in case.goals]
     return out
+
+
+def _reached(goal: Goal, sides: Mapping[str, Measured]) -> str:
+    ratio = goal.ratio(sides)
+    return "" if ratio is None else f", {ratio:.2f}x"
 
 
 def verdicts(case: Case, sides: Mapping[str, Measured], full_scale: bool) -> dict[str, str]:

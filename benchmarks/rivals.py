@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.case import APACHE, APACHE_10
+from benchmarks.case import apache_of
 from benchmarks.job import Absent, Job
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ READ_OPTIONS = {
 def apache_hudi(job: Job) -> Iterator[ApacheHudi]:
     """A fresh process of Apache Hudi; its peak memory counts for the side. Raises Absent.
 
-    The side's name ends in the version; Spark's own sides use the Spark of the first.
+    The side's name says which version; Spark's own sides use the Spark of the first.
     """
     from tests.interop.apache_hudi import ApacheHudi, Installation
 
-    version = (job.side if job.side in APACHE else APACHE_10).rsplit(" ", 1)[1]
+    version = apache_of(job.side).rsplit(" ", 1)[1]
     installation = Installation.find(version)
     if installation is None:
         raise Absent(f"run `make bench` once, which fetches Apache Hudi {version}")

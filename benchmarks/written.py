@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks import lineitem, ours
-from benchmarks.case import Settings
+from benchmarks.case import Settings, apache_of
 from benchmarks.job import Job
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def by_us(settings: Settings, written: Written) -> Path:
 
 def by_hudi(job: Job, process: ApacheHudi, written: Written) -> Path:
     """The table that this side's version of Apache Hudi wrote."""
-    path, own = written.folder(job.settings, job.side), written.settings(job.settings)
+    path, own = written.folder(job.settings, apache_of(job.side)), written.settings(job.settings)
     with _once(path) as unfinished:
         if unfinished is not None:
             rows, options = str(lineitem.rows_file(own)), hudi_options(written, "bulk_insert")
