@@ -31,6 +31,9 @@ __all__ = ["MergeCounts", "SliceMerger", "merge_log_records"]
 PIECE_ROWS = 1 << 17
 """Base rows per take: keeps text columns of a piece far below the 2 GiB that 32-bit offsets reach."""
 
+_GLANCE = 64
+"""Cells that are compared first: where a column changes, most of them show it."""
+
 _Mask = npt.NDArray[np.bool_]
 _Indices = npt.NDArray[np.int64]
 
@@ -142,18 +145,14 @@ class SliceMerger:
         touched = (log_wins & ~gone) | (~log_wins & ~self.log.deleted[numbers] & fillable)
         self.counts.updated += int(touched.sum())
         versions = self.log.rows.take(plain_arrays.integers(self.log.row_of[numbers[touched]]))
-        both = pa.concat_tables([rows, versions])
         target, wins = at[touched], log_wins[touched]
         if self.log.filled is None:
-            return both.take(plain_arrays.integers(_sources(rows.num_rows, target, wins)[keep]))
+            return _with_cells(rows, versions, target, [wins] * rows.num_columns, keep)
         filled = self.log.filled[self.log.row_of[numbers[touched]]]
         own = own_cells(rows.take(pa.array(target)), self.rules)
-        columns = []
-        for number, column in enumerate(both.columns):
-            # The log's cell counts where its version wins and has it, or where the base row wins and has only a default.
-            from_log = np.where(wins, filled[:, number], filled[:, number] & ~own[:, number])
-            columns.append(column.take(pa.array(_sources(rows.num_rows, target, from_log)[keep])))
-        return pa.table(columns, schema=both.schema)
+        # The log's cell counts where its version wins and has it, or where the base row wins and has only a default.
+        from_log = [np.where(wins, has, has & ~kept) for has, kept in zip(filled.T, own.T, strict=True)]
+        return _with_cells(rows, versions, target, from_log, keep)
 
     def _merged_by(self, merger: str, rows: pa.Table, at: _Indices, numbers: _Indices, log_wins: _Mask) -> pa.Table:
         """Rows with those at `at` merged with the log's versions `numbers` by a function of the user's."""
@@ -177,6 +176,41 @@ class SliceMerger:
         codes = order_codes([pa.chunked_array(b.chunks + n.chunks) for b, n in zip(base, log, strict=True)])
         wins: _Mask = self.log.natural[numbers] | (codes[len(at) :] >= codes[: len(at)])
         return wins
+
+
+def _with_cells(rows: pa.Table, versions: pa.Table, target: _Indices, from_log: Sequence[_Mask], keep: _Mask) -> pa.Table:
+    """Rows with some cells of the versions of the rows at `target`; `from_log` has a mask a column. Rows not to `keep` drop out.
+
+    A column whose cells stay as they are is handed on: few columns change in most updates, and texts are dear to copy.
+    """
+    whole, sources = bool(keep.all()), dict[int, pa.Array]()
+    columns = []
+    for own, other, mask in zip(rows.columns, versions.columns, from_log, strict=True):
+        if whole and _same_cells(own, other, target, mask):
+            columns.append(own)
+            continue
+        if id(mask) not in sources:
+            sources[id(mask)] = plain_arrays.integers(_sources(rows.num_rows, target, mask)[keep])
+        columns.append(pa.chunked_array([*own.chunks, *other.chunks], own.type).take(sources[id(mask)]))
+    return pa.Table.from_arrays(columns, schema=rows.schema)
+
+
+def _same_cells(own: pa.ChunkedArray, other: pa.ChunkedArray, target: _Indices, from_log: _Mask) -> bool:
+    """Whether the cells at `target` hold already, to the bit, what `other` would put there."""
+    if _has_floats(own.type):  # 0.0 and -0.0 are equal
+        return False
+    places = np.flatnonzero(from_log)
+    for some in (places[:_GLANCE], places[_GLANCE:]):
+        theirs = other.take(plain_arrays.integers(some))
+        if not own.take(plain_arrays.integers(target[some])).equals(theirs):
+            return False
+    return True
+
+
+def _has_floats(kind: pa.DataType) -> bool:
+    if not pa.types.is_nested(kind):
+        return bool(pa.types.is_floating(kind))
+    return any(_has_floats(kind.field(number).type) for number in range(kind.num_fields))
 
 
 def _sources(rows: int, target: _Indices, from_log: _Mask) -> _Indices:
