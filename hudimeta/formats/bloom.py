@@ -113,6 +113,16 @@ class BloomFilter:
         rows = _fill(keys, row_of_key, row_count, bits, hashes)
         return cls("DYNAMIC_V0", bits, hashes, rows, per_row, count - (row_count - 1) * per_row)
 
+    def with_keys(self, keys: Any) -> BloomFilter:
+        """This simple filter with more keys in it; its size stays.
+
+        Args:
+            keys: Byte strings or texts, or an Arrow array of them; nulls are left out.
+        """
+        keys = _arrow_keys(keys)
+        more = _fill(keys, np.zeros(len(keys), dtype=np.int64), 1, self.bit_count, self.hash_count)
+        return BloomFilter("SIMPLE", self.bit_count, self.hash_count, self.rows | more)
+
     def might_contain(self, key: bytes | str) -> bool:
         """False when `key` is surely not in the filter."""
         return bool(self.might_contain_many([key])[0])

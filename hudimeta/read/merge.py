@@ -179,7 +179,7 @@ class SliceMerger:
 
 
 def _with_cells(rows: pa.Table, versions: pa.Table, target: _Indices, from_log: Sequence[_Mask], keep: _Mask) -> pa.Table:
-    """Rows with some cells of the versions of the rows at `target`; `from_log` has a mask a column. Rows not to `keep` drop out.
+    """Rows with some cells of versions of those at `target`; `from_log` has a mask a column. Rows not to `keep` drop out.
 
     A column whose cells stay as they are is handed on: few columns change in most updates, and texts are dear to copy.
     """

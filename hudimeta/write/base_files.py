@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from hudimeta.formats.parquet import ParquetFooter, write_base_file
 from hudimeta.formats.parquet.footer import BLOOM_TYPE_KEY
+from hudimeta.formats.parquet.known_keys import KnownKeys
 from hudimeta.keys import add_meta_columns, hide_meta_columns, with_file_name
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.metadata.writer import partition_metafile
@@ -29,7 +30,7 @@ from hudimeta.write.index_facts import NO_CHANGE, FileFacts, WantedFacts, row_ch
 from hudimeta.write.markers import Marker, MarkerKind, write_marker
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["BaseFileWriter", "FileFormat", "mark_partition", "new_file_id"]
+__all__ = ["BaseFileWriter", "FileFormat", "StoredRows", "mark_partition", "new_file_id"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,14 @@ class FileFormat:
     facts: WantedFacts = field(default_factory=WantedFacts)
     changes: ChangeFormat | None = None
     populate: bool = True
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """A base file that is read to be rewritten. Attributes: rows: In the writer's schema. footer: Of the file."""
+
+    rows: pa.Table
+    footer: ParquetFooter
 
 
 def _keys_of(part: LogPart) -> pa.StringArray:
@@ -113,7 +122,7 @@ class BaseFileWriter:
         self,
         partition_path: str,
         previous: BaseFileName,
-        base: pa.Table,
+        stored: StoredRows,
         changes: Sequence[LogPart],
         inserts: pa.Table,
         rules: MergeRules,
@@ -124,10 +133,11 @@ class BaseFileWriter:
         """Write the next base file of a file group.
 
         Args:
-            partition_path: Where. previous: The base file that is superseded. base: Its rows.
+            partition_path: Where. previous: The base file that is superseded. stored: Its rows.
             changes: Rows and deletes to lay over them; those whose key the file does not have are dropped.
             inserts: Rows to append, meta columns included. rules: Which version of a row wins. task, attempt: See `write_new`.
         """
+        base = stored.rows
         merger = SliceMerger(fold_log_records(changes, self._schema, rules), rules, every_row=True)
         merged = merger.merge(base)
         name = str(BaseFileName(previous.file_id, f"{task}-0-{attempt}", self._instant))
@@ -145,8 +155,15 @@ class BaseFileWriter:
             updated=merger.counts.updated,
             deleted=merger.counts.deleted,
             previous=previous,
+            known=self._known_keys(stored, merged, inserts, rules),
         )
         return self._with_changes(written, base, full, f"{task}-0-{attempt}", rules)
+
+    def _known_keys(self, stored: StoredRows, merged: pa.Table, inserts: pa.Table, rules: MergeRules) -> KnownKeys | None:
+        """The keys as the superseded file's filter tells them; None where that may have others."""
+        if not self._format.populate or rules.merger is not None or merged.num_rows != stored.rows.num_rows:
+            return None
+        return KnownKeys.of(stored.footer, inserts[KEY_COLUMN])
 
     def _with_changes(
         self, written: WrittenFile, before: pa.Table, after: pa.Table, token: str, rules: MergeRules
@@ -187,6 +204,7 @@ class BaseFileWriter:
         updated: int = 0,
         deleted: int = 0,
         previous: BaseFileName | None = None,
+        known: KnownKeys | None = None,
     ) -> WrittenFile:
         path = join(partition_path, name)
         write_marker(self._storage, self._instant, Marker(path, kind))
@@ -199,6 +217,7 @@ class BaseFileWriter:
                 codec=self._format.codec,
                 bloom_fpp=self._format.bloom_fpp,
                 bounds_of=self._format.statistics,
+                known=known,
             )
         mark_partition(self._storage, self._instant, partition_path)
         statistics = file_statistics(written.bounds, partition_path, name, self._format.regime, written.column_bytes)

@@ -37,7 +37,7 @@ from hudimeta.read.ordering import field_type, ordering_columns
 from hudimeta.table.file_names import BaseFileName, parse_base_file
 from hudimeta.table.positions import positions_by_number, positions_by_text
 from hudimeta.types import META_COLUMNS
-from hudimeta.write.base_files import BaseFileWriter
+from hudimeta.write.base_files import BaseFileWriter, StoredRows
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.log_facts import LogFacts
 from hudimeta.write.log_files import Deletes, LogFileWriter
@@ -195,7 +195,7 @@ def execute_plan(
     plan: WritePlan,
     batch: KeyedBatch,
     writer: BaseFileWriter,
-    read_base: Any,
+    read_base: Callable[[str, str], StoredRows],
     rules: MergeRules,
     instant: str,
     engine: Engine,
@@ -212,7 +212,7 @@ def execute_plan(
 
     Args:
         plan: What to write. batch: The rows that it points into. writer: Writes files.
-        read_base: Reads all rows of a base file in the writer's schema: (partition path, file name) -> table.
+        read_base: Reads all rows of a base file in the writer's schema: partition path, file name -> `StoredRows`.
         rules: Which version of a row wins. instant: Of the write. engine: Where it runs.
         logs: Writes log files; None for a copy-on-write table.
         ordering_of: Reads the ordering values that some keys have in a file slice; needed with `logs`.
@@ -239,7 +239,8 @@ def execute_plan(
             token = work.number, attempt
             if not _deletes_doubled(piece.base, gone):
                 return append_to_log(logs, ordering_of, log_facts, piece.base, part, gone, instant, *token, rules, only)
-        base = read_base(piece.partition_path, piece.base.name)
+        stored = read_base(piece.partition_path, piece.base.name)
+        base = stored.rows
         name = parse_base_file(piece.base.name)
         if name is None:
             raise ValueError(piece.base.name)
@@ -250,7 +251,7 @@ def execute_plan(
         changes = _changes(part, gone, name, instant, work.number, base.schema, rules)
         inserts = _with_meta(batch.take(np.concatenate([piece.inserted, absent])), instant, work.number, name, len(part))
         number = {"task": work.number, "attempt": attempt}
-        return [writer.rewrite(piece.partition_path, name, base, changes, inserts, rules, **number)]
+        return [writer.rewrite(piece.partition_path, name, stored, changes, inserts, rules, **number)]
 
     pieces: list[GroupRewrite | NewGroup] = [*plan.rewrites, *plan.new_groups]
     written = engine.map(run, [_Work(first_task + i, piece) for i, piece in enumerate(pieces)])

@@ -13,6 +13,7 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import ConfigError
+from hudimeta.formats.parquet.footer import footer_of
 from hudimeta.index.key_file import KeyFile, KeyReader
 from hudimeta.index.tagging import Tagging
 from hudimeta.keys import KeyGenerator
@@ -42,7 +43,7 @@ from hudimeta.table.visibility import Visibility
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import FileGroupId, TableType
-from hudimeta.write.base_files import BaseFileWriter, FileFormat
+from hudimeta.write.base_files import BaseFileWriter, FileFormat, StoredRows
 from hudimeta.write.change_files import ChangeFormat
 from hudimeta.write.column_history import column_history
 from hudimeta.write.conflicts import groups_under_compaction
@@ -296,22 +297,23 @@ class TableView:
         generator = self.generator()
         return lambda file, _: generator.record_keys(reader.columns(slice_of(file), generator.record_fields))
 
-    def read_base(self, schema: pa.Schema) -> Callable[[str, str], pa.Table]:
+    def read_base(self, schema: pa.Schema) -> Callable[[str, str], StoredRows]:
         """A reader of base files: all rows, in a schema with meta columns; with record keys, stored or not."""
         import pyarrow.parquet as pq
 
         storage, history = self._session.storage, self.history
         virtual = None if self._session.properties.populate_meta else self.generator()
 
-        def read(partition_path: str, name: str) -> pa.Table:
+        def read(partition_path: str, name: str) -> StoredRows:
             with storage.open_input(join(partition_path, name)) as source:
-                rows = pq.ParquetFile(source).read()
+                stored = pq.ParquetFile(source)
+                rows, footer = stored.read(), footer_of(stored.metadata, join(partition_path, name))
             file = parse_base_file(name)
             if history is None or file is None:
                 fitted = conform(rows, schema)
             else:
                 fitted = conform(history.with_newest_names(rows, file.instant), schema, altered=True)
-            return fitted if virtual is None else with_virtual_keys(fitted, virtual)
+            return StoredRows(fitted if virtual is None else with_virtual_keys(fitted, virtual), footer)
 
         return read
 

@@ -7,6 +7,7 @@ key                                   value
 ====================================  ================================================================================
 `org.apache.hudi.bloomfilter`         base64 of a bloom filter over the record keys (`com.uber.hoodie.bloomfilter` once)
 `hoodie_bloom_filter_type_code`       `DYNAMIC_V0` or `SIMPLE`; SIMPLE when absent
+`hudimeta.bloomfilter.crc32`           CRC-32 of the filter's text, hexadecimal; only hudimeta writes and reads it
 `hoodie_min_record_key`, `…max…`      smallest and greatest record key; absent in a file without rows
 `parquet.avro.schema`                 Avro JSON of the file's columns, meta columns included
 `writer.model.name`                   `avro`
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AVRO_SCHEMA_KEY",
+    "BLOOM_CHECKSUM_KEY",
     "BLOOM_KEY",
     "BLOOM_TYPE_KEY",
     "MAX_KEY_KEY",
@@ -43,6 +45,7 @@ __all__ = [
 
 BLOOM_KEY = "org.apache.hudi.bloomfilter"
 LEGACY_BLOOM_KEY = "com.uber.hoodie.bloomfilter"
+BLOOM_CHECKSUM_KEY = "hudimeta.bloomfilter.crc32"
 BLOOM_TYPE_KEY = "hoodie_bloom_filter_type_code"
 MIN_KEY_KEY, MAX_KEY_KEY = "hoodie_min_record_key", "hoodie_max_record_key"
 AVRO_SCHEMA_KEY = "parquet.avro.schema"

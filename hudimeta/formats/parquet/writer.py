@@ -31,6 +31,7 @@ from hudimeta.errors import ConfigError, SchemaMismatch
 from hudimeta.formats.parquet.bounds import BoundsOfColumns
 from hudimeta.formats.parquet.footer import (
     AVRO_SCHEMA_KEY,
+    BLOOM_CHECKSUM_KEY,
     BLOOM_KEY,
     BLOOM_TYPE_KEY,
     CALENDAR_KEY,
@@ -39,6 +40,7 @@ from hudimeta.formats.parquet.footer import (
     MODEL_KEY,
     ParquetFooter,
 )
+from hudimeta.formats.parquet.known_keys import KnownKeys, checksum_of
 from hudimeta.types import META_COLUMNS
 
 __all__ = ["BaseFileSummary", "BaseFileWriter", "BloomSettings", "ParquetSettings", "write_base_file"]
@@ -128,6 +130,7 @@ class BaseFileWriter:
         avro_schema: Avro JSON of the same columns, for the footer; None leaves it out.
         settings: Layout.
         bounds_of: Dotted columns to keep bounds of; None is all, () none.
+        known: A filter over the keys of the rows, where there is one; None to hash them all.
 
     Raises:
         SchemaMismatch: The meta columns do not lead. ConfigError: An unknown codec.
@@ -141,6 +144,7 @@ class BaseFileWriter:
         avro_schema: str | None = None,
         settings: ParquetSettings | None = None,
         bounds_of: Sequence[str] | None = None,
+        known: KnownKeys | None = None,
     ) -> None:
         if tuple(schema.names[: len(META_COLUMNS)]) != META_COLUMNS:
             raise SchemaMismatch(RECORD_KEY, f"not among the first columns ({schema.names[:5]})", "Hudi's meta columns first")
@@ -152,6 +156,7 @@ class BaseFileWriter:
         self._pending: list[pa.Table] = []
         self._pending_bytes = 0
         self._bounds = BoundsOfColumns(bounds_of)
+        self._known = known
         self._keys: list[pa.ChunkedArray] = []
         self._rows = 0
 
@@ -238,7 +243,7 @@ class BaseFileWriter:
             low, high = str(found["min"]), str(found["max"])
             entries |= {MIN_KEY_KEY: low, MAX_KEY_KEY: high}
         if self._settings.bloom is not None:
-            entries |= _bloom_entries(keys, self._settings.bloom)
+            entries |= _bloom_entries(keys, self._settings.bloom, self._known)
         return entries, low, high
 
 
@@ -251,6 +256,7 @@ def write_base_file(
     codec: str = "zstd",
     bloom_fpp: float = 1e-9,
     bounds_of: Sequence[str] | None = (),
+    known: KnownKeys | None = None,
 ) -> BaseFileSummary:
     """Write all rows of a base file in one go.
 
@@ -258,26 +264,30 @@ def write_base_file(
         stream: Has `write(bytes)`; closing it stays with the caller. rows: Meta columns first.
         avro_schema: For the footer. keys: Record keys, where they are not in `_hoodie_record_key`.
         codec: Parquet compression. bloom_fpp: False positive rate of the bloom filter.
-        bounds_of: Dotted columns to compute bounds of, None for all; none by default.
+        bounds_of: Dotted columns to compute bounds of, None for all; none by default. known: See `BaseFileWriter`.
 
     Raises:
         SchemaMismatch: The meta columns do not lead. ConfigError: An unknown codec.
     """
     settings = ParquetSettings(compression=codec, bloom=BloomSettings(false_positives=bloom_fpp))
-    file = BaseFileWriter(stream, rows.schema, avro_schema=avro_schema, settings=settings, bounds_of=bounds_of)
+    file = BaseFileWriter(stream, rows.schema, avro_schema=avro_schema, settings=settings, bounds_of=bounds_of, known=known)
     file.write(rows, keys)
     return file.close()
 
 
-def _bloom_entries(keys: pa.ChunkedArray, settings: BloomSettings) -> dict[str, str]:
+def _bloom_entries(keys: pa.ChunkedArray, settings: BloomSettings, known: KnownKeys | None) -> dict[str, str]:
     from hudimeta.formats.bloom import BloomFilter
 
+    text = None
     if settings.kind == "SIMPLE":
         capacity = max(1, min(len(keys), settings.max_entries))
-        bloom = BloomFilter.create_simple(keys, settings.false_positives, capacity)
+        text = known.filter_text(capacity, settings.false_positives) if known is not None else None
+        if text is None:
+            text = BloomFilter.create_simple(keys, settings.false_positives, capacity).to_base64()
     else:
         bloom = BloomFilter.create_dynamic(keys, settings.false_positives, settings.entries, settings.max_entries)
-    return {BLOOM_KEY: bloom.to_base64(), BLOOM_TYPE_KEY: bloom.type_code}
+        text = bloom.to_base64()
+    return {BLOOM_KEY: text, BLOOM_TYPE_KEY: settings.kind, BLOOM_CHECKSUM_KEY: checksum_of(text)}
 
 
 def _floating_leaves(rows: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:

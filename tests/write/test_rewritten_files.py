@@ -1,0 +1,215 @@
+"""What stands in a base file that an update wrote anew: rows, exact statistics, and the filter that hashing all keys gives."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hudimeta
+from hudimeta.formats.bloom import BloomFilter
+from hudimeta.formats.parquet import ParquetFooter, column_bounds, read_footer
+from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, BLOOM_KEY
+from hudimeta.formats.parquet.known_keys import KnownKeys, checksum_of
+from hudimeta.metadata import column_stats
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import META_COLUMNS
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("ts", pa.int64()),
+        ("word", pa.string()),
+        ("kind", pa.string()),
+        ("x", pa.float64()),
+        ("point", pa.struct([("a", pa.float32()), ("b", pa.string())])),
+        ("words", pa.list_(pa.string())),
+        ("amount", pa.decimal128(9, 2)),
+    ]
+)
+NAN = float("nan")
+
+
+def row(number: int, ts: int = 1, **cells: Any) -> dict[str, Any]:
+    own = {
+        "id": f"k{number:05d}",
+        "ts": ts,
+        "word": f"word {number}",
+        "kind": "abc"[number % 3],
+        "x": float(number),
+        "point": {"a": number / 2, "b": "b"},
+        "words": ["w"] * (number % 3),
+        "amount": number,
+    }
+    return own | cells
+
+
+def rows_of(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def made(path: Path, rows: list[dict[str, Any]], kind: str = "COPY_ON_WRITE") -> hudimeta.Table:
+    indexes = ["column_stats", "bloom_filters", "record_index"]
+    table = hudimeta.Table.create(str(path), SCHEMA, "id", ordering=["ts"], type=kind, indexes=indexes)
+    table.bulk_insert(rows_of(rows))
+    return table
+
+
+def file_of(path: Path, table: hudimeta.Table) -> Path:
+    slices = table.file_slices()
+    assert len(slices) == 1
+    return path / str(slices["base_file"][0])
+
+
+def footer_of(file: Path) -> ParquetFooter:
+    return read_footer(file.read_bytes(), str(file))
+
+
+def checked(path: Path, expected: list[dict[str, Any]]) -> ParquetFooter:
+    """The table's only file, which must hold these rows, exact statistics and the filter of its keys."""
+    table = hudimeta.Table(str(path))
+    found = sorted(table.scan(columns=SCHEMA.names).to_table().to_pylist(), key=lambda r: str(r["id"]))
+    wanted = rows_of(sorted(expected, key=lambda r: str(r["id"]))).to_pylist()
+    assert repr(found) == repr(wanted)  # by text, for which -0.0 is not 0.0 and NaN is NaN
+    check_all(open_storage(str(path)))
+    file = file_of(path, table)
+    stored, footer = pq.ParquetFile(file).read(), footer_of(file)
+    assert stored["_hoodie_file_name"].unique().to_pylist() == [file.name]
+    keys = stored["_hoodie_record_key"]
+    assert footer.bloom_text == BloomFilter.create_simple(keys, capacity=max(len(keys), 1)).to_base64()
+    assert (footer.min_key, footer.max_key) == (pc.min(keys).as_py(), pc.max(keys).as_py())
+    assert_statistics_are_exact(table, stored, file.name)
+    return footer
+
+
+def assert_statistics_are_exact(table: hudimeta.Table, stored: pa.Table, name: str) -> None:
+    records = table.metadata.records("column_stats")
+    own = records.filter(pc.and_(pc.equal(records["file_name"], name), pc.invert(records["is_deleted"])))
+    bounds = {str(r["column"]): r for r in column_bounds(stored).to_pylist()}
+    assert own["column_name"].to_pylist(), "no statistics at all"
+    for record in own.to_pylist():
+        exact = bounds[record["column_name"]]
+        assert (record["null_count"], record["value_count"]) == (exact["null_count"], exact["value_count"]), record[
+            "column_name"
+        ]
+    for column in ("word", "kind", "ts", "amount"):
+        typed = column_stats.typed(own.filter(pc.equal(own["column_name"], column)), SCHEMA.field(column).type)
+        assert typed["min"].to_pylist() == [bounds[column]["min"]], column
+        assert typed["max"].to_pylist() == [bounds[column]["max"]], column
+
+
+def test_an_update_of_one_column_leaves_the_others_and_the_filter(tmp_path: Path) -> None:
+    rows = [row(number) for number in range(3000)]
+    path = tmp_path / "t"
+    table = made(path, rows)
+    before = footer_of(file_of(path, table))
+    changes = [row(number, word=f"other {number}") for number in range(0, 3000, 100)]
+    for _ in range(2):
+        table.upsert(rows_of(changes))
+        after = checked(path, list(({r["id"]: r for r in rows} | {r["id"]: r for r in changes}).values()))
+        assert after.bloom_text == before.bloom_text
+        assert after.key_value[BLOOM_CHECKSUM_KEY] == checksum_of(after.bloom_text or "")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"x": -0.0},
+        {"x": NAN},
+        {"x": None},
+        {"point": {"a": -0.0, "b": "b"}},
+        {"point": {"a": 0.0, "b": "c"}},
+        {"point": None},
+        {"words": None},
+        {"words": ["w", None]},
+        {"word": None, "kind": "d"},
+        {"kind": None},
+        {"amount": None},
+        {"amount": -7},
+        {"ts": 5, "word": "zzz"},
+    ],
+    ids=repr,
+)
+def test_every_cell_that_changes_is_stored(tmp_path: Path, cells: dict[str, Any]) -> None:
+    rows = [row(number) for number in range(6)]
+    table = made(tmp_path / "t", rows)
+    changed = row(0) | cells
+    table.upsert(rows_of([changed]))
+    checked(tmp_path / "t", [changed, *rows[1:]])
+    table.upsert(rows_of([row(0, ts=9)]))
+    checked(tmp_path / "t", [row(0, ts=9), *rows[1:]])
+
+
+def test_the_only_value_of_a_bound_goes_with_its_row(tmp_path: Path) -> None:
+    rows = [row(number) for number in range(20)]
+    table = made(tmp_path / "t", [*rows, row(20, word="zzz", kind="z", amount=999)])
+    table.delete(rows_of([row(20)]).select(["id"]))
+    checked(tmp_path / "t", rows)
+    table.upsert(rows_of([row(5, word="aaa", kind="A", amount=-1)]))
+    table.upsert(rows_of([row(5)]))
+    checked(tmp_path / "t", rows)
+
+
+def test_new_and_deleted_keys_have_a_filter_of_their_own_size(tmp_path: Path) -> None:
+    rows = [row(number) for number in range(500)]
+    table = made(tmp_path / "t", rows)
+    table.insert(rows_of([row(1000)]))
+    checked(tmp_path / "t", [*rows, row(1000)])
+    table.upsert(rows_of([row(1, ts=2), row(1001)]))
+    checked(tmp_path / "t", [rows[0], row(1, ts=2), *rows[2:], row(1000), row(1001)])
+    table.delete(rows_of(rows[3:7]).select(["id"]))
+    checked(tmp_path / "t", [rows[0], row(1, ts=2), rows[2], *rows[7:], row(1000), row(1001)])
+
+
+def test_a_column_that_the_file_lacks_is_added(tmp_path: Path) -> None:
+    path, rows = tmp_path / "t", [row(number) for number in range(50)]
+    table = made(path, rows)
+    before = footer_of(file_of(path, table)).bloom_text
+    wider = rows_of([row(7, ts=2)]).append_column("more", pa.array(["new"]))
+    table.upsert(wider)
+    table = hudimeta.Table(str(path))
+    found = {r["id"]: r["more"] for r in table.scan(columns=["id", "more"]).to_table().to_pylist()}
+    assert found == {r["id"]: "new" if r["id"] == "k00007" else None for r in rows}
+    check_all(open_storage(str(path)))
+    assert footer_of(file_of(path, table)).bloom_text == before
+
+
+@pytest.mark.parametrize("damage", ["text", "checksum", "neither"])
+def test_a_filter_that_was_not_written_so_is_not_taken_over(damage: str) -> None:
+    keys = pa.chunked_array([pa.array([f"k{n}" for n in range(100)])])
+    text = BloomFilter.create_simple(keys).to_base64()
+    entries = {BLOOM_KEY: text, "hoodie_bloom_filter_type_code": "SIMPLE", BLOOM_CHECKSUM_KEY: checksum_of(text)}
+    if damage == "text":
+        entries[BLOOM_KEY] = text[:50] + ("A" if text[50] != "A" else "B") + text[51:]
+    if damage == "checksum":
+        del entries[BLOOM_CHECKSUM_KEY]
+    known = KnownKeys.of(ParquetFooter(100, entries, None), keys[:0])
+    assert (known is not None) == (damage == "neither")
+
+
+@given(st.lists(st.text(max_size=12), unique=True, max_size=40), st.integers(0, 40))
+@settings(max_examples=60, deadline=None)
+def test_a_filter_with_more_keys_is_that_of_all_keys(keys: list[str], first: int) -> None:
+    some, more = (pa.chunked_array([pa.array(part, pa.string())]) for part in (keys[:first], keys[first:]))
+    size = 25
+    text = BloomFilter.create_simple(some, 1e-9, size).to_base64()
+    whole = BloomFilter.create_simple(pa.array(keys, pa.string()), 1e-9, size).to_base64()
+    assert KnownKeys(text, more).filter_text(size, 1e-9) == whole
+    assert KnownKeys(text, more).filter_text(size + 1, 1e-9) is None
+
+
+def test_bounds_count_nan_after_a_rewrite(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", [row(number) for number in range(4)])
+    table.upsert(rows_of([row(2, x=NAN)]))
+    stored = pq.ParquetFile(file_of(tmp_path / "t", table)).read()
+    assert stored.column_names[:5] == list(META_COLUMNS)
+    assert math.isnan(column_bounds(stored, ["x"]).to_pylist()[0]["max"])
+    assert table.scan(where="x > 100", columns=["id"]).to_table()["id"].to_pylist() == ["k00002"]
