@@ -73,6 +73,9 @@ def add_meta_columns(
 def with_file_name(rows: pa.Table, file_name: str) -> pa.Table:
     """Rows that already have meta columns, moved to another file: only the file name changes."""
     at = rows.schema.get_field_index(FILE_NAME_COLUMN)
+    kind = rows.schema.field(at).type
+    if pa.types.is_dictionary(kind):
+        return rows.set_column(at, rows.schema.field(at), _constant_code(file_name, rows.num_rows))
     return rows.set_column(at, META_FIELDS[4], _constant(file_name, rows.num_rows))
 
 
@@ -91,6 +94,10 @@ def hide_meta_columns(rows: pa.Table, *, file_name: bool) -> pa.Table:
 def drop_meta_columns(rows: pa.Table) -> pa.Table:
     """Data columns only."""
     return rows.drop_columns([c for c in (*META_COLUMNS, OPERATION_COLUMN) if c in rows.column_names])
+
+
+def _constant_code(text: str, count: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([text], pa.string()))
 
 
 def _constant(text: str, count: int) -> pa.Array:

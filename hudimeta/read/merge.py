@@ -191,6 +191,8 @@ def _with_cells(rows: pa.Table, versions: pa.Table, target: _Indices, from_log: 
             continue
         if id(mask) not in sources:
             sources[id(mask)] = plain_arrays.integers(_sources(rows.num_rows, target, mask)[keep])
+        if pa.types.is_dictionary(own.type):
+            other = other.dictionary_encode()
         columns.append(pa.chunked_array([*own.chunks, *other.chunks], own.type).take(sources[id(mask)]))
     return pa.Table.from_arrays(columns, schema=rows.schema)
 
@@ -202,7 +204,7 @@ def _same_cells(own: pa.ChunkedArray, other: pa.ChunkedArray, target: _Indices, 
     places = np.flatnonzero(from_log)
     for some in (places[:_GLANCE], places[_GLANCE:]):
         theirs = other.take(plain_arrays.integers(some))
-        if not own.take(plain_arrays.integers(target[some])).equals(theirs):
+        if not own.take(plain_arrays.integers(target[some])).cast(theirs.type).equals(theirs):
             return False
     return True
 

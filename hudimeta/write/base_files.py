@@ -28,9 +28,10 @@ from hudimeta.write.change_files import ChangeFormat, changed_rows, write_change
 from hudimeta.write.expression_facts import expression_records
 from hudimeta.write.index_facts import NO_CHANGE, FileFacts, WantedFacts, row_changes
 from hudimeta.write.markers import Marker, MarkerKind, write_marker
+from hudimeta.write.stored_rows import StoredRows, with_inserts
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["BaseFileWriter", "FileFormat", "StoredRows", "mark_partition", "new_file_id"]
+__all__ = ["BaseFileWriter", "FileFormat", "mark_partition", "new_file_id"]
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,6 @@ class FileFormat:
     facts: WantedFacts = field(default_factory=WantedFacts)
     changes: ChangeFormat | None = None
     populate: bool = True
-
-
-@dataclass(frozen=True)
-class StoredRows:
-    """A base file that is read to be rewritten. Attributes: rows: In the writer's schema. footer: Of the file."""
-
-    rows: pa.Table
-    footer: ParquetFooter
 
 
 def _keys_of(part: LogPart) -> pa.StringArray:
@@ -143,7 +136,7 @@ class BaseFileWriter:
         name = str(BaseFileName(previous.file_id, f"{task}-0-{attempt}", self._instant))
         touched = [_keys_of(part) for part in changes] + ([inserts[KEY_COLUMN].combine_chunks()] if inserts.num_rows else [])
         # Rows that only name what to delete need not have all columns, and nothing is inserted with them.
-        full = with_file_name(pa.concat_tables([merged, inserts]) if inserts.num_rows else merged, name)
+        full = with_file_name(with_inserts(merged, inserts), name).unify_dictionaries()
         written = self._write(
             partition_path,
             previous.file_id,

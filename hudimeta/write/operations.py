@@ -37,12 +37,13 @@ from hudimeta.read.ordering import field_type, ordering_columns
 from hudimeta.table.file_names import BaseFileName, parse_base_file
 from hudimeta.table.positions import positions_by_number, positions_by_text
 from hudimeta.types import META_COLUMNS
-from hudimeta.write.base_files import BaseFileWriter, StoredRows
+from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.log_facts import LogFacts
 from hudimeta.write.log_files import Deletes, LogFileWriter
 from hudimeta.write.moves import Leaving
 from hudimeta.write.placement import FileSizing, SmallFile, place
+from hudimeta.write.stored_rows import StoredRows
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["GroupRewrite", "NewGroup", "WritePlan", "execute_plan", "plan_homes", "plan_inserts", "plan_tagged"]

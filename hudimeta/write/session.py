@@ -13,7 +13,6 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import ConfigError
-from hudimeta.formats.parquet.footer import footer_of
 from hudimeta.index.key_file import KeyFile, KeyReader
 from hudimeta.index.tagging import Tagging
 from hudimeta.keys import KeyGenerator
@@ -29,21 +28,19 @@ from hudimeta.schema import (
     avro_to_arrow,
     check_compatible,
     check_key_texts,
-    conform,
     strip_meta_columns,
     table_avro_schema,
     with_meta_columns,
 )
-from hudimeta.storage import CountingStorage, Storage, join
+from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.discovery import list_table
-from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.properties import load as load_properties
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import FileGroupId, TableType
-from hudimeta.write.base_files import BaseFileWriter, FileFormat, StoredRows
+from hudimeta.write.base_files import BaseFileWriter, FileFormat
 from hudimeta.write.change_files import ChangeFormat
 from hudimeta.write.column_history import column_history
 from hudimeta.write.conflicts import groups_under_compaction
@@ -62,9 +59,9 @@ from hudimeta.write.slice_keys import (
     read_slice_keys,
     rows_may_be_in,
     slice_of,
-    with_virtual_keys,
 )
 from hudimeta.write.slice_rows import SliceRows
+from hudimeta.write.stored_rows import StoredRows, StoredRowsReader, codable_columns
 from hudimeta.write.supported import check_supported
 
 __all__ = ["TableView", "WriteSession"]
@@ -299,23 +296,12 @@ class TableView:
 
     def read_base(self, schema: pa.Schema) -> Callable[[str, str], StoredRows]:
         """A reader of base files: all rows, in a schema with meta columns; with record keys, stored or not."""
-        import pyarrow.parquet as pq
-
-        storage, history = self._session.storage, self.history
-        virtual = None if self._session.properties.populate_meta else self.generator()
-
-        def read(partition_path: str, name: str) -> StoredRows:
-            with storage.open_input(join(partition_path, name)) as source:
-                stored = pq.ParquetFile(source)
-                rows, footer = stored.read(), footer_of(stored.metadata, join(partition_path, name))
-            file = parse_base_file(name)
-            if history is None or file is None:
-                fitted = conform(rows, schema)
-            else:
-                fitted = conform(history.with_newest_names(rows, file.instant), schema, altered=True)
-            return StoredRows(fitted if virtual is None else with_virtual_keys(fitted, virtual), footer)
-
-        return read
+        session, facts = self._session, self._wanted_facts()
+        virtual = None if session.properties.populate_meta else self.generator()
+        codable: frozenset[str] = frozenset()
+        if not (facts.expressions or session.properties.cdc_enabled):
+            codable = codable_columns(schema, session.rules, [column for _, column, _ in facts.values])
+        return StoredRowsReader(session.storage, schema, self.history, virtual, codable)
 
     def log_writer(self, instant: str, schema: pa.Schema) -> LogFileWriter | None:
         """The writer of log files for a write at `instant`; None for a copy-on-write table."""
@@ -368,10 +354,14 @@ class TableView:
             session.options.get(keys.BLOOM_FPP),
             columns,
             regime,
-            WantedFacts() if metadata is None else wanted_facts(metadata, session.options.get(keys.INDEX_TIMEZONE) or "UTC"),
+            self._wanted_facts(),
             self._change_format(schema),
             session.properties.populate_meta,
         )
+
+    def _wanted_facts(self) -> WantedFacts:
+        zone = self._session.options.get(keys.INDEX_TIMEZONE) or "UTC"
+        return WantedFacts() if self.metadata is None else wanted_facts(self.metadata, zone)
 
     def _change_format(self, schema: pa.Schema) -> ChangeFormat | None:
         properties = self._session.properties

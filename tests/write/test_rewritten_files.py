@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hudimeta
+from hudimeta.config import OPTIONS
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet import ParquetFooter, column_bounds, read_footer
 from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, BLOOM_KEY
@@ -22,6 +24,7 @@ from hudimeta.metadata import column_stats
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import META_COLUMNS
+from hudimeta.write.session import WriteSession
 
 SCHEMA = pa.schema(
     [
@@ -36,6 +39,8 @@ SCHEMA = pa.schema(
     ]
 )
 NAN = float("nan")
+ONE_FILE = {"hoodie.copyonwrite.record.size.estimate": "50"}
+NAMED = ("word", "kind", "ts", "amount")
 
 
 def row(number: int, ts: int = 1, **cells: Any) -> dict[str, Any]:
@@ -90,7 +95,7 @@ def checked(path: Path, expected: list[dict[str, Any]]) -> ParquetFooter:
     return footer
 
 
-def assert_statistics_are_exact(table: hudimeta.Table, stored: pa.Table, name: str) -> None:
+def assert_statistics_are_exact(table: hudimeta.Table, stored: pa.Table, name: str, columns: Sequence[str] = NAMED) -> None:
     records = table.metadata.records("column_stats")
     own = records.filter(pc.and_(pc.equal(records["file_name"], name), pc.invert(records["is_deleted"])))
     bounds = {str(r["column"]): r for r in column_bounds(stored).to_pylist()}
@@ -100,7 +105,7 @@ def assert_statistics_are_exact(table: hudimeta.Table, stored: pa.Table, name: s
         assert (record["null_count"], record["value_count"]) == (exact["null_count"], exact["value_count"]), record[
             "column_name"
         ]
-    for column in ("word", "kind", "ts", "amount"):
+    for column in columns:
         typed = column_stats.typed(own.filter(pc.equal(own["column_name"], column)), SCHEMA.field(column).type)
         assert typed["min"].to_pylist() == [bounds[column]["min"]], column
         assert typed["max"].to_pylist() == [bounds[column]["max"]], column
@@ -139,7 +144,8 @@ def test_an_update_of_one_column_leaves_the_others_and_the_filter(tmp_path: Path
     ids=repr,
 )
 def test_every_cell_that_changes_is_stored(tmp_path: Path, cells: dict[str, Any]) -> None:
-    rows = [row(number) for number in range(6)]
+    # So many that the texts of few values stand in the file as codes.
+    rows = [row(number) for number in range(400)]
     table = made(tmp_path / "t", rows)
     changed = row(0) | cells
     table.upsert(rows_of([changed]))
@@ -156,6 +162,59 @@ def test_the_only_value_of_a_bound_goes_with_its_row(tmp_path: Path) -> None:
     table.upsert(rows_of([row(5, word="aaa", kind="A", amount=-1)]))
     table.upsert(rows_of([row(5)]))
     checked(tmp_path / "t", rows)
+
+
+def test_texts_of_few_values_come_as_codes_unless_somebody_looks_at_them(tmp_path: Path) -> None:
+    made(tmp_path / "t", [row(number) for number in range(400)])
+    stored = read_rows(tmp_path / "t")
+    coded = [f.name for f in stored.schema if pa.types.is_dictionary(f.type)]
+    assert {"kind", "_hoodie_file_name", "_hoodie_commit_time"} <= set(coded)
+    assert not {"_hoodie_record_key", "word"} & set(coded)
+    hudimeta.Table(str(tmp_path / "t")).metadata.create_index(type="secondary_index", columns=["kind"], name="by_kind")
+    assert stored.schema.field("kind").type == pa.dictionary(pa.int32(), pa.string())
+    assert read_rows(tmp_path / "t").schema.field("kind").type == pa.string()
+
+
+def read_rows(path: Path) -> pa.Table:
+    """The rows of a table's only file, as they come to be written anew."""
+    session = WriteSession(open_storage(str(path)), OPTIONS.read({}))
+    view = session.table_at(session.properties.load_timeline(session.storage))
+    name = str(hudimeta.Table(str(path)).file_slices()["base_file"][0])
+    return view.read_base(view.writer_schema(view.schema))("", name).rows
+
+
+def test_row_groups_with_dictionaries_of_their_own(tmp_path: Path) -> None:
+    count = (1 << 17) + 5000
+    names = [f"k{number:06d}" for number in range(count)]
+    kinds = [f"early {n % 5}" if n < count // 2 else f"late {n % 7}" for n in range(count)]
+    rows = pa.table({"id": names, "ts": [1] * count, "kind": kinds})
+    path = tmp_path / "t"
+    table = hudimeta.Table.create(str(path), rows.schema, "id", ordering=["ts"], indexes=["column_stats"], options=ONE_FILE)
+    table.bulk_insert(rows)
+    assert pq.read_metadata(file_of(path, table)).num_row_groups > 1
+    at = [3, count // 2, count - 1]
+    changed = pa.table({"id": [names[n] for n in at], "ts": [2, 2, 2], "kind": ["early 0", "new", None]}, schema=rows.schema)
+    table.upsert(changed)
+    expected = dict(zip(names, kinds, strict=True)) | dict(
+        zip(changed["id"].to_pylist(), changed["kind"].to_pylist(), strict=True)
+    )
+    assert found_in(table) == expected
+    fresh = pa.table({"id": ["z1", "z2"], "ts": [1, 1], "kind": ["late 1", "newest"]}, schema=rows.schema)
+    table.insert(fresh)
+    table.delete(rows.slice(0, count // 2).select(["id"]))
+    expected = {name: kind for name, kind in expected.items() if name >= names[count // 2]} | {"z1": "late 1", "z2": "newest"}
+    assert found_in(table) == expected
+    file = file_of(path, table)
+    assert_statistics_are_exact(table, pq.ParquetFile(file).read(), file.name, ("kind", "ts"))
+    chunk = pq.read_metadata(file).row_group(0).column(7)
+    assert chunk.path_in_schema == "kind"
+    assert chunk.total_uncompressed_size < chunk.num_values
+    check_all(open_storage(str(path)))
+
+
+def found_in(table: hudimeta.Table) -> dict[str, Any]:
+    rows = table.scan(columns=["id", "kind"]).to_table()
+    return dict(zip(rows["id"].to_pylist(), rows["kind"].to_pylist(), strict=True))
 
 
 def test_new_and_deleted_keys_have_a_filter_of_their_own_size(tmp_path: Path) -> None:

@@ -94,10 +94,20 @@ class BoundsOfColumns:
 def _bounds(column: pa.ChunkedArray) -> _Bounds:
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(column.type):
-        column = pc.cast(column, column.type.value_type)
-    low, high = extremes(column)
-    return _Bounds(column.type, low, high, column.null_count, len(column))
+    coded = pa.types.is_dictionary(column.type)
+    if coded and any(chunk.dictionary.null_count for chunk in column.chunks):
+        column, coded = pc.cast(column, column.type.value_type), False
+    values = _values_in_use(column) if coded else column
+    low, high = extremes(values)
+    return _Bounds(values.type, low, high, column.null_count, len(column))
+
+
+def _values_in_use(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values of a dictionary column that its rows have: few; others may stand in the dictionary."""
+    import pyarrow.compute as pc
+
+    used = [chunk.dictionary.take(pc.unique(chunk.indices).drop_null()) for chunk in column.chunks]
+    return pa.chunked_array(used, column.type.value_type)
 
 
 def extremes(column: pa.ChunkedArray) -> tuple[pa.Scalar, pa.Scalar]:

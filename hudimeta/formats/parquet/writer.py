@@ -319,7 +319,8 @@ def _without_dictionary(rows: pa.Table) -> Iterator[str]:
         return float(pc.count_distinct(column).as_py() / max(len(column), 1))
 
     for name, column in zip(rows.column_names, rows.columns, strict=True):
-        if name in UNIQUE_COLUMNS or pa.types.is_nested(column.type) or pa.types.is_boolean(column.type):
+        kind = column.type
+        if name in UNIQUE_COLUMNS or pa.types.is_nested(kind) or pa.types.is_boolean(kind) or pa.types.is_dictionary(kind):
             continue
         near = share(column[:_PAGE_ROWS])  # a cheap glance: most columns show it there
         if near <= _OFTEN:
