@@ -42,17 +42,20 @@ def file_statistics(
         Rows of `column_stats.SCHEMA`, one a column that the file has.
     """
     found: list[dict[str, Any]] = []
-    for at in range(len(bounds)):
-        name, rows = bounds["column"][at].as_py(), bounds["value_count"][at].as_py()
-        if not rows and not keep_empty:
-            continue
-        low, high = _shortened(typed_scalar(bounds["min"][at]), typed_scalar(bounds["max"][at]))
+    counts = list(zip(*(bounds[name].to_pylist() for name in ("column", "value_count", "null_count")), strict=True))
+    kept = [at for at, (_, rows, _) in enumerate(counts) if rows or keep_empty]
+    sides = [_shortened(typed_scalar(bounds["min"][at]), typed_scalar(bounds["max"][at])) for at in kept]
+    for at, own in zip(kept, _wrapped(sides, version), strict=True):
+        name, rows, nulls = counts[at]
         compressed, uncompressed = chunk_bytes.get(name, (0, 0))
         found.append(
-            _row(name, file_name, pa.array([low], low.type), pa.array([high], high.type), version)
+            own
             | {
+                "file_name": file_name,
+                "column_name": name,
+                "is_deleted": False,
                 "value_count": rows,
-                "null_count": bounds["null_count"][at].as_py(),
+                "null_count": nulls,
                 "total_size": compressed,
                 "total_uncompressed_size": uncompressed,
                 # Exact, NaN included: records of Java are never tight, and their bounds of columns with NaN mean nothing.
@@ -75,20 +78,21 @@ def _shortened(low: pa.Scalar, high: pa.Scalar) -> tuple[pa.Scalar, pa.Scalar]:
     return pa.scalar(least, pa.binary()), pa.scalar(greatest, pa.binary())
 
 
-def _row(name: str, file_name: str, low: pa.Array, high: pa.Array, version: str) -> dict[str, Any]:
-    minimum, maximum = wrap_bounds(low, version), wrap_bounds(high, version)
-    ordinal, info = value_type_of(low.type)
-    return {
-        "file_name": file_name,
-        "column_name": name,
-        "min_kind": int(minimum.kinds[0]),
-        "min_value": minimum.bodies[0].as_py(),
-        "max_kind": int(maximum.kinds[0]),
-        "max_value": maximum.bodies[0].as_py(),
-        "is_deleted": False,
-        "value_type": int(ordinal) if version == "V2" else None,
-        "value_type_info": info if version == "V2" else None,
-    }
+def _wrapped(sides: Sequence[tuple[pa.Scalar, pa.Scalar]], version: str) -> list[dict[str, Any]]:
+    """Minima and maxima as records have them, those of one type at a time."""
+    of_type: dict[pa.DataType, list[int]] = {}
+    for at, (low, _) in enumerate(sides):
+        of_type.setdefault(low.type, []).append(at)
+    found: list[dict[str, Any]] = [{} for _ in sides]
+    for kind, places in of_type.items():
+        ordinal, info = value_type_of(kind)
+        for number, side in enumerate(("min", "max")):
+            bounds = wrap_bounds(pa.array([sides[at][number] for at in places], kind), version)
+            for at, wrapper, body in zip(places, bounds.kinds.tolist(), bounds.bodies.to_pylist(), strict=True):
+                found[at] |= {f"{side}_kind": wrapper, f"{side}_value": body}
+        for at in places:
+            found[at] |= {"value_type": int(ordinal), "value_type_info": info} if version == "V2" else {}
+    return found
 
 
 def _keyed(found: list[dict[str, Any]], partition_path: str) -> pa.Table:

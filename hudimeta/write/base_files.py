@@ -62,6 +62,11 @@ def _keys_of(part: LogPart) -> pa.StringArray:
     return keys.combine_chunks().cast(pa.string())
 
 
+def _keeps_rows(merged: pa.Table, base: pa.Table, rules: MergeRules) -> bool:
+    """Whether each row of a base file is still there under its key; a merger of the user's might change that."""
+    return rules.merger is None and merged.num_rows == base.num_rows
+
+
 def new_file_id() -> str:
     """Id of a new file group."""
     return f"{uuid.uuid4()}-0"
@@ -136,6 +141,7 @@ class BaseFileWriter:
         name = str(BaseFileName(previous.file_id, f"{task}-0-{attempt}", self._instant))
         touched = [_keys_of(part) for part in changes] + ([inserts[KEY_COLUMN].combine_chunks()] if inserts.num_rows else [])
         # Rows that only name what to delete need not have all columns, and nothing is inserted with them.
+        same_keys = not inserts.num_rows and _keeps_rows(merged, base, rules)
         full = with_file_name(with_inserts(merged, inserts), name).unify_dictionaries()
         written = self._write(
             partition_path,
@@ -143,7 +149,7 @@ class BaseFileWriter:
             name,
             full,
             MarkerKind.MERGE,
-            row_changes(base, full, self._format.facts, touched),
+            row_changes(base, full, self._format.facts, touched, same_keys),
             inserted=inserts.num_rows,
             updated=merger.counts.updated,
             deleted=merger.counts.deleted,
@@ -154,7 +160,7 @@ class BaseFileWriter:
 
     def _known_keys(self, stored: StoredRows, merged: pa.Table, inserts: pa.Table, rules: MergeRules) -> KnownKeys | None:
         """The keys as the superseded file's filter tells them; None where that may have others."""
-        if not self._format.populate or rules.merger is not None or merged.num_rows != stored.rows.num_rows:
+        if not self._format.populate or not _keeps_rows(merged, stored.rows, rules):
             return None
         return KnownKeys.of(stored.footer, inserts[KEY_COLUMN])
 

@@ -77,7 +77,11 @@ NO_CHANGE = FileFacts(keys=KeyChanges())
 
 
 def row_changes(
-    before: pa.Table | None, after: pa.Table, wanted: WantedFacts, touched: Sequence[pa.StringArray] | None = None
+    before: pa.Table | None,
+    after: pa.Table,
+    wanted: WantedFacts,
+    touched: Sequence[pa.StringArray] | None = None,
+    same_keys: bool = False,
 ) -> FileFacts:
     """Facts about keys and values, from the rows of a file group before and after a write.
 
@@ -85,7 +89,10 @@ def row_changes(
         before: Rows with at least the record key and the indexed columns; None where there were none.
         after: The same of the rows from now on. wanted: What to gather.
         touched: Keys of the rows that may have changed, which are few beside those of the file; None for all.
+        same_keys: The keys are known to be those of before.
     """
+    if same_keys and not wanted.values:
+        return FileFacts(KeyChanges() if wanted.keys else None)
     if touched is not None and before is not None and (wanted.keys or wanted.values):
         some = pa.concat_arrays([_no_texts(), *touched])
         columns = [KEY_COLUMN, *dict.fromkeys(column.partition(".")[0] for _, column, _ in wanted.values)]
