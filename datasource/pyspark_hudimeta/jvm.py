@@ -118,6 +118,10 @@ class Jvm:
         found = self._converters.asJava(seq)
         return [found.get(number) for number in range(found.size())]
 
+    def java_map(self, values: Any) -> Any:
+        """A Scala map as a Java map."""
+        return self._converters.asJava(values)
+
     def texts(self, values: Any) -> dict[str, str]:
         """A Java map of strings."""
         names = values.keySet().toArray()

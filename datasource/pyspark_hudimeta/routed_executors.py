@@ -15,15 +15,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 from pyspark import TaskContext
 
+from hudimeta.config.options import ROUTED_NEARBY_BYTES, ROUTED_READ_FILES
 from hudimeta.errors import HudiError, StorageError
 from hudimeta.types import META_COLUMNS
 from hudimeta.write.routed.executors import RowTask
 from pyspark_hudimeta.arrow_types import fitted
+from pyspark_hudimeta.file_parts import PartTask
+from pyspark_hudimeta.scanned_files import ScannedFiles, scanned_files
 from pyspark_hudimeta.spark_engine import parallelism
 from pyspark_hudimeta.worker_heap import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from hudimeta.config.registry import Options
 
 __all__ = ["SparkExecutors"]
 
@@ -39,24 +44,41 @@ class SparkExecutors:
     Args:
         spark: The session, classic or Connect. rows: What is written; None for a write that brings no rows.
         schema: Of the rows without meta columns, in Arrow's types.
-        small: Work on so many bytes of rows at most is done in this process: a job costs more than the work.
+        options: Of the write; None does all work in tasks, on rows that come through Spark.
     """
 
     def __init__(
-        self, spark: SparkSession, rows: DataFrame | None = None, schema: pa.Schema | None = None, *, small: int = 0
+        self,
+        spark: SparkSession,
+        rows: DataFrame | None = None,
+        schema: pa.Schema | None = None,
+        options: Options | None = None,
     ) -> None:
-        self._spark = spark
+        self._spark, self._options = spark, options
         self.hold(rows if rows is not None else spark.range(0), schema or pa.schema([]))
         self.parallelism = parallelism(spark)
         self.collected = self.tasks = self.nearby = 0
-        self._small = small
+        # Work on less is done in this process: a job costs more.
+        self._small = 0 if options is None else options.get(ROUTED_NEARBY_BYTES)
 
     def hold(self, rows: DataFrame, schema: pa.Schema) -> None:
         """From now on the input is these rows. Args: rows, schema: See above."""
         self._rows, self._schema = rows.drop(*META_COLUMNS), schema
+        self._files: ScannedFiles | str | None = None
+
+    @property
+    def way(self) -> str:
+        """See `Executors`."""
+        if isinstance(self._files, ScannedFiles):
+            return f"rows read from {self._files.files:,} Parquet file{'s'[: self._files.files > 1]} by the tasks"
+        return f"rows of Parquet files came through Spark: {self._files}" if self._files else ""
 
     def over_rows(self, task: RowTask[R]) -> list[R]:
         """See `Executors`."""
+        if self._files is None and self._options is not None and self._options.get(ROUTED_READ_FILES):
+            self._files = scanned_files(self._spark, self._rows, self._schema, self._options.given)
+        if isinstance(self._files, ScannedFiles):
+            return self.map(PartTask(self._files.reading, task), self._files.parts)
         found = self._run(self._rows, _over_rows(_packed(task), self._schema))
         return [found[number] for number in sorted(found)]
 

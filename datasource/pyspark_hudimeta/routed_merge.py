@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS
-from hudimeta.config.options import ROUTED_NEARBY_BYTES
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.merge_clauses import Sides
@@ -57,7 +56,7 @@ def merge_frame(
 
         options = OPTIONS.read(given)
         session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
-        executors = SparkExecutors(spark, source, schema, small=options.get(ROUTED_NEARBY_BYTES))
+        executors = SparkExecutors(spark, source, schema, options)
         return tend(session, merge_routed(session, plan, executors, schema))
 
     return FrameMerge(schema.empty_table(), on, *aliases, _never, start=start)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS
-from hudimeta.config.options import INSERT_DROP_DUPLICATES, ROUTED_NEARBY_BYTES
+from hudimeta.config.options import INSERT_DROP_DUPLICATES
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.opening import open_or_create
@@ -89,9 +89,7 @@ def change_frame(
     options = OPTIONS.read(given)
     session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    return tend(
-        session, change_routed(session, change, where, SparkExecutors(spark, small=options.get(ROUTED_NEARBY_BYTES)), zone)
-    )
+    return tend(session, change_routed(session, change, where, SparkExecutors(spark, options=options), zone))
 
 
 def compute_frame(
@@ -115,7 +113,7 @@ def compute_frame(
 
     options = OPTIONS.read(given)
     session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
-    executors = SparkExecutors(spark, small=options.get(ROUTED_NEARBY_BYTES))
+    executors = SparkExecutors(spark, options=options)
 
     def hold(moment: str | None, schema: pa.Schema) -> None:
         rows = compute(moment, schema)
@@ -128,7 +126,7 @@ def _written(spark: SparkSession, session: WriteSession, operation: Operation, r
     from hudimeta.services.after_write import tend
 
     schema = data_schema(rows)
-    executors = SparkExecutors(spark, rows, schema, small=session.options.get(ROUTED_NEARBY_BYTES))
+    executors = SparkExecutors(spark, rows, schema, session.options)
     return tend(session, write_routed(session, operation, executors, schema))
 
 

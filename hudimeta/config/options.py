@@ -243,6 +243,12 @@ ROUTED_NEARBY_BYTES = OPTIONS.number(
     "What is left of a routed write is done on the driver when it is about fewer bytes of Arrow rows and of files than this: a "
     "Spark job costs more. 0 leaves all of it to the executors.",
 )
+ROUTED_READ_FILES = OPTIONS.flag(
+    "hudimeta.write.routed.read.files",
+    True,
+    "Tasks of a routed write read Parquet files themselves where a DataFrame of a classic session is nothing but their rows; "
+    "false brings all rows through Spark.",
+)
 RECORD_SIZE_ESTIMATE = OPTIONS.count(
     "hoodie.copyonwrite.record.size.estimate", 1024, "Bytes a row, until files of the table tell."
 )

@@ -67,6 +67,11 @@ class InterruptedExecutors:
         """See `Executors`."""
         return self._inner.nearby
 
+    @property
+    def way(self) -> str:
+        """See `Executors`."""
+        return self._inner.way
+
     def over_rows(self, task: Any) -> list[Any]:
         """See `Executors`."""
         if getattr(task.task, "route", None) is Route.AT_ONCE:

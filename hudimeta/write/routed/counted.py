@@ -65,6 +65,11 @@ class CountingExecutors:
         """See `Executors`."""
         return self._inner.nearby
 
+    @property
+    def way(self) -> str:
+        """See `Executors`."""
+        return self._inner.way
+
     def over_rows(self, task: RowTask[R]) -> list[R]:
         """See `Executors`."""
         counted: Callable[[Iterable[pa.RecordBatch], int, int], _Counted[R]] = _CountedTask(self._write, task)

@@ -331,7 +331,8 @@ class _Run:
         """What the report says of the tasks."""
         run = self.executors
         text = f"{_TOLD}{self.rows:,} rows through {run.tasks:,} tasks, {run.collected:,} bytes of summaries collected"
-        return f"{text}; the driver did the rest, which was little" if run.nearby else text
+        text += "; the driver did the rest, which was little" if run.nearby else ""
+        return f"{text}; {run.way}" if run.way else text
 
 
 def _index_text(placed: Sequence[PlacedRows], asked: int, hits: int, moved: int, outdated: int) -> str:

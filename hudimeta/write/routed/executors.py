@@ -41,6 +41,11 @@ class Executors(Protocol):
         """How many tasks gave a result so far."""
         ...
 
+    @property
+    def way(self) -> str:
+        """How the rows came into the tasks, for the report; empty where there is nothing to say."""
+        ...
+
     def over_rows(self, task: RowTask[R]) -> list[R]:
         """Run a task over each part of the input rows, which are computed once; results in the order of the parts.
 
@@ -70,6 +75,7 @@ class LocalExecutors:
         self._parts = parts
         self.parallelism = max(1, len(parts))
         self.collected = self.tasks = self.nearby = self._attempts = 0
+        self.way = ""
 
     def over_rows(self, task: RowTask[R]) -> list[R]:
         """See `Executors`."""
