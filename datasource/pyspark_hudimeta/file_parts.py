@@ -13,7 +13,8 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from hudimeta.errors import CommitError, CorruptFileError, HudiError, NotFound
+from hudimeta.errors import CommitError, HudiError, NotFound
+from hudimeta.read.base_file import damage_named
 from hudimeta.schema.conform import conform_array
 from hudimeta.storage import open_storage
 from hudimeta.storage.at_once import at_once
@@ -92,18 +93,17 @@ class FileReading:
         """The rows of a part.
 
         Raises:
-            CommitError: A file is gone, or is not what it was.
+            CommitError: A file is gone, or is not what it was. CorruptFileError: Its pages are damaged.
         """
         for span, before in part.ranges:
             try:
                 with _opened(span.location, self.given) as (seen, file):
                     if seen != before or self._refused(file):
                         raise _changed(span.location, "was replaced")
-                    yield from self._read(file, span)
+                    with damage_named(span.location):
+                        yield from self._read(file, span)
             except NotFound as error:
                 raise _changed(span.location, "was deleted") from error
-            except pa.ArrowException as error:
-                raise CorruptFileError(span.location, 0, "rows of a Parquet file", str(error).partition("\n")[0]) from error
 
     def _read(self, file: Any, span: FileRange) -> Iterator[pa.RecordBatch]:
         footer = file.metadata
@@ -177,7 +177,7 @@ class _LookAtAll:
 
 @contextmanager
 def _opened(location: str, given: Mapping[str, str]) -> Iterator[tuple[Seen, Any]]:
-    """A file that is open, and what it is now. Raises NotFound."""
+    """A file that is open, and what it is now. Raises NotFound, CorruptFileError."""
     import pyarrow.parquet as pq
 
     folder, _, name = location.rpartition("/")
@@ -186,7 +186,8 @@ def _opened(location: str, given: Mapping[str, str]) -> Iterator[tuple[Seen, Any
     if info is None:
         raise NotFound(location)
     with storage.open_input(name) as source:
-        file = pq.ParquetFile(source, pre_buffer=not folder.startswith("/"))
+        with damage_named(location):
+            file = pq.ParquetFile(source, pre_buffer=not folder.startswith("/"), page_checksum_verification=True)
         footer = file.metadata
         yield Seen(info.size, info.modified_ms, footer.num_rows, footer.num_row_groups, footer.serialized_size), file
 

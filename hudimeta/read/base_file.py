@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hudimeta.formats.parquet.footer import ParquetFooter
     from hudimeta.storage.protocol import Storage
 
-__all__ = ["BaseFile", "open_base_file", "schema_of_base_file"]
+__all__ = ["BaseFile", "damage_named", "open_base_file", "schema_of_base_file"]
 
 
 class BaseFile:
@@ -74,7 +74,7 @@ class BaseFile:
             CorruptFileError: Bytes that cannot be what they claim.
         """
         wanted = self._known(columns)
-        with _damage_named(self.path):
+        with damage_named(self.path):
             if not wanted:
                 return _without_columns(self._content.rows_of(number))
             piece = self._content.read_group(number, wanted)
@@ -98,7 +98,7 @@ class BaseFile:
             CorruptFileError: Bytes that cannot be what they claim.
         """
         wanted = self._known(columns)
-        with _damage_named(self.path):
+        with damage_named(self.path):
             found = self._content.read_around(number, wanted, matches) if wanted else None
         piece = None if found is None else self._in_order(found[0], columns)
         return None if found is None or piece is None else (piece, found[1])
@@ -182,7 +182,7 @@ def open_base_file(storage: Storage, path: str) -> Iterator[BaseFile]:
     if extension not in _FORMATS:
         raise UnsupportedFeature(f"base file format .{extension} ({path})", "Read the table with Apache Hudi.")
     with storage.open_input(path) as file:
-        with _damage_named(path):
+        with damage_named(path):
             content = _FORMATS[extension](path, file)
         yield BaseFile(content)
 
@@ -194,8 +194,8 @@ def schema_of_base_file(storage: Storage, path: str) -> pa.Schema:
 
 
 @contextmanager
-def _damage_named(path: str) -> Iterator[None]:
-    """Arrow's complaints about bytes, with the path of the file."""
+def damage_named(path: str) -> Iterator[None]:
+    """Arrow's complaints about bytes, with the path of the file. Raises CorruptFileError."""
     try:
         yield
     except StorageError:

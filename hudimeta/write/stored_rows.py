@@ -15,6 +15,7 @@ import pyarrow as pa
 from hudimeta.formats.parquet import ParquetFooter
 from hudimeta.formats.parquet.footer import footer_of
 from hudimeta.keys import KeyGenerator
+from hudimeta.read.base_file import damage_named
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.schema import SchemaHistory, conform
 from hudimeta.storage import Storage, join
@@ -52,14 +53,16 @@ class StoredRowsReader:
     codable: Collection[str] = ()
 
     def __call__(self, partition_path: str, name: str) -> StoredRows:
-        """All rows of a file."""
+        """All rows of a file. Raises CorruptFileError: its pages are not what their checksums say."""
         import pyarrow.parquet as pq
 
         path = join(partition_path, name)
-        with self.storage.open_input(path) as source:
+        with self.storage.open_input(path) as source, damage_named(path):
             metadata = pq.read_metadata(source)
             coded = self._coded(metadata)
-            rows = pq.ParquetFile(source, metadata=metadata, read_dictionary=coded).read()
+            # Damage that went unnoticed here would have a right checksum in the new file.
+            file = pq.ParquetFile(source, metadata=metadata, read_dictionary=coded, page_checksum_verification=True)
+            rows = file.read()
         return StoredRows(self._fitted(rows, name, coded), footer_of(metadata, path))
 
     def _coded(self, metadata: Any) -> list[str]:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import hudimeta
 from hudimeta.config import OPTIONS
+from hudimeta.errors import CorruptFileError
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet import ParquetFooter, column_bounds, read_footer
 from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, BLOOM_KEY
@@ -239,6 +240,30 @@ def test_a_column_that_the_file_lacks_is_added(tmp_path: Path) -> None:
     assert found == {r["id"]: "new" if r["id"] == "k00007" else None for r in rows}
     check_all(open_storage(str(path)))
     assert footer_of(file_of(path, table)).bloom_text == before
+
+
+def test_a_damaged_page_is_not_written_anew_with_a_right_checksum(tmp_path: Path) -> None:
+    path, plain = tmp_path / "t", {"hoodie.parquet.compression.codec": "uncompressed"}
+    table = hudimeta.Table.create(str(path), SCHEMA, "id", ordering=["ts"], indexes=["record_index"], options=plain)
+    table.bulk_insert(rows_of([row(number) for number in range(100)]))
+    file, instants = file_of(path, table), table.timeline.writes
+    file.write_bytes(file.read_bytes().replace(b"word 42", b"wOrd 42"))
+    with pytest.raises(CorruptFileError, match=file.name):
+        hudimeta.Table(str(path)).upsert(rows_of([row(7, ts=2)]))
+    after = hudimeta.Table(str(path))
+    assert after.timeline.writes == instants
+    assert file_of(path, after) == file
+
+
+def test_statistics_are_not_made_of_a_damaged_page(tmp_path: Path) -> None:
+    path, plain = tmp_path / "t", {"hoodie.parquet.compression.codec": "uncompressed"}
+    table = hudimeta.Table.create(str(path), SCHEMA, "id", ordering=["ts"], indexes=[], options=plain)
+    table.bulk_insert(rows_of([row(number) for number in range(100)]))
+    file = file_of(path, table)
+    file.write_bytes(file.read_bytes().replace(b"word 42", b"wOrd 42"))
+    with pytest.raises(CorruptFileError, match=file.name):
+        hudimeta.Table(str(path)).metadata.create_index(type="column_stats")
+    assert "column_stats" not in set(hudimeta.Table(str(path)).properties.metadata_partitions)
 
 
 @pytest.mark.parametrize("damage", ["text", "checksum", "neither"])

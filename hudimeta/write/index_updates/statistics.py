@@ -21,6 +21,7 @@ from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.statistics import file_statistics, widened_partition_statistics
 from hudimeta.metadata.writer import MetadataWriter
+from hudimeta.read.base_file import damage_named
 from hudimeta.schema import with_meta_columns
 from hudimeta.storage import Storage, join
 from hudimeta.write.index_updates.built_meanwhile import built_since
@@ -177,6 +178,7 @@ def _bounds_of(storage: Storage, partition_path: str, name: str, columns: Sequen
     with storage.open_input(path) as file:
         footer = read_footer(file, path)
         present = sorted({c.partition(".")[0] for c in columns} & set(footer.arrow_schema.names))
-        rows = pq.ParquetFile(file, metadata=footer.metadata).read(present)
+        with damage_named(path):
+            rows = pq.ParquetFile(file, metadata=footer.metadata, page_checksum_verification=True).read(present)
     bounds = column_bounds(rows, list(columns))
     return partition_path, file_statistics(bounds, partition_path, name, regime, footer.chunk_bytes)
