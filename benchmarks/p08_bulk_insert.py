@@ -6,7 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import lineitem, ours, rivals, routed
-from benchmarks.case import HANDED_OVER, OURS, ROUTED, ROUTED_ONE, SPARK, Case, Settings, faster_than_apache, versions_of_apache
+from benchmarks.case import (
+    HANDED_OVER,
+    OURS,
+    PLAIN,
+    ROUTED,
+    ROUTED_ONE,
+    SPARK,
+    Case,
+    Settings,
+    faster_than_apache,
+    versions_of_apache,
+)
 from benchmarks.job import Job
 
 WITHOUT_KEYS, WITH_KEYS = ["column_stats"], ["column_stats", "record_index"]
@@ -79,13 +90,15 @@ CASES = [
         {
             OURS: _hudimeta(WITHOUT_KEYS),
             ROUTED: routed.bulk_inserts(WITHOUT_KEYS),
+            PLAIN: routed.bulk_inserts(WITHOUT_KEYS, write=routed.saved),
             HANDED_OVER: routed.handed_over,
             SPARK: spark_parquet,
             **versions_of_apache(_apache(WITHOUT_KEYS)),
         },
-        (*faster_than_apache(2.5), *faster_than_apache(2.5, side=ROUTED)),
+        tuple(goal for side in (OURS, ROUTED, PLAIN) for goal in faster_than_apache(2.5, side=side)),
         rounds=3,
         prepare=prepare,
+        not_in_smoke=(PLAIN,),
     ),
     Case(
         "P8-record-index",
@@ -93,11 +106,13 @@ CASES = [
         {
             OURS: _hudimeta(WITH_KEYS),
             ROUTED: routed.bulk_inserts(WITH_KEYS),
+            PLAIN: routed.bulk_inserts(WITH_KEYS, write=routed.saved),
             ROUTED_ONE: routed.bulk_inserts(WITH_KEYS, cores=1),
             **versions_of_apache(_apache(WITH_KEYS)),
         },
-        (*faster_than_apache(4), *faster_than_apache(4, side=ROUTED)),
+        tuple(goal for side in (OURS, ROUTED, PLAIN) for goal in faster_than_apache(4, side=side)),
         rounds=3,
         prepare=prepare,
+        not_in_smoke=(PLAIN,),
     ),
 ]

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from benchmarks import lineitem, ours, rivals, routed, written
 from benchmarks.case import (
     OURS,
+    PLAIN,
     ROUTED,
     ROUTED_ONE,
     Case,
@@ -69,11 +70,12 @@ def _hudimeta(table: Written, count: Count, how: str) -> Side:
     return run
 
 
-def _routed(table: Written, count: Count, how: str, cores: int = 2) -> Side:
+def _through_spark(table: Written, count: Count, how: str, cores: int = 2, write: routed.Write = routed.by_tasks) -> Side:
     return routed.upserts(
         lambda job, folder: written.copied(written.by_us(job.settings, table), folder),
         lambda job: written.batches(table.settings(job.settings), count(job.settings, table), how, job.rounds),
         cores,
+        write,
     )
 
 
@@ -93,11 +95,13 @@ def _apache(table: Written, count: Count, how: str) -> Side:
 def _case(name: str, title: str, table: Written, count: Count, how: str, goals: tuple[Goal, ...]) -> Case:
     everyone = {
         OURS: _hudimeta(table, count, how),
-        ROUTED: _routed(table, count, how),
-        **({ROUTED_ONE: _routed(table, count, how, cores=1)} if name == "cow-random" else {}),
+        ROUTED: _through_spark(table, count, how),
+        PLAIN: _through_spark(table, count, how, write=routed.saved),
+        **({ROUTED_ONE: _through_spark(table, count, how, cores=1)} if name == "cow-random" else {}),
         **versions_of_apache(_apache(table, count, how)),
     }
-    return Case(f"P9-{name}", title, everyone, goals, ROUNDS, partial(_prepare, table=table, count=count, how=how))
+    prepare = partial(_prepare, table=table, count=count, how=how)
+    return Case(f"P9-{name}", title, everyone, goals, ROUNDS, prepare, not_in_smoke=(PLAIN,))
 
 
 def _large(kind: str) -> Side:
@@ -126,8 +130,8 @@ def _large_case(name: str, title: str, kind: str, goals: tuple[Goal, ...]) -> Ca
 
 
 def faster(times: float) -> tuple[Goal, ...]:
-    """Than Apache Hudi, without Spark and by its executors."""
-    return (*faster_than_apache(times), *faster_than_apache(times, side=ROUTED))
+    """Than Apache Hudi, without Spark, by its executors and through its plain door."""
+    return tuple(goal for side in (OURS, ROUTED, PLAIN) for goal in faster_than_apache(times, side=side))
 
 
 COW_TABLE, MOR_TABLE = Written(COW), Written(MOR)

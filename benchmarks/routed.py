@@ -1,4 +1,4 @@
-"""Routed writes: the same writes as those of the engine, by Spark's executors on two cores."""
+"""Writes through Spark: those of the engine, by its executors on two cores, and through the plain door beside them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,30 @@ from benchmarks import lineitem, rivals, written
 from benchmarks.case import Side
 from benchmarks.job import Job
 
-__all__ = ["bulk_inserts", "compactions", "handed_over", "small_commits", "small_saves", "upserts"]
+__all__ = ["bulk_inserts", "compactions", "handed_over", "saved", "small_commits", "small_saves", "upserts"]
 
 Options = Mapping[str, str]
+Write = Callable[[Any, Path, Path, str], None]
+"""Writes the rows of a Parquet file to a table: session, file, table, operation."""
 
 
-def bulk_inserts(indexes: list[str], cores: int = 2) -> Side:
+def by_tasks(spark: Any, source: Path, path: Path, operation: str) -> None:
+    """A routed write."""
+    from pyspark_hudimeta import HudiTable
+
+    getattr(HudiTable(spark, str(path)), operation)(spark.read.parquet(str(source)))
+
+
+def saved(spark: Any, source: Path, path: Path, operation: str) -> None:
+    """The plain door's: `write.format("hudimeta")` in a session that was not attached."""
+    writer = spark.read.parquet(str(source)).write.format("hudimeta").mode("append")
+    writer.option("hoodie.datasource.write.operation", operation).save(str(path))
+
+
+def bulk_inserts(indexes: list[str], cores: int = 2, write: Write = by_tasks) -> Side:
     """A new table of lineitem's rows each time, from the tasks that read them, as Apache Hudi does it; `cores` at a time."""
 
     def run(job: Job) -> None:
-        from pyspark_hudimeta import HudiTable
-
         import hudimeta
 
         source = lineitem.rows_file(job.settings)
@@ -32,12 +45,12 @@ def bulk_inserts(indexes: list[str], cores: int = 2) -> Side:
         with rivals.spark_session(job, cores) as spark:
             for _ in range(job.rounds):
                 with job.folder() as folder:
-                    path = str(folder / "t")
+                    path = folder / "t"
                     hudimeta.Table.create(path, schema, "key", ["ship_year"], ["l_linenumber"], indexes=indexes)
                     with job.timed(tree=True):
-                        report = HudiTable(spark, path).bulk_insert(spark.read.parquet(str(source)))
+                        write(spark, source, path, "bulk_insert")
+                    report = hudimeta.Table(path).report()
                     _note(job, report)
-                    job.note("files", report.files_written)
                     job.note("rows", report.inserted)
 
     return run
@@ -57,23 +70,25 @@ def handed_over(job: Job) -> None:
             job.note("rows", sum(row.rows for row in found))
 
 
-def upserts(path_of: Callable[[Job, Path], Path], batches: Callable[[Job], Sequence[Path]], cores: int = 2) -> Side:
+def upserts(
+    path_of: Callable[[Job, Path], Path], batches: Callable[[Job], Sequence[Path]], cores: int = 2, write: Write = by_tasks
+) -> Side:
     """A table updated with one file of rows after the other.
 
     Args:
-        path_of: Puts the table into a folder. batches: Files with rows. cores: Tasks at a time.
+        path_of: Puts the table into a folder. batches: Files with rows. cores: Tasks at a time. write: By which door.
     """
 
     def run(job: Job) -> None:
-        from pyspark_hudimeta import HudiTable
+        import hudimeta
 
         with rivals.spark_session(job, cores) as spark, job.folder() as folder:
             path = path_of(job, folder)
             for file in batches(job):
                 with job.timed(tree=True):
-                    report = HudiTable(spark, str(path)).upsert(spark.read.parquet(str(file)))
+                    write(spark, file, path, "upsert")
+                report = hudimeta.Table(path).report()
                 job.note("updated", report.updated)
-                job.note("files", report.files_written)
                 _note(job, report)
 
     return run
@@ -146,6 +161,7 @@ def _small_commits(
 
 
 def _note(job: Job, report: Any) -> None:
-    """The seconds of each step of the last write."""
+    """The files of a write, and the seconds of each step."""
+    job.note("files", report.files_written)
     for step, seconds in report.seconds.items():
         job.note(f"{step} s", round(seconds, 2))
