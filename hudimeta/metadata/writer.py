@@ -9,6 +9,7 @@ and is ignored by readers until the next writer removes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timezone
 from functools import partial
@@ -58,8 +59,8 @@ def partition_metafile(instant: str, depth: int) -> bytes:
     return encode_properties({"commitTime": instant, "partitionDepth": str(depth)}, ["partition metadata"])
 
 
-Announce = Callable[[str], None]
-"""Is told the path of a file, relative to the metadata table, before the file is written."""
+Announce = Callable[[str], AbstractContextManager[object]]
+"""Entered around the writing of a file with its path, relative to the metadata table."""
 RunAll = Callable[[Callable[[Any], Any], Iterable[Any]], "list[Any]"]
 """Runs a task on every item and returns the results in order, as `Engine.map`."""
 
@@ -124,16 +125,19 @@ class MetadataWriter:
         self._complete(instant, Operation.BULK_INSERT.value, stats, after)
 
     def lay_groups(
-        self, partition: str, instant: str, groups: int, data_partition: str = "", announce: Announce = lambda _: None
+        self, partition: str, instant: str, groups: int, data_partition: str = "", announce: Announce = nullcontext
     ) -> None:
         """Put the empty log of each file group; see `initialise` and `write_logs`."""
         self._storage.put(join(partition, PARTITION_METAFILE), partition_metafile(FIRST_INSTANT, 1))
         block = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: instant}, _EMPTY_DELETE)
         ids = [file_group_id(partition, group, data_partition) for group in range(groups)]
         paths = [join(partition, f".{file_id}_{instant}.log.1_{WRITE_TOKEN}") for file_id in ids]
-        for path in paths:
-            announce(path)
-        self._run_all(lambda path: self._storage.put(path, block), paths)
+
+        def put(path: str) -> None:
+            with announce(path):
+                self._storage.put(path, block)
+
+        self._run_all(put, paths)
 
     def _properties(self, table_name: str) -> bytes:
         name = f"{table_name}_metadata"
@@ -201,13 +205,13 @@ class MetadataWriter:
         groups: Mapping[str, int],
         *,
         token: str = LOG_TOKEN,
-        announce: Announce = lambda _: None,
+        announce: Announce = nullcontext,
     ) -> list[WrittenLog]:
         """Write the log files of a delta commit.
 
         Args:
             instant: Of the data commit. delta: What changes. groups: How many file groups each partition has.
-            token: Write token of the logs. announce: Is told each file before it is written.
+            token: Write token of the logs. announce: Entered with the path of each file while it is written.
         """
         work: dict[str, PartitionDelta] = {}
         for part in delta.parts:
@@ -236,8 +240,9 @@ class MetadataWriter:
         # The file groups of a new data partition begin at this instant as well, with empty logs that bear the other token.
         name = f".{file_id}_{instant}.log.1_{token}"
         data = b"".join(blocks)
-        announce(join(part.partition, name))
-        self._storage.put(join(part.partition, name), data)
+        path = join(part.partition, name)
+        with announce(path):
+            self._storage.put(path, data)
         return WrittenLog(part.partition, file_id, name, len(data), len(part))
 
     def _delete_block(self, instant: str, partition: str, keys: pa.Array) -> bytes:

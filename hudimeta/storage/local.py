@@ -183,6 +183,10 @@ class _LocalOutput(FileOutput):
         super().__init__(file)
         self._target = target
 
+    @property
+    def in_place(self) -> bool:
+        return True
+
     def close(self) -> None:
         if not self._file.closed:
             self._file.flush()

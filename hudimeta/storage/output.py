@@ -20,6 +20,11 @@ class FileOutput(ABC):
         self._file = file
 
     @property
+    def in_place(self) -> bool:
+        """See `OutputStream.in_place`."""
+        return False
+
+    @property
     def closed(self) -> bool:
         return bool(self._file.closed)
 

@@ -43,6 +43,10 @@ class OutputStream(Protocol):
     files that nobody looks for before a commit names them.
     """
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the file has its name from the beginning on; else from `close` on."""
+
     def write(self, data: Any, /) -> int:
         """Append bytes or a buffer; returns how many."""
 

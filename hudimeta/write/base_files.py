@@ -27,7 +27,7 @@ from hudimeta.table.file_names import BaseFileName
 from hudimeta.write.change_files import ChangeFormat, changed_rows, write_change_file
 from hudimeta.write.expression_facts import expression_records
 from hudimeta.write.index_facts import NO_CHANGE, FileFacts, WantedFacts, row_changes
-from hudimeta.write.markers import Marker, MarkerKind, write_marker
+from hudimeta.write.markers import Marker, MarkerKind, marked_output
 from hudimeta.write.stored_rows import StoredRows, with_inserts
 from hudimeta.write.written_file import WrittenFile
 
@@ -45,6 +45,7 @@ class FileFormat:
         regime: "V1" or "V2", the form of the statistics' bounds. facts: What other indexes want to know of each file.
         changes: How changes are captured; None for a table that captures none.
         populate: False for a table with virtual keys: rows carry meta columns here, files hold none of them but their name.
+        in_task: Files are written by tasks that may outlive their write; see `marked_output`.
     """
 
     avro_schema: str
@@ -55,6 +56,7 @@ class FileFormat:
     facts: WantedFacts = field(default_factory=WantedFacts)
     changes: ChangeFormat | None = None
     populate: bool = True
+    in_task: bool = False
 
 
 def _keys_of(part: LogPart) -> pa.StringArray:
@@ -174,7 +176,8 @@ class BaseFileWriter:
         compare = rules.partial_mode is not PartialUpdateMode.NONE
         changes = changed_rows(before, after, self._instant, compare=compare)
         place = (written.partition_path, written.file_id)
-        file = write_change_file(self._storage, self._instant, form, *place, token, changes)
+        in_task = self._format.in_task
+        file = write_change_file(self._storage, self._instant, form, *place, token, changes, in_task=in_task)
         return written if file is None else replace(written, change_files=(file,))
 
     def write_compacted(
@@ -206,9 +209,8 @@ class BaseFileWriter:
         known: KnownKeys | None = None,
     ) -> WrittenFile:
         path = join(partition_path, name)
-        write_marker(self._storage, self._instant, Marker(path, kind))
         stored = rows if self._format.populate else hide_meta_columns(rows, file_name=True)
-        with self._storage.open_output(path) as stream:
+        with marked_output(self._storage, self._instant, Marker(path, kind), in_task=self._format.in_task) as stream:
             written = write_base_file(
                 stream,
                 stored,

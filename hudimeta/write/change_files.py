@@ -23,7 +23,7 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import LogFileName
 from hudimeta.table.properties import CdcMode
 from hudimeta.types import META_COLUMNS
-from hudimeta.write.markers import Marker, MarkerKind, write_marker
+from hudimeta.write.markers import Marker, MarkerKind, marked_output
 
 __all__ = ["ChangeFormat", "Changes", "changed_rows", "write_change_file"]
 
@@ -125,13 +125,21 @@ def _differ(old: pa.Table, new: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def write_change_file(
-    storage: Storage, instant: str, form: ChangeFormat, partition_path: str, file_id: str, token: str, changes: Changes
+    storage: Storage,
+    instant: str,
+    form: ChangeFormat,
+    partition_path: str,
+    file_id: str,
+    token: str,
+    changes: Changes,
+    *,
+    in_task: bool = False,
 ) -> tuple[str, int] | None:
     """Write the change file of one file group; None when nothing changed.
 
     Args:
         storage: Rooted at the table. instant: Of the write. form: What to keep. partition_path, file_id: The file group.
-        token: Write token of the base file. changes: What was done.
+        token: Write token of the base file. changes: What was done. in_task: See `marked_output`.
 
     Returns:
         Its name and its size in bytes.
@@ -140,11 +148,10 @@ def write_change_file(
         return None
     name = str(LogFileName(file_id, instant, 1, token, is_cdc=True))
     path = join(partition_path, name)
-    write_marker(storage, instant, Marker(path, MarkerKind.CREATE))
     schema = form.avro_schema
     header = {HeaderKey.SCHEMA: schema, HeaderKey.INSTANT_TIME: instant}
     size = 0
-    with storage.open_output(path) as stream:
+    with marked_output(storage, instant, Marker(path, MarkerKind.CREATE), in_task=in_task) as stream:
         for start in range(0, len(changes), BLOCK_ROWS):
             records = _records(changes, form, instant, slice(start, start + BLOCK_ROWS))
             data = encode_block(BlockType.CDC_DATA, header, encode_avro_content(records, schema))

@@ -33,7 +33,7 @@ from hudimeta.table.file_names import LogFileName
 from hudimeta.write.base_files import FileFormat, mark_partition
 from hudimeta.write.expression_facts import expression_records
 from hudimeta.write.index_facts import FileFacts, KeyChanges
-from hudimeta.write.markers import Marker, MarkerKind, write_marker
+from hudimeta.write.markers import Marker, MarkerKind, marked_output
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["Deletes", "LogFileWriter", "LogForm"]
@@ -115,8 +115,8 @@ class LogFileWriter:
         for number, content in enumerate(self._contents(rows, partition_path, deletes), start=1):
             name = str(LogFileName(file_id, self._instant, number, f"{task}-0-{attempt}"))
             path = join(partition_path, name)
-            write_marker(self._storage, self._instant, Marker(path, MarkerKind.CREATE))
-            with self._storage.open_output(path) as stream:
+            marker = Marker(path, MarkerKind.CREATE)
+            with marked_output(self._storage, self._instant, marker, in_task=self._format.in_task) as stream:
                 for block in content.blocks:
                     stream.write(block)
             own = content.rows

@@ -7,17 +7,21 @@ path a line. Both are read, the direct one is written.
 
 from __future__ import annotations
 
+import contextlib
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hudimeta.errors import CorruptFileError
-from hudimeta.storage import Storage, join
+from hudimeta.storage import OutputStream, Storage, join
 
 __all__ = [
     "MARKERS",
     "STAGING",
     "Marker",
     "MarkerKind",
+    "marked",
+    "marked_output",
     "marker_folder",
     "read_markers",
     "remove_markers",
@@ -69,7 +73,43 @@ def staging_folder(instant: str) -> str:
 
 def write_marker(storage: Storage, instant: str, marker: Marker) -> None:
     """Note a data file that is about to be written. Writing it again changes nothing."""
-    storage.put(join(marker_folder(instant), f"{marker.path}{_INFIX}{marker.kind.value}"), b"")
+    storage.put(_file_of(instant, marker), b"")
+
+
+def _file_of(instant: str, marker: Marker) -> str:
+    return join(marker_folder(instant), f"{marker.path}{_INFIX}{marker.kind.value}")
+
+
+@contextlib.contextmanager
+def marked(storage: Storage, instant: str, marker: Marker) -> Iterator[None]:
+    """Around what a task does to put a file at once; see `marked_output`, `in_task`."""
+    write_marker(storage, instant, marker)
+    yield
+    _mark_again(storage, instant, marker)
+
+
+@contextlib.contextmanager
+def marked_output(storage: Storage, instant: str, marker: Marker, *, in_task: bool = False) -> Iterator[OutputStream]:
+    """A stream for a data file, whose marker is written first.
+
+    Args:
+        storage: Rooted at the table. instant: Of the write. marker: Names the file.
+        in_task: The write may be over before the file comes to be, and its markers removed. Then the file gets its marker
+            again, so that the next write deletes it even when this process is killed or fails before it can do so itself.
+    """
+    write_marker(storage, instant, marker)
+    with storage.open_output(marker.path) as stream:
+        in_place = stream.in_place
+        if in_task and in_place:
+            _mark_again(storage, instant, marker)
+        yield stream
+    if in_task and not in_place:
+        _mark_again(storage, instant, marker)
+
+
+def _mark_again(storage: Storage, instant: str, marker: Marker) -> None:
+    if storage.stat(_file_of(instant, marker)) is None:
+        write_marker(storage, instant, marker)
 
 
 def read_markers(storage: Storage, instant: str) -> list[Marker] | None:

@@ -143,7 +143,7 @@ class PlainWrite:
         operation = self.open_write.operation
         if operation not in _OWN_GROUPS and not self._fills_files(rows):
             return [], rows, set()
-        session = WriteSession(storage, OPTIONS.read(self.given))
+        session = WriteSession(storage, OPTIONS.read(self.given), in_task=True)
         view = session.table_at(session.properties.load_timeline(storage))
         if view.lookup.fixes_places:
             return [], rows, set()  # two tasks would both begin the file group of a bucket

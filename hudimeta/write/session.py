@@ -72,14 +72,23 @@ class WriteSession:
 
     Args:
         storage: Rooted at the table. options: Of the write. clock: The present. engine: Where file groups are written.
+        in_task: This process runs a task of a write that another one began, and may end before the task does.
 
     Raises:
         TableNotFound, UnsupportedTableVersion, UnsupportedFeature: The table cannot be written by us, with the reason.
         ConfigError: An option contradicts the table.
     """
 
-    def __init__(self, storage: Storage, options: Options, clock: Clock | None = None, engine: Engine | None = None) -> None:
-        self.storage, self.options = storage, options
+    def __init__(
+        self,
+        storage: Storage,
+        options: Options,
+        clock: Clock | None = None,
+        engine: Engine | None = None,
+        *,
+        in_task: bool = False,
+    ) -> None:
+        self.storage, self.options, self.in_task = storage, options, in_task
         self.engine: Engine = engine or LocalEngine()
         self.notes: list[str] = []
         self.requests_elsewhere: Counter[tuple[str, str]] = Counter()
@@ -357,6 +366,7 @@ class TableView:
             self._wanted_facts(),
             self._change_format(schema),
             session.properties.populate_meta,
+            session.in_task,
         )
 
     def _wanted_facts(self) -> WantedFacts:

@@ -13,7 +13,7 @@ from hudimeta.metadata.writer import WRITE_TOKEN
 from hudimeta.storage import Storage
 from hudimeta.timeline.active import Timeline
 from hudimeta.types import Action
-from hudimeta.write.markers import MARKERS, Marker, MarkerKind, read_markers, remove_markers, write_marker
+from hudimeta.write.markers import MARKERS, Marker, MarkerKind, read_markers, remove_markers
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "delete_metadata_strays",
     "delete_strays",
     "delete_unnamed",
-    "mark_metadata_file",
+    "metadata_marker",
     "remove_metadata_markers",
     "sweep_metadata",
 ]
@@ -42,15 +42,9 @@ def delete_unnamed(storage: Storage, instant: str, kept: Collection[str]) -> Non
 # In the metadata table
 
 
-def mark_metadata_file(storage: Storage, instant: str, path: str) -> MarkerKind:
-    """Note a file of the metadata table that a task is about to write; returns what kind of file it is.
-
-    Args:
-        storage: Rooted at the data table. instant: Of the data commit. path: Relative to the metadata table.
-    """
-    kind = MarkerKind.CREATE if path.endswith(WRITE_TOKEN) else MarkerKind.APPEND
-    write_marker(storage.sub(METADATA_ROOT), instant, Marker(path, kind))
-    return kind
+def metadata_marker(path: str) -> Marker:
+    """The marker of a file of the metadata table that a task writes; like it the path is relative to that table."""
+    return Marker(path, MarkerKind.CREATE if path.endswith(WRITE_TOKEN) else MarkerKind.APPEND)
 
 
 def delete_metadata_strays(storage: Storage, instant: str, kept: Collection[str]) -> None:

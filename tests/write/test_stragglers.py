@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudimeta.errors import CommitError
+from hudimeta.errors import CommitError, StorageError
 from hudimeta.hudi_table import Table
 from hudimeta.storage import Storage, open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, simple_rows
 from hudimeta.testing.invariants import check_all
-from hudimeta.write import base_files
+from hudimeta.write import base_files, markers
 from hudimeta.write.markers import Marker, write_marker
 from hudimeta.write.plain import PlainWrite
 
@@ -59,10 +59,30 @@ def test_an_abort_between_a_marker_and_its_file(write: PlainWrite, monkeypatch: 
         if moment.startswith("abort"):
             write_marker(storage, instant, marker)
 
-    monkeypatch.setattr(base_files, "write_marker", noting)
+    monkeypatch.setattr(markers, "write_marker", noting)
     with pytest.raises(CommitError, match="was taken back"):
         write.write(simple_rows(range(10, 20), 2).to_batches(), 0, 0)
     assert aborted
+    settled(write.location)
+
+
+def test_a_task_that_fails_behind_the_abort_leaves_its_file_to_the_next_write(
+    write: PlainWrite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def noting(storage: Storage, instant: str, marker: Marker) -> None:
+        write_marker(storage, instant, marker)
+        monkeypatch.undo()
+        write.abort()  # with the marker, and before there is a file
+        monkeypatch.setattr(base_files, "mark_partition", failing)
+
+    def failing(*_: object) -> None:
+        raise StorageError("the disk is full", "Make room.")
+
+    monkeypatch.setattr(markers, "write_marker", noting)
+    with pytest.raises(StorageError, match="disk is full"):
+        write.write(simple_rows(range(10, 20), 2).to_batches(), 0, 0)
+    folder = Path(write.location)
+    assert len([file for file in folder.rglob("*.parquet") if write.open_write.instant in file.name]) == 1
     settled(write.location)
 
 

@@ -60,7 +60,7 @@ class RoutedWrite:
         name = (self.location, self.instant)
         if name not in _opened:
             storage = CountingStorage(open_storage(self.location, self.given))
-            session = WriteSession(storage, OPTIONS.read(self.given))
+            session = WriteSession(storage, OPTIONS.read(self.given), in_task=True)
             _opened[name] = Opened(storage, session, session.table_at(self.timeline))
             while len(_opened) > _KEPT:
                 _opened.popitem(last=False)

@@ -9,6 +9,7 @@ changes meet. All of this happens under the table lock, between the beginning of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -32,13 +33,13 @@ from hudimeta.write.index_updates.built_meanwhile import built_since
 from hudimeta.write.index_updates.protocol import CommitChange, IndexDelta
 from hudimeta.write.index_updates.record_index import too_many
 from hudimeta.write.index_updates.registry import maintainer_for, wanted_facts
-from hudimeta.write.markers import MarkerKind
+from hudimeta.write.markers import MarkerKind, marked
 from hudimeta.write.routed.context import RoutedWrite, refuse_when_over
 from hudimeta.write.routed.exchange import Span, read_spans, rows_of
 from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, key_facts, laid_aside
 from hudimeta.write.slice_rows import SliceRows
-from hudimeta.write.strays import delete_metadata_strays, mark_metadata_file
+from hudimeta.write.strays import delete_metadata_strays, metadata_marker
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["IndexShares"]
@@ -194,13 +195,15 @@ class _ShareWriter:
         )
         delta = maintainer_for(name).delta(name, change)
         changes = MetadataDelta([part for part in delta.parts if len(part)])
-        marked: dict[MarkerKind, list[str]] = {kind: [] for kind in MarkerKind}
+        written: dict[MarkerKind, list[str]] = {kind: [] for kind in MarkerKind}
 
-        def announce(path: str) -> None:
-            marked[mark_metadata_file(opened.storage, self.write.instant, path)].append(join(METADATA_ROOT, path))
+        def announce(path: str) -> AbstractContextManager[None]:
+            marker = metadata_marker(path)
+            written[marker.kind].append(join(METADATA_ROOT, path))
+            return marked(opened.storage.sub(METADATA_ROOT), self.write.instant, marker)
 
         logs = writer.write_logs(self.write.instant, changes, self.groups, token=f"1-0-{attempt}", announce=announce)
-        refuse_when_over(opened.storage, self.write, marked[MarkerKind.APPEND], marked[MarkerKind.CREATE])
+        refuse_when_over(opened.storage, self.write, written[MarkerKind.APPEND], written[MarkerKind.CREATE])
         return _Told(name, tuple(logs), delta.complete, delta.note)
 
 

@@ -15,6 +15,7 @@ import pytest
 import hudimeta
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitError, ConfigError, DuplicateKeys, HudiError, NotFound, SchemaMismatch, StorageError
+from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
@@ -26,7 +27,7 @@ from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.merging import MergePlan
 from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import WriteSession
-from hudimeta.write.strays import mark_metadata_file
+from hudimeta.write.strays import metadata_marker
 
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 SAME = ("inserted", "updated", "deleted", "unmatched_deletes", "dropped_duplicates", "looked_up", "found", "moved")
@@ -479,7 +480,7 @@ def test_an_index_log_of_a_task_that_died_after_its_write_goes_with_the_next_wri
         report = routed(path, Operation.UPSERT, [rows(0, 20)])
         instant = str(int(report.instant) - 1) if rolled_back else report.instant
         log = f"record_index/.record-index-0000-0_{instant}.log.1_1-0-999"
-        mark_metadata_file(open_storage(path), instant, log)
+        write_marker(open_storage(path).sub(METADATA_ROOT), instant, metadata_marker(log))
         (path / ".hoodie/metadata" / log).write_bytes(b"half a file")
         routed(path, Operation.INSERT, [rows(100, 101)])
         check_all(open_storage(path))
