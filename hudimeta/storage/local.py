@@ -24,6 +24,8 @@ from hudimeta.storage.protocol import FileInfo, OutputStream, join
 __all__ = ["LocalStorage"]
 
 TEMPORARY_SUFFIX = ".tmp"
+_REMOVALS = 100
+"""How often the removal of a folder is begun anew."""
 _NAMELESS = getattr(os, "O_TMPFILE", 0)
 
 
@@ -134,8 +136,16 @@ class LocalStorage:
 
     def delete_folder(self, path: str) -> None:
         """See `Storage.delete_folder`."""
-        with _translated(path), contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(self._at(path))
+        # Others may add files meanwhile, or remove the same ones: either ends a removal before its time.
+        with _translated(path):
+            left = _REMOVALS
+            while os.path.lexists(self._at(path)):
+                left -= 1
+                try:
+                    shutil.rmtree(self._at(path))
+                except OSError as error:
+                    if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or not left:
+                        raise
 
     def list(self, path: str) -> list[FileInfo]:
         """See `Storage.list`."""
