@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hudimeta.config import OPTIONS
+from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import AS_OF, COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE
 from hudimeta.read.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, absolute_location, open_storage
@@ -245,8 +245,7 @@ class Table:
         from hudimeta.write import verbs
 
         if verbs.is_predicate(keys_or_where):
-            self._unread = False
-            return verbs.delete_where(self._snapshot.storage, self._options, keys_or_where)
+            return verbs.delete_where(*self._changing(), keys_or_where)
         return self._write(Operation.DELETE, keys_or_where)
 
     def update(self, set: Mapping[str, Any], where: Where | None = None) -> CommitReport:
@@ -262,8 +261,7 @@ class Table:
         """
         from hudimeta.write import verbs
 
-        self._unread = False
-        return verbs.update(self._snapshot.storage, self._options, set, where)
+        return verbs.update(*self._changing(), set, where)
 
     def merge(
         self,
@@ -283,8 +281,7 @@ class Table:
         """
         from hudimeta.write import verbs
 
-        self._unread = False
-        return verbs.merge(self._snapshot.storage, self._options, source, on, (target_alias, source_alias))
+        return verbs.merge(*self._changing(), source, on, (target_alias, source_alias))
 
     def alter(
         self,
@@ -306,8 +303,7 @@ class Table:
         """
         from hudimeta.write import verbs
 
-        self._unread = False
-        return verbs.alter(self._snapshot.storage, self._options, add, rename or {}, drop, retype or {})
+        return verbs.alter(*self._changing(), add, rename or {}, drop, retype or {})
 
     def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
         """Take all rows of partitions out of the table; their files stay until a clean.
@@ -317,8 +313,7 @@ class Table:
         """
         from hudimeta.write import verbs
 
-        self._unread = False
-        return verbs.delete_partition(self._snapshot.storage, self._options, partitions)
+        return verbs.delete_partition(*self._changing(), partitions)
 
     def insert_overwrite(self, data: Any) -> CommitReport:
         """Replace the partitions that the rows belong to. See `upsert` for what `data` may be."""
@@ -351,7 +346,7 @@ class Table:
         """
         from hudimeta.write import verbs
 
-        return verbs.compact(self._snapshot.storage, self._options, self._engine)
+        return verbs.compact(*self._changing(), self._engine)
 
     def schedule_compaction(self) -> str | None:
         """Plan a compaction and leave it on the timeline, for `compact` or another process to run.
@@ -361,34 +356,35 @@ class Table:
         """
         from hudimeta.write import verbs
 
-        self._unread = False
-        return verbs.schedule_compaction(self._snapshot.storage, self._options)
+        return verbs.schedule_compaction(*self._changing())
 
     def clean(self) -> CleanReport:
         """Delete the files that no retained moment needs: see the options `hoodie.clean.*`."""
         from hudimeta.write import verbs
 
-        return verbs.clean(self._snapshot.storage, self._options, self._engine)
+        return verbs.clean(*self._changing(), self._engine)
 
     def archive(self) -> ArchivalReport:
         """Move instants that nobody needs from the active timeline to its history: see the options `hoodie.keep.*`."""
         from hudimeta.write import verbs
 
-        self._unread = False
-        return verbs.archive(self._snapshot.storage, self._options)
+        return verbs.archive(*self._changing())
 
     def recover(self) -> tuple[str, ...]:
         """Roll back what writers that died left behind, as the next write would; returns their instants."""
         from hudimeta.write import verbs
 
-        self._unread = False
-        return verbs.recover(self._snapshot.storage, self._options)
+        return verbs.recover(*self._changing())
 
     def _write(self, operation: Operation, data: Any) -> CommitReport:
         from hudimeta.write import verbs
 
-        self._unread = False  # what opening saw is the past from here on
-        return verbs.write(self._snapshot.storage, self._options, operation, data)
+        return verbs.write(*self._changing(), operation, data)
+
+    def _changing(self) -> tuple[CountingStorage, Options]:
+        """What a verb works on; what opening saw is the past from here on."""
+        self._unread = False
+        return self._snapshot.storage, self._options
 
     def _reopen(self) -> None:
         self._snapshot = Snapshot.open(self._snapshot.storage, self._options)

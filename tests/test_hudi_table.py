@@ -148,6 +148,21 @@ def test_a_table_sees_what_others_commit(trips: hudimeta.Table) -> None:
     assert 99.0 not in before.to_table().column("fare").to_pylist(), "a scan shows the moment at which it was made"
 
 
+@pytest.mark.parametrize("service", ["compact", "clean"])
+def test_a_table_sees_what_its_own_services_do(tmp_path: Path, service: str) -> None:
+    options = {"hoodie.clean.automatic": "false", "hoodie.clean.commits.retained": "1"}
+    table = hudimeta.Table.create(tmp_path / "t", ROWS.schema, key="id", type="MERGE_ON_READ", options=options)
+    for _ in range(3):
+        table.upsert(ROWS)
+    if service == "clean":
+        table.compact()
+        table.upsert(ROWS)
+        table.compact()
+    other = hudimeta.Table(tmp_path / "t", options)
+    getattr(other, service)()
+    assert other.timeline.last_time == hudimeta.Table(tmp_path / "t").timeline.last_time
+
+
 def test_an_unchanged_table_is_not_read_again(trips: hudimeta.Table) -> None:
     reader = hudimeta.Table(trips.path)
     reader.scan().plan()
