@@ -20,16 +20,18 @@ from hudimeta.storage import open_storage
 from hudimeta.storage.at_once import at_once
 from hudimeta.write.routed.executors import RowTask
 from pyspark_hudimeta.arrow_types import fitted
+from pyspark_hudimeta.file_times import Calendars, int96_as_times, with_int96_as_times
+from pyspark_hudimeta.plain_footer import plain_footer
 
 __all__ = ["FilePart", "FileRange", "FileReading", "PartTask", "Seen", "look_at_all"]
 
 R = TypeVar("R")
 
 _BATCH_ROWS = 1 << 16
+_SMALLER = 16
+"""By how much, where Arrow cannot have so many rows at once; a root of the number above, to end at one row."""
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"})
 """Those of which Spark and pyarrow mean the same; of LZ4 there are two."""
-_VERSION, _LEGACY_DATES = b"org.apache.spark.version", b"org.apache.spark.legacyDateTime"
-_PROLEPTIC_SINCE = b"3.0.0"
 
 
 @dataclass(frozen=True)
@@ -72,20 +74,20 @@ class FileReading:
     Attributes:
         columns: Name in the files or of a partition column, for each column of `schema`. schema: What comes out.
         partitioned: Which of the names are partition columns. given: Options, for the storage.
-        proleptic: Dates in files that do not say who wrote them are of the calendar of today.
+        calendars: Which dates and times are taken as they are.
     """
 
     columns: Sequence[str]
     schema: pa.Schema
     partitioned: frozenset[str]
     given: Mapping[str, str]
-    proleptic: bool
+    calendars: Calendars
 
     def look(self, location: str) -> Seen | str:
         """What a file is now, or why Spark must read it. Args: location: Absolute path or URI."""
         try:
-            with _opened(location, self.given) as (seen, file):
-                return self._refused(file) or seen
+            with _opened(location, self.given) as opened:
+                return self._refused(opened) or opened.seen
         except (HudiError, pa.ArrowException, ImportError, OSError) as error:
             return f"cannot be opened by this process ({type(error).__name__}: {str(error).partition(chr(10))[0]})"
 
@@ -97,11 +99,11 @@ class FileReading:
         """
         for span, before in part.ranges:
             try:
-                with _opened(span.location, self.given) as (seen, file):
-                    if seen != before or self._refused(file):
+                with _opened(span.location, self.given) as opened:
+                    if opened.seen != before or self._refused(opened):
                         raise _changed(span.location, "was replaced")
                     with damage_named(span.location):
-                        yield from self._read(file, span)
+                        yield from self._read(opened.file, span)
             except NotFound as error:
                 raise _changed(span.location, "was deleted") from error
 
@@ -111,7 +113,7 @@ class FileReading:
         if not groups:
             return
         names = list(dict.fromkeys(name for name in self.columns if name not in self.partitioned))
-        for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=names, use_threads=False):
+        for batch in _batches(file, groups, names):
             columns = [self._column(batch, span, at) for at in range(len(self.columns))]
             yield fitted(pa.RecordBatch.from_arrays(columns, names=self.schema.names), self.schema)
 
@@ -119,29 +121,26 @@ class FileReading:
         name, field = self.columns[at], self.schema.field(at)
         if name in self.partitioned:
             return _repeated(span.values[name], field.type, batch.num_rows)
-        column = batch.column(name)
+        column = with_int96_as_times(batch.column(name))
         # Arrow takes lists for equal whose elements are called otherwise, and files would keep the name.
         return column if str(column.type) == str(field.type) else conform_array(column, field, name)
 
-    def _refused(self, file: Any) -> str:
+    def _refused(self, opened: _Opened) -> str:
         """Why a file must be read by Spark; empty when it need not."""
-        found, footer, timed = file.schema_arrow, file.metadata, any(_has_time(field.type) for field in self.schema)
-        if timed and any(footer.schema.column(n).physical_type == "INT96" for n in range(footer.num_columns)):
-            return "has timestamps of type INT96"
-        folded = [name.lower() for name in found.names]
+        found, footer = opened.file.schema_arrow, opened.footer
+        folded, kinds = [name.lower() for name in found.names], []
         for name, field in zip(self.columns, self.schema, strict=True):
             if name in self.partitioned:
                 continue
             if found.names.count(name) != 1 or folded.count(name.lower()) != 1:
                 return f"has not exactly one column {name}, in whatever case"
-            if _nullable(found.field(name).type) != _nullable(field.type):
-                return f"has column {name} as {found.field(name).type}, which is no {field.type}"
-        if timed:
-            told = footer.metadata or {}
-            if told.get(_VERSION, _PROLEPTIC_SINCE) < _PROLEPTIC_SINCE or _LEGACY_DATES in told:
-                return "has dates of the calendar of before Spark 3"
-            if _VERSION not in told and not self.proleptic:
-                return "does not say of which calendar its dates are"
+            stored = found.field(name).type
+            kind = int96_as_times(stored) if opened.int96 else stored
+            if _nullable(kind) != _nullable(field.type):
+                return f"has column {name} as {kind}, which is no {field.type}"
+            kinds.append(stored)
+        if why := self.calendars.refused(footer.metadata or {}, kinds):
+            return why
         if footer.num_row_groups:
             first = footer.row_group(0)
             codecs = {first.column(n).compression for n in range(first.num_columns)} - _CODECS
@@ -175,9 +174,23 @@ class _LookAtAll:
         return at_once(self.reading.look, locations)
 
 
+@dataclass(frozen=True)
+class _Opened:
+    """A file that is open.
+
+    Attributes:
+        seen: What it is now. footer: Its own. file: That reads it as Spark does. int96: See `PlainFooter`.
+    """
+
+    seen: Seen
+    footer: Any
+    file: Any
+    int96: bool
+
+
 @contextmanager
-def _opened(location: str, given: Mapping[str, str]) -> Iterator[tuple[Seen, Any]]:
-    """A file that is open, and what it is now. Raises NotFound, CorruptFileError."""
+def _opened(location: str, given: Mapping[str, str]) -> Iterator[_Opened]:
+    """A file for as long as the block takes. Raises NotFound, CorruptFileError."""
     import pyarrow.parquet as pq
 
     folder, _, name = location.rpartition("/")
@@ -186,10 +199,34 @@ def _opened(location: str, given: Mapping[str, str]) -> Iterator[tuple[Seen, Any
     if info is None:
         raise NotFound(location)
     with storage.open_input(name) as source:
+        how: dict[str, Any] = {"pre_buffer": not folder.startswith("/"), "page_checksum_verification": True}
         with damage_named(location):
-            file = pq.ParquetFile(source, pre_buffer=not folder.startswith("/"), page_checksum_verification=True)
-        footer = file.metadata
-        yield Seen(info.size, info.modified_ms, footer.num_rows, footer.num_row_groups, footer.serialized_size), file
+            file = pq.ParquetFile(source, **how)
+            footer = file.metadata
+            plain = plain_footer(footer)
+            if plain.metadata is not footer:
+                file = pq.ParquetFile(source, metadata=plain.metadata, **how)
+        seen = Seen(info.size, info.modified_ms, footer.num_rows, footer.num_row_groups, footer.serialized_size)
+        yield _Opened(seen, footer, file, plain.int96)
+
+
+def _batches(file: Any, groups: Sequence[int], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of row groups. Arrow has no batch with more than 2 GiB of text below lists or structs: smaller ones it has."""
+    size, done = _BATCH_ROWS, 0
+    while True:
+        skipped = done
+        try:
+            for batch in file.iter_batches(size, row_groups=groups, columns=names, use_threads=False):
+                rest = batch.slice(skipped)
+                skipped -= batch.num_rows - rest.num_rows
+                done += rest.num_rows
+                if rest.num_rows:
+                    yield rest
+            return
+        except pa.ArrowNotImplementedError:
+            if size == 1:
+                raise
+            size //= _SMALLER
 
 
 def _changed(location: str, what: str) -> CommitError:
@@ -226,9 +263,3 @@ def _nullable(kind: pa.DataType) -> pa.DataType:
     if types.is_struct(kind):
         return pa.struct([pa.field(part.name, _nullable(part.type)) for part in kind])
     return kind
-
-
-def _has_time(kind: pa.DataType) -> bool:
-    """Whether a type holds dates or timestamps, at any depth."""
-    inner = (kind.field(number).type for number in range(kind.num_fields))
-    return pa.types.is_date(kind) or pa.types.is_timestamp(kind) or any(map(_has_time, inner))

@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 
 from hudimeta.storage import absolute_location
 from pyspark_hudimeta.file_parts import FilePart, FileRange, FileReading, look_at_all
+from pyspark_hudimeta.file_times import Calendars
 from pyspark_hudimeta.jvm import Jvm
 from pyspark_hudimeta.scan_folders import is_connect
 from pyspark_hudimeta.spark_engine import SparkEngine
@@ -52,7 +53,8 @@ _GETTERS = {
     "string": "getUTF8String",
 }
 """How values of partition columns are asked for, by their type."""
-_REBASE = "spark.sql.parquet.datetimeRebaseModeInRead"
+_REBASE, _REBASE_INT96 = "spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead"
+_SHIFTED_INT96, _INT96_READ = "spark.sql.parquet.int96TimestampConversion", "spark.sql.parquet.int96AsTimestamp"
 _LENIENT = {  # as an option of the reader, and of the session
     "ignorecorruptfiles": "spark.sql.files.ignoreCorruptFiles",
     "ignoremissingfiles": "spark.sql.files.ignoreMissingFiles",
@@ -102,8 +104,7 @@ def _found(spark: SparkSession, scan: _Scan, schema: pa.Schema, given: Mapping[s
     names = scan.names()
     if len(names) != len(schema):
         raise _LeftToSpark("the query has other columns than its plan")
-    proleptic = scan.settings(spark)
-    reading = FileReading(names, schema, frozenset(scan.partitioned), dict(given), proleptic)
+    reading = FileReading(names, schema, frozenset(scan.partitioned), dict(given), scan.settings(spark))
     parts = scan.parts(set(names))
     if not parts or sum(span.length for part in parts for span in part) < WORTH_BYTES:
         return ""
@@ -204,8 +205,8 @@ class _Scan:
                 raise _LeftToSpark("the query asks for metadata of files")
         return names
 
-    def settings(self, spark: SparkSession) -> bool:
-        """Whether dates of files that do not tell their calendar are taken as they are.
+    def settings(self, spark: SparkSession) -> Calendars:
+        """What session and reader say of dates and times.
 
         Raises:
             _LeftToSpark: The session or the reader asks for something that only Spark's own reader does.
@@ -218,8 +219,11 @@ class _Scan:
             raise _LeftToSpark(f"{_FIELD_IDS} is set")
         if _ENCRYPTION in options or spark.sparkContext._jsc.hadoopConfiguration().get(_ENCRYPTION):
             raise _LeftToSpark(f"{_ENCRYPTION} is set")
-        mode = options.get("datetimerebasemode", str(spark.conf.get(_REBASE)))
-        return mode.upper() == "CORRECTED"
+        dates = options.get("datetimerebasemode", str(spark.conf.get(_REBASE))).upper()
+        int96 = options.get("int96rebasemode", str(spark.conf.get(_REBASE_INT96))).upper()
+        shifted, read = (str(spark.conf.get(key)).lower() for key in (_SHIFTED_INT96, _INT96_READ))
+        against = f"{_SHIFTED_INT96} is set" if shifted != "false" else f"{_INT96_READ} is not set" if read != "true" else ""
+        return Calendars(dates == "CORRECTED", int96 == "CORRECTED", against)
 
     def parts(self, names: set[str]) -> list[list[FileRange]]:
         """What Spark's tasks would read. Args: names: The columns that are asked for."""

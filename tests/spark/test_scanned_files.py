@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from pyspark_hudimeta import HudiTable, attach, detach, last_commit, scanned_fil
 from pyspark_hudimeta.arrow_types import written_schema
 
 import hudimeta
-from hudimeta.config.options import ROUTED_READ_FILES
+from tests.spark.scanned import THROUGH_SPARK, loaded, some, way, written
 from tests.spark.tables import KEYS, check, contents, create, rows
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hudimeta.write.report import CommitReport
 
-THROUGH_SPARK = {ROUTED_READ_FILES.key: "false"}
+pytestmark = pytest.mark.usefixtures("small_files_count")
 KINDS = """
     id, cast(id % 2 = 0 as boolean) flag, cast(id as tinyint) tiny, cast(id as smallint) small, cast(id as int) whole,
     cast(id / 3 as float) single, id / 7 double, cast(id as decimal(7, 2)) price, cast(id * 1e9 as decimal(18, 3)) longer,
@@ -33,72 +33,6 @@ KINDS = """
     if(id % 4 = 0, null, named_struct('a', id, 'b', array(concat('s', id)))) inner,
     map(concat('k', id), named_struct('x', cast(id as decimal(9, 4)), 'at', timestamp_micros(id))) mapped
 """
-
-
-@pytest.fixture(autouse=True)
-def small_files_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scanned_files, "WORTH_BYTES", 0)
-
-
-@pytest.fixture
-def conf(spark: SparkSession) -> Iterator[Callable[[str, str], None]]:
-    """Sets something in the session until the test is over."""
-    changed: list[str] = []
-
-    def change(key: str, value: str) -> None:
-        changed.append(key)
-        spark.conf.set(key, value)
-
-    yield change
-    for key in changed:
-        spark.conf.unset(key)
-
-
-def written(frame: DataFrame, path: Path, **options: str) -> str:
-    """The path of a folder of Parquet files with some rows, the times in microseconds."""
-    session = frame.sparkSession
-    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    try:
-        frame.write.options(**options).parquet(str(path))
-    finally:
-        session.conf.unset("spark.sql.parquet.outputTimestampType")
-    return str(path)
-
-
-def some(spark: SparkSession, first: int, last: int, ts: int, parts: int = 3) -> DataFrame:
-    """Rows of some ids."""
-    return spark.range(first, last, 1, parts).selectExpr("id", "concat('p', id % 5) part", f"{ts}L ts", f"id * {ts}.0D x")
-
-
-def way(report: CommitReport) -> str:
-    """How the rows came, as the note tells; empty where it does not."""
-    (note,) = (note for note in report.notes if "summaries collected" in note)
-    return (
-        note.partition("summaries collected")[2].removeprefix("; the driver did the rest, which was little").removeprefix("; ")
-    )
-
-
-def stored(path: Path) -> list[dict[str, Any]]:
-    """All rows, each with the task that wrote it and its place there, in order."""
-    found = hudimeta.Table(path).scan().to_table().to_pylist()
-    for row in found:
-        row["_hoodie_commit_seqno"] = row["_hoodie_commit_seqno"].partition("_")[2]
-        row["_hoodie_file_name"] = None
-        row["_hoodie_commit_time"] = None
-    return sorted(found, key=lambda row: (row["id"], row["_hoodie_commit_seqno"]))
-
-
-def loaded(spark: SparkSession, frame: DataFrame, folder: Path) -> str:
-    """Load rows into two tables, one of them through Spark; the tables are the same. How the rows of the other came."""
-    schema = written_schema(frame.schema)
-    ways = []
-    for name, options in (("direct", {}), ("through", THROUGH_SPARK)):
-        hudimeta.Table.create(folder / name, schema, key="id")
-        ways.append(way(HudiTable(spark, folder / name, options).bulk_insert(frame)))
-    assert stored(folder / "direct") == stored(folder / "through")
-    assert len(stored(folder / "direct")) == frame.count()
-    assert not ways[1]
-    return ways[0]
 
 
 # Equal tables
@@ -130,6 +64,32 @@ def test_files_of_arrow_with_names_and_nullability_of_their_own(spark: SparkSess
     assert "1 Parquet file by" in loaded(spark, spark.read.parquet(str(tmp_path / "rows.parquet")), tmp_path)
     bases = [pq.read_schema(next((tmp_path / name).glob("*.parquet"))) for name in ("direct", "through")]
     assert str(bases[0].field("inner").type) == str(bases[1].field("inner").type)
+
+
+def test_files_of_arrow_with_types_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    texts = ["", "é", None, "a long word, longer than Arrow has room for in a view", *map(str, range(40))]
+    inner = pa.struct([("text", pa.large_string()), ("list", pa.large_list(pa.large_binary()))])
+    nested = [
+        None if n == 5 else {"text": text, "list": None if n % 3 else [b"\0", text and text.encode()]}
+        for n, text in enumerate(texts)
+    ]
+    columns = {
+        "id": pa.array(range(len(texts)), pa.int64()),
+        "text": pa.array(texts, pa.large_string()),
+        "bytes": pa.array([text and text.encode() for text in texts], pa.large_binary()),
+        "coded": pa.array(texts).dictionary_encode(),
+        "large_coded": pa.array(texts, pa.large_string()).dictionary_encode(),
+        "list": pa.array([text and [text, None] for text in texts], pa.large_list(pa.large_string())),
+        "pair": pa.array([[n, n + 1] for n in range(len(texts))], pa.list_(pa.int32(), 2)),
+        "inner": pa.array(nested, inner),
+        "mapped": pa.array([[("k", text)] for text in texts], pa.map_(pa.large_string(), pa.large_string())),
+        "at": pa.array(range(len(texts)), pa.timestamp("us", tz="Europe/Amsterdam")),
+    }
+    if pa.__version__ >= "21":
+        columns["seen"] = pa.array(texts, pa.string_view())
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet", row_group_size=17)
+    assert "1 Parquet file by" in loaded(spark, spark.read.parquet(str(tmp_path / "rows.parquet")), tmp_path)
+    check(tmp_path / "direct")
 
 
 def test_selected_renamed_and_reordered_columns(spark: SparkSession, tmp_path: Path) -> None:
@@ -268,11 +228,6 @@ def _folder_of(*tables: pa.Table, **options: str) -> Make:
     return make
 
 
-def _int96(spark: SparkSession, path: Path) -> DataFrame:
-    spark.range(3).selectExpr("id", "timestamp_micros(id) at").write.parquet(str(path / "rows"))
-    return spark.read.parquet(str(path / "rows"))
-
-
 def _legacy(spark: SparkSession, path: Path) -> DataFrame:
     frame = spark.range(3).selectExpr("id", "date_add(date'1400-01-01', cast(id as int)) day")
     spark.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "LEGACY")
@@ -296,7 +251,6 @@ LEFT: dict[str, tuple[str, Make]] = {
     "metadata of files": ("metadata", _plain(lambda frame: frame.select("id", frame["_metadata.file_size"]))),
     "cached": ("step InMemoryTableScan", _plain(_cached)),
     "repartition": ("step Repartition", _plain(lambda frame: frame.repartition(2))),
-    "int96": ("INT96", _int96),
     "legacy calendar": ("calendar", _legacy),
     "calendar not told": (
         "does not say of which calendar",
@@ -308,7 +262,6 @@ LEFT: dict[str, tuple[str, Make]] = {
     "missing column": ("not exactly one column y", _folder_of(_ids(y=pa.array([1, 2, 3])), _ids(), mergeSchema="true")),
     "unsigned": ("uint32, which is no int64", _of(_ids(n=pa.array([1, 2, 3], pa.uint32())))),
     "milliseconds": ("timestamp[ms, tz=UTC]", _of(_ids(at=pa.array([1, 2, 3], pa.timestamp("ms", tz="UTC"))))),
-    "dictionary": ("dictionary", _of(_ids(text=pa.array(["a", "b", "a"]).dictionary_encode()))),
     "times without zone as times": (
         "which is no timestamp[us, tz=UTC]",
         lambda spark, path: spark.read.schema("id bigint, at timestamp").parquet(

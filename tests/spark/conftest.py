@@ -1,0 +1,33 @@
+"""Fixtures of several of Spark's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def small_files_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks read also files that are hardly worth it."""
+    from pyspark_hudimeta import scanned_files
+
+    monkeypatch.setattr(scanned_files, "WORTH_BYTES", 0)
+
+
+@pytest.fixture
+def conf(spark: SparkSession) -> Iterator[Callable[[str, str], None]]:
+    """Sets something in the session until the test is over."""
+    changed: list[str] = []
+
+    def change(key: str, value: str) -> None:
+        changed.append(key)
+        spark.conf.set(key, value)
+
+    yield change
+    for key in changed:
+        spark.conf.unset(key)
