@@ -11,6 +11,12 @@ from hudimeta.errors import SchemaMismatch
 __all__ = ["as_stream", "as_table"]
 
 
+_ADVICE = (
+    "Give every column values of one type and as many as the others, or make an Arrow table with a schema, such as"
+    " pyarrow.Table.from_pylist(rows, table.schema)."
+)
+
+
 def as_stream(data: Any) -> pa.RecordBatchReader | None:
     """Rows that come batch by batch, unread; None where they are in memory already.
 
@@ -50,15 +56,14 @@ def as_table(data: Any) -> pa.Table:
         if is_pandas:
             return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
         if isinstance(data, dict):
-            return pa.table(data)
+            return pa.table({name: _column(name, values) for name, values in data.items()})
         if isinstance(data, list) and all(isinstance(row, dict) for row in data):
             # Of every row: PyArrow's own conversion takes the columns of the first row and drops what only others have.
             names = dict.fromkeys(name for row in data for name in row)
-            return pa.table({name: [row.get(name) for row in data] for name in names})
+            return pa.table({name: _column(name, [row.get(name) for row in data]) for name in names})
     except (pa.ArrowException, TypeError) as error:
-        hint = "Give every column one type and the same number of values, or make an Arrow table with a schema."
         raise SchemaMismatch(
-            "*", f"not one column of one type and length ({error})", "columns that fit together", hint
+            "*", f"not one column of one type and length ({error})", "columns that fit together", _ADVICE
         ) from error
     raise SchemaMismatch(
         "*",
@@ -66,3 +71,13 @@ def as_table(data: Any) -> pa.Table:
         "an Arrow table, batch or reader, a pandas or Polars frame, a dict of columns or a list of dicts",
         "Convert the rows to one of these.",
     )
+
+
+def _column(name: str, values: Any) -> Any:
+    """Values as an Arrow column; what is one already stays as it is."""
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError) as error:
+        raise SchemaMismatch(name, f"of no one type ({error})", "values of one type", _ADVICE) from error

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hudimeta.errors import SchemaMismatch
+from hudimeta.hudi_table import Table
 from hudimeta.write.rows_in import as_table
 
 
@@ -18,7 +21,6 @@ def test_dicts_have_the_columns_of_all_of_them() -> None:
 def test_what_makes_no_columns_is_refused_with_advice() -> None:
     pandas = pytest.importorskip("pandas")
     mixed: tuple[Any, ...] = (
-        [{"id": 1}, {"id": "x"}],
         {"id": [1, 2], "fare": [1.0]},
         pandas.DataFrame({"id": [1, "x"]}),
         7,
@@ -27,3 +29,13 @@ def test_what_makes_no_columns_is_refused_with_advice() -> None:
     for data in mixed:
         with pytest.raises(SchemaMismatch, match=r"HUDIMETA_SCHEMA_MISMATCH: column '\*'"):
             as_table(data)
+
+
+def test_a_column_of_no_one_type_is_named_and_a_schema_is_the_way_out(tmp_path: Path) -> None:
+    rows = [{"id": 1, "tags": [("a", 1)]}, {"id": 2, "tags": None}]
+    table = Table.create(tmp_path / "t", pa.schema({"id": pa.int64(), "tags": pa.map_(pa.string(), pa.int32())}), key="id")
+    for data in (rows, {"id": [1, 2], "tags": [row["tags"] for row in rows]}):
+        with pytest.raises(SchemaMismatch, match=r"column 'tags' is of no one type .* pyarrow\.Table\.from_pylist"):
+            table.upsert(data)
+    table.upsert(pa.Table.from_pylist(rows, table.schema))
+    assert table.scan(columns=["id", "tags"]).to_table().to_pylist() == rows
