@@ -13,17 +13,16 @@ Fields of Parquet's Thrift structures that are changed here (Apache Parquet form
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.formats.parquet.thrift import Elements, Fields, decode_struct, encode_struct
+from hudimeta.formats.parquet.thrift import Elements, Fields
+from hudimeta.formats.parquet.whole_footer import MAGIC, decode_footer, encode_footer
 
 __all__ = ["PlainFooter", "plain_footer"]
 
-_MAGIC = b"PAR1"
 _ARROW = b"ARROW:schema"
 _I32 = 5
 _INT96, _BYTES = 3, 7
@@ -54,7 +53,7 @@ def plain_footer(metadata: Any) -> PlainFooter:
     noted = _ARROW in (metadata.metadata or {})
     if not int96 and not noted:
         return PlainFooter(metadata, False)
-    fields = _decoded(metadata)
+    fields = decode_footer(metadata)
     if noted:
         told: Elements = fields[5][1]
         fields[5] = (fields[5][0], Elements(told.kind, [one for one in told.values if one[1][1] != _ARROW]))
@@ -82,14 +81,7 @@ def _take_for_bytes(footer: Fields) -> None:
                 meta.pop(12, None)
 
 
-def _decoded(metadata: Any) -> Fields:
-    sink = io.BytesIO()
-    metadata.write_metadata_file(sink)
-    return decode_struct(memoryview(sink.getvalue()), len(_MAGIC))[0]
-
-
 def _encoded(footer: Fields) -> Any:
     import pyarrow.parquet as pq
 
-    text = encode_struct(footer)
-    return pq.read_metadata(pa.BufferReader(_MAGIC + text + len(text).to_bytes(4, "little") + _MAGIC))
+    return pq.read_metadata(pa.BufferReader(MAGIC + encode_footer(footer)))

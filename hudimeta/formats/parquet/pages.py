@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hudimeta.formats.parquet.thrift import Elements, Fields, decode_struct, encode_struct
+from hudimeta.formats.parquet.thrift import Elements, Fields, decode_struct
+from hudimeta.formats.parquet.whole_footer import MAGIC, decode_footer, encode_footer
 
 __all__ = ["PageFile", "pages_around"]
 
-_MAGIC = b"PAR1"
 _I64 = 6
 _DICTIONARY = 2
 _COUNTED_IN = {0: 5, 3: 8}
@@ -185,8 +185,8 @@ def _extended(wanted: npt.NDArray[np.bool_], borders: Sequence[Rows]) -> npt.NDA
 def _file(metadata: Any, group: int, chunks: dict[int, _Chunk], kept: npt.NDArray[np.bool_]) -> PageFile:
     count = int(np.count_nonzero(kept))
     out = io.BytesIO()
-    out.write(_MAGIC)
-    footer = _footer(metadata)
+    out.write(MAGIC)
+    footer = decode_footer(metadata)
     row_group: Fields = footer[4][1].values[group]
     for at, column in enumerate(row_group[1][1].values):
         offset = out.tell()
@@ -204,17 +204,9 @@ def _file(metadata: Any, group: int, chunks: dict[int, _Chunk], kept: npt.NDArra
     footer[3] = (_I64, count)
     footer[4] = (footer[4][0], Elements(footer[4][1].kind, [row_group]))
     footer.pop(5, None)
-    text = encode_struct(dict(sorted(footer.items())))
-    out.write(text + len(text).to_bytes(4, "little") + _MAGIC)
+    out.write(encode_footer(footer))
     edges = np.flatnonzero(np.diff(kept.astype(np.int8), prepend=0, append=0))
     return PageFile(out.getvalue(), edges.reshape(-1, 2))
-
-
-def _footer(metadata: Any) -> Fields:
-    """Metadata of pyarrow's as Parquet's own structure."""
-    sink = io.BytesIO()
-    metadata.write_metadata_file(sink)
-    return decode_struct(memoryview(sink.getvalue()), len(_MAGIC))[0]
 
 
 def _place(column: Fields, offset: int, dictionary: int, size: int, rows: int) -> None:
