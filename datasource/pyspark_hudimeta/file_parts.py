@@ -30,6 +30,8 @@ R = TypeVar("R")
 _BATCH_ROWS = 1 << 16
 _SMALLER = 16
 """By how much, where Arrow cannot have so many rows at once; a root of the number above, to end at one row."""
+_TOO_LONG = "chunked array outputs"
+"""What Arrow says then; whatever else it does not implement it does not have in smaller batches either."""
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"})
 """Those of which Spark and pyarrow mean the same; of LZ4 there are two."""
 
@@ -223,8 +225,8 @@ def _batches(file: Any, groups: Sequence[int], names: Sequence[str]) -> Iterator
                 if rest.num_rows:
                     yield rest
             return
-        except pa.ArrowNotImplementedError:
-            if size == 1:
+        except pa.ArrowNotImplementedError as error:
+            if size == 1 or _TOO_LONG not in str(error):
                 raise
             size //= _SMALLER
 

@@ -97,6 +97,10 @@ class Coordinator:
         """Roll back what dead writers left; returns their instants. Doing it twice is doing it once."""
         return self._recovery.everywhere()
 
+    def recover_from_tasks(self) -> tuple[str, ...]:
+        """Remove what tasks of earlier writes left; see `Recovery.after_tasks`. Returns dead writes that were rolled back."""
+        return self._recovery.after_tasks() if self._eager else ()
+
     def begin(
         self, operation: Operation, timeline: Timeline | None = None, *, heartbeat: bool = False
     ) -> tuple[OpenWrite, Timeline]:

@@ -95,7 +95,7 @@ def marked_output(storage: Storage, instant: str, marker: Marker, *, in_task: bo
     Args:
         storage: Rooted at the table. instant: Of the write. marker: Names the file.
         in_task: The write may be over before the file comes to be, and its markers removed. Then the file gets its marker
-            again, so that the next write deletes it even when this process is killed or fails before it can do so itself.
+            again, so that the next write with tasks deletes it even when this process is killed or fails before it can do so.
     """
     write_marker(storage, instant, marker)
     with storage.open_output(marker.path) as stream:

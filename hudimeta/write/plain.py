@@ -105,9 +105,10 @@ class PlainWrite:
         session = open_or_create(storage, parsed, schema, operation)
         view = session.table_at(session.properties.load_timeline(storage))
         checked = prepare(view, session, operation, schema.empty_table())
-        ensure_metadata(session)
-        write, _ = session.coordinator.begin(operation, view.timeline, heartbeat=True)
-        return cls(location, given, write, checked.schema)
+        ensure_metadata(session)  # before there is a coordinator, which has to know of it
+        undone = session.coordinator.recover_from_tasks()
+        write, _ = session.coordinator.begin(operation, None if undone else view.timeline, heartbeat=True)
+        return cls(location, given, replace(write, rolled_back=(*undone, *write.rolled_back)), checked.schema)
 
     def _storage(self) -> Storage:
         return CountingStorage(open_storage(self.location, self.given))

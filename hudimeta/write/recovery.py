@@ -8,6 +8,7 @@ from hudimeta.concurrency.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
 from hudimeta.concurrency.lock import TableLock
 from hudimeta.errors import CommitError
 from hudimeta.metadata.indexing import discard_dead, remove_unnamed
+from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.services import rollback
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
@@ -49,6 +50,15 @@ class Recovery:
             self._sweep(timeline)
             sweep_metadata(self._storage, [i.time for i in timeline.pending])
             return tuple(undone)
+
+    def after_tasks(self) -> tuple[str, ...]:
+        """The same where tasks may have left something that were killed or failed after their write was over.
+
+        Asks for three listings more than `before_a_write`, so only writes that have tasks of their own call it.
+        """
+        # A task that only took rows in has no marker yet, so any of the folders may be all that is left.
+        folders = (MARKERS, STAGING, join(METADATA_ROOT, MARKERS))
+        return self.everywhere() if any(self._storage.list(folder) for folder in folders) else ()
 
     def before_a_write(self, timeline: Timeline) -> tuple[str, ...]:
         """The same where the timeline shows a dead write; else only the last writer's leftovers are looked for.

@@ -79,5 +79,5 @@ def _column(name: str, values: Any) -> Any:
         return values
     try:
         return pa.array(values)
-    except (pa.ArrowException, TypeError) as error:
+    except (pa.ArrowException, TypeError, OverflowError) as error:
         raise SchemaMismatch(name, f"of no one type ({error})", "values of one type", _ADVICE) from error

@@ -31,6 +31,11 @@ def test_what_makes_no_columns_is_refused_with_advice() -> None:
             as_table(data)
 
 
+def test_a_number_that_no_column_holds_is_refused() -> None:
+    with pytest.raises(SchemaMismatch, match="column 'id' is of no one type"):
+        as_table([{"id": 2**70}, {"id": 10**60}])
+
+
 def test_a_column_of_no_one_type_is_named_and_a_schema_is_the_way_out(tmp_path: Path) -> None:
     rows = [{"id": 1, "tags": [("a", 1)]}, {"id": 2, "tags": None}]
     table = Table.create(tmp_path / "t", pa.schema({"id": pa.int64(), "tags": pa.map_(pa.string(), pa.int32())}), key="id")

@@ -83,6 +83,8 @@ def test_a_task_that_fails_behind_the_abort_leaves_its_file_to_the_next_write(
         write.write(simple_rows(range(10, 20), 2).to_batches(), 0, 0)
     folder = Path(write.location)
     assert len([file for file in folder.rglob("*.parquet") if write.open_write.instant in file.name]) == 1
+    PlainWrite.begin(write.location, BULK, simple_rows(range(1), 1).schema, overwrite=False).abort()
+    check_all(open_storage(write.location))
     settled(write.location)
 
 

@@ -16,17 +16,13 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.config import options as keys
 from hudimeta.index.tagging import IndexKind, look_up_text
 from hudimeta.metadata import record_index
-from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.read.predicate import Where
-from hudimeta.storage import join
 from hudimeta.types import Operation, TableType
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
-from hudimeta.write.markers import MARKERS, STAGING
 from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.arrival import MANY_PATHS, Arrived, Route
 from hudimeta.write.routed.computed import Compute
@@ -143,8 +139,9 @@ def _attempt(session: WriteSession, executors: Executors, source: RowSource, att
     with timings.phase("check"):
         view = session.table_at(session.properties.load_timeline(session.storage))
         checked = source.checked(session, view)
-    undone = _tidy(session)
-    if ensure_metadata(session) or undone:
+    built = ensure_metadata(session)  # before there is a coordinator, which has to know of it
+    undone = session.coordinator.recover_from_tasks()
+    if built or undone:
         # Whoever else committed meanwhile may have changed the schema.
         view = session.table_at(session.properties.load_timeline(session.storage))
         checked = source.checked(session, view)
@@ -169,19 +166,6 @@ def _attempt(session: WriteSession, executors: Executors, source: RowSource, att
             run.routed.forget()
     rolled_back = (*undone, *report.rolled_back)
     return replace(report, attempts=attempt, rolled_back=rolled_back, requests=session.requests_since(mark))
-
-
-def _tidy(session: WriteSession) -> tuple[str, ...]:
-    """Remove what tasks of earlier writes left that were killed after their write was over, wherever it stands now.
-
-    Returns:
-        Dead writes that were rolled back.
-    """
-    # A task that only took rows in has no marker yet, so any of the folders may be all that is left.
-    folders = (MARKERS, STAGING, join(METADATA_ROOT, MARKERS))
-    if session.options.get(keys.FAILED_WRITES) == "EAGER" and any(session.storage.list(left) for left in folders):
-        return session.coordinator.recover()
-    return ()
 
 
 class _Run:
