@@ -9,7 +9,7 @@ RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast shapes-full doors-full connect spark-oldest crash-full faults-full damage-full skipping-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast shapes-full doors-full connect spark-oldest crash-full faults-full damage-full damage-tables damage-tables-full skipping-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -48,6 +48,12 @@ faults-full: ## routed writes: fifty while workers die at random and slow tasks 
 
 damage-full: ## ten thousand damages to recorded files of each format
 	@HUDIMETA_DAMAGE=10000 $(RUN) python -m pytest tests/formats/test_damaged_recordings.py --timeout=1800 $(PYTEST_ARGS)
+
+damage-tables: ## two thousand damages to files of whole tables, read, written to and serviced, and as many to tables by Apache Hudi
+	@HUDIMETA_DAMAGED_TABLES=2000 $(RUN) python -m pytest tests/damage --timeout=3600 $(PYTEST_ARGS)
+
+damage-tables-full: ## forty thousand of them, hours (HUDIMETA_DAMAGED_TABLES says how many, HUDIMETA_DAMAGE_SEED which)
+	@HUDIMETA_DAMAGED_TABLES=$${HUDIMETA_DAMAGED_TABLES:-40000} $(RUN) python -m pytest tests/damage --timeout=86400 $(PYTEST_ARGS)
 
 skipping-full: ## five thousand generated queries, each read with all indexes, with each of them off, and with none
 	@HUDIMETA_SKIPPING_QUERIES=5040 $(RUN) python -m pytest tests/read/skipping/test_switching_indexes.py -k combination --timeout=3600 $(PYTEST_ARGS)
