@@ -21,7 +21,7 @@ import pyarrow as pa
 from hudimeta.config.options import VALIDATE
 from hudimeta.errors import ConfigError, IndexNotReady, MetadataOutOfSync, NotFound, UnsupportedFeature
 from hudimeta.read.decisions import Decisions
-from hudimeta.read.partition_columns import path_values
+from hudimeta.read.partition_columns import path_bounds, path_values
 from hudimeta.read.report import Skip, Unused
 from hudimeta.types import QueryType
 
@@ -264,6 +264,7 @@ def _by_partition_stats(question: Question, plan: PlannedSlices, paths: pa.Strin
     bounds = {name: ordered.of(table) for name, table in stats.items() if table.num_rows}
     if not bounds:
         return paths
+    bounds.update(path_bounds(snapshot, {column.name for column in bound.columns}, paths))
     verdict = may_match(bound, FileStats(len(paths), bounds))
     verdicts = Verdicts(verdict.keep, verdict.decided_by.astype(np.int64))
     return _without_partitions(plan, _PARTITION_STATS, paths, verdicts, bound.conjuncts)

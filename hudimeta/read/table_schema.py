@@ -36,7 +36,7 @@ class TableSchema:
     Attributes:
         arrow: All of them, nullable, in types that Spark has too, meta columns in front.
         stored: Data columns in the types that the table's Avro schema states: timestamps in their own unit, for example.
-        dropped: Partition columns that the files do not hold.
+        dropped: Partition columns whose values only partition paths tell: files need not hold them.
         avro_json: The Avro schema as stored; None when only a file could tell the columns.
         is_altered: True when an ALTER has changed columns, so that the table keeps a history of its schema.
     """
@@ -60,7 +60,7 @@ def resolve_schema(snapshot: Snapshot) -> TableSchema:
     )
     columns = plain_schema(found.data)
     dropped = _dropped_columns(properties, columns)
-    shown = with_meta_columns(pa.schema([*columns, *dropped]))
+    shown = with_meta_columns(pa.schema([*columns, *(f for f in dropped if f.name not in columns.names)]))
     return TableSchema(shown, found.data, tuple(f.name for f in dropped), found.avro, found.internal is not None)
 
 
@@ -125,23 +125,25 @@ def _plain_type(kind: pa.DataType, path: str) -> pa.DataType:
 
 
 def _dropped_columns(properties: TableProperties, columns: pa.Schema) -> list[pa.Field]:
-    """Partition columns that are nowhere but in partition paths, typed as at the table's creation, else as text."""
-    if not properties.drop_partition_columns:
-        return []
-    missing = [name for name in properties.partition_fields if name not in columns.names]
-    if not missing:
+    """Partition columns that partition paths alone can be asked for.
+
+    Typed as the newest write has them, since Apache Hudi's writes may name them although no base file holds them; else as at
+    the table's creation, else as text.
+    """
+    if not properties.drop_partition_columns or not properties.partition_fields:
         return []
     from hudimeta.keys import PartitionLayout
 
     layout = PartitionLayout.from_properties(properties)
-    rendered = [name for name, plain in zip(layout.fields, layout.plain, strict=True) if name in missing and not plain]
+    rendered = [name for name, plain in zip(layout.fields, layout.plain, strict=True) if not plain]
     if rendered:
         raise UnsupportedFeature(
             f"partition column {rendered[0]} that is neither in the files nor, being time-based, in the partition path",
             "Read the table with Apache Hudi.",
         )
     created = plain_schema(strip_meta_columns(avro_to_arrow(properties.create_schema or _NO_COLUMNS)))
-    return [created.field(name) if name in created.names else pa.field(name, pa.string()) for name in missing]
+    known = {**{f.name: f for f in created}, **{f.name: f for f in columns}}
+    return [known.get(name, pa.field(name, pa.string())) for name in properties.partition_fields]
 
 
 def _schema_of_a_file(snapshot: Snapshot) -> pa.Schema | None:

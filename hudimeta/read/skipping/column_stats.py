@@ -31,6 +31,7 @@ class ColumnStats:
 
     def exclude(self, question: Question) -> Exclusion:
         """See `SkippingIndex`."""
+        from hudimeta.read.partition_columns import path_bounds
         from hudimeta.read.pruning import by_statistics
 
         columns = statistic_columns(question.snapshot, question.bound)
@@ -44,6 +45,8 @@ class ColumnStats:
             missing = unknown.null_count if unknown is not None else files
             if missing:
                 question.notes.append(f"column_stats: no statistics of {name} for {missing:,} of {files:,} files")
+        looked_at = {column.name for column in question.bound.columns}
+        found.update(path_bounds(question.snapshot, looked_at, question.file_partitions))
         return Exclusion(by_statistics(question.bound, question.files, found), question.bound.conjuncts)
 
 
@@ -53,12 +56,12 @@ def statistic_columns(snapshot: Snapshot, bound: Bound) -> dict[str, pa.DataType
     A moment is a number there, in the unit in which it is stored, which is not always the one in which it is shown.
     """
     from hudimeta.read.ordering import field_type
-    from hudimeta.read.partition_columns import unlike_files
+    from hudimeta.read.partition_columns import stated_columns
 
     found = {}
-    unlike = unlike_files(snapshot, {column.name for column in bound.columns})
+    stated = stated_columns(snapshot)
     for column in bound.columns:
-        if column.name in unlike:
+        if column.name in stated:  # paths say what rows show, whatever files hold
             continue
         kind = field_type(snapshot.schema.arrow, column.name)
         if kind is not None and pa.types.is_timestamp(kind):

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudimeta.config.options import INDEX_TRUST
 from hudimeta.metadata.expression_index import ExpressionKind
-from hudimeta.read.partition_columns import unlike_files
+from hudimeta.read.partition_columns import stated_columns
 from hudimeta.read.pruning import Verdicts
 from hudimeta.read.skipping.bloom_filters import without_any
 from hudimeta.read.skipping.expressions import IndexedExpression, indexed_expression, widened
@@ -48,9 +48,9 @@ class ExpressionIndex:
             return f"its expression {definition.function}({', '.join(definition.source_fields)}) is not known here"
         if not any(node == indexed.expr for node in walk(question.bound.expr)):
             return f"the predicate does not look at {to_sql(indexed.expr)}"
-        unlike = unlike_files(question.snapshot, definition.source_fields)
-        if unlike:
-            return f"{min(unlike)} is null in a partition whose files may hold empty texts"
+        stated = stated_columns(question.snapshot) & set(definition.source_fields)
+        if stated:
+            return f"rows show of {min(stated)} what their partition path says, which files may hold otherwise"
         blooms = definition.kind == ExpressionKind.BLOOM_FILTERS.value
         if blooms and not _asked_texts(question, indexed):
             return f"the predicate does not fix {to_sql(indexed.expr)} to texts"

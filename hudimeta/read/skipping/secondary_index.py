@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.metadata import record_index
+from hudimeta.read.partition_columns import stated_columns
 from hudimeta.read.skipping.proof import why_unproven
 from hudimeta.read.skipping.question import Exclusion, Question
 from hudimeta.read.skipping.record_index import Locations
@@ -47,6 +48,8 @@ class SecondaryIndex:
         if question.snapshot.history is not None:
             return "the table was altered, and the index goes by the columns' former names"
         (column,) = definition.source_fields
+        if column in stated_columns(question.snapshot):
+            return f"rows show of {column} what their partition path says, which the index may know otherwise"
         wanted = _texts(question, column)
         if wanted is None:
             return f"the predicate does not fix {column} to text, whole numbers or dates"

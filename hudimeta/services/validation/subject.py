@@ -25,6 +25,8 @@ __all__ = ["Subject", "Unreadable"]
 
 R = TypeVar("R")
 
+_PARTITION_FIELDS = "hoodie.table.partition.fields"
+
 
 @dataclass(frozen=True)
 class Unreadable:
@@ -65,8 +67,14 @@ class Subject:
         return self.engine.map(guarded, parts)
 
     def task(self, columns: Sequence[str]) -> ReadTask:
-        """How rows with these top-level columns are read."""
-        return Scan(self.snapshot, None, list(dict.fromkeys(columns))).task
+        """How rows with these top-level columns are read: as files hold them, since that is what indexes know.
+
+        A reader shows of a partition column what the path says, even of a row that stayed there when its column changed.
+        """
+        task = Scan(self.snapshot, None, list(dict.fromkeys(columns))).task
+        if self.snapshot.properties.drop_partition_columns or self.virtual_keys:
+            return task
+        return replace(task, properties={k: v for k, v in task.properties.items() if k != _PARTITION_FIELDS})
 
     def rows(self, file_slice: FileSlice, task: ReadTask) -> Iterator[pa.Table]:
         """Rows of a slice, logs merged, in pieces."""
