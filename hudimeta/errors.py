@@ -26,6 +26,7 @@ __all__ = [
     "MetadataError",
     "MetadataOutOfSync",
     "NotFound",
+    "OutsideTable",
     "SchemaError",
     "SchemaMismatch",
     "StorageError",
@@ -342,6 +343,16 @@ class AlreadyExists(StorageError):
 
     def __init__(self, path: str) -> None:
         super().__init__(path, "the file exists already", "Another writer was first; open the table again.")
+
+
+class OutsideTable(StorageError):
+    """A path that leads out of the table, or through a link; nothing was read, written or deleted."""
+
+    code = "OUTSIDE_TABLE"
+
+    def __init__(self, path: str, why: str, hint: str) -> None:
+        super().__init__(repr(path), why, hint)
+        self.path = path
 
 
 class Throttled(StorageError):

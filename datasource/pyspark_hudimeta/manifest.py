@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import ConfigError
-from hudimeta.storage import Storage, join
+from hudimeta.storage import Storage, check_native_files, join
 from hudimeta.timeline.clock import parse_instant
 
 __all__ = ["MANIFEST_FILES", "MANIFEST_PATH", "base_files", "encode_manifest", "file_uri", "write_manifest"]
@@ -66,11 +66,15 @@ def base_files(slices: pa.Table, root: str) -> pa.Table:
 
     Returns:
         Columns of `MANIFEST_FILES`; a file's time is the instant that made it.
+
+    Raises:
+        OutsideTable: A path leads out of the table. Spark opens what it is given, past the engine's storage.
     """
     held = slices.filter(pc.is_valid(slices.column("base_file")))
     partitions = {path: quote(path, _UNRESERVED) for path in pc.unique(held.column("partition_path")).to_pylist()}
     start = _root_uri(root)
-    names = zip(held.column("partition_path").to_pylist(), held.column("base_file").to_pylist(), strict=True)
+    names = list(zip(held.column("partition_path").to_pylist(), held.column("base_file").to_pylist(), strict=True))
+    check_native_files(root, (join(partition, name) for partition, name in names))
     uris = [start + join(partitions[partition], quote(name, _UNRESERVED)) for partition, name in names]
     instants = held.column("base_instant").combine_chunks().dictionary_encode()
     times = pa.array([_modified(text) for text in instants.dictionary.to_pylist()], pa.int64())

@@ -27,6 +27,7 @@ from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.native_files import foreign_instants, holds_times
 from hudimeta.read.partition_columns import path_values
 from hudimeta.read.scan import Scan
+from hudimeta.storage import check_native_files
 from hudimeta.types import QueryType, TableType
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.attached_report import AttachedScan
@@ -305,8 +306,9 @@ class NativeTable:
             if made.made.replaced is not None:
                 if made.directory is None:
                     constants = values.get(file_slice.partition_path, values.get(None, []))
-                    uri = file_uri(self._snapshot.storage.root, file_slice.base_path or "")
-                    one = pa.table([[uri], [file_slice.base_size], [0]], schema=MANIFEST_FILES)
+                    root, path = self._snapshot.storage.root, file_slice.base_path or ""
+                    check_native_files(root, [path])
+                    one = pa.table([[file_uri(root, path)], [file_slice.base_size], [0]], schema=MANIFEST_FILES)
                     made.directory = make.directory(one, [*constants, made.made.replaced])
                 yield made.directory
 

@@ -1,6 +1,7 @@
 """Bytes outside: the only package that opens anything."""
 
 from hudimeta.storage.counting import CountingStorage, Request, RequestKind, RequestLog, purpose_of
+from hudimeta.storage.inside import check_native_files, is_inside
 from hudimeta.storage.local import LocalStorage
 from hudimeta.storage.locate import absolute_location, open_storage
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
@@ -15,6 +16,8 @@ __all__ = [
     "RequestLog",
     "Storage",
     "absolute_location",
+    "check_native_files",
+    "is_inside",
     "join",
     "open_storage",
     "purpose_of",

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound, StorageError, UnsupportedFeature
+from hudimeta.storage.inside import inside
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream, join
 
@@ -65,7 +66,7 @@ class FsspecStorage:
         return f"FsspecStorage({self._root!r})"
 
     def _at(self, path: str) -> str:
-        return f"{self._prefix}/{path}" if path else self._prefix
+        return f"{self._prefix}/{inside(path)}" if path else self._prefix
 
     def read(self, path: str) -> bytes:
         """See `Storage.read`."""

@@ -3,6 +3,9 @@
 Small files are published atomically: the bytes go into a nameless file first (`O_TMPFILE`), so that a killed process leaves
 nothing behind, and get their name by a hard link, which fails when the name is taken. Where the system has no nameless files
 a temporary name in the same folder serves; timeline readers ignore its ending `.tmp`.
+
+No link below the root is followed (see `inside`), and files are replaced, never written into: another name of the same bytes
+elsewhere keeps them.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hudimeta.errors import AlreadyExists, NotFound, StorageError
+from hudimeta.storage.inside import LocalFolders, check_kind, inside, linked
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream, join
 
@@ -27,6 +31,8 @@ TEMPORARY_SUFFIX = ".tmp"
 _REMOVALS = 100
 """How often the removal of a folder is begun anew."""
 _NAMELESS = getattr(os, "O_TMPFILE", 0)
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+"""A pipe opens at once this way, and is refused by its kind."""
 
 
 class LocalStorage:
@@ -38,6 +44,11 @@ class LocalStorage:
 
     def __init__(self, root: str) -> None:
         self._root = root.rstrip("/") or "/"
+        self._folders = LocalFolders(self._root)
+
+    def __reduce__(self) -> tuple[type[LocalStorage], tuple[str]]:
+        """Another process looks for itself."""
+        return LocalStorage, (self._root,)
 
     @property
     def root(self) -> str:
@@ -47,18 +58,35 @@ class LocalStorage:
     def __repr__(self) -> str:
         return f"LocalStorage({self._root!r})"
 
-    def _at(self, path: str) -> str:
-        return f"{self._root}/{path}" if path else self._root
+    def _at(self, path: str, *, change: bool = False) -> str:
+        """The absolute path; `change` where something is written or deleted."""
+        if not path:
+            return self._root
+        self._folders.check(inside(path).rpartition("/")[0], anew=change)
+        return f"{self._root}/{path}"
+
+    def _open(self, path: str) -> int:
+        """A descriptor of a regular file, for reading."""
+        fd = os.open(self._at(path), _READ)
+        try:
+            mode = os.fstat(fd).st_mode
+            if not stat_module.S_ISREG(mode):
+                check_kind(path, mode)
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
 
     def read(self, path: str) -> bytes:
         """See `Storage.read`."""
-        with _translated(path), open(self._at(path), "rb", buffering=0) as file:
+        with _translated(path), open(self._open(path), "rb", buffering=0) as file:
             return file.read()
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """See `Storage.read_range`."""
         with _translated(path):
-            fd = os.open(self._at(path), os.O_RDONLY)
+            fd = self._open(path)
             try:
                 if offset < 0:
                     offset = max(0, os.fstat(fd).st_size + offset)
@@ -72,7 +100,7 @@ class LocalStorage:
 
     def put(self, path: str, data: bytes) -> None:
         """See `Storage.put`."""
-        target = self._at(path)
+        target = self._at(path, change=True)
         temporary = f"{target}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
         with _translated(path):
             # A process may die at any moment, also while another of its threads is here: what is new gets its name at once.
@@ -89,14 +117,14 @@ class LocalStorage:
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """See `Storage.put_if_absent`."""
-        target = self._at(path)
+        target = self._at(path, change=True)
         with _translated(path):
             _create(target, data)
             _sync_folder(target)
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`: the comparison and the replacement happen under a lock on the file's folder."""
-        folder = os.path.dirname(self._at(path))
+        folder = os.path.dirname(self._at(path, change=True))
         with _translated(path):
             fd = os.open(folder, os.O_RDONLY)
             try:
@@ -111,9 +139,10 @@ class LocalStorage:
     @contextlib.contextmanager
     def guard(self, path: str) -> Iterator[bool]:
         """See `Storage.guard`: an advisory lock on the file, which ends with the process."""
+        target = self._at(path, change=True)
         with _translated(path):
-            os.makedirs(os.path.dirname(self._at(path)), exist_ok=True)
-            fd = os.open(self._at(path), os.O_RDWR | os.O_CREAT, 0o644)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            fd = os.open(target, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -126,10 +155,11 @@ class LocalStorage:
 
     def delete(self, path: str) -> bool:
         """See `Storage.delete`."""
+        target = self._at(path, change=True)
         try:
             with _translated(path):
-                os.unlink(self._at(path))
-                _drop_checksum(self._at(path))
+                os.unlink(target)
+                _drop_checksum(target)
         except NotFound:
             return False
         return True
@@ -137,12 +167,15 @@ class LocalStorage:
     def delete_folder(self, path: str) -> None:
         """See `Storage.delete_folder`."""
         # Others may add files meanwhile, or remove the same ones: either ends a removal before its time.
+        target = self._at(path, change=True)
+        self._folders.check(path, anew=True)
         with _translated(path):
             left = _REMOVALS
-            while os.path.lexists(self._at(path)):
+            while os.path.lexists(target):
                 left -= 1
                 try:
-                    shutil.rmtree(self._at(path))
+                    check_kind(path, os.lstat(target).st_mode)  # to open a pipe would be to wait for it
+                    shutil.rmtree(target)
                 except OSError as error:
                     if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or not left:
                         raise
@@ -150,12 +183,14 @@ class LocalStorage:
     def list(self, path: str) -> list[FileInfo]:
         """See `Storage.list`."""
         found = []
+        where = self._at(path)
+        self._folders.check(path)
         try:
-            with _translated(path), os.scandir(self._at(path)) as entries:
+            with _translated(path), os.scandir(where) as entries:
                 for entry in entries:
                     # A file may vanish between the listing and its stat: then it is not there.
                     with contextlib.suppress(FileNotFoundError):
-                        found.append(_info(join(path, entry.name), entry.stat()))
+                        found.append(_info(inside(join(path, entry.name)), entry.stat(follow_symlinks=False)))
         except NotFound:
             return []
         return sorted(found, key=lambda info: info.path)
@@ -164,7 +199,7 @@ class LocalStorage:
         """See `Storage.stat`."""
         try:
             with _translated(path):
-                return _info(path, os.stat(self._at(path)))
+                return _info(path, os.lstat(self._at(path)) if path else os.stat(self._root))
         except NotFound:
             return None
 
@@ -172,18 +207,23 @@ class LocalStorage:
         """See `Storage.open_input`. The file is memory mapped."""
         import pyarrow as pa
 
+        target = self._at(path)
         with _translated(path):
-            return pa.memory_map(self._at(path)) if os.path.getsize(self._at(path)) else pa.OSFile(self._at(path))
+            found = os.lstat(target)
+            check_kind(path, found.st_mode)
+            return pa.memory_map(target) if found.st_size else pa.OSFile(target)
 
     def open_output(self, path: str) -> OutputStream:
         """See `Storage.open_output`."""
-        target = self._at(path)
+        target = self._at(path, change=True)
         with _translated(path):
             return _LocalOutput(target, _open_for_writing(target))
 
     def sub(self, path: str) -> LocalStorage:
         """See `Storage.sub`."""
-        return LocalStorage(self._at(path))
+        where = self._at(path)
+        self._folders.check(path)
+        return LocalStorage(where)
 
 
 class _LocalOutput(FileOutput):
@@ -209,11 +249,14 @@ class _LocalOutput(FileOutput):
 
 
 def _open_for_writing(target: str) -> Any:
+    """A new file; one of that name gives way, whatever it is."""
     try:
-        return open(target, "wb", buffering=1 << 20)
+        return open(target, "xb", buffering=1 << 20)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        return open(target, "wb", buffering=1 << 20)
+    except FileExistsError:
+        os.unlink(target)
+    return open(target, "xb", buffering=1 << 20)
 
 
 def _create(target: str, data: bytes) -> None:
@@ -278,6 +321,7 @@ def _sync_folder(target: str) -> None:
 
 
 def _info(path: str, found: os.stat_result) -> FileInfo:
+    check_kind(path, found.st_mode)
     folder = stat_module.S_ISDIR(found.st_mode)
     return FileInfo(path, 0 if folder else found.st_size, found.st_mtime_ns // 1_000_000, folder)
 
@@ -294,4 +338,6 @@ def _translated(path: str) -> Iterator[None]:
     except PermissionError as error:
         raise StorageError(path, "permission denied", "Check the owner and the mode of the file and its folder.") from error
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise linked(path) from error
         raise StorageError(path, error.strerror or str(error)) from error

@@ -20,7 +20,7 @@ _STORE_OPTION = "hudimeta.storage."
 def absolute_location(location: str | os.PathLike[str]) -> str:
     """The one spelling of a table's location: an absolute local path, or a URI of an object store.
 
-    `file:/x`, `file:///x` and `/x` are the same place. A relative path is taken from the current folder.
+    `file:/x`, `file:///x`, `local:/x` and `/x` are the same place. A relative path is taken from the current folder.
 
     Raises:
         ConfigError: The location is empty, or a `file` URI that names another host.
@@ -32,7 +32,7 @@ def absolute_location(location: str | os.PathLike[str]) -> str:
     if match is None:
         return os.path.abspath(text)
     scheme, rest = match.group(1).lower(), match.group(2)
-    if scheme != "file":
+    if scheme not in ("file", "local"):
         return f"{scheme}:{rest}".rstrip("/")
     if rest.startswith("//"):
         host, _, path = rest[2:].partition("/")
