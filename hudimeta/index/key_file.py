@@ -21,6 +21,7 @@ class KeyFile:
         partition_path, file_id: Of the file group. name: Of the base file, "" for a slice of log files only. size: Its bytes.
         min_key, max_key: Smallest and largest record key of all its files, None when unknown.
         logs: Names of its log files. busy: A planned compaction is going to rewrite it.
+        log_sizes: Bytes of its log files.
     """
 
     partition_path: str
@@ -31,6 +32,7 @@ class KeyFile:
     max_key: str | None = None
     logs: tuple[str, ...] = ()
     busy: bool = False
+    log_sizes: tuple[int, ...] = ()
 
     @property
     def newest_instant(self) -> str:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
 from hudimeta.formats.hfile import KeyValues, write_hfile
-from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_delete_content
+from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_delete_content, frame_block, seal_blocks
 from hudimeta.formats.properties import encode_properties, table_checksum
 from hudimeta.metadata.delta import MetadataDelta, PartitionDelta, by_group
 from hudimeta.metadata.file_groups import file_group_id
@@ -239,23 +239,24 @@ class MetadataWriter:
         blocks += [self._delete_block(instant, part.partition, part.removed)] if len(part.removed) else []
         # The file groups of a new data partition begin at this instant as well, with empty logs that bear the other token.
         name = f".{file_id}_{instant}.log.1_{token}"
+        seal_blocks(blocks, name)
         data = b"".join(blocks)
         path = join(part.partition, name)
         with announce(path):
             self._storage.put(path, data)
         return WrittenLog(part.partition, file_id, name, len(data), len(part))
 
-    def _delete_block(self, instant: str, partition: str, keys: pa.Array) -> bytes:
+    def _delete_block(self, instant: str, partition: str, keys: pa.Array) -> bytearray:
         paths = pa.repeat(pa.scalar(partition, pa.string()), len(keys))
         header = {HeaderKey.SCHEMA: self._schema_text, HeaderKey.INSTANT_TIME: instant}
-        return encode_block(
+        return frame_block(
             BlockType.DELETE, header, encode_delete_content(keys, paths, [pa.array([0] * len(keys), pa.int32())])
         )
 
-    def _log_block(self, instant: str, records: KeyValues) -> bytes:
+    def _log_block(self, instant: str, records: KeyValues) -> bytearray:
         content = write_hfile(records.keys, records.values, schema_text=self._schema_text)
         header = {HeaderKey.SCHEMA: self._schema_text, HeaderKey.INSTANT_TIME: instant}
-        return encode_block(BlockType.HFILE_DATA, header, content)
+        return frame_block(BlockType.HFILE_DATA, header, content)
 
     def complete(self, instant: str, logs: Sequence[WrittenLog], after: str) -> None:
         """Complete a delta commit, whose instant is the data commit's.

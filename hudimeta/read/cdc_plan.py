@@ -49,7 +49,7 @@ class GroupChange(FileSlice):
     Attributes:
         source: Where the changes stand. instant: Requested time of the commit. completed: Its completion time.
         before: The group's files before the commit, as far as they are needed; None for a new group.
-        change_files: Names of the commit's change files.
+        change_files: Names of the commit's change files. change_sizes: Their bytes, 0 when unknown.
     """
 
     source: ChangeSource = ChangeSource.NEW_ROWS
@@ -57,6 +57,7 @@ class GroupChange(FileSlice):
     completed: str = ""
     before: FileSlice | None = None
     change_files: tuple[str, ...] = ()
+    change_sizes: tuple[int, ...] = ()
 
     @property
     def read_paths(self) -> tuple[str, ...]:
@@ -150,13 +151,15 @@ class _CommitPlan:
 
     def _written_base(self, partition: str, file_id: str, stat: _Stat, files: pa.Table | None) -> GroupChange:
         own = {"base_file": _name(stat["path"]), "base_size": stat["fileSizeInBytes"] or 0}
-        change_files = tuple(sorted(_name(path) for path in stat["cdcStats"] or {}))
+        sizes = {_name(path): size or 0 for path, size in sorted((stat["cdcStats"] or {}).items())}
+        change_files = tuple(sizes)
         if not change_files and stat["prevCommit"] in _NO_COMMIT:
             return self._change(ChangeSource.NEW_ROWS, partition, file_id, **own)
         before = self._base_before(partition, file_id, stat, files)
         if change_files:
             source = ChangeSource.CHANGE_FILE
-            return self._change(source, partition, file_id, **own, change_files=change_files, before=before)
+            own |= {"change_files": change_files, "change_sizes": tuple(sizes.values())}
+            return self._change(source, partition, file_id, **own, before=before)
         if not stat["numWrites"] and stat["numDeletes"]:
             return self._change(ChangeSource.REMOVED_ROWS, partition, file_id, before=before)
         return self._change(ChangeSource.REWRITTEN, partition, file_id, **own, before=before)

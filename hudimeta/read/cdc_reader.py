@@ -16,6 +16,7 @@ from hudimeta.read.cdc_images import record_images, row_images
 from hudimeta.read.cdc_plan import ChangeSource, GroupChange
 from hudimeta.read.file_slice import FileSlice
 from hudimeta.read.fold import fold_log_records
+from hudimeta.read.log_damage import LogFileRules, read_log_file
 from hudimeta.read.log_records import SliceLog
 from hudimeta.read.merge import SliceMerger
 from hudimeta.read.merge_rules import KEY_COLUMN
@@ -173,16 +174,14 @@ class ChangeReader(SliceReader):
     # Change files
 
     def _logged(self, change: GroupChange) -> Iterator[pa.Table]:
-        for name in change.change_files:
+        for name, size in zip(change.change_files, change.change_sizes, strict=True):
             path = join(change.partition_path, name)
-            for block in self._change_blocks(path, change.instant):
+            for block in self._change_blocks(path, size, change.instant):
                 yield self._of_block(change, path, decode_data_block(block).combine_chunks())
 
-    def _change_blocks(self, path: str, instant: str) -> list[LogBlock]:
-        from hudimeta.formats.log import read_blocks
-
-        scan = read_blocks(self._storage.read(path), path)
-        self.counts.corrupt += [f"{s.path} from byte {s.offset}, {s.size} bytes: {s.reason}" for s in scan.corrupt]
+    def _change_blocks(self, path: str, size: int, instant: str) -> list[LogBlock]:
+        scan = read_log_file(LogFileRules.of(self._storage, self.task.properties), path, size)
+        self.counts.corrupt += map(str, scan.corrupt)
         blocks = [b for b in scan.blocks if b.type is BlockType.CDC_DATA and b.instant == instant]
         self.counts.log_blocks += len(blocks)
         return blocks

@@ -8,13 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.log import LogBlock, LogScan, outline, outline_blocks, read_block, read_blocks
+from hudimeta.formats.log import LogBlock, LogScan, outline, outline_blocks, read_block
+from hudimeta.read.log_damage import LogFileRules, read_log_file
 from hudimeta.read.log_records import SliceLog
 from hudimeta.table.file_names import parse_log_file
 
 if TYPE_CHECKING:
     from hudimeta.read.file_slice import FileSlice
-    from hudimeta.storage.protocol import Storage
 
 __all__ = ["LogFiles"]
 
@@ -27,11 +27,11 @@ class LogFiles:
     """Reads log files of one table. Not for several threads at once.
 
     Args:
-        storage: Rooted at the table. limit: Bytes of a slice's log files that are held.
+        rules: Of the table. limit: Bytes of a slice's log files that are held.
     """
 
-    def __init__(self, storage: Storage, limit: int) -> None:
-        self._storage, self._limit = storage, limit
+    def __init__(self, rules: LogFileRules, limit: int) -> None:
+        self._rules, self._storage, self._limit = rules, rules.storage, limit
         self._outlined: set[str] = set()
 
     def of(self, file_slice: FileSlice) -> list[SliceLog]:
@@ -69,13 +69,16 @@ class LogFiles:
 
     def _whole(self, path: str, size: int) -> LogScan:
         self._outlined.discard(path)
-        return read_blocks(self._storage.read(path), path)
+        return read_log_file(self._rules, path, size)
 
     def _walked(self, path: str, size: int) -> LogScan:
         found = None
         if size > _WALKED:
             found = outline_blocks(lambda offset, length: self._storage.read_range(path, offset, length), size, path)
-        return found or outline(read_blocks(self._storage.read(path), path))
+        if found is None:
+            return outline(read_log_file(self._rules, path, size))
+        self._rules.check(path, found)
+        return found
 
     def with_contents(self, blocks: Sequence[LogBlock]) -> Iterator[LogBlock]:
         """The blocks, in their order, with the contents of those whose file did not fit; a few are read ahead."""

@@ -16,6 +16,7 @@ from hudimeta.formats.plain_arrays import texts
 from hudimeta.read.base_file import BaseFile, open_base_file
 from hudimeta.read.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT, BootstrapSource
 from hudimeta.read.file_slice import FileSlice
+from hudimeta.read.log_damage import LogFileRules
 from hudimeta.read.log_parts import LogPart, data_part, delete_part, read_log_parts
 from hudimeta.read.log_records import SliceBlocks, SliceLog, scan_slice_logs
 from hudimeta.read.merge_rules import KEY_COLUMN
@@ -248,7 +249,7 @@ class SliceReader:
         blocks = scan_slice_logs(logs, visible=self.task.instants, as_of=self.task.as_of)
         self.counts.log_blocks += len(blocks.blocks)
         self.counts.blocks_ignored += blocks.invisible + blocks.rolled_back + blocks.superseded
-        self.counts.corrupt += [f"{s.path} from byte {s.offset}, {s.size} bytes: {s.reason}" for s in blocks.corrupt]
+        self.counts.corrupt += map(str, blocks.corrupt)
         return blocks
 
     def _logs(self, file_slice: FileSlice) -> list[SliceLog]:
@@ -257,7 +258,7 @@ class SliceReader:
 
     @cached_property
     def _log_files(self) -> LogFiles:
-        return LogFiles(self._storage, self.task.merge_memory.limit)
+        return LogFiles(LogFileRules.of(self._storage, self.task.properties), self.task.merge_memory.limit)
 
     def _log_parts(self, blocks: SliceBlocks) -> Iterator[LogPart]:
         """The records of blocks, decoded one by one."""

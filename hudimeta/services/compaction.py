@@ -8,8 +8,8 @@ the new base.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -288,7 +288,19 @@ def _merge_all(
         merge_options={k: v for k, v in session.options.given.items() if k in MERGE_OPTIONS},
     )
     engine = nearby_if_small(session.engine, planned.size)
-    return engine.map(_Merge(session.storage, task, writer), list(enumerate(planned.slices)))
+    return engine.map(_Merge(session.storage, task, writer), list(enumerate(_with_sizes(view, planned.slices))))
+
+
+def _with_sizes(view: TableView, slices: Sequence[FileSlice]) -> list[FileSlice]:
+    """The slices with the sizes of their files, of which a plan says nothing: damage would be permanent here."""
+    listed = view.listing(sorted({one.partition_path for one in slices}))
+    names = zip(listed.column("partition_path").to_pylist(), listed.column("name").to_pylist(), strict=True)
+    sizes = dict(zip(names, listed.column("size").to_pylist(), strict=True))
+    found = []
+    for one in slices:
+        base, *logs = (sizes.get((one.partition_path, name), 0) for name in (one.base_file, *one.log_files))
+        found.append(replace(one, base_size=base, log_sizes=tuple(logs)))
+    return found
 
 
 @dataclass(frozen=True)

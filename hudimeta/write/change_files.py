@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats.avro.schemas import CDC_KEY_ONLY, cdc_with_before, cdc_with_before_and_after
-from hudimeta.formats.log import BlockType, HeaderKey, encode_avro_content, encode_block
+from hudimeta.formats.log import BlockType, HeaderKey, encode_avro_content, frame_block, seal_blocks
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import LogFileName
@@ -150,14 +150,15 @@ def write_change_file(
     path = join(partition_path, name)
     schema = form.avro_schema
     header = {HeaderKey.SCHEMA: schema, HeaderKey.INSTANT_TIME: instant}
-    size = 0
+    blocks = []
+    for start in range(0, len(changes), BLOCK_ROWS):
+        records = _records(changes, form, instant, slice(start, start + BLOCK_ROWS))
+        blocks.append(frame_block(BlockType.CDC_DATA, header, encode_avro_content(records, schema)))
+    seal_blocks(blocks, name)
     with marked_output(storage, instant, Marker(path, MarkerKind.CREATE), in_task=in_task) as stream:
-        for start in range(0, len(changes), BLOCK_ROWS):
-            records = _records(changes, form, instant, slice(start, start + BLOCK_ROWS))
-            data = encode_block(BlockType.CDC_DATA, header, encode_avro_content(records, schema))
-            stream.write(data)
-            size += len(data)
-    return name, size
+        for block in blocks:
+            stream.write(block)
+    return name, sum(map(len, blocks))
 
 
 def _records(changes: Changes, form: ChangeFormat, instant: str, part: slice) -> pa.Table:

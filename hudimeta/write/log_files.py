@@ -18,10 +18,11 @@ from hudimeta.formats.log import (
     BlockType,
     HeaderKey,
     encode_avro_content,
-    encode_block,
     encode_delete_content,
     encode_hfile_content,
     encode_parquet_content,
+    frame_block,
+    seal_blocks,
 )
 from hudimeta.formats.parquet import column_bounds
 from hudimeta.index.key_file import KeyFile
@@ -116,6 +117,7 @@ class LogFileWriter:
             name = str(LogFileName(file_id, self._instant, number, f"{task}-0-{attempt}"))
             path = join(partition_path, name)
             marker = Marker(path, MarkerKind.CREATE)
+            seal_blocks(content.blocks, name)
             with marked_output(self._storage, self._instant, marker, in_task=self._format.in_task) as stream:
                 for block in content.blocks:
                     stream.write(block)
@@ -163,7 +165,7 @@ class LogFileWriter:
             paths = pa.repeat(pa.scalar(partition_path, pa.string()), len(deletes))
             header = {HeaderKey.SCHEMA: self._format.avro_schema, HeaderKey.INSTANT_TIME: self._instant}
             content = encode_delete_content(deletes.keys, paths, deletes.ordering)
-            current.add(encode_block(BlockType.DELETE, header, content))
+            current.add(frame_block(BlockType.DELETE, header, content))
             current.deletes = len(deletes)
         yield current
 
@@ -174,7 +176,7 @@ class LogFileWriter:
         step = -(-rows.num_rows // count)
         yield from (rows.slice(start, step) for start in range(0, rows.num_rows, step))
 
-    def _data_block(self, rows: pa.Table) -> bytes:
+    def _data_block(self, rows: pa.Table) -> bytearray:
         schema = self._format.avro_schema
         header = {HeaderKey.INSTANT_TIME: self._instant}
         stated = json.loads(schema)
@@ -184,11 +186,11 @@ class LogFileWriter:
             header[HeaderKey.IS_PARTIAL] = "true"
         header[HeaderKey.SCHEMA] = schema
         if self._form.block_format == "avro":
-            return encode_block(BlockType.AVRO_DATA, header, encode_avro_content(rows, schema))
+            return frame_block(BlockType.AVRO_DATA, header, encode_avro_content(rows, schema))
         if self._form.block_format == "hfile" and self._format.populate:  # its cells are sorted by stored keys
-            return encode_block(BlockType.HFILE_DATA, header, encode_hfile_content(rows, schema, KEY_COLUMN))
+            return frame_block(BlockType.HFILE_DATA, header, encode_hfile_content(rows, schema, KEY_COLUMN))
         content = encode_parquet_content(rows, compression=self._format.codec)
-        return encode_block(BlockType.PARQUET_DATA, header, content)
+        return frame_block(BlockType.PARQUET_DATA, header, content)
 
     def _statistics(self, rows: pa.Table, partition_path: str, name: str) -> pa.Table:
         """Of the rows in this file alone; a file of deletes has records without bounds and with counts of 0."""
@@ -208,14 +210,14 @@ class _Content:
     """What one log file holds."""
 
     rows: pa.Table
-    blocks: list[bytes] = field(default_factory=list)
+    blocks: list[bytearray] = field(default_factory=list)
     deletes: int = 0
 
     @property
     def size(self) -> int:
         return sum(map(len, self.blocks))
 
-    def add(self, block: bytes, rows: pa.Table | None = None) -> None:
+    def add(self, block: bytearray, rows: pa.Table | None = None) -> None:
         self.blocks.append(block)
         if rows is not None:
             self.rows = pa.concat_tables([self.rows, rows])

@@ -20,6 +20,7 @@ from hudimeta.storage import Storage
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_names
 from hudimeta.table.properties import TableProperties, update
+from hudimeta.table.stated_sizes import listed_as_stated
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.write.index_updates.protocol import IndexSource
@@ -53,7 +54,7 @@ def bootstrap_metadata(
     Returns:
         The properties, which name the new partitions.
     """
-    listing = committed_files(list_table(storage), timeline)
+    listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
     storage.delete_folder(METADATA_ROOT)
     planned = planned_indexes(schema, options, properties.version, properties.is_partitioned)
     complete = lay_out_indexes(storage, properties, planned, schema, options, times, engine, timeline, listing)

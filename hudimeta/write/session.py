@@ -233,7 +233,8 @@ class TableView:
                 low, high = _united(ranges, [*([one.base_file] if one.base_file else []), *one.log_files])
                 name = one.base_file or ""
                 is_busy = FileGroupId(one.partition_path, one.file_id) in busy
-                file = KeyFile(one.partition_path, one.file_id, name, one.base_size, low, high, one.log_files, is_busy)
+                files = (one.log_files, is_busy, one.log_sizes)
+                file = KeyFile(one.partition_path, one.file_id, name, one.base_size, low, high, *files)
                 found.setdefault(one.partition_path, []).append(file)
         return found
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.formats.log import decode_data_block, read_blocks
+from hudimeta.formats.log import decode_data_block
 from hudimeta.formats.parquet import read_key_column
 from hudimeta.index.key_file import KeyFile
 from hudimeta.keys import KeyGenerator
 from hudimeta.read.file_slice import FileSlice
+from hudimeta.read.log_damage import LogFileRules, read_log_file
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.read_task import ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
@@ -42,9 +43,10 @@ def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> 
     if not file.logs:
         return found
     parts = [found] if found is not None else []
-    for name in file.logs:
+    rules = LogFileRules(storage)
+    for name, size in zip(file.logs, file.log_sizes, strict=True):
         path = join(file.partition_path, name)
-        blocks = [block for block in read_blocks(storage.read(path), path).blocks if block.type.holds_records]
+        blocks = [block for block in read_log_file(rules, path, size).blocks if block.type.holds_records]
         parts += [decode_data_block(b, [KEY_COLUMN])[KEY_COLUMN].combine_chunks().cast(pa.string()) for b in blocks]
     return pa.concat_arrays([pa.array([], pa.string()), *parts])
 
@@ -53,12 +55,12 @@ def slice_of(file: KeyFile) -> FileSlice:
     """The file slice that a reader merges."""
     base = parse_base_file(file.name)
     began = base.instant if base is not None else ""
-    return FileSlice(file.partition_path, file.file_id, began, file.name or None, file.size, file.logs, (0,) * len(file.logs))
+    return FileSlice(file.partition_path, file.file_id, began, file.name or None, file.size, file.logs, file.log_sizes)
 
 
 def rows_may_be_in(files: Sequence[KeyFile]) -> Iterator[KeyFile]:
     """Where to look for any row: the base files first, each alone, and only then whole slices, whose logs must be merged."""
-    yield from (replace(file, logs=()) for file in files if file.name)
+    yield from (replace(file, logs=(), log_sizes=()) for file in files if file.name)
     yield from (file for file in files if file.logs)
 
 

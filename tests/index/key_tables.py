@@ -41,7 +41,7 @@ class KeyTable:
         known = self.ranges and keys
         low, high = (min(keys, key=str.encode), max(keys, key=str.encode)) if known else (None, None)
         if file_id in self.in_logs:
-            return KeyFile(partition, file_id, "", 0, low, high, (f".{file_id}_{T}.log.1_0-0-0",))
+            return KeyFile(partition, file_id, "", 0, low, high, (f".{file_id}_{T}.log.1_0-0-0",), log_sizes=(1,))
         return KeyFile(partition, file_id, f"{file_id}_0-0-0_{T}.parquet", 1, low, high)
 
     def read_keys(self, file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:

@@ -24,10 +24,12 @@ from hudimeta.formats.log import (
     encode_block,
     encode_command_block,
     encode_parquet_content,
+    frame_block,
     outline,
     outline_blocks,
     read_block,
     read_blocks,
+    seal_blocks,
 )
 from hudimeta.read.bounded_merge import MergeMemory, merged_rows
 from hudimeta.read.log_parts import DeletePart, LogPart, data_part
@@ -103,6 +105,16 @@ def stock(path: Path, **options: str) -> hudimeta.Table:
     return hudimeta.Table.create(path / "stock", schema, key="id", ordering="ts", type="MERGE_ON_READ", options=given)
 
 
+def of_instant(content: bytes, name: str, time: str, new_name: str) -> bytes:
+    """A log file as another write would have written it."""
+    framed = []
+    for block in read_blocks(content, name).blocks:
+        header = {key: text for key, text in block.header.items() if key is not HeaderKey.TARGET_INSTANT_TIME}
+        framed.append(frame_block(block.type, header | {HeaderKey.INSTANT_TIME: time}, block.content))
+    seal_blocks(framed, new_name)
+    return b"".join(framed)
+
+
 def test_a_slice_of_500_log_files_reads(tmp_path: Path) -> None:
     """Copies of one log file, each of an instant of its own."""
     table = stock(tmp_path)
@@ -115,7 +127,8 @@ def test_a_slice_of_500_log_files_reads(tmp_path: Path) -> None:
         time = str(int(write.time) + 1000 + number)
         done = timeline / f"{time}_{int(write.completion or 0) + 1000 + number}.deltacommit"
         done.write_bytes((timeline / write.file_name).read_bytes())
-        log.with_name(log.name.replace(write.time, time)).write_bytes(content.replace(write.time.encode(), time.encode()))
+        copy = log.with_name(log.name.replace(write.time, time))
+        copy.write_bytes(of_instant(content, log.name, time, copy.name))
     expected = sorted((f"k{n}", "log" if n < 100 else "base") for n in range(300))
     for limit in (1 << 28, 1 << 18):
         scan = hudimeta.Table(table.path, {"hudimeta.merge.memory.bytes": limit}).scan(columns=["id", "note"])

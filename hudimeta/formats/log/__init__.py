@@ -14,8 +14,18 @@ from hudimeta.formats.log.data_blocks import (
     open_hfile_block,
 )
 from hudimeta.formats.log.delete_block import decode_delete_block, encode_delete_content
-from hudimeta.formats.log.framing import encode_block, encode_command_block, outline, outline_blocks, read_block, read_blocks
+from hudimeta.formats.log.framing import (
+    encode_block,
+    encode_command_block,
+    frame_block,
+    outline,
+    outline_blocks,
+    read_block,
+    read_blocks,
+)
 from hudimeta.formats.log.positions import decode_positions, encode_positions
+from hudimeta.formats.log.seal import seal_blocks
+from hudimeta.formats.log.whole_file import verify_log_file
 
 __all__ = [
     "CONTENT_VERSION",
@@ -36,9 +46,12 @@ __all__ = [
     "encode_hfile_content",
     "encode_parquet_content",
     "encode_positions",
+    "frame_block",
     "open_hfile_block",
     "outline",
     "outline_blocks",
     "read_block",
     "read_blocks",
+    "seal_blocks",
+    "verify_log_file",
 ]

@@ -20,10 +20,8 @@ runs past the end of the file, the trailer disagrees with the length, or neither
 They come back as `CorruptSpan`, never in silence. Everything else that does not add up inside a block whose frame is right
 is damage, and raises.
 
-A block may carry a *seal*: a CRC-32 of all its bytes, which the format itself lacks. It stands in the header entry
-TARGET_INSTANT_TIME, which means something in command blocks only, as ``crc32:`` and 8 hexadecimal digits, computed with the
-digits taken as zeros. Other readers ignore it (Apache Hudi 1.0.2 and hudi-rs 0.5 give the same rows for sealed data and
-metadata logs); ours refuses a sealed block whose bytes changed.
+A block may carry a *seal*, a checksum of all its bytes, which the format itself lacks (see `seal`); a sealed block whose bytes
+changed is refused.
 
 A file that is larger than memory should be is walked by ranges (`outline_blocks`): a reader then knows which blocks there are,
 and reads those that count one by one (`read_block`).
@@ -31,15 +29,14 @@ and reads those that count one by one (`read_block`).
 
 from __future__ import annotations
 
-import re
 import struct
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from hudimeta.errors import ConfigError, CorruptFileError, UnsupportedFeature
 from hudimeta.formats.log.block import ROLLBACK_COMMAND, BlockType, CorruptSpan, HeaderKey, LogBlock, LogScan
+from hudimeta.formats.log.seal import BLANK_SEAL, check_seal, fill_seal, is_seal, seal_of
 
 __all__ = [
     "LOG_FORMAT_VERSION",
@@ -52,6 +49,7 @@ __all__ = [
     "LogScan",
     "encode_block",
     "encode_command_block",
+    "frame_block",
     "outline",
     "outline_blocks",
     "read_block",
@@ -65,10 +63,6 @@ MAX_BLOCK_SIZE: Final = 2**31 - 1
 MAX_HEADER_ENTRIES: Final = 64
 OUTLINE_WINDOW: Final = 1 << 16
 """Bytes that one request of a walk reads: the end of a block, and the header of the next with its schema."""
-SEAL_PREFIX: Final = "crc32:"
-_BLANK_SEAL: Final = SEAL_PREFIX + "0" * 8
-
-_SEAL_PATTERN: Final = re.compile("crc32:[0-9a-f]{8}")
 _LENGTH_OFFSET: Final = len(MAGIC)
 _BODY_OFFSET: Final = _LENGTH_OFFSET + 8
 _TRAILER_SIZE: Final = 8
@@ -79,18 +73,26 @@ _LONG: Final = struct.Struct(">q")
 _PAIR: Final = struct.Struct(">ii")
 
 
-def read_blocks(data: bytes | memoryview, path: str = "") -> LogScan:
+def read_blocks(data: bytes | memoryview, path: str = "", size: int | None = None) -> LogScan:
     """Cut a log file into blocks; contents are not decoded.
 
     Args:
         data: The whole file.
-        path: Its name, for messages and spans.
+        path: Its name, for messages, spans and the seals.
+        size: Bytes that it had when it was complete; the first block's seal says so too, if it has one. What lies behind them
+            is a span of its own.
 
     Raises:
-        CorruptFileError: A block with a right frame whose inside does not add up, or whose seal is broken.
+        CorruptFileError: A block with a right frame whose inside does not add up, or whose seal is broken; a file that is
+            shorter than it was.
         UnsupportedFeature: A log format version, block type or header entry that is unknown.
     """
-    view = memoryview(data).cast("B")
+    whole = memoryview(data).cast("B")
+    stated = [told for told in (size, _sealed_size(whole, path)) if told]
+    if max(stated, default=0) > len(whole):
+        raise CorruptFileError(path, len(whole), f"a file of {max(stated)} bytes", f"its end after {len(whole)}")
+    size = min(stated, default=len(whole))
+    view = whole[:size]
     blocks: list[LogBlock] = []
     corrupt: list[CorruptSpan] = []
     position = 0
@@ -104,7 +106,19 @@ def read_blocks(data: bytes | memoryview, path: str = "") -> LogScan:
         following = _next_magic(view, position + 1)
         corrupt.append(CorruptSpan(path, position, following - position, fault))
         position = following
+    if len(whole) > size:
+        why = f"behind the {size} bytes of the write that made the file"
+        corrupt.append(CorruptSpan(path, size, len(whole) - size, why, is_behind=True))
     return LogScan(blocks, corrupt)
+
+
+def _sealed_size(view: memoryview, path: str) -> int:
+    """Bytes of the whole file as the seal of its first block says; 0 when it says nothing that can be read."""
+    try:
+        seal = seal_of(_outline_of(view, 0, path)[0]) if _is_magic(view, 0) else None
+    except (CorruptFileError, UnsupportedFeature, struct.error):
+        return 0
+    return seal.file_size if seal is not None else 0
 
 
 def outline(scan: LogScan) -> LogScan:
@@ -246,8 +260,7 @@ def _read_block(view: memoryview, start: int, path: str) -> LogBlock:
     header = _name_keys(entries, start, path)
     block = LogBlock(block_type, header, content, start, size, content_offset, footer, path)
     _check_type(block)
-    if block.is_sealed:
-        _check_seal(block, view[start : start + size])
+    check_seal(block, view[start : start + size])
     return block
 
 
@@ -294,20 +307,8 @@ def _check_type(block: LogBlock) -> None:
     if block.type is not BlockType.COMMAND and HeaderKey.COMMAND_BLOCK_TYPE in block.header:
         raise block.damaged("a command block", block.type.name)
     for key, value in block.header.items():
-        if key is not HeaderKey.TARGET_INSTANT_TIME and _SEAL_PATTERN.fullmatch(value):
+        if key is not HeaderKey.TARGET_INSTANT_TIME and is_seal(value):
             raise block.damaged("a seal in TARGET_INSTANT_TIME", f"one in {key.name}")
-
-
-def _check_seal(block: LogBlock, raw: memoryview) -> None:
-    seal = block.header[HeaderKey.TARGET_INSTANT_TIME]
-    if not _SEAL_PATTERN.fullmatch(seal):
-        raise block.damaged("a seal or no TARGET_INSTANT_TIME in a block that is no command", repr(seal))
-    head = bytes(raw[: block.content_offset - block.offset])
-    digits = head.index(_entry(HeaderKey.TARGET_INSTANT_TIME, seal)) + _ENTRY_SIZE + len(SEAL_PREFIX)
-    checksum = zlib.crc32(head[:digits] + b"0" * 8 + head[digits + 8 :])
-    actual = f"{SEAL_PREFIX}{zlib.crc32(raw[len(head) :], checksum):08x}"
-    if actual != seal:
-        raise block.damaged(f"bytes with the checksum {seal}", actual)
 
 
 def encode_block(
@@ -328,11 +329,19 @@ def encode_block(
     Raises:
         ConfigError: The block would be larger than MAX_BLOCK_SIZE.
     """
+    block = frame_block(block_type, header, content, sealed=seal)
+    if seal and block_type is not BlockType.COMMAND:
+        fill_seal(block)
+    return bytes(block)
+
+
+def frame_block(
+    block_type: BlockType, header: Mapping[HeaderKey, str], content: bytes | memoryview, *, sealed: bool = True
+) -> bytearray:
+    """One block, as `encode_block` does, whose seal is yet blank: `seal_blocks` fills it in when the file is complete."""
     entries = [_entry(key, value) for key, value in header.items()]
-    digits = -1
-    if seal and block_type is not BlockType.COMMAND and HeaderKey.TARGET_INSTANT_TIME not in header:
-        digits = _BODY_OFFSET + 12 + sum(map(len, entries)) + _ENTRY_SIZE + len(SEAL_PREFIX)
-        entries.append(_entry(HeaderKey.TARGET_INSTANT_TIME, _BLANK_SEAL))
+    if sealed and block_type is not BlockType.COMMAND:
+        entries.append(_entry(HeaderKey.TARGET_INSTANT_TIME, BLANK_SEAL))
     length = _MIN_LENGTH + sum(map(len, entries)) + len(content)
     if length + _BODY_OFFSET > MAX_BLOCK_SIZE:
         raise ConfigError(
@@ -348,9 +357,7 @@ def encode_block(
     block += _LONG.pack(len(content))
     block += content
     block += struct.pack(">iq", 0, length + len(MAGIC))
-    if digits >= 0:
-        block[digits : digits + 8] = f"{zlib.crc32(block):08x}".encode()
-    return bytes(block)
+    return block
 
 
 def encode_command_block(instant: str, target: str) -> bytes:

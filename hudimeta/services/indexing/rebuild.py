@@ -34,6 +34,7 @@ from hudimeta.services.validation import ValidationReport, validate
 from hudimeta.storage import CountingStorage, Storage, join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.properties import TableProperties, update
+from hudimeta.table.stated_sizes import listed_as_stated
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.naming import completed_name
 from hudimeta.timeline.transitions import TimelineWriter
@@ -143,7 +144,7 @@ def _beside(session: WriteSession, timeline: Timeline, table: MetadataTable) -> 
     timelines.create_requested(instant, Action.COMPACTION, plan.encode())
     timelines.create_inflight(instant, Action.COMPACTION)
     stats, reports = [], []
-    schema, listing = session.table_at(timeline).schema, list_table(storage)
+    schema, listing = session.table_at(timeline).schema, listed_as_stated(list_table(storage), timeline)
     source = index_source(session, timeline, schema, writer, listing, table.index_definitions)
     try:
         for name in table.ready:
@@ -195,7 +196,7 @@ def _in_place(session: WriteSession, timeline: Timeline) -> Made:
     schema = session.table_at(timeline).schema
     planned = _planned(session, timeline)
     update(storage, {"hoodie.table.metadata.partitions": "", "hoodie.table.metadata.partitions.inflight": ""})
-    listing = committed_files(list_table(storage), timeline)
+    listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
     storage.delete_folder(METADATA_ROOT)
     begin = time.perf_counter()
     lay_out_indexes(storage, properties, planned, schema, session.options, session.times, session.engine, timeline, listing)
