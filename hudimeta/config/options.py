@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudimeta.config.not_done import declare_not_done
 from hudimeta.config.passed_over import pass_over
 from hudimeta.config.read_options import *  # noqa: F403
 from hudimeta.config.registry import OPTIONS
@@ -9,8 +10,6 @@ from hudimeta.config.service_options import *  # noqa: F403
 from hudimeta.types import MergeMode, TableType
 
 __all__ = ["OPTIONS"]
-
-_LATER = "Leave it out: this version of hudimeta does not do it."
 
 # --- the table to create ----------------------------------------------------------------------------------------------
 
@@ -26,9 +25,15 @@ TABLE_TYPE = OPTIONS.choice(
     TableType.COPY_ON_WRITE.value,
     [t.value for t in TableType],
     "How updates are stored.",
-    aliases=("hoodie.table.type",),
+    aliases=("hoodie.table.type", "hoodie.datasource.write.storage.type"),
 )
-TABLE_VERSION = OPTIONS.choice("hoodie.write.table.version", "8", ["8", "9"], "Format version of a table that is created.")
+TABLE_VERSION = OPTIONS.choice(
+    "hoodie.write.table.version",
+    "8",
+    ["8", "9"],
+    "Format version of a table that is created.",
+    aliases=("hoodie.table.version",),
+)
 RECORD_KEY = OPTIONS.listing(
     "hoodie.datasource.write.recordkey.field",
     "Columns that identify a row; none gives generated keys.",
@@ -42,7 +47,12 @@ PARTITION_PATH = OPTIONS.listing(
 ORDERING = OPTIONS.listing(
     "hoodie.datasource.write.precombine.field",
     "Columns that decide which of two versions of a row is newer.",
-    aliases=("hoodie.table.ordering.fields", "hoodie.table.precombine.field", "hoodie.datasource.write.ordering.fields"),
+    aliases=(
+        "hoodie.table.ordering.fields",
+        "hoodie.table.precombine.field",
+        "hoodie.datasource.write.ordering.fields",
+        "hoodie.payload.ordering.field",
+    ),
 )
 MERGE_MODE = OPTIONS.choice(
     "hoodie.record.merge.mode",
@@ -69,6 +79,7 @@ KEY_GENERATOR = OPTIONS.text(
     None,
     "SIMPLE, COMPLEX, NON_PARTITION, TIMESTAMP, or CUSTOM with partition columns as column:SIMPLE or column:TIMESTAMP; found "
     "from the columns when not set.",
+    aliases=("hoodie.table.keygenerator.type",),
 )
 KEY_GENERATOR_CLASS = OPTIONS.text(
     "hoodie.datasource.write.keygenerator.class",
@@ -80,6 +91,9 @@ COMPLEX_KEY_ENCODING = OPTIONS.flag(
     "hoodie.write.complex.keygen.new.encoding",
     True,
     "A version 8 table with one key column and several partition columns: keys are bare values, not column:value.",
+)
+TIMEZONE = OPTIONS.choice(
+    "hoodie.table.timeline.timezone", None, ["UTC", "LOCAL"], "Zone of a table's instants: UTC where hudimeta creates it."
 )
 HIVE_STYLE = OPTIONS.flag("hoodie.datasource.write.hive_style_partitioning", False, "Partition folders are named column=value.")
 URL_ENCODE = OPTIONS.flag(
@@ -349,4 +363,5 @@ EXTRA_METADATA_PREFIX = OPTIONS.text(
     "hoodie.datasource.write.commitmeta.key.prefix", "_", "Options with this prefix are stored in the commit's metadata."
 )
 
+declare_not_done(OPTIONS)
 pass_over(OPTIONS)

@@ -32,7 +32,11 @@ __all__ = [
 PATH = OPTIONS.text("path", None, "The table's folder: an absolute path or a URI.")
 AS_OF = OPTIONS.text("as.of.instant", None, "Time travel: an instant, or a date or time in the timeline's zone.")
 QUERY_TYPE = OPTIONS.choice(
-    "hoodie.datasource.query.type", QueryType.SNAPSHOT.value, [q.value for q in QueryType], "What a read returns."
+    "hoodie.datasource.query.type",
+    QueryType.SNAPSHOT.value,
+    [q.value for q in QueryType],
+    "What a read returns.",
+    aliases=("hoodie.datasource.view.type",),
 )
 METADATA_ENABLE = OPTIONS.flag(
     "hoodie.metadata.enable", True, "Read: plan from the metadata table. Write: create the table with a metadata table."

@@ -1,29 +1,27 @@
 """How options are declared, read and checked.
 
 An option keeps Hudi's name (`hoodie.*`) where Hudi has one; ours alone are `hudimeta.*`. Keys are compared in lower case,
-because Spark lower-cases them. An unknown `hoodie.*` key is reported once and ignored, as Hudi does with options of other
-engines; one that is nearly a known key, and any unknown `hudimeta.*` key, is a typing error and refused. Keys without either
-prefix are the affair of others (Spark hands over all options of a query), unless they are nearly one of ours.
+because Spark lower-cases them. Every option of Apache Hudi is known: done here, passed over because it changes nothing that a
+user sees, or not done and then refused. An unknown `hoodie.*` key is reported once and ignored, as Hudi does with options of
+other engines; a slip of a known key (see `near_misses`), and any unknown `hudimeta.*` key, is refused. Other keys are the
+affair of others: Spark hands over all options of a query.
 """
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, Generic, TypeVar
 
+from hudimeta.config.near_misses import nearest, right_name
 from hudimeta.errors import ConfigError, UnsupportedFeature
 
-__all__ = ["OPTIONS", "HudiWarning", "Option", "Options", "Registry"]
+__all__ = ["OPTIONS", "HudiWarning", "NotDone", "Option", "Options", "Registry"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-_NEAR = 0.93
-"""Similarity from which an unknown `hoodie.*` key counts as a mistyped known one: one or two letters in a long key."""
-_SHORTEST = 8
-"""Keys without a prefix are compared from this length on: in a short word one letter makes another word."""
 
 
 class HudiWarning(UserWarning):
@@ -38,8 +36,6 @@ class Option(Generic[T_co]):
         key: Its name. parse: From text to the typed value, raising ValueError for bad text. default: When it is not given.
         allowed: For error texts and the documentation. doc: One or two sentences.
         aliases: Older names of the same option, also accepted.
-        refused: Set where we know the option but do not do it: for a value that parses to something other than the default
-            the write or read is refused, with this advice, because ignoring it would change results.
     """
 
     key: str
@@ -48,7 +44,32 @@ class Option(Generic[T_co]):
     allowed: str
     doc: str
     aliases: tuple[str, ...] = ()
-    refused: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotDone:
+    """An option of Apache Hudi that changes rows, layout or side effects, and that hudimeta does not do.
+
+    Attributes:
+        key: Its name; with a dot at its end all names that begin so.
+        fits: Values, in lower case, that ask for nothing else than what hudimeta does; `*` stands for any text.
+        hint: What to do instead. aliases: Other names of the same option.
+    """
+
+    key: str
+    fits: tuple[str, ...]
+    hint: str
+    aliases: tuple[str, ...] = ()
+
+    def is_fine(self, text: str) -> bool:
+        """True where a value fits; an empty one asks for nothing, and a list of Java classes fits when each of them does."""
+        asked = text.strip().lower()
+        return not asked or all(any(fnmatchcase(part.strip(), fit) for fit in self.fits) for part in asked.split(","))
+
+    def check(self, key: str, text: str) -> None:
+        """Raise UnsupportedFeature unless the value fits."""
+        if not self.is_fine(text):
+            raise UnsupportedFeature(f"option {key}={text}", self.hint)
 
 
 class Registry:
@@ -56,20 +77,55 @@ class Registry:
 
     def __init__(self) -> None:
         self._by_key: dict[str, Option[Any]] = {}
-        self._prefixes: dict[str, str] = {}
+        self._not_done: dict[str, NotDone] = {}
+        self._families: list[NotDone] = []
+        self._passed: set[str] = set()
+        self._prefixes: set[str] = set()
         self._order: list[Option[Any]] = []
+        self._names: frozenset[str] = frozenset()
 
     def __iter__(self) -> Iterator[Option[Any]]:
         return iter(self._order)
 
+    @property
+    def not_done(self) -> tuple[NotDone, ...]:
+        """What was declared with `refuse`, each once."""
+        return tuple(dict.fromkeys(self._not_done.values()))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every known name in lower case, done or not."""
+        return self._names
+
     def add(self, option: Option[T]) -> Option[T]:
         """Declare an option; its key and aliases must be new."""
         for key in (option.key, *option.aliases):
-            if key in self._by_key:
-                raise ValueError(f"option {key} is declared twice")
+            self._claim(key)
             self._by_key[key] = option
         self._order.append(option)
         return option
+
+    def refuse(self, option: NotDone) -> None:
+        """Declare an option that is not done; its key and aliases must be new."""
+        for key in (option.key, *option.aliases):
+            self._claim(key)
+            self._not_done[key] = option
+        if option.key.endswith("."):
+            self._families.append(option)
+
+    def pass_over(self, key: str) -> None:
+        """Declare a key, which must be new, that needs nothing from us."""
+        self._claim(key)
+        self._passed.add(key)
+
+    def pass_over_prefix(self, prefix: str) -> None:
+        """Declare that unknown keys with this prefix need nothing from us."""
+        self._prefixes.add(prefix)
+
+    def _claim(self, key: str) -> None:
+        if key in self._names:
+            raise ValueError(f"option {key} is declared twice")
+        self._names |= {key}
 
     def text(self, key: str, default: str | None, doc: str, **more: Any) -> Option[str | None]:
         """Declare a text option; None means not set."""
@@ -104,51 +160,48 @@ class Registry:
         """Declare a comma-separated list of names; empty when not set."""
         return self.add(Option(key, _parse_listing, (), "names separated by commas", doc, **more))
 
-    def ignore(self, prefix: str, why: str) -> None:
-        """Declare that keys with this prefix are known and need nothing from us (tuning of other engines)."""
-        self._prefixes[prefix] = why
-
     def find(self, key: str) -> Option[Any] | None:
         """The option of a key or alias, compared without case."""
         return self._by_key.get(key.lower())
 
-    def is_ignored(self, key: str) -> bool:
-        """True for keys declared with `ignore`."""
-        return any(key.lower().startswith(p) for p in self._prefixes)
+    def find_not_done(self, key: str) -> NotDone | None:
+        """The option of a key or alias that is not done, compared without case."""
+        lower = key.lower()
+        return self._not_done.get(lower) or next((option for option in self._families if lower.startswith(option.key)), None)
 
-    def nearest(self, key: str, cutoff: float = 0.6) -> str | None:
-        """The known key most like this one."""
-        return _nearest(key, self._by_key, cutoff)
+    def is_passed_over(self, key: str) -> bool:
+        """True for keys declared with `pass_over` and `pass_over_prefix`."""
+        return key.lower() in self._passed or key.lower().startswith(tuple(self._prefixes))
 
     def check(self, given: Mapping[str, str]) -> None:
-        """Judge the keys of options that a user gave.
+        """Judge the keys of options that a user gave, and the values of those that are not done.
 
         Raises:
-            ConfigError: An unknown `hudimeta.*` key, or another key that is nearly a known one.
+            ConfigError: An unknown `hudimeta.*` key, or another key that is a slip of a known one.
+            UnsupportedFeature: An option that is not done, with a value that would change something.
         """
-        bare = [k for k in self._by_key if not k.startswith(("hoodie.", "hudimeta.")) and len(k) >= _SHORTEST]
-        for key in given:
-            if self.find(key) is not None or self.is_ignored(key):
-                continue
-            if key.lower().startswith("hudimeta."):
-                near = self.nearest(key)
-                raise ConfigError(
-                    key,
-                    given[key],
-                    "a known option",
-                    f"Did you mean {near}?" if near else "See docs/options.md for all options.",
-                )
-            ours = key.lower().startswith("hoodie.")
-            near = self.nearest(key, _NEAR) if ours else _nearest(key, bare, _NEAR)
-            if near is not None:
-                raise ConfigError(key, given[key], "a known option", f"Did you mean {near}?")
-            if ours:
-                _warn_once(key)
+        for key, text in given.items():
+            not_done = self.find_not_done(key)
+            if not_done is not None:
+                not_done.check(key, text)
+            elif self.find(key) is None and not self.is_passed_over(key):
+                self._judge_unknown(key, text)
+
+    def _judge_unknown(self, key: str, text: str) -> None:
+        if key.lower().startswith("hudimeta."):
+            near = nearest(key.lower(), self._names)
+            hint = f"Did you mean {near}?" if near else "See docs/options.md for all options."
+            raise ConfigError(key, text, "a known option", hint)
+        near = right_name(key, self._names)
+        if near is not None:
+            raise ConfigError(key, text, "a known option", f"Did you mean {near}?")
+        if key.lower().startswith("hoodie."):
+            _warn_once(key)
 
     def read(self, given: Mapping[str, str] | None) -> Options:
         """Check keys and values of what a user gave; see `check` and `Options.get` for what may be raised."""
         options = Options(self, dict(given or {}))
-        self.check(options.given)
+        self.check({key: _as_text(value) for key, value in (given or {}).items() if value is not None})
         for key in options.given:
             option = self.find(key)
             if option is not None:
@@ -165,7 +218,7 @@ class Options:
 
     def __init__(self, registry: Registry, given: Mapping[str, object]) -> None:
         self.registry = registry
-        self.given: dict[str, str] = {k.lower(): _as_text(v) for k, v in given.items() if v is not None}
+        self.given = _in_lower_case(given)
 
     def __repr__(self) -> str:
         return f"Options({self.given!r})"
@@ -185,30 +238,37 @@ class Options:
 
         Raises:
             ConfigError: The text is not allowed, or two names of the option have different values.
-            UnsupportedFeature: The option is one that we know and do not do.
         """
         found = {k: self.given[k] for k in (option.key, *option.aliases) if k in self.given}
         if not found:
             return option.default
-        if len(set(found.values())) > 1:
+        values = [_parsed(option, key, text) for key, text in found.items()]
+        if any(value != values[0] for value in values):
             raise ConfigError(option.key, found, "one value", f"Give only {option.key}.")
-        key, text = next(iter(found.items()))
-        try:
-            value = option.parse(text)
-        except ValueError as error:
-            raise ConfigError(key, text, option.allowed) from error
-        if option.refused is not None and value != option.default:
-            raise UnsupportedFeature(f"option {key}={text}", option.refused)
-        return value
+        return values[0]
 
     def having(self, more: Mapping[str, object]) -> Options:
         """These options with `more` on top."""
         return Options(self.registry, {**self.given, **{k.lower(): v for k, v in more.items()}})
 
 
-def _nearest(key: str, known: Iterable[str], cutoff: float) -> str | None:
-    close = difflib.get_close_matches(key.lower(), list(known), n=1, cutoff=cutoff)
-    return close[0] if close else None
+def _parsed(option: Option[T], key: str, text: str) -> T:
+    try:
+        return option.parse(text)
+    except ValueError as error:
+        raise ConfigError(key, text, option.allowed) from error
+
+
+def _in_lower_case(given: Mapping[str, object]) -> dict[str, str]:
+    """Texts by their keys in lower case. Raises ConfigError where two spellings of a key have different values."""
+    found: dict[str, str] = {}
+    for key, value in given.items():
+        if value is None:
+            continue
+        text = _as_text(value)
+        if found.setdefault(key.lower(), text) != text:
+            raise ConfigError(key, f"{found[key.lower()]} and {text}", "one value", "Names of options have no case.")
+    return found
 
 
 _warned: set[str] = set()

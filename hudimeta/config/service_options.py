@@ -25,8 +25,12 @@ __all__ = [
     "COMPACT_STRATEGY",
     "COMPACT_TARGET_IO",
     "COMPACT_TRIGGER",
+    "SERVICES",
 ]
 
+SERVICES = OPTIONS.flag(
+    "hoodie.table.services.enabled", True, "Run the services below after writes; false leaves all of them to be called."
+)
 COMPACT_INLINE = OPTIONS.flag("hoodie.compact.inline", False, "Compact a merge-on-read table after writes, when it is due.")
 COMPACT_AFTER = OPTIONS.number(
     "hoodie.compact.inline.max.delta.commits", 5, "Delta commits after which an inline compaction is due."

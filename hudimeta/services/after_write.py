@@ -32,7 +32,7 @@ def tend(session: WriteSession, report: CommitReport) -> CommitReport:
         session: Of the write. report: Of the write, as published.
     """
     timeline = session.coordinator.published_on
-    if timeline is None or report.completion is None:
+    if timeline is None or report.completion is None or not session.options.get(keys.SERVICES):
         return report
     notes: list[str] = []
     try:

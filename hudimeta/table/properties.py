@@ -7,6 +7,7 @@ import time as system_time
 from collections.abc import Callable, Mapping
 from datetime import tzinfo
 
+from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature, UnsupportedTableVersion
 from hudimeta.formats.properties import table_checksum
 from hudimeta.storage.protocol import Storage, join
@@ -37,6 +38,19 @@ _LAYOUT_OF_VERSION = {6: LAYOUT_V1, 8: LAYOUT_V2, 9: LAYOUT_V2}
 _FOLDER = ".hoodie"
 _TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
 _BASE_FILE_FORMATS = ("PARQUET", "HFILE", "ORC", "LANCE")
+
+_UNREADABLE = ("hoodie.table.log.file.format", "hoodie.datasource.write.slash.separated.date.partitioning")
+"""Properties that change what rows or partition values are; see `hudimeta.config.not_done`."""
+_UNWRITABLE = (
+    "hoodie.table.multiple.base.file.formats.enable",
+    "hoodie.partition.metafile.use.base.format",
+    "hoodie.bucket.index.partition.expressions",
+    "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
+    "hoodie.allow.operation.metadata.field",
+    "hoodie.storage.layout.partitioner.class",
+    "hoodie.index.class",
+)
+"""Properties that a writer would have to follow."""
 
 _CHECKED_AT_OPEN = (
     "name",
@@ -327,6 +341,7 @@ class TableProperties(PropertyTexts):
         table_format = self.get("hoodie.table.format", "native").strip().lower()
         if table_format != "native":
             raise UnsupportedFeature(f"table format {table_format!r}", "Only Hudi's own format is read.")
+        self._refuse(_UNREADABLE, "Read this table with Apache Hudi.")
         for attribute in _CHECKED_AT_OPEN:
             getattr(self, attribute)
 
@@ -335,6 +350,14 @@ class TableProperties(PropertyTexts):
         self.check_readable()
         if self.version not in WRITABLE_VERSIONS:
             raise UnsupportedTableVersion(self.version, WRITABLE_VERSIONS, "written")
+        self._refuse(_UNWRITABLE, "Write to this table with Apache Hudi; reading it works.")
+
+    def _refuse(self, keys: tuple[str, ...], hint: str) -> None:
+        """Raise UnsupportedFeature where the table uses something that is not done, as the registry of options knows it."""
+        for key in keys:
+            option, text = OPTIONS.find_not_done(key), self.get(key)
+            if option is not None and text is not None and not option.is_fine(text):
+                raise UnsupportedFeature(f"a table with {key}={text}", hint)
 
     def _timebased(self, name: str) -> str:
         return next((self[prefix + name] for prefix in _TIMEBASED_PREFIXES if self.get(prefix + name)), "")

@@ -17,6 +17,7 @@ from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 from hudimeta.index.choice import bucket_settings
 from hudimeta.index.tagging import IndexKind
 from hudimeta.keys.generator import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING
+from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
 from hudimeta.metadata.index_definitions import DEFAULT_PATH
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.rollback import METADATA_ROOT
@@ -90,6 +91,10 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     ordering = options.get(keys.ORDERING)
     for option, names in ((keys.RECORD_KEY, record_keys), (keys.PARTITION_PATH, partitions), (keys.ORDERING, ordering)):
         _check_columns(option.key, names, schema)
+    if options.get(keys.TIMEZONE) == "LOCAL":
+        raise UnsupportedFeature(
+            f"creating a table with {keys.TIMEZONE.key}=LOCAL", "Instants of new tables are of UTC: leave it out."
+        )
     version = int(options.get(keys.TABLE_VERSION) or 8)
     mode = _merge_mode(options, ordering)
     planned: list[PlannedIndex] = []
@@ -228,6 +233,8 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
         (keys.TABLE_TYPE, properties.type.value),
         (keys.TABLE_VERSION, str(properties.version)),
         (keys.MERGE_MODE, properties.merge_mode.value),
+        (keys.TIMEZONE, properties.timezone),
+        (keys.CDC_MODE, properties.cdc_mode.value),
     )
     for text_option, text in texts:
         if options.is_set(text_option) and options.get(text_option) != text:
@@ -236,6 +243,7 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
     if payload is not None and not _same_rules(merge_settings(payload_class=payload), properties.merge_settings):
         rules = properties.merge_settings
         found[keys.PAYLOAD_CLASS.key] = (rules.payload_class or rules.mode.value, payload)
+    found |= _key_contradictions(properties, options)
     flags = (
         (keys.HIVE_STYLE, properties.hive_style),
         (keys.URL_ENCODE, properties.url_encode),
@@ -247,3 +255,28 @@ def contradictions(properties: TableProperties, options: Options) -> dict[str, t
         if options.is_set(flag) and options.get(flag) != value:
             found[flag.key] = (str(value).lower(), str(options.get(flag)).lower())
     return found
+
+
+def _key_contradictions(properties: TableProperties, options: Options) -> dict[str, tuple[str, str]]:
+    """Options about keys and partition paths that contradict a table; see `contradictions`."""
+    found: dict[str, tuple[str, str]] = {}
+    n_keys, n_partitions = len(properties.record_keys), len(properties.partition_fields)
+    kind = _key_generator(options, n_keys, n_partitions)
+    if kind not in (None, properties.keygen) and not _means_the_same(kind, properties.keygen, n_partitions):
+        given = options.get(keys.KEY_GENERATOR) or options.get(keys.KEY_GENERATOR_CLASS)
+        found[keys.KEY_GENERATOR.key] = (properties.keygen.value, str(given))
+    stored = properties.get(NEW_ENCODING)
+    if options.is_set(keys.COMPLEX_KEY_ENCODING) and stored is not None:
+        wanted = str(options.get(keys.COMPLEX_KEY_ENCODING)).lower()
+        if wanted != stored.strip().lower():
+            found[NEW_ENCODING] = (stored, wanted)
+    for key, text in options.given.items():
+        if key.startswith(TIME_PREFIXES) and key in properties and properties[key] != text:
+            found[key] = (properties[key], text)
+    return found
+
+
+def _means_the_same(one: KeyGeneratorType, other: KeyGeneratorType, n_partitions: int) -> bool:
+    """True where two generators make the same paths; how a table writes its keys is found out from its rows."""
+    alike = {KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX}
+    return {one, other} <= (alike if n_partitions else alike | {KeyGeneratorType.NON_PARTITION})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import pytest
@@ -42,12 +43,99 @@ def test_bad_options_say_what_is_allowed(given: dict[str, str], text: str) -> No
     assert text in str(caught.value)
 
 
-def test_a_known_option_that_is_not_done_is_refused_only_when_it_changes_something() -> None:
-    registry = Registry()
-    registry.flag("hoodie.not.done", False, "Something.", refused="Leave it out.")
-    registry.read({"hoodie.not.done": "false"})
-    with pytest.raises(UnsupportedFeature, match="HUDIMETA_UNSUPPORTED"):
-        registry.read({"hoodie.not.done": "true"})
+@pytest.mark.parametrize(
+    ("key", "fine", "refused"),
+    [
+        ("hoodie.table.base.file.format", "parquet", "ORC"),
+        ("hoodie.bucket.index.partition.expressions", "", "2024.*,8"),
+        ("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"),
+        ("hoodie.datasource.write.record.merger.impls", "org.apache.hudi.DefaultSparkRecordMerger", "com.shop.Merger"),
+        (
+            "hoodie.write.record.merge.custom.implementation.classes",
+            "org.apache.hudi.common.model.HoodieAvroRecordMerger, org.apache.hudi.DefaultSparkRecordMerger",
+            "org.apache.hudi.DefaultSparkRecordMerger,com.shop.Merger",
+        ),
+        ("hoodie.clustering.inline", "false", "true"),
+        ("hoodie.datasource.clustering.inline.enable", "False", "TRUE"),
+        ("hoodie.partition.ttl.inline", "false", "true"),
+        ("hoodie.datasource.write.schema.allow.auto.evolution.column.drop", "false", "true"),
+        ("hoodie.datasource.hive_sync.enable", "false", "true"),
+        ("hoodie.write.commit.callback.on", "false", "true"),
+        ("hoodie.metrics.on", "false", "true"),
+        ("hoodie.precommit.validators", "", "com.shop.Check"),
+        ("hoodie.datasource.merge.type", "payload_combine", "skip_merge"),
+        ("hoodie.clean.partition.filter.regex", "", "2024.*"),
+        ("hoodie.record.merge.property.hoodie.payload.delete.field", "", "op"),
+    ],
+)
+def test_what_is_not_done_is_refused_unless_it_asks_for_what_is_done(key: str, fine: str, refused: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OPTIONS.read({key: fine})
+    with pytest.raises(UnsupportedFeature, match=f"HUDIMETA_UNSUPPORTED: option {re.escape(key)}=.* is not supported"):
+        OPTIONS.read({key: refused})
+
+
+def test_every_hint_of_what_is_not_done_is_a_sentence() -> None:
+    assert len(OPTIONS.not_done) > 100
+    for option in OPTIONS.not_done:
+        assert option.hint.endswith((".", "…"))
+        assert all(value == value.lower() for value in option.fits)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("timestampAsOf", "as.of.instant"),
+        ("asOfInstant", "as.of.instant"),
+        ("as_of_instant", "as.of.instant"),
+        ("filter", "hudimeta.filter"),
+        ("columns", "hudimeta.columns"),
+        ("primarykeys", "hoodie.datasource.write.recordkey.field"),
+        ("primary_key", "hoodie.datasource.write.recordkey.field"),
+        ("recordkey", "hoodie.datasource.write.recordkey.field"),
+        ("precombine", "hoodie.datasource.write.precombine.field"),
+        ("preCombineFeild", "hoodie.datasource.write.precombine.field"),
+        ("replaceWhere", "hoodie.datasource.overwrite.mode"),
+        ("readChangeFeed", "hoodie.datasource.query.incremental.format"),
+        ("hudi.table.name", "hoodie.table.name"),
+        ("datasource.write.operation", "hoodie.datasource.write.operation"),
+        ("spark.hoodie.table.name", "hoodie.table.name"),
+        ("hoodie_table_name", "hoodie.table.name"),
+        ("hoodie.table.name ", "hoodie.table.name"),
+        ("hoodie.clustering.inlin", "hoodie.clustering.inline"),
+        ("hoodie.metrics.graphite.prot", "hoodie.metrics.graphite.port"),
+    ],
+)
+def test_a_slip_is_refused_with_the_right_name(given: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"Did you mean {re.escape(meant)}\\?"):
+        OPTIONS.read({given: "x"})
+
+
+def test_options_of_spark_and_of_other_formats_are_left_alone() -> None:
+    names = """
+        header inferSchema sep delimiter quote escape multiLine mode dateFormat timestampFormat timestampNTZFormat nullValue
+        encoding charset comment samplingRatio mergeSchema recursiveFileLookup basePath int96RebaseMode datetimeRebaseMode
+        primitivesAsString allowComments lineSep wholetext ignoreLeadingWhiteSpace maxCharsPerColumn
+        columnNameOfCorruptRecord dropFieldIfAllNull locale emptyValue enforceSchema rowTag avroSchema url dbtable user
+        numPartitions fetchsize batchsize truncate driver partitionOverwriteMode maxFilesPerTrigger checkpointLocation
+        queryName outputMode provider owner location external serialization.format option.header option.hoodie.table.name
+        option.path transient_lastDdlTime is_managed_location table_type_of_somebody collation userMetadata
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OPTIONS.read(dict.fromkeys(names.split(), "x"))
+
+
+def test_two_spellings_of_a_key_with_two_values_are_refused() -> None:
+    assert OPTIONS.read({"Hoodie.Table.Name": "t", "hoodie.table.name": "t"}).get(keys.TABLE_NAME) == "t"
+    with pytest.raises(ConfigError, match="Names of options have no case"):
+        OPTIONS.read({"Hoodie.Table.Name": "t", "hoodie.table.name": "u"})
+
+
+def test_two_names_of_an_option_may_say_the_same_in_two_ways() -> None:
+    given = {"hoodie.table.type": "merge_on_read", "hoodie.datasource.write.storage.type": "MERGE_ON_READ "}
+    assert OPTIONS.read(given).get(keys.TABLE_TYPE) == "MERGE_ON_READ"
 
 
 def test_unknown_options_of_hudi_warn_once() -> None:
