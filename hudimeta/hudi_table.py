@@ -135,13 +135,14 @@ class Table:
         Raises:
             ConfigError: A predicate, column or moment that does not fit. UnsupportedFeature: A read that hudimeta does not do.
         """
-        from hudimeta.read.incremental import range_of
+        from hudimeta.read.incremental import range_of, refuse_range
         from hudimeta.read.scan import Scan
 
         options = self._options
         mark = 0 if self._unread else len(self._snapshot.storage.log)
         asked = query_type.value if isinstance(query_type, QueryType) else query_type
         kind = QueryType((options if asked is None else options.having({QUERY_TYPE.key: asked})).get(QUERY_TYPE))
+        refuse_range(kind, options, begin, end)
         columns = COLUMNS.parse(columns) if isinstance(columns, str) else columns
         wanted = columns if columns is not None else options.get(COLUMNS) or None
         predicate = where if where is not None else options.get(FILTER)

@@ -22,6 +22,8 @@ __all__ = ["OPTIONS", "HudiWarning", "NotDone", "Option", "Options", "Registry"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+_PACKAGE = "org.apache.hudi."
+"""Of Hudi's own Java classes."""
 
 
 class HudiWarning(UserWarning):
@@ -155,6 +157,11 @@ class Registry:
         """Declare an option with a closed set of values, compared without case and returned as declared."""
         names = tuple(choices)
         return self.add(Option(key, _choice_parser(names), default, ", ".join(names), doc, **more))
+
+    def java_class(self, key: str, default: str, names: Iterable[str], doc: str, **more: Any) -> Option[str]:
+        """Declare an option that names one of Hudi's own Java classes, with or without its package; the value is without."""
+        known = tuple(names)
+        return self.add(Option(key, _class_parser(known), default, ", ".join(known), doc, **more))
 
     def listing(self, key: str, doc: str, **more: Any) -> Option[tuple[str, ...]]:
         """Declare a comma-separated list of names; empty when not set."""
@@ -334,6 +341,16 @@ def _choice_parser(names: tuple[str, ...]) -> Callable[[str], str]:
         if text.strip().lower() not in by_lower:
             raise ValueError(text)
         return by_lower[text.strip().lower()]
+
+    return parse
+
+
+def _class_parser(names: tuple[str, ...]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        package, _, name = text.strip().rpartition(".")
+        if name not in names or not (package + ".").startswith(_PACKAGE if package else "."):
+            raise ValueError(text)
+        return name
 
     return parse
 

@@ -47,11 +47,17 @@ COMPACT_AFTER_S = OPTIONS.number(
 COMPACT_SCHEDULE = OPTIONS.flag(
     "hoodie.compact.schedule.inline", False, "Plan a compaction after writes, when it is due, and leave it to be run."
 )
-COMPACT_STRATEGY = OPTIONS.text(
+COMPACT_STRATEGY = OPTIONS.java_class(
     "hoodie.compaction.strategy",
-    None,
-    "Which slices a compaction takes: LogFileSizeBasedCompactionStrategy (when not set), LogFileNumBasedCompactionStrategy, "
-    "BoundedIOCompactionStrategy, UnBoundedCompactionStrategy or DayBasedCompactionStrategy; with or without its Java package.",
+    "LogFileSizeBasedCompactionStrategy",
+    [
+        "LogFileSizeBasedCompactionStrategy",
+        "LogFileNumBasedCompactionStrategy",
+        "BoundedIOCompactionStrategy",
+        "UnBoundedCompactionStrategy",
+        "DayBasedCompactionStrategy",
+    ],
+    "Which slices a compaction takes, by the name of one of Hudi's own classes, with or without its package.",
 )
 COMPACT_TARGET_IO = OPTIONS.number(
     "hoodie.compaction.target.io", 512_000, "What one compaction may read and write, in MB; a single slice may exceed it."

@@ -18,19 +18,26 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudimeta.config.options import INCREMENTAL_BEGIN, INCREMENTAL_END, INCREMENTAL_FALLBACK
+from hudimeta.config.options import (
+    INCREMENTAL_BEGIN,
+    INCREMENTAL_END,
+    INCREMENTAL_FALLBACK,
+    INCREMENTAL_FORMAT,
+    QUERY_TYPE,
+)
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.schema.resolve import COPYING_OPERATIONS
 from hudimeta.table.slices import build_slices, slices_schema
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.timeline.clock import normalise_instant
-from hudimeta.types import META_COLUMNS, Action, Instant, TableType
+from hudimeta.types import META_COLUMNS, Action, Instant, QueryType, TableType
 
 if TYPE_CHECKING:
+    from hudimeta.config import Options
     from hudimeta.read.predicate import Expr
     from hudimeta.read.snapshot import Snapshot
 
-__all__ = ["EARLIEST", "IncrementalRange", "moment_of", "range_of", "range_slices", "with_commits"]
+__all__ = ["EARLIEST", "IncrementalRange", "moment_of", "range_of", "range_slices", "refuse_range", "with_commits"]
 
 EARLIEST = "earliest"
 _BEFORE_ALL = "000"
@@ -66,6 +73,29 @@ class IncrementalRange:
     def newest(self) -> str | None:
         """Requested time of the newest commit; None for an empty range."""
         return max(self.times, default=None)
+
+
+def refuse_range(kind: QueryType, options: Options, begin: str | None = None, end: str | None = None) -> None:
+    """Refuse what says which changes to read where the query reads none: ignored, it would answer with the whole table.
+
+    Args:
+        kind: Of the query. options: Of the read. begin, end: Given with it.
+
+    Raises:
+        ConfigError: The query is none of changes, and something says a range of them or their form.
+    """
+    if kind in (QueryType.INCREMENTAL, QueryType.CDC):
+        return
+    given = {
+        INCREMENTAL_BEGIN.key: begin or options.get(INCREMENTAL_BEGIN),
+        INCREMENTAL_END.key: end or options.get(INCREMENTAL_END),
+    }
+    if options.get(INCREMENTAL_FORMAT) == QueryType.CDC.value:
+        given[INCREMENTAL_FORMAT.key] = QueryType.CDC.value
+    for key, value in given.items():
+        if value is not None:
+            hint = f"Set {QUERY_TYPE.key}=incremental to read changes, or leave {key} out."
+            raise ConfigError(key, value, f"nothing in a query of type {kind.value}", hint)
 
 
 def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = None) -> IncrementalRange:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hudimeta.config import Options
 from hudimeta.config import options as keys
-from hudimeta.errors import ConfigError
 from hudimeta.read.file_slice import FileSlice
 
 __all__ = ["choose"]
@@ -31,15 +30,8 @@ def choose(slices: Sequence[FileSlice], options: Options) -> list[FileSlice]:
 
     Args:
         slices: All slices that have log files and may be compacted. options: Name the strategy and its limits.
-
-    Raises:
-        ConfigError: A strategy that is none of these.
     """
-    given = options.get(keys.COMPACT_STRATEGY) or _BY_LOG_SIZE
-    strategy = _STRATEGIES.get(given.rpartition(".")[2])
-    if strategy is None:
-        raise ConfigError(keys.COMPACT_STRATEGY.key, given, ", ".join(_STRATEGIES))
-    return list(strategy(slices, options))
+    return list(_STRATEGIES[options.get(keys.COMPACT_STRATEGY)](slices, options))
 
 
 def _by_log_bytes(slices: Sequence[FileSlice], options: Options) -> Iterable[FileSlice]:

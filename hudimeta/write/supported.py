@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudimeta.config import Options
+from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.table.properties import TableProperties
 from hudimeta.write.creation import contradictions
@@ -24,6 +25,9 @@ def check_supported(properties: TableProperties, options: Options) -> None:
     for applies, feature in refusals:
         if applies:
             raise UnsupportedFeature(feature, "Write to this table with Apache Hudi; reading it works.")
+    least, most = options.get(keys.ARCHIVE_MIN), options.get(keys.ARCHIVE_MAX)
+    if options.is_set(keys.ARCHIVE_MIN) and options.is_set(keys.ARCHIVE_MAX) and most <= least:
+        raise ConfigError(keys.ARCHIVE_MAX.key, most, f"more than {keys.ARCHIVE_MIN.key}, which is {least}")
     for key, (have, given) in contradictions(properties, options).items():
         hint = f"Leave out {key}: what a table was created with cannot be changed by a write."
         raise ConfigError(key, given, f"what the table has: {have!r}", hint)

@@ -14,7 +14,7 @@ from hudimeta.table import properties as table_properties
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.clock import Clock, parse_instant
-from hudimeta.types import Operation
+from hudimeta.types import Action, Operation
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
@@ -89,7 +89,72 @@ def test_options_that_contradict_the_table(tmp_path: Path, kind: str) -> None:
         ("hoodie.record.merge.mode", "COMMIT_TIME_ORDERING"),
         ("hoodie.write.table.version", "9"),
         ("hoodie.table.cdc.enabled", "true"),
+        ("hoodie.table.timeline.timezone", "LOCAL"),
+        ("hoodie.table.cdc.supplemental.logging.mode", "OP_KEY_ONLY"),
+        ("hoodie.datasource.write.keygenerator.type", "TIMESTAMP"),
+        ("hoodie.datasource.write.keygenerator.type", "NON_PARTITION"),
     ):
         with pytest.raises(ConfigError, match=option.replace(".", r"\.")):
             Table(table.path, {option: value}).upsert(simple_rows([1], 9))
     table.check()
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hoodie.table.base.file.format": "ORC"},
+        {"hoodie.clustering.inline": "true"},
+        {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"},
+        {"hoodie.datasource.write.record.merger.impls": "com.shop.Merger"},
+        {"hoodie.keep.min.commits": "9", "hoodie.keep.max.commits": "9"},
+        {"hoodie.compaction.strategy": "com.shop.LogFileSizeBasedCompactionStrategy"},
+        {"timestampAsOf": "2026-01-02"},
+    ],
+)
+def test_options_that_are_not_done_are_refused_by_every_verb(tmp_path: Path, kind: str, options: dict[str, str]) -> None:
+    table = table_of(tmp_path / "t", kind)
+    before = len(Table(table.path).timeline.writes)
+    for verb in (
+        lambda: Table(table.path, options).upsert(simple_rows([1], 9)),
+        lambda: Table(table.path, options).delete("id = 'k0001'"),
+        lambda: Table(table.path, options).clean(),
+        lambda: Table.create(tmp_path / "new", simple_rows([], 0).schema, key="id", options=options).upsert(
+            simple_rows([1], 9)
+        ),
+    ):
+        with pytest.raises((ConfigError, UnsupportedFeature)):
+            verb()
+    assert len(Table(table.path).timeline.writes) == before
+    table.check()
+
+
+@pytest.mark.parametrize(
+    ("changes", "read"),
+    [
+        ({"hoodie.table.log.file.format": "HFILE_LOG"}, False),
+        ({"hoodie.datasource.write.slash.separated.date.partitioning": "true"}, False),
+        ({"hoodie.table.multiple.base.file.formats.enable": "true"}, True),
+        ({"hoodie.bucket.index.partition.expressions": "2024.*,8"}, True),
+        ({"hoodie.partition.metafile.use.base.format": "true"}, True),
+    ],
+)
+def test_tables_that_use_what_is_not_done_are_refused(tmp_path: Path, changes: dict[str, str], read: bool) -> None:
+    table = table_of(tmp_path / "t", "COPY_ON_WRITE")
+    table_properties.update(open_storage(table.path), changes)
+    key = next(iter(changes)).replace(".", r"\.")
+    if read:
+        assert Table(table.path).scan().to_table().num_rows == 6
+    with pytest.raises(UnsupportedFeature, match=key):
+        Table(table.path).upsert(simple_rows([1], 9)) if read else Table(table.path)
+
+
+def test_services_can_be_left_out_of_writes(tmp_path: Path) -> None:
+    options = {**SIMPLE_OPTIONS, "hoodie.clean.commits.retained": "1", "hoodie.table.services.enabled": "false"}
+    table = ModelledTable(str(tmp_path / "t"), options)
+    for ts in range(5):
+        table.write(Operation.UPSERT, simple_rows(range(4), ts))
+        Table(table.path, options).upsert(simple_rows(range(4), ts))
+    assert not [i for i in Table(table.path).timeline.completed if i.action is Action.CLEAN]
+    Table(table.path, {**options, "hoodie.table.services.enabled": "true"}).upsert(simple_rows(range(4), 9))
+    assert [i for i in Table(table.path).timeline.completed if i.action is Action.CLEAN]
