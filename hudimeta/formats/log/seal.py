@@ -9,6 +9,8 @@ blocks only, as ASCII text of a fixed length::
     S   bytes of the whole file, decimal; 0 in a block that is not yet part of a file
     N   CRC-32 of the file's name, hexadecimal; 0 in a block that is not yet part of a file
 
+Metadata logs of before 2026-11 end after the checksum; nothing is known of their file then.
+
 So a file that lacks its end, or that stands in another one's place, is known by any of its blocks, without asking anybody.
 Other readers ignore the entry (Apache Hudi 1.0.2 to 1.2.0 and hudi-rs 0.5 give the same rows for sealed logs of data and of
 metadata tables).
@@ -31,7 +33,7 @@ __all__ = ["BLANK_SEAL", "Seal", "check_seal", "fill_seal", "is_seal", "seal_blo
 SEAL_PREFIX: Final = "crc32:"
 _SIZE_DIGITS: Final = 15
 BLANK_SEAL: Final = f"{SEAL_PREFIX}{'0' * 8}:{'0' * _SIZE_DIGITS}:{'0' * 8}"
-_PATTERN: Final = re.compile(f"{SEAL_PREFIX}([0-9a-f]{{8}}):([0-9]{{{_SIZE_DIGITS}}}):([0-9a-f]{{8}})")
+_PATTERN: Final = re.compile(f"{SEAL_PREFIX}([0-9a-f]{{8}})(?::([0-9]{{{_SIZE_DIGITS}}}):([0-9a-f]{{8}}))?")
 _ENTRY: Final = struct.Struct(">ii")
 _SUM_AT: Final = len(SEAL_PREFIX)
 _FILE_AT: Final = _SUM_AT + 8 + 1
@@ -59,7 +61,7 @@ def seal_of(block: LogBlock) -> Seal | None:
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise block.damaged("a seal or no TARGET_INSTANT_TIME in a block that is no command", repr(text))
-    return Seal(match[1], int(match[2]), match[3])
+    return Seal(match[1], int(match[2] or 0), match[3] or "")
 
 
 def check_seal(block: LogBlock, raw: memoryview) -> None:

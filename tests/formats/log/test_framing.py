@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 
 import pytest
 from hypothesis import given, settings
@@ -150,6 +151,16 @@ def test_any_flipped_bit_of_a_sealed_block_is_noticed(data: st.DataObject) -> No
     except HudiError:
         return
     assert scan.corrupt
+
+
+def test_a_seal_that_tells_nothing_of_its_file_is_still_verified() -> None:
+    blank = "crc32:" + "0" * 8
+    header = {HeaderKey.INSTANT_TIME: INSTANT, HeaderKey.TARGET_INSTANT_TIME: blank}
+    block = encode_block(BlockType.HFILE_DATA, header, b"content", seal=False)
+    block = block.replace(blank.encode(), f"crc32:{zlib.crc32(block):08x}".encode())
+    assert bytes(read_blocks(block, "part/f.log").blocks[0].content) == b"content"
+    with pytest.raises(CorruptFileError, match="checksum"):
+        read_blocks(block.replace(b"content", b"c0ntent"), "part/f.log")
 
 
 @settings(max_examples=300)
