@@ -17,10 +17,8 @@ from hudimeta.config import Option, Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, IndexNotReady, UnsupportedFeature
 from hudimeta.index.tagging import IndexKind
-from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.table.properties import TableProperties
-from hudimeta.timeline.active import Timeline
 from hudimeta.types import TableType
 
 __all__ = ["BucketSettings", "IndexChoice", "bucket_settings", "choose_index"]
@@ -69,13 +67,14 @@ class IndexChoice:
 def choose_index(
     options: Options,
     properties: TableProperties,
-    timeline: Timeline,
+    is_proven: Callable[[], bool],
     definitions: Callable[[], Mapping[str, IndexDefinition]],
 ) -> IndexChoice:
     """The index of a write; see the module's head.
 
     Args:
-        options: Of the write. properties, timeline: Of the table.
+        options: Of the write. properties: Of the table.
+        is_proven: Whether the record index is proven to lack no row; asked only when there is one.
         definitions: Of the table's indexes; asked only for a record index.
 
     Raises:
@@ -84,7 +83,7 @@ def choose_index(
     """
     given = options.get(keys.INDEX_TYPE) or properties.get(keys.INDEX_TYPE.key) or None
     if given is None:
-        return _of_the_table(options, properties, timeline, definitions)
+        return _of_the_table(options, properties, is_proven, definitions)
     name = given.strip().upper()
     kind = _NAMES.get(name) or next((known for known in IndexKind if known.value == name), None)
     if kind is None:  # an option is judged when it is read, what stands in the properties is not
@@ -93,7 +92,7 @@ def choose_index(
     if kind is IndexKind.BUCKET:
         return IndexChoice(kind, stated=True, buckets=bucket_settings(options, properties))
     if kind is IndexKind.RECORD_INDEX:
-        return _record_index(name, options, properties, timeline, definitions)
+        return _record_index(name, options, properties, is_proven, definitions)
     if not properties.populate_meta and kind in (IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM):
         plain = IndexKind.SIMPLE if kind is IndexKind.BLOOM else IndexKind.GLOBAL_SIMPLE
         why = "files without meta columns have no bloom filters"
@@ -106,14 +105,14 @@ def choose_index(
 def _of_the_table(
     options: Options,
     properties: TableProperties,
-    timeline: Timeline,
+    is_proven: Callable[[], bool],
     definitions: Callable[[], Mapping[str, IndexDefinition]],
 ) -> IndexChoice:
     if _RECORD_INDEX not in properties.metadata_partitions:
         return IndexChoice(IndexKind.SIMPLE)
     is_global = not _is_partitioned(definitions())
     plain = IndexKind.GLOBAL_SIMPLE if is_global else IndexKind.SIMPLE
-    if why := _why_unproven(timeline):
+    if why := _why_unproven(is_proven):
         # A live key that it lacks would be stored twice; without being asked nobody takes that risk.
         choice = IndexChoice(plain, is_global, note=f"not the record index: {why}")
     else:
@@ -132,7 +131,7 @@ def _record_index(
     name: str,
     options: Options,
     properties: TableProperties,
-    timeline: Timeline,
+    is_proven: Callable[[], bool],
     definitions: Callable[[], Mapping[str, IndexDefinition]],
 ) -> IndexChoice:
     may_fall_back = options.get(keys.INDEX_ALLOW_FALLBACK)
@@ -154,7 +153,7 @@ def _record_index(
         is_global,
         is_global and options.get(keys.RECORD_INDEX_MOVES),
         stated=True,
-        unproven=_why_unproven(timeline),
+        unproven=_why_unproven(is_proven),
         fallback=plain if may_fall_back else None,
     )
 
@@ -175,9 +174,9 @@ def _is_partitioned(definitions: Mapping[str, IndexDefinition]) -> bool:
     return definition is not None and definition.is_partitioned
 
 
-def _why_unproven(timeline: Timeline) -> str:
+def _why_unproven(is_proven: Callable[[], bool]) -> str:
     """Why nothing proves that the record index lacks no row; "" when it is proven complete."""
-    if proven_indexes(timeline, [_RECORD_INDEX]):
+    if is_proven():
         return ""
     return "nothing proves that it lacks no row; see t.metadata.validate()"
 

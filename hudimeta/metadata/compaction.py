@@ -23,7 +23,7 @@ from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import COMPACTION_PLAN
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata import files
-from hudimeta.metadata.groups import FileGroup
+from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.keys import ALL_PARTITIONS
 from hudimeta.metadata.kinds import codec_of
 from hudimeta.metadata.metadata_table import MetadataTable
@@ -126,9 +126,8 @@ def plan(table: MetadataTable) -> CompactionPlan:
     def wanted(group: FileGroup) -> bool:
         return bool(group.logs) or (group.base is not None and group.base.instant < stale_before)
 
-    return CompactionPlan(
-        [(partition, group) for partition in table.ready for group in table.named_groups(partition) if wanted(group)]
-    )
+    groups = [(name, group) for name in table.ready for group in table.named_groups(name, surely=True)]
+    return CompactionPlan([(name, group) for name, group in groups if wanted(group)])
 
 
 def compact(storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator) -> None:

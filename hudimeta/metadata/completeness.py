@@ -4,21 +4,25 @@ Statistics of a file speak of that file. A record index or a secondary index spe
 would be a row that is not there. Tables can hold such indexes with entries missing or stale, so the newest write must say that
 they are complete: `hudimeta.indexes.complete` in the extraMetadata of its commit, names separated by commas. An index that was
 built since says the same in the completed `indexing` instant. A table without any write lacks no row.
+
+That word is void as soon as others change an index without a write: they restore the table or take a completed write back, lay
+a partition of the metadata table out anew, or upgrade or downgrade the table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from hudimeta.metadata import record_index, secondary_index
-from hudimeta.metadata.index_definitions import COMPLETE_KEY
-from hudimeta.timeline.active import Timeline
+from hudimeta.metadata.index_definitions import COMPLETE_KEY, VERSION_KEY
+from hudimeta.timeline.rollback_record import is_own_rollback
 from hudimeta.types import Action, Instant
 
-__all__ = ["completion_order", "knows_whole_table", "proven_indexes", "proof_of"]
+if TYPE_CHECKING:
+    from hudimeta.metadata.metadata_table import MetadataTable
 
-_REPLACING = (Action.RESTORE,)
-"""Actions that replace what an index holds without being writes."""
+__all__ = ["completion_order", "knows_whole_table", "proven_indexes", "proof_of"]
 
 
 def knows_whole_table(partition: str) -> bool:
@@ -31,43 +35,48 @@ def completion_order(instant: Instant) -> tuple[str, str]:
     return instant.completion or instant.time, instant.time
 
 
-def proof_of(names: Iterable[str]) -> dict[str, str]:
-    """The entry of a commit's extraMetadata that calls indexes complete; empty when there are none."""
+def proof_of(names: Iterable[str], version: int) -> dict[str, str]:
+    """Entries of extraMetadata that call indexes of a table of some version complete; empty when there are none."""
     complete = ",".join(sorted(names))
-    return {COMPLETE_KEY: complete} if complete else {}
+    return {COMPLETE_KEY: complete, VERSION_KEY: str(version)} if complete else {}
 
 
-def proven_indexes(timeline: Timeline, ready: Iterable[str]) -> frozenset[str]:
+def proven_indexes(table: MetadataTable, names: Iterable[str] | None = None) -> frozenset[str]:
     """Names of the metadata partitions that lack no row.
 
     Args:
-        timeline: Of the table. ready: Metadata partitions that are there.
+        table: The metadata table. names: Those that are asked about; None for all that are ready.
     """
-    wanted = frozenset(name for name in ready if knows_whole_table(name))
+    timeline, version = table.data_timeline, table.version
+    wanted = frozenset(name for name in (table.ready if names is None else names) if knows_whole_table(name))
     if not wanted:
         return wanted
     newest = max(timeline.writes, key=completion_order, default=None)
     if newest is None:
         return frozenset() if timeline.history.manifest() else wanted
     since = completion_order(newest)
-    later = sorted((i for i in timeline.completed if completion_order(i) > since), key=completion_order)
-    found = _named(timeline.metadata(newest).get("extraMetadata"))
-    for instant in later:
-        if instant.action in _REPLACING:
+    later = [i for i in (*timeline.completed, *table.laid_out) if completion_order(i) > since]
+    found = _named(timeline.metadata(newest).get("extraMetadata"), version)
+    for instant in sorted(later, key=completion_order):
+        if instant.action is Action.INDEXING:
+            found = _after_indexing(timeline.metadata(instant), found, version)
+        elif instant.action in (Action.RESTORE, Action.DELTA_COMMIT):
             found = set()
-        elif instant.action is Action.INDEXING:
-            found = _after_indexing(timeline.metadata(instant), found)
+        elif instant.action is Action.ROLLBACK and not is_own_rollback(timeline.read(instant), instant.file_name):
+            # Ours take back only what was never completed, and so never in the index.
+            found = set()
     return wanted & found
 
 
-def _after_indexing(record: Mapping[str, object], found: set[str]) -> set[str]:
+def _after_indexing(record: Mapping[str, object], found: set[str], version: int) -> set[str]:
     infos = record.get("indexPartitionInfos")
     for info in infos if isinstance(infos, list) else ():
         # Whoever built it anew may have left rows out: only its own word counts from here on.
-        found = found - {info["metadataPartitionPath"]} | _named(info.get("extraMetadata"))
+        found = found - {info["metadataPartitionPath"]} | _named(info.get("extraMetadata"), version)
     return found
 
 
-def _named(extra: object) -> set[str]:
-    text = extra.get(COMPLETE_KEY, "") if isinstance(extra, Mapping) else ""
-    return {name.strip() for name in text.split(",") if name.strip()}
+def _named(extra: object, version: int) -> set[str]:
+    if not isinstance(extra, Mapping) or extra.get(VERSION_KEY, str(version)) != str(version):
+        return set()
+    return {name.strip() for name in extra.get(COMPLETE_KEY, "").split(",") if name.strip()}

@@ -14,7 +14,8 @@ import pyarrow as pa
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.formats.plain_arrays import no_rows, texts
 from hudimeta.metadata import file_deltas, files
-from hudimeta.metadata.groups import BaseFile, FileGroup, GroupFinder
+from hudimeta.metadata.group_files import BaseFile, FileGroup
+from hudimeta.metadata.groups import GroupFinder
 from hudimeta.metadata.keys import ALL_PARTITIONS
 from hudimeta.metadata.log_entries import LogEntry, arrange
 from hudimeta.metadata.slice_files import SliceFiles
@@ -68,7 +69,7 @@ class FileListing:
         finder, base = self._finder, self._base
         if finder.logs_name_base:
             return self._sources.entries(self._group.logs)
-        since = base.instant if base else ""
+        since = base.since if base else ""
         commits = [i for i in finder.deltas if finder.completion(i.time) >= since]
         finder.prefetch_data(commits)
         told: list[LogEntry] = []

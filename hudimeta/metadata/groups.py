@@ -11,24 +11,36 @@ prefix and scans do not mind, but look-ups by key do: the group of a key depends
 A slice is a base file and the logs whose delta commit completed after the base file's instant; in tables of version 6, the logs
 that bear the base file's instant. A file counts when its instant is completed in the metadata table and not pending in the data
 table, because a writer completes both under one lock, the metadata table first.
+
+A partition may begin again at any commit: whoever drops it deletes its folder, and whoever builds it anew does so at an instant
+before all time, whose completion says when that was. What commits name of its files from before is gone.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from hudimeta.errors import MetadataOutOfSync
+from hudimeta.metadata import files
 from hudimeta.metadata.file_groups import file_group_id, file_stem
-from hudimeta.storage.protocol import Storage, join
+from hudimeta.metadata.group_files import (
+    BaseFile,
+    FileGroup,
+    LogFile,
+    base_name,
+    group_number,
+    group_stem,
+    instant_in,
+    log_file,
+)
+from hudimeta.storage.protocol import Storage
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline.active import Timeline
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["GROUPS_KEY", "LOGS_KEY", "BaseFile", "FileGroup", "GroupFinder", "LogFile", "group_stem"]
+__all__ = ["GROUPS_KEY", "LOGS_KEY", "GroupFinder"]
 
 LOGS_KEY = "hudimeta.metadata.logs"
 """Entry of a data commit's extraMetadata: JSON, metadata partition -> names of the log files that went with the commit."""
@@ -40,49 +52,8 @@ EMPTY_LOG_SIZE = 80
 """Bytes of the log that initialises a file group: one delete block without keys. No log with a record is so small."""
 
 _INIT_BELOW = "0001"
-_BASE = re.compile(r"^(?P<id>.+)_\d+-\d+-\d+_(?P<instant>\d+)\.hfile$")
-_LOG = re.compile(r"^\.(?P<id>.+)_(?P<instant>\d+)\.log\.(?P<version>\d+)_(?P<token>\d+-\d+-\d+)$")
-_GROUP = re.compile(r"^(?P<stem>.+)-(?P<number>\d{4,})-\d+$")
-
-
-@dataclass(frozen=True, slots=True)
-class BaseFile:
-    """A base file: path below the metadata table, size in bytes (None when no one told it), instant."""
-
-    path: str
-    size: int | None
-    instant: str
-
-
-@dataclass(frozen=True, slots=True)
-class LogFile:
-    """A log file: path below the metadata table, size (None when no one told it), and its place in reading order."""
-
-    path: str
-    size: int | None
-    instant: str
-    version: int
-    write_token: tuple[int, ...]
-
-    @property
-    def order(self) -> tuple[str, int, tuple[int, ...]]:
-        """Files of a slice are read in this order."""
-        return self.instant, self.version, self.write_token
-
-
-@dataclass(frozen=True, slots=True)
-class FileGroup:
-    """The newest slice of one file group; logs in reading order."""
-
-    file_id: str
-    base: BaseFile | None
-    logs: tuple[LogFile, ...]
-
-
-def group_stem(file_id: str) -> str:
-    """What the file ids of one set of shards share: `record-index` of `record-index-0003-0`."""
-    match = _GROUP.match(file_id)
-    return match["stem"] if match else file_id
+_LAYS_OUT = "0" * 17
+"""The delta commit that lays a metadata table out. It is the first to be archived."""
 
 
 class GroupFinder:
@@ -141,55 +112,85 @@ class GroupFinder:
 
     def newest_bases(self, partition: str) -> dict[str, BaseFile]:
         """Base files by file id, from the newest commit that names any of the partition; the fewest requests."""
-        for instant in self._makers:
+        for instant in self._makers_of(partition):
             found = self._bases_in(instant, partition)
             if found:
                 return found
         return {}
 
+    def _makers_of(self, partition: str) -> tuple[Instant, ...]:
+        """Commits that may have made base files of a partition: from the newest on, those of the first layout at last."""
+        if partition == files.PARTITION:
+            # It begins anew only together with the whole metadata table.
+            return tuple(i for i in self._makers if not self._begins_again(i))
+        return self._makers
+
     @cached_property
     def _makers(self) -> tuple[Instant, ...]:
-        """Commits that made base files: from the newest on, those that laid the metadata table out at last.
+        again = [i for i in self.initialisers if i.time >= _INIT_BELOW or self._begins_again(i)]
+        first = [i for i in self.initialisers if i not in again]
+        return (*sorted((*self._compactions, *again), key=lambda i: (_completion(i), i.time), reverse=True), *first)
 
-        An index can be dropped and built again, so whatever stands before the commit that built it is another's.
-        """
-        late = [i for i in self.initialisers if i.time >= _INIT_BELOW]
-        newest_first = sorted((*self._compactions, *late), key=lambda i: (i.completion or i.time, i.time), reverse=True)
-        return (*newest_first, *(i for i in self.initialisers if i.time < _INIT_BELOW))
+    def _begins_again(self, instant: Instant) -> bool:
+        """True for a delta commit before all time that was completed after one that went with a write."""
+        return instant.time < _INIT_BELOW and _completion(instant) > self._first_delta
+
+    @cached_property
+    def _first_delta(self) -> str:
+        return min((_completion(i) for i in self.deltas), default="9")
 
     def named(self, partition: str) -> tuple[FileGroup, ...]:
         """File groups that commits name, by file id: all that hold a record, unless older commits are archived."""
         if partition in self._listed:
             return self._listed[partition]
+        if self._may_have_begun_empty(partition):
+            return self.listed(partition)
         if partition not in self._named:
             bases = self.newest_bases(partition)
-            oldest = min((base.instant for base in bases.values()), default="")
-            logs = self._logs_since(partition, oldest)
+            logs = self._logs_since(partition, _since(bases))
             missing = self._without_base(bases, logs)
-            for instant in self._makers if missing else ():
+            for instant in self._makers_of(partition) if missing else ():
                 older = self._bases_in(instant, partition)
                 for file_id, base in older.items():
                     bases.setdefault(file_id, base)
                 if older and instant.action is not Action.COMMIT:
                     break
             if missing:
-                logs = self._logs_since(partition, min((base.instant for base in bases.values()), default=""))
+                logs = self._logs_since(partition, _since(bases))
+            if self.is_archived and any(file_id not in bases for file_id, _ in logs):
+                return self.listed(partition)
             self._named[partition] = self._assemble(bases, logs)
         return self._named[partition]
+
+    def _may_have_begun_empty(self, partition: str) -> bool:
+        """True when commits cannot tell where a partition begins: one laid some partition out anew that had no record."""
+        for instant in self._makers_of(partition):
+            stats = self.timeline.metadata(instant)["partitionToWriteStats"]
+            if stats.get(partition):
+                return False
+            if not stats and self._begins_again(instant):
+                return True
+        return False
+
+    @property
+    def is_archived(self) -> bool:
+        """True when commits are missing that may have made base files."""
+        return bool(self.timeline.writes) and self.timeline.writes[0].time != _LAYS_OUT
 
     def _without_base(self, bases: dict[str, BaseFile], logs: Iterable[tuple[str, LogFile]]) -> bool:
         """True when older commits must be asked: a group has logs only, or the numbering has a gap."""
         if any(file_id not in bases for file_id, _ in logs):
             return True
-        numbers = sorted(int(match["number"]) for match in map(_GROUP.match, bases) if match)
+        numbers = sorted(number for number in map(group_number, bases) if number is not None)
         return numbers != list(range(len(bases)))
 
     def _bases_in(self, instant: Instant, partition: str) -> dict[str, BaseFile]:
         found: dict[str, BaseFile] = {}
         for stat in self.timeline.metadata(instant)["partitionToWriteStats"].get(partition, ()):
-            match = _BASE.match(stat["path"].rpartition("/")[2])
-            if match:
-                found[match["id"]] = BaseFile(stat["path"], stat["fileSizeInBytes"] or None, match["instant"])
+            base = base_name(stat["path"].rpartition("/")[2])
+            if base:
+                since = _completion(instant) if self._begins_again(instant) else base[1]
+                found[base[0]] = BaseFile(stat["path"], stat["fileSizeInBytes"] or None, base[1], since)
         return found
 
     def _logs_since(self, partition: str, base_instant: str) -> list[tuple[str, LogFile]]:
@@ -202,7 +203,7 @@ class GroupFinder:
         for instant in commits:
             known = own[instant.time]
             if known is not None:
-                logs += [log for name in known.get(partition, ()) if (log := _log_file(partition, name, None))]
+                logs += [log for name in known.get(partition, ()) if (log := log_file(partition, name, None))]
             else:
                 logs += self.logs_in(instant, partition)
         return logs
@@ -212,7 +213,7 @@ class GroupFinder:
         found = []
         for stat in self.timeline.metadata(instant)["partitionToWriteStats"].get(partition, ()):
             folder, _, name = stat["path"].rpartition("/")
-            log = _log_file(folder, name, stat["fileSizeInBytes"] or None)
+            log = log_file(folder, name, stat["fileSizeInBytes"] or None)
             if log:
                 found.append(log)
         return found
@@ -262,6 +263,26 @@ class GroupFinder:
 
     # From a listing
 
+    def began_again(self, partition: str) -> bool:
+        """Look again for the files of a partition, of which one is gone that commits name: one LIST, used from then on.
+
+        Returns:
+            True when the partition was dropped and built anew since that file was written, so that there are others now.
+            False when it was not, or when its files were listed before: then a file is lost.
+        """
+        if partition in self._listed or partition not in self._named:
+            return False
+        there = {file.path for file in self.storage.list(partition)}
+        begins = {time for path in there if (time := instant_in(path.rpartition("/")[2])) and time < _INIT_BELOW}
+        known = {**self.timeline.archived_completions(begins), **self.timeline.completion_times}
+        began = max((known.get(time, "") for time in begins), default="")
+        named = self._named[partition]
+        gone = [f for group in named for f in (group.base, *group.logs) if f is not None and f.path not in there]
+        if not gone or any(self.completion(file.instant) > began for file in gone):
+            return False
+        self.listed(partition)
+        return True
+
     def is_listed(self, partition: str) -> bool:
         """True when its file groups were found by a LIST."""
         return partition in self._listed
@@ -282,13 +303,14 @@ class GroupFinder:
             for file in self.storage.list(partition):
                 # A record index that is kept by partition has no file group before the first row.
                 laid_out = laid_out or file.name == PARTITION_METAFILE
-                base, log = _BASE.match(file.name), _log_file(partition, file.name, file.size)
+                base, log = base_name(file.name), log_file(partition, file.name, file.size)
                 if base:
-                    known.add(base["id"])
-                    seen.update({base["id"]} if self.is_visible(base["instant"]) else ())
-                    older = bases.get(base["id"])
-                    if self.is_visible(base["instant"]) and (older is None or older.instant < base["instant"]):
-                        bases[base["id"]] = BaseFile(file.path, file.size, base["instant"])
+                    file_id, instant = base
+                    known.add(file_id)
+                    seen.update({file_id} if self.is_visible(instant) else ())
+                    older = bases.get(file_id)
+                    if self.is_visible(instant) and (older is None or older.instant < instant):
+                        bases[file_id] = BaseFile(file.path, file.size, instant, instant)
                 elif log:
                     known.add(log[0])
                     seen.update({log[0]} if self.is_visible(log[1].instant) else ())
@@ -323,17 +345,17 @@ class GroupFinder:
         if not self.is_visible(log.instant):
             return False
         if log.instant >= base.instant or log.instant in self.timeline.completion_times:
-            return self.is_above(log.instant, base.instant)
+            return self.is_above(log.instant, base.since)
         return self._late(file_id, log, base)
 
-    def is_above(self, instant: str, base_instant: str) -> bool:
-        """True when a visible delta commit completed at or after the instant of a base file.
+    def is_above(self, instant: str, since: str) -> bool:
+        """True when a visible delta commit completed at or after the time since when logs lie on top of a base file.
 
         An archived one is believed to have: of those, only files that `in_slice` let pass are ever asked.
         """
         if not self.is_visible(instant):
             return False
-        return self.timeline.completion_times.get(instant, base_instant) >= base_instant or instant >= base_instant
+        return self.timeline.completion_times.get(instant, since) >= since or instant >= since
 
     def _late(self, file_id: str, log: LogFile, base: BaseFile) -> bool:
         """Of an archived delta commit requested before a base file: did it complete after it?
@@ -350,13 +372,10 @@ class GroupFinder:
         return self.completion(log.instant) >= base.instant
 
 
+def _since(bases: Mapping[str, BaseFile]) -> str:
+    """From when on there may be logs on top of some base files."""
+    return min((base.since for base in bases.values()), default="")
+
+
 def _completion(instant: Instant) -> str:
     return instant.completion or instant.time
-
-
-def _log_file(folder: str, name: str, size: int | None) -> tuple[str, LogFile] | None:
-    match = _LOG.match(name)
-    if match is None:
-        return None
-    token = tuple(int(n) for n in match["token"].split("-"))
-    return match["id"], LogFile(join(folder, name), size, match["instant"], int(match["version"]), token)

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 
 from hudimeta.errors import CorruptFileError
 
-__all__ = ["COMPLETE_KEY", "DEFAULT_PATH", "IndexDefinition", "decode_definitions", "encode_definitions"]
+__all__ = ["COMPLETE_KEY", "DEFAULT_PATH", "VERSION_KEY", "IndexDefinition", "decode_definitions", "encode_definitions"]
 
 DEFAULT_PATH = ".hoodie/.index_defs/index.json"
 
 COMPLETE_KEY = "hudimeta.indexes.complete"
 """Entry of a data commit's extraMetadata: names, separated by commas, of the record and secondary indexes that lack no row."""
+
+VERSION_KEY = "hudimeta.indexes.version"
+"""Beside it: version of the table when that was said."""
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.errors import NotFound
 from hudimeta.formats.hfile import HFileReader
-from hudimeta.metadata.groups import FileGroup, GroupFinder, group_stem
+from hudimeta.metadata.group_files import FileGroup, group_stem
+from hudimeta.metadata.groups import GroupFinder
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import shard
 from hudimeta.metadata.kinds import Codec, codec_of
@@ -17,25 +21,53 @@ from hudimeta.metadata.merging import LogRows, merge
 from hudimeta.metadata.payload import column_of
 from hudimeta.metadata.slice_files import Select, SliceFiles
 
+if TYPE_CHECKING:
+    from typing import Concatenate, ParamSpec
+
+    Rest = ParamSpec("Rest")
+
 __all__ = ["IndexReader"]
+
+Answer = TypeVar("Answer")
+
+
+def _looking_again(
+    ask: Callable[Concatenate[IndexReader, str, Rest], Answer],
+) -> Callable[Concatenate[IndexReader, str, Rest], Answer]:
+    """Asks a second time where the partition was built anew since its files were named."""
+
+    @wraps(ask)
+    def asked(reader: IndexReader, partition: str, /, *args: Rest.args, **options: Rest.kwargs) -> Answer:
+        try:
+            return ask(reader, partition, *args, **options)
+        except NotFound:
+            if not reader.finder.began_again(partition):
+                raise
+            return ask(reader, partition, *args, **options)
+
+    return asked
 
 
 class IndexReader:
     """Reads every metadata partition but `files`.
 
+    Attributes:
+        finder: Finds the files.
+
     Args:
-        finder: Finds the files. sources: Reads them. definition: Of an index partition, None where there is none; asked only
+        finder: See there. sources: Reads them. definition: Of an index partition, None where there is none; asked only
             for expression indexes.
     """
 
     def __init__(self, finder: GroupFinder, sources: SliceFiles, definition: Callable[[str], IndexDefinition | None]) -> None:
-        self._finder, self._sources, self._definition = finder, sources, definition
+        self.finder, self._sources, self._definition = finder, sources, definition
 
     def scan(self, partition: str, groups: Sequence[FileGroup] | None = None) -> pa.Table:
         """All live records, of some file groups or (None) of all."""
-        of_groups = self._finder.listed(partition) if groups is None else groups
+        of_groups = self.finder.listed(partition) if groups is None else groups
         return self._read(partition, [(group, HFileReader.scan) for group in of_groups])
 
+    @_looking_again
     def prefixed(self, partition: str, prefixes: Sequence[bytes], every: bool = False) -> pa.Table:
         """Records whose keys begin with any prefix.
 
@@ -43,28 +75,30 @@ class IndexReader:
             prefixes: Beginnings of keys. every: Make sure of every record, by a LIST. Without it those are missing that lie
                 in file groups idle since before the last compaction, which a reader can do without.
         """
-        legacy = self._finder.logs_name_base
-        groups = self._finder.listed(partition) if legacy or every else self._finder.named(partition)
+        legacy = self.finder.logs_name_base
+        groups = self.finder.listed(partition) if legacy or every else self.finder.named(partition)
         select = _prefix_select(prefixes)
         return self._read(partition, [(group, select) for group in groups])
 
+    @_looking_again
     def sharded_prefixes(self, partition: str, prefixes: pa.Array, by_prefix: bool) -> pa.Table:
         """Records whose keys begin with any prefix.
 
         Args:
             prefixes: Binary, each once. by_prefix: Keys are sharded by this very prefix, so that one group each is asked.
         """
-        groups = self._finder.numbered(partition)
+        groups = self.finder.numbered(partition)
         if not by_prefix:
             return self._read(partition, [(group, _prefix_select(prefixes.to_pylist())) for group in groups])
         at = shard(prefixes, len(groups))
         asked = [(group, prefixes.filter(pa.array(at == number)).to_pylist()) for number, group in enumerate(groups)]
         return self._read(partition, [(group, _prefix_select(mine)) for group, mine in asked if mine])
 
+    @_looking_again
     def lookup(self, partition: str, keys: pa.Array) -> pa.Table:
         """Records of some keys (string, each once); a file group is asked only for the keys that it can hold."""
         stems: dict[str, list[FileGroup]] = {}
-        for group in self._finder.numbered(partition):
+        for group in self.finder.numbered(partition):
             stems.setdefault(group_stem(group.file_id), []).append(group)
         selections: list[tuple[FileGroup, Select]] = []
         for groups in stems.values():
@@ -75,10 +109,11 @@ class IndexReader:
                     selections.append((group, _key_select(mine)))
         return self._read(partition, selections)
 
+    @_looking_again
     def removed_after(self, partition: str, instant: str) -> pa.Array:
         """Keys (string) that log files of later instants removed; what was merged into base files since is not among them."""
-        logs = [log for group in self._finder.numbered(partition) for log in group.logs if log.instant > instant]
-        entries = arrange(self._sources.entries(logs), self._finder.is_visible)
+        logs = [log for group in self.finder.numbered(partition) for log in group.logs if log.instant > instant]
+        entries = arrange(self._sources.entries(logs), self.finder.is_visible)
         found = [pa.array([], pa.string()), *(entry.deleted for entry in entries if entry.deleted is not None)]
         codec = codec_of(partition, self._definition)
         if "is_deleted" in codec.schema.names:
@@ -124,10 +159,10 @@ class IndexReader:
 
     def _counts_in(self, group: FileGroup) -> Callable[[str], bool]:
         """Which blocks count in a slice. Files of upgraded tables hold blocks of several instants, so each is judged itself."""
-        base, finder = group.base, self._finder
+        base, finder = group.base, self.finder
         if base is None or finder.logs_name_base:
             return finder.is_visible
-        since = base.instant
+        since = base.since
         return lambda instant: finder.is_above(instant, since)
 
 

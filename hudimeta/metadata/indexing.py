@@ -15,7 +15,8 @@ from typing import Any
 from hudimeta.errors import NotFound
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import INDEX_COMMIT_METADATA, INDEX_PLAN
-from hudimeta.metadata.index_definitions import COMPLETE_KEY, DEFAULT_PATH, decode_definitions, encode_definitions
+from hudimeta.metadata.completeness import proof_of
+from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions, encode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, load
@@ -50,15 +51,16 @@ def complete(
     instant: str,
     partitions: Mapping[str, bool],
     upto: str,
+    version: int,
 ) -> str:
     """Complete an indexing action; returns the completion time.
 
     Args:
         storage, timeline, instant, upto: See `announce`. times: Makes the completion time.
-        partitions: Metadata partitions, and whether each is proven to lack no row.
+        partitions: Metadata partitions, and whether each is proven to lack no row. version: Of the table.
     """
     ours = {MAKER_KEY: "hudimeta"}
-    infos = [_info(name, upto, ours | ({COMPLETE_KEY: name} if proven else {})) for name, proven in partitions.items()]
+    infos = [_info(name, upto, ours | (proof_of([name], version) if proven else {})) for name, proven in partitions.items()]
     record = {"version": 1, "operationType": None, "indexPartitionInfos": infos}
     completion = times.next(instant, timeline.last_time)
     content = encode_container(INDEX_COMMIT_METADATA, [record])

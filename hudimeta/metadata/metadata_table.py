@@ -16,7 +16,8 @@ from hudimeta.errors import IndexNotReady, MetadataOutOfSync
 from hudimeta.formats.plain_arrays import texts
 from hudimeta.metadata import files
 from hudimeta.metadata.file_listing import FileListing
-from hudimeta.metadata.groups import FileGroup, GroupFinder
+from hudimeta.metadata.group_files import FileGroup
+from hudimeta.metadata.groups import GroupFinder
 from hudimeta.metadata.keys import NO_PARTITION, column_id, from_key_partition, to_key_partition
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.slice_files import SliceFiles
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from hudimeta.metadata.index_reader import IndexReader
     from hudimeta.storage.protocol import Storage
     from hudimeta.table.properties import TableProperties
+    from hudimeta.types import Instant
 
 __all__ = ["MetadataTable"]
 
@@ -40,13 +42,14 @@ class MetadataTable:
 
     Attributes:
         timeline: Of the metadata table. data_timeline: Of the data table.
-        ready: Names of the partitions that are complete, sorted.
+        ready: Names of the partitions that are complete, sorted. version: Of the table.
     """
 
     def __init__(self, storage: Storage, properties: TableProperties, data_timeline: Timeline, timeline: Timeline) -> None:
         legacy = properties.version <= _LEGACY_VERSION
         self.timeline, self.data_timeline = timeline, data_timeline
         self.ready: tuple[str, ...] = tuple(sorted(properties.metadata_partitions))
+        self.version = properties.version
         self._table_storage, self._properties = storage, properties
         inner = storage.sub(METADATA_ROOT)
         self._finder = GroupFinder(inner, timeline, data_timeline, logs_name_base=legacy)
@@ -64,8 +67,7 @@ class MetadataTable:
                 *before*: an instant that completes between the two listings must not be taken for one that never began.
 
         Raises:
-            IndexNotReady: The table has no metadata table, as its properties say.
-            MetadataOutOfSync: The properties name one that has no completed instant, or that lacks a completed write.
+            IndexNotReady: The table has none. MetadataOutOfSync: It has no completed instant, or lacks a completed write.
         """
         if not properties.has_metadata_table:
             raise IndexNotReady(files.PARTITION, "not built: the table has no metadata table")
@@ -80,6 +82,11 @@ class MetadataTable:
 
     def __repr__(self) -> str:
         return f"MetadataTable({self._table_storage.root}: {', '.join(self.ready)})"
+
+    @property
+    def laid_out(self) -> tuple[Instant, ...]:
+        """Delta commits before all time: each laid partitions of the metadata table out, at its completion."""
+        return tuple(i for i in self._finder.initialisers if i.time < _CREATION)
 
     # Files
 
@@ -133,10 +140,7 @@ class MetadataTable:
         """As `column_stats`, of whole partitions: the first column is partition_path.
 
         Values may be wider than the rows of today, never narrower. A partition without a row may hold anything. Bounds of
-        floating columns are always unknown: Java leaves NaN out of them, which is the greatest value.
-
-        Raises:
-            IndexNotReady: The table has no such index.
+        floating columns are always unknown: Java leaves NaN out of them, which is the greatest value. Raises IndexNotReady.
         """
         from hudimeta.metadata import column_stats, partition_stats
 
@@ -307,10 +311,14 @@ class MetadataTable:
             return _no_files().rename_columns(["partition_path", "name", "size"]).schema
         return codec_of(partition, self._definition).schema
 
-    def named_groups(self, partition: str) -> tuple[FileGroup, ...]:
-        """The newest slices of the file groups that commits name, those without any record left out; no LIST."""
+    def named_groups(self, partition: str, surely: bool = False) -> tuple[FileGroup, ...]:
+        """The newest slices of the file groups that commits name, those without any record left out; no LIST.
+
+        Args:
+            surely: With one LIST where commits are archived, which may have begun the partition anew.
+        """
         self._require(partition)
-        return self._finder.named(partition)
+        return self._finder.listed(partition) if surely and self._finder.is_archived else self._finder.named(partition)
 
     def group_records(self, partition: str, group: FileGroup) -> pa.Table:
         """Live records of one file group, logs merged, in the columns of the kind's codec (`files.SCHEMA` for `files`)."""
@@ -325,7 +333,7 @@ class MetadataTable:
         return self._finder.numbered(partition)
 
     def file_groups(self, partition: str) -> tuple[FileGroup, ...]:
-        """The newest slices of a metadata partition, all groups; one LIST, once."""
+        """The same by one LIST, once."""
         self._require(partition)
         return self._finder.listed(partition)
 
@@ -371,11 +379,7 @@ class MetadataTable:
 
 
 def _check_in_step(data: Timeline, metadata: Timeline) -> None:
-    """Every write completes in the metadata table before it completes in the table; what is archived there is not asked for.
-
-    Raises:
-        MetadataOutOfSync: A write is missing, so that its files would be missing from every answer.
-    """
+    """Refuse a metadata table that lacks a completed write, so that its files are missing; none that is archived counts."""
     known = {i.time for i in metadata.completed}
     times = [i.time for i in metadata.writes if i.time > _CREATION]
     missing = [i.time for i in data.writes if times and i.time > min(times) and i.time not in known]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hfile import HFileReader, KeyValues, StorageRange
-from hudimeta.metadata.groups import BaseFile, LogFile
+from hudimeta.metadata.group_files import BaseFile, LogFile
 from hudimeta.metadata.log_entries import LogEntry, read_entries
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage.at_once import at_once

@@ -53,7 +53,7 @@ def secondary_answers_as_scan(table: Inspection) -> None:
 
 
 def _proven(table: Inspection) -> frozenset[str]:
-    return frozenset() if table.metadata is None else proven_indexes(table.timeline, table.metadata.ready)
+    return frozenset() if table.metadata is None else proven_indexes(table.metadata)
 
 
 def _slices(table: Inspection, columns: list[str]) -> list[Any]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hudimeta.formats.avro.container import encode_container
+from hudimeta.formats.avro.container import container_entries, encode_container
 from hudimeta.formats.avro.schemas import ROLLBACK_METADATA, ROLLBACK_PLAN
 from hudimeta.storage.protocol import join
 from hudimeta.types import Action
 
-__all__ = ["FilesByPartition", "encode_rollback_metadata", "encode_rollback_plan"]
+__all__ = ["FilesByPartition", "encode_rollback_metadata", "encode_rollback_plan", "is_own_rollback"]
 
 FilesByPartition = Mapping[str, Sequence[str]]
 """Partition path -> file names."""
+
+_OWN = {"hudimeta.made.by": "hudimeta"}
+"""Entry of the container in which we record a rollback."""
 
 
 def encode_rollback_plan(root: str, instant: str, action: Action, files: FilesByPartition) -> bytes:
@@ -55,4 +58,13 @@ def encode_rollback_metadata(
         "version": 1,
         "instantsRollback": [{"commitTime": instant, "action": action.value}],
     }
-    return encode_container(ROLLBACK_METADATA, [record])
+    return encode_container(ROLLBACK_METADATA, [record], entries=_OWN)
+
+
+def is_own_rollback(data: bytes, path: str) -> bool:
+    """Whether we recorded a rollback, of which `data` is the completed file: those took back only what was never completed.
+
+    Raises:
+        CorruptFileError: The file is damaged.
+    """
+    return bool(data) and _OWN.keys() <= container_entries(data, path).keys()

@@ -19,6 +19,7 @@ from hudimeta.index.key_file import KeyFile
 from hudimeta.index.record_index import RecordIndex
 from hudimeta.index.simple import SimpleIndex
 from hudimeta.index.tagging import Homes, Index, IndexKind, Tagging
+from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.table.properties import load as load_properties
 from hudimeta.types import Action
 from hudimeta.write.batch import KeyedBatch
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "KeyLookup"]
 
-_BLOOM_FILTERS = "bloom_filters"
+_BLOOM_FILTERS, _RECORD_INDEX = "bloom_filters", "record_index"
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class KeyLookup:
     def choice(self) -> IndexChoice:
         """Which index. Raises as `choose_index` does."""
         session = self._session
-        return choose_index(session.options, session.properties, self._view.timeline, self._definitions)
+        return choose_index(session.options, session.properties, self._is_proven, self._definitions)
 
     @property
     def fixes_places(self) -> bool:
@@ -172,6 +173,10 @@ class KeyLookup:
         seen = set(self._view.timeline.completed)
         now = session.properties.load_timeline(session.storage)
         return any(i.action is Action.INDEXING and i not in seen for i in now.completed)
+
+    def _is_proven(self) -> bool:
+        metadata = self._view.metadata
+        return metadata is not None and bool(proven_indexes(metadata, [_RECORD_INDEX]))
 
     def _definitions(self) -> Mapping[str, IndexDefinition]:
         metadata = self._view.metadata

@@ -62,7 +62,7 @@ def bootstrap_metadata(
     if complete:
         instant, upto = times.next(timeline.last_time), max((i.time for i in timeline.writes), default="")
         indexing.announce(storage, timeline, instant, complete, upto)
-        indexing.complete(storage, timeline, times, instant, complete, upto)
+        indexing.complete(storage, timeline, times, instant, complete, upto, properties.version)
     return changed
 
 

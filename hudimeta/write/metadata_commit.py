@@ -132,7 +132,7 @@ class MetadataCommit:
             replaced or {},
             same_rows,
             self._timezone,
-            proven_indexes(timeline, table.ready),
+            proven_indexes(table),
             self._proof_limit,
         )
         elsewhere = [name for name in table.ready if apart is not None and apart.keeps(name)]
@@ -147,7 +147,7 @@ class MetadataCommit:
 
         named = self._write(instant, table, deltas, write_apart)
         self.notes += [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
-        proof = proof_of(name for name in change.proven if deltas[name].complete)
+        proof = proof_of((name for name in change.proven if deltas[name].complete), table.version)
         return named | proof
 
     def clean(self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]) -> None:

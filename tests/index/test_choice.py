@@ -9,12 +9,10 @@ import pytest
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError
 from hudimeta.index.choice import choose_index
-from hudimeta.storage import open_storage
 from hudimeta.table.properties import TableProperties
-from hudimeta.timeline.active import Timeline
 
 
 def test_an_index_of_the_properties_that_nobody_knows_is_refused_by_name(tmp_path: Path) -> None:
     properties = TableProperties({"hoodie.index.type": "HBASE"})
     with pytest.raises(ConfigError, match=r"HBASE.*allowed is SIMPLE, GLOBAL_SIMPLE"):
-        choose_index(OPTIONS.read({}), properties, Timeline.load(open_storage(tmp_path)), dict)
+        choose_index(OPTIONS.read({}), properties, lambda: False, dict)

@@ -211,6 +211,20 @@ class Commands:
             if name == "savepoint":
                 client.savepoint(instant, "interop", "")
                 return {"instant": instant}
+            if name == "restore":
+                client.restoreToSavepoint(instant)
+                return {"instant": instant}
+            if name in ("plan_clustering", "plan_compaction", "plan_log_compaction"):
+                schedule = {
+                    "plan_clustering": client.scheduleClustering,
+                    "plan_compaction": client.scheduleCompaction,
+                    "plan_log_compaction": client.scheduleLogCompaction,
+                }[name]
+                planned = schedule(none)
+                return {"instant": planned.get() if planned.isPresent() else None}
+            if name == "run_clustering":
+                client.cluster(instant, True)
+                return {"instant": instant}
             raise ValueError(f"no service named {name}")
         finally:
             client.close()

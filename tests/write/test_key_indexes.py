@@ -32,8 +32,7 @@ KINDS = [(kind, version) for kind in ("COPY_ON_WRITE", "MERGE_ON_READ") for vers
 
 
 def proven(path: str) -> frozenset[str]:
-    table = hudimeta.Table(path)
-    return proven_indexes(table.timeline, table.properties.metadata_partitions)
+    return proven_indexes(hudimeta.Table(path).metadata)
 
 
 @pytest.mark.parametrize(("kind", "version"), KINDS)

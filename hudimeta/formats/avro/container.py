@@ -7,7 +7,7 @@ Layout::
     block:        long record count | long byte size | datums | sync marker
 
 Hudi's Java writer puts exactly one metadata entry, `avro.schema`, without `avro.codec` (which means the null codec), and one
-block. All longs are zigzag varints.
+block. Readers pass over entries that they do not know. All longs are zigzag varints.
 """
 
 from __future__ import annotations
@@ -18,13 +18,20 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hudimeta.errors import CorruptFileError
 
-__all__ = ["MAGIC", "MAX_INFLATED_BLOCK", "decode_container", "decode_container_schema", "encode_container"]
+__all__ = [
+    "MAGIC",
+    "MAX_INFLATED_BLOCK",
+    "container_entries",
+    "decode_container",
+    "decode_container_schema",
+    "encode_container",
+]
 
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
@@ -68,13 +75,28 @@ def decode_container_schema(data: bytes, path: str = "") -> dict[str, Any]:
     return schema
 
 
-def encode_container(schema: dict[str, Any], records: Sequence[dict[str, Any]], sync: bytes | None = None) -> bytes:
+def container_entries(data: bytes, path: str = "") -> Mapping[str, bytes]:
+    """The metadata entries of a container file, `avro.schema` among them.
+
+    Raises:
+        CorruptFileError: The header is damaged.
+    """
+    return {name.decode(errors="replace"): value for name, value in _read_header(data, path).entries.items()}
+
+
+def encode_container(
+    schema: dict[str, Any],
+    records: Sequence[dict[str, Any]],
+    sync: bytes | None = None,
+    entries: Mapping[str, str] | None = None,
+) -> bytes:
     """A container file as Java's writer makes it: one metadata entry, no codec, one block.
 
     Args:
         schema: A record schema, as in `hudimeta.formats.avro.schemas`.
         records: One dict per record. A field that is absent takes the schema's default.
         sync: The 16 bytes between blocks; random when None.
+        entries: More metadata entries.
 
     Raises:
         ValueError: A record has a field that the schema lacks, lacks one without default, or `sync` is not 16 bytes.
@@ -89,7 +111,8 @@ def encode_container(schema: dict[str, Any], records: Sequence[dict[str, Any]], 
     body = io.BytesIO()
     for record in records:
         fastavro.schemaless_writer(body, parsed, record, strict_allow_default=True)
-    out = [MAGIC, _long(1), _bytes(b"avro.schema"), _bytes(text.encode()), _long(0), marker]
+    named = {"avro.schema": text, **(entries or {})}
+    out = [MAGIC, _long(len(named)), *(_bytes(part.encode()) for pair in named.items() for part in pair), _long(0), marker]
     if records:
         block = body.getvalue()
         out += [_long(len(records)), _long(len(block)), block, marker]
@@ -102,6 +125,7 @@ class _Header:
     deflated: bool
     sync: bytes
     end: int
+    entries: Mapping[bytes, bytes]
 
 
 def _read_header(data: bytes, path: str) -> _Header:
@@ -126,7 +150,7 @@ def _read_header(data: bytes, path: str) -> _Header:
         schema = entries[b"avro.schema"].decode()
     except (KeyError, UnicodeDecodeError) as error:
         raise CorruptFileError(path, 4, "a metadata entry avro.schema in UTF-8", repr(error)) from error
-    return _Header(schema, codec == b"deflate", data[at : at + SYNC_BYTES], at + SYNC_BYTES)
+    return _Header(schema, codec == b"deflate", data[at : at + SYNC_BYTES], at + SYNC_BYTES, entries)
 
 
 def _blocks(data: bytes, header: _Header, path: str) -> Iterator[tuple[int, int, bytes]]:

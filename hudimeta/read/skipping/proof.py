@@ -33,7 +33,7 @@ def why_unproven(question: Question, names: tuple[str, ...]) -> str | None:
         return "the metadata table holds a write that this snapshot does not show"
     if snapshot.options.get(INDEX_TRUST):
         return None
-    missing = set(names) - proven_indexes(snapshot.timeline, names)
+    missing = set(names) - proven_indexes(question.metadata, names)
     if not missing:
         return None
     return (

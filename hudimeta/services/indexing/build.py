@@ -120,7 +120,7 @@ def _build(session: WriteSession, timeline: Timeline, schema: pa.Schema, plan: I
         writer.initialise(plan.partition, instant, built.groups, counted, after=table.timeline.last_time)
         if plan.definition is not None:
             storage.put(path, encode_definitions(definitions))
-        complete(storage, timeline, times, instant, {plan.partition: proven}, upto)
+        complete(storage, timeline, times, instant, {plan.partition: proven}, upto, properties.version)
     except HudiError:
         with contextlib.suppress(HudiError):  # whoever holds the lock next does it else
             discard_dead(storage, properties.load_timeline(storage))

@@ -53,7 +53,7 @@ def drop_index(storage: Storage, options: Options, name: str) -> IndexReport:
         announce(storage, timeline, instant, [partition], "")
         update(storage, changes)
         remove_index(storage, properties, partition)
-        complete(storage, timeline, times, instant, {partition: False}, "")
+        complete(storage, timeline, times, instant, {partition: False}, "", properties.version)
     return IndexReport(partition, "dropped", seconds=time.perf_counter() - begin)
 
 

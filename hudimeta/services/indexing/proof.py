@@ -26,7 +26,7 @@ def record_proof(session: WriteSession, keyed: Mapping[str, bool]) -> None:
     timeline = session.properties.load_timeline(session.storage)
     instant, upto = session.times.next(timeline.last_time), newest_write(timeline)
     announce(session.storage, timeline, instant, keyed, upto)
-    complete(session.storage, timeline, session.times, instant, keyed, upto)
+    complete(session.storage, timeline, session.times, instant, keyed, upto, session.properties.version)
 
 
 def record_proof_of(session: WriteSession, names: Sequence[str], seen: Timeline) -> tuple[str, ...]:

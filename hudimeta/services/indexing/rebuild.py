@@ -21,7 +21,7 @@ from hudimeta.errors import CorruptFileError, MetadataError, NotFound, TableErro
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata import compaction
 from hudimeta.metadata.completeness import knows_whole_table
-from hudimeta.metadata.groups import FileGroup
+from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files

@@ -28,7 +28,7 @@ from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata import record_index
 from hudimeta.metadata.delta import PartitionDelta, by_group
 from hudimeta.metadata.file_groups import file_stem
-from hudimeta.metadata.groups import group_stem
+from hudimeta.metadata.group_files import group_stem
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.timeline.clock import parse_instant
 from hudimeta.write.index_facts import KeyChanges

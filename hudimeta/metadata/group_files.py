@@ -1,0 +1,88 @@
+"""Files and file groups of the metadata table, and what their names say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hudimeta.storage.protocol import join
+
+__all__ = ["BaseFile", "FileGroup", "LogFile", "base_name", "group_number", "group_stem", "instant_in", "log_file"]
+
+_BASE = re.compile(r"^(?P<id>.+)_\d+-\d+-\d+_(?P<instant>\d+)\.hfile$")
+_LOG = re.compile(r"^\.(?P<id>.+)_(?P<instant>\d+)\.log\.(?P<version>\d+)_(?P<token>\d+-\d+-\d+)$")
+_GROUP = re.compile(r"^(?P<stem>.+)-(?P<number>\d{4,})-\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFile:
+    """A base file.
+
+    Attributes:
+        path: Below the metadata table. size: In bytes, None when no one told it. instant: In its name.
+        since: Logs lie on top of it whose delta commits completed at or after this time. It is the instant, but where the
+            file began its partition anew: such a file bears an instant before all time.
+    """
+
+    path: str
+    size: int | None
+    instant: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A log file: path below the metadata table, size (None when no one told it), and its place in reading order."""
+
+    path: str
+    size: int | None
+    instant: str
+    version: int
+    write_token: tuple[int, ...]
+
+    @property
+    def order(self) -> tuple[str, int, tuple[int, ...]]:
+        """Files of a slice are read in this order."""
+        return self.instant, self.version, self.write_token
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """The newest slice of one file group; logs in reading order."""
+
+    file_id: str
+    base: BaseFile | None
+    logs: tuple[LogFile, ...]
+
+
+def group_stem(file_id: str) -> str:
+    """What the file ids of one set of shards share: `record-index` of `record-index-0003-0`."""
+    match = _GROUP.match(file_id)
+    return match["stem"] if match else file_id
+
+
+def group_number(file_id: str) -> int | None:
+    """The number of a shard: 3 of `record-index-0003-0`; None when the id has none."""
+    match = _GROUP.match(file_id)
+    return int(match["number"]) if match else None
+
+
+def base_name(name: str) -> tuple[str, str] | None:
+    """File id and instant of a base file; None when it is none."""
+    match = _BASE.match(name)
+    return (match["id"], match["instant"]) if match else None
+
+
+def log_file(folder: str, name: str, size: int | None) -> tuple[str, LogFile] | None:
+    """A log file with its file id; None when the name is not that of one."""
+    match = _LOG.match(name)
+    if match is None:
+        return None
+    token = tuple(int(n) for n in match["token"].split("-"))
+    return match["id"], LogFile(join(folder, name), size, match["instant"], int(match["version"]), token)
+
+
+def instant_in(name: str) -> str | None:
+    """The instant that the name of a base or log file bears; None for other files."""
+    match = _BASE.match(name) or _LOG.match(name)
+    return match["instant"] if match else None
