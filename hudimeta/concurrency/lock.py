@@ -29,6 +29,7 @@ from hudimeta.errors import (
     StorageError,
     UnsupportedFeature,
 )
+from hudimeta.formats.json_text import parse_json
 from hudimeta.storage import Storage
 
 __all__ = ["LOCK_PATH", "LockTiming", "StorageLock", "TableLock", "table_lock"]
@@ -88,7 +89,7 @@ class Lease:
     def decode(data: bytes) -> Lease:
         """From bytes of JSON. Raises CorruptFileError."""
         try:
-            fields = json.loads(data)
+            fields = parse_json(data)
             return Lease(bool(fields["expired"]), int(fields["validUntil"]), str(fields["owner"]))
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptFileError(

@@ -20,7 +20,7 @@ from hudimeta.errors import CorruptFileError, UnsupportedFeature
 __all__ = ["writer_zones"]
 
 _TAIL: Final = 1 << 14
-_MAX_MESSAGE: Final = 1 << 26
+_MAX_MESSAGE: Final = 1 << 24
 _NONE, _ZLIB, _SNAPPY = range(3)
 
 

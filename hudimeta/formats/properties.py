@@ -20,7 +20,7 @@ from hudimeta.errors import CorruptFileError
 
 __all__ = ["MAX_PROPERTIES_BYTES", "decode_properties", "encode_properties", "table_checksum"]
 
-MAX_PROPERTIES_BYTES = 64 * 1024 * 1024
+MAX_PROPERTIES_BYTES = 4 * 1024 * 1024
 """No table has properties of this size (a schema of a thousand columns takes 100 KB)."""
 
 _BLANKS = " \t\f"

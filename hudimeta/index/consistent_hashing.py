@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.errors import AlreadyExists, ConfigError, CorruptFileError, UnsupportedFeature
+from hudimeta.formats.json_text import parse_json
 from hudimeta.index.hash_keys import HASH_MASK, ring_hashes
 from hudimeta.index.key_file import KeyFile
 from hudimeta.storage import Storage, join
@@ -67,7 +68,7 @@ def decode_ring(data: bytes, path: str = "") -> HashRing:
         CorruptFileError: Not the JSON that it should be. UnsupportedFeature: Buckets that are just being split or merged.
     """
     try:
-        found = json.loads(data)
+        found = parse_json(data)
         nodes = [Node(int(n["value"]), str(n["fileIdPrefix"]), str(n.get("tag") or _NORMAL)) for n in found["nodes"]]
         ring = HashRing(
             found["partitionPath"], found["instant"], int(found["seqNo"]), tuple(sorted(nodes, key=lambda n: n.value))

@@ -18,11 +18,11 @@ before all time, whose completion says when that was. What commits name of its f
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from hudimeta.errors import MetadataOutOfSync
+from hudimeta.formats.json_text import parse_json
 from hudimeta.metadata import files
 from hudimeta.metadata.file_groups import file_group_id, file_stem
 from hudimeta.metadata.group_files import (
@@ -54,6 +54,8 @@ EMPTY_LOG_SIZE = 80
 _INIT_BELOW = "0001"
 _LAYS_OUT = "0" * 17
 """The delta commit that lays a metadata table out. It is the first to be archived."""
+_MOST_GROUPS = 100_000
+"""File groups of one metadata partition; Hudi makes 10,000 at most."""
 
 
 class GroupFinder:
@@ -234,8 +236,8 @@ class GroupFinder:
         if not text:
             return None
         try:
-            logs = json.loads(text)
-        except ValueError:
+            logs = parse_json(text)
+        except (ValueError, TypeError):
             return None
         return logs if isinstance(logs, dict) else None
 
@@ -246,8 +248,11 @@ class GroupFinder:
         if newest is None or any(_completion(i) > _completion(newest) for i in self.initialisers):
             return {}
         text = (self.data.metadata(newest).get("extraMetadata") or {}).get(GROUPS_KEY)
-        found = json.loads(text) if text else {}
-        return {name: int(count) for name, count in found.items()}
+        try:
+            found = parse_json(text) if text else {}
+            return {name: int(count) for name, count in found.items() if 0 <= int(count) <= _MOST_GROUPS}
+        except (ValueError, TypeError, AttributeError):
+            return {}  # the partitions are listed
 
     def numbered(self, partition: str) -> tuple[FileGroup, ...]:
         """All file groups of a partition, by file id; without a LIST where our newest commit says how many there are."""

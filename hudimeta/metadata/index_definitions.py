@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.json_text import parse_json
 
 __all__ = ["COMPLETE_KEY", "DEFAULT_PATH", "VERSION_KEY", "IndexDefinition", "decode_definitions", "encode_definitions"]
 
@@ -59,7 +60,7 @@ def decode_definitions(data: bytes, path: str = DEFAULT_PATH) -> dict[str, Index
         CorruptFileError: Not the JSON that it should be.
     """
     try:
-        found = json.loads(data)["indexDefinitions"]
+        found = parse_json(data)["indexDefinitions"]
         return {
             name: IndexDefinition(
                 entry["indexName"],

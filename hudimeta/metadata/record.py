@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
+from hudimeta.formats.json_text import parse_json
 
 __all__ = ["META_FIELDS", "BoundKind", "RecordLayout", "RecordType", "layout_of", "schema_text"]
 
@@ -146,7 +147,7 @@ def layout_of(text: str, path: str = "") -> RecordLayout:
         UnsupportedFeature: A metadata record with fields that are not known here.
     """
     try:
-        fields = json.loads(text)["fields"]
+        fields = parse_json(text)["fields"]
         names = [f["name"] for f in fields]
         lead, payloads = names.index("key"), tuple(names[names.index("key") + 2 :])
         types = {f["name"]: f["type"] for f in fields}

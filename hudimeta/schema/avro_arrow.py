@@ -23,7 +23,8 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.errors import SchemaError, SchemaMismatch, UnsupportedFeature
-from hudimeta.formats.avro.nodes import LOGICAL_TYPES
+from hudimeta.formats.avro.nodes import LOGICAL_TYPES, MAX_NODES
+from hudimeta.formats.json_text import parse_json
 from hudimeta.schema.names import sanitize_name, strip_meta_columns
 from hudimeta.types import META_COLUMNS
 
@@ -66,14 +67,14 @@ def avro_to_arrow(schema_json: str) -> pa.Schema:
         SchemaError: The text is not an Avro record schema. UnsupportedFeature: A union of several types, or a recursive record.
     """
     try:
-        parsed = json.loads(schema_json)
+        parsed = parse_json(schema_json)
     except ValueError as error:
         raise SchemaError(f"the Avro schema is not JSON: {error}", "The commit or file that holds it is damaged.") from error
     if not isinstance(parsed, dict) or parsed.get("type") != "record":
         raise SchemaError("the Avro schema is not a record", "Pass the schema of a table or file.")
     try:
         return pa.schema(_AvroReader().record_fields(parsed, ""))
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
         raise SchemaError(f"the Avro schema is malformed at {error}", "The commit or file that holds it is damaged.") from error
 
 
@@ -83,6 +84,7 @@ class _AvroReader:
     def __init__(self) -> None:
         self._named: dict[str, tuple[Json, str]] = {}
         self._open: set[str] = set()
+        self._left = MAX_NODES
 
     def record_fields(self, record: Mapping[str, Json], namespace: str) -> list[pa.Field]:
         full, inner = self._define(record, namespace)
@@ -115,6 +117,9 @@ class _AvroReader:
 
     def _type(self, avro: Json, namespace: str) -> tuple[pa.DataType, bool, Json | None]:
         """Arrow type, nullability, and the Avro type where the Arrow type does not tell it."""
+        self._left -= 1
+        if self._left < 0:
+            raise UnsupportedFeature(f"an Avro schema of more than {MAX_NODES} types")
         if isinstance(avro, list):
             return self._union(avro, namespace)
         if isinstance(avro, str):
@@ -257,7 +262,7 @@ class _AvroWriter:
             raise UnsupportedFeature(f"nesting deeper than {MAX_DEPTH} levels (column {name!r})")
         original = (field.metadata or {}).get(AVRO_TYPE_KEY)
         if original is not None:
-            return self._original(json.loads(original))
+            return self._original(parse_json(original))
         kind = field.type
         if kind in _TO_AVRO:
             return _TO_AVRO[kind]

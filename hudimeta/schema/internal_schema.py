@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError, SchemaError
+from hudimeta.formats.json_text import parse_json
 from hudimeta.schema.conform import assemble, list_runs
 from hudimeta.types import META_COLUMNS
 
@@ -269,7 +270,7 @@ def _column_json(column: Column) -> Json:
 
 def _parse(text: str | bytes) -> Json:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError as error:
         raise SchemaError(f"the schema history is not JSON: {error}", DAMAGED) from error
 

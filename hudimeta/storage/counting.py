@@ -135,8 +135,12 @@ class CountingStorage:
         return data
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """See `Storage.read_range`; one GET."""
-        data = self.inner.read_range(path, offset, length)
+        """See `Storage.read_range`; one GET, also when the file is not there."""
+        try:
+            data = self.inner.read_range(path, offset, length)
+        except BaseException:
+            self._add(RequestKind.GET, path)
+            raise
         self._add(RequestKind.GET, path, len(data))
         return data
 

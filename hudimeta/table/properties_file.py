@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from hudimeta.errors import CorruptFileError, NotFound, TableError, TableNotFound
-from hudimeta.formats.properties import decode_properties, encode_properties, table_checksum
+from hudimeta.formats.properties import MAX_PROPERTIES_BYTES, decode_properties, encode_properties, table_checksum
 from hudimeta.storage.protocol import Storage
 
 __all__ = [
@@ -124,7 +124,7 @@ def _with_checksum(values: Mapping[str, str]) -> dict[str, str]:
 
 def _look(storage: Storage, path: str) -> _Found:
     try:
-        data = storage.read(path)
+        data = storage.read_range(path, 0, MAX_PROPERTIES_BYTES + 1)
     except NotFound:
         return _Found(_Look.ABSENT, b"", {})
     try:

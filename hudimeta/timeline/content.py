@@ -6,11 +6,11 @@ and rollbacks are Avro there too. Tables upgraded from version 6 hold both. The 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.json_text import parse_json
 from hudimeta.types import Instant, Operation
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _decode_container(data: bytes, path: str) -> list[dict[str, Any]]:
 
 def _decode_json(data: bytes, path: str) -> dict[str, Any]:
     try:
-        found = json.loads(data)
+        found = parse_json(data)
     except ValueError as error:
         raise CorruptFileError(path, getattr(error, "pos", 0), "an Avro container or JSON", str(error)) from None
     if not isinstance(found, dict):

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError, NotFound
+from hudimeta.formats.json_text import parse_json
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.types import Action, Instant, State
 
@@ -66,7 +67,7 @@ def decode_manifest(data: bytes, path: str = "") -> tuple[ManifestEntry, ...]:
     if len(data) > MAX_MANIFEST_BYTES:
         raise CorruptFileError(path, 0, f"a manifest of at most {MAX_MANIFEST_BYTES} bytes", f"{len(data)} bytes")
     try:
-        entries = tuple(ManifestEntry(str(f["fileName"]), int(f["fileLen"])) for f in json.loads(data)["files"])
+        entries = tuple(ManifestEntry(str(f["fileName"]), int(f["fileLen"])) for f in parse_json(data)["files"])
     except (ValueError, TypeError, KeyError) as error:
         raise CorruptFileError(path, getattr(error, "pos", 0), "a manifest with a list of files", repr(error)) from None
     for entry in entries:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.formats.avro.schemas import CDC_KEY_ONLY, cdc_with_before, cdc_with_before_and_after
+from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.log import BlockType, HeaderKey, encode_avro_content, frame_block, seal_blocks
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage, join
@@ -44,7 +45,7 @@ class ChangeFormat:
         """Schema of the records as JSON."""
         if self.mode is CdcMode.OP_KEY_ONLY:
             return json.dumps(CDC_KEY_ONLY)
-        data = json.loads(self.data_schema)
+        data = parse_json(self.data_schema)
         return json.dumps(cdc_with_before(data) if self.mode is CdcMode.DATA_BEFORE else cdc_with_before_and_after(data))
 
 

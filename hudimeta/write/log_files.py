@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.log import (
     BlockType,
     HeaderKey,
@@ -179,7 +180,7 @@ class LogFileWriter:
     def _data_block(self, rows: pa.Table) -> bytearray:
         schema = self._format.avro_schema
         header = {HeaderKey.INSTANT_TIME: self._instant}
-        stated = json.loads(schema)
+        stated = parse_json(schema)
         if len(stated["fields"]) > rows.num_columns:
             stated["fields"] = [f for f in stated["fields"] if f["name"] in rows.column_names]
             schema = json.dumps(stated)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import TableError
+from hudimeta.formats.json_text import parse_json
 
 if TYPE_CHECKING:
     from hudimeta.timeline.active import Timeline
@@ -134,7 +135,7 @@ class CommitReport:
         """
         stats = [stat for part in metadata["partitionToWriteStats"].values() for stat in part]
         text = (metadata.get("extraMetadata") or {}).get(REPORT_KEY)
-        kept: dict[str, Any] = json.loads(text) if text else {}
+        kept = _report_kept(text)
         facts = {name: kept[name] for name in _KEPT if name in kept}
         for name in ("rolled_back", "notes"):
             facts[name] = tuple(facts.get(name, ()))
@@ -157,6 +158,15 @@ class CommitReport:
             requests={(k.partition(" ")[0], k.partition(" ")[2]): n for k, n in kept.get("requests", {}).items()},
             **facts,
         )
+
+
+def _report_kept(text: str | None) -> dict[str, Any]:
+    """What our commit says of itself; nothing where anybody else wrote something there."""
+    try:
+        kept = parse_json(text) if text else {}
+    except ValueError:
+        kept = {}
+    return kept if isinstance(kept, dict) else {}
 
 
 def _sum(stats: list[Mapping[str, Any]], name: str) -> int:

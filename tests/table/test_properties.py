@@ -326,11 +326,11 @@ def test_a_backup_that_was_removed_between_two_looks(storage: Storage) -> None:
     class Racing:
         root = storage.root
 
-        def read(self, path: str) -> bytes:
+        def read_range(self, path: str, offset: int, length: int) -> bytes:
             looks.append(path)
             if path == BACKUP_PATH:
                 put(storage, MINIMAL)
-            return storage.read(path)
+            return storage.read_range(path, offset, length)
 
     found = table_properties.load(Racing(), no_waiting)  # type: ignore[arg-type]
     assert found.name == "t"

@@ -7,12 +7,12 @@ counters are primitive longs, so a counter must be a number: null would fail the
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.avro.container import MAGIC, decode_container, decode_container_schema, encode_container
 from hudimeta.formats.avro.schemas import COMMIT_METADATA, REPLACE_COMMIT_METADATA, RUNTIME_STATS, WRITE_STAT
+from hudimeta.formats.json_text import parse_json
 
 __all__ = ["decode_commit_metadata", "encode_commit_metadata", "write_stat"]
 
@@ -123,7 +123,7 @@ def _decode_avro(data: bytes, path: str) -> dict[str, Any]:
 
 def _decode_json(data: bytes, path: str) -> dict[str, Any]:
     try:
-        raw = json.loads(data)
+        raw = parse_json(data)
     except (ValueError, RecursionError) as error:
         found = repr(bytes(data[:16])) if data else "an empty file"
         raise CorruptFileError(path, 0, "commit metadata as an Avro container or JSON", found) from error

@@ -23,10 +23,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.json_text import parse_json
 
 __all__ = [
     "MAGIC",
-    "MAX_INFLATED_BLOCK",
+    "MAX_INFLATED",
     "container_entries",
     "decode_container",
     "decode_container_schema",
@@ -35,8 +36,9 @@ __all__ = [
 
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
-MAX_INFLATED_BLOCK = 1 << 30
-"""Largest size to which one deflated block may unpack; Hudi's metadata stays far below."""
+MAX_INFLATED = 16 << 20
+"""Size to which the deflated blocks of a file may unpack, besides four times the file; Hudi deflates none of its own."""
+_MOST_EXPANSION = 4
 MAX_VARINT_BYTES = 10
 ZLIB_TRAILER_BYTES = 4
 """Some writers leave (part of) zlib's checksum behind a raw deflate stream."""
@@ -71,7 +73,7 @@ def decode_container_schema(data: bytes, path: str = "") -> dict[str, Any]:
     """
     header = _read_header(data, path)
     _parsed_schema_of(header, path)
-    schema: dict[str, Any] = json.loads(header.schema)
+    schema: dict[str, Any] = parse_json(header.schema)
     return schema
 
 
@@ -156,6 +158,7 @@ def _read_header(data: bytes, path: str) -> _Header:
 def _blocks(data: bytes, header: _Header, path: str) -> Iterator[tuple[int, int, bytes]]:
     """(offset, record count, unpacked bytes) of each block."""
     at = header.end
+    room = MAX_INFLATED + _MOST_EXPANSION * len(data)
     while at < len(data):
         start = at
         count, at = _read_long(data, at, path)
@@ -164,20 +167,21 @@ def _blocks(data: bytes, header: _Header, path: str) -> Iterator[tuple[int, int,
             raise CorruptFileError(path, at, "the file's sync marker after a block", data[at : at + SYNC_BYTES].hex())
         at += SYNC_BYTES
         if header.deflated:
-            block = _inflate(block, path, start)
+            block = _inflate(block, room, path, start)
+            room -= len(block)
         if not 0 <= count <= len(block):
             raise CorruptFileError(path, start, f"0 to {len(block)} records in {len(block)} bytes", count)
         yield start, count, block
 
 
-def _inflate(block: bytes, path: str, offset: int) -> bytes:
+def _inflate(block: bytes, room: int, path: str, offset: int) -> bytes:
     unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
-        out = unpacker.decompress(block, MAX_INFLATED_BLOCK)
+        out = unpacker.decompress(block, room + 1)
     except zlib.error as error:
         raise CorruptFileError(path, offset, "a deflated block", str(error)) from error
-    if not unpacker.eof or len(unpacker.unused_data) > ZLIB_TRAILER_BYTES:
-        raise CorruptFileError(path, offset, f"one deflate stream of at most {MAX_INFLATED_BLOCK} bytes", "something else")
+    if len(out) > room or not unpacker.eof or len(unpacker.unused_data) > ZLIB_TRAILER_BYTES:
+        raise CorruptFileError(path, offset, f"one deflate stream of at most {room} bytes", "something else")
     return out
 
 
@@ -218,11 +222,11 @@ def _parse_schema(text: str) -> Any:
 
     Raises:
         ValueError: No JSON, or a schema by which few bytes could describe endless data: a type that contains itself, or an
-            array whose items take no bytes.
+            array whose items, or a record whose fields take no bytes.
     """
     from fastavro.schema import parse_schema
 
-    schema = json.loads(text)
+    schema = parse_json(text)
     _width(schema, {})
     return parse_schema(schema, _write_hint=False)
 
@@ -240,7 +244,10 @@ def _width(schema: Any, known: dict[str, int]) -> int:
     kind = schema["type"]
     if kind in ("record", "error"):
         known[schema["name"]] = -1
-        width = sum(_width(field["type"], known) for field in schema["fields"])
+        widths = [_width(field["type"], known) for field in schema["fields"]]
+        if 0 in widths:
+            raise ValueError(f"a field of {schema['name']} that takes no bytes")
+        width = sum(widths)
         known[schema["name"]] = width
         return width
     if kind == "array" and _width(schema["items"], known) == 0:

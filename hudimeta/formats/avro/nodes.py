@@ -15,10 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.errors import SchemaError, UnsupportedFeature
+from hudimeta.formats.json_text import parse_json
 
-__all__ = ["LOGICAL_TYPES", "MAX_DEPTH", "Kind", "Node", "parse_record"]
+__all__ = ["LOGICAL_TYPES", "MAX_DEPTH", "MAX_NODES", "Kind", "Node", "parse_record"]
 
 MAX_DEPTH = 64
+MAX_NODES = 50_000
+"""A few named types that mention each other twice could make billions of columns."""
 """Deeper nesting than this is refused; so is a type that contains itself."""
 MAX_DECIMAL_PRECISION = 38
 MAX_DECIMAL_BYTES = 16
@@ -128,7 +131,7 @@ def parse_record(schema_json: str) -> Node:
             digits, or an array whose items take no bytes.
     """
     try:
-        schema = json.loads(schema_json)
+        schema = parse_json(schema_json)
         if not isinstance(schema, dict) or schema.get("type") != "record":
             raise SchemaError("the Avro schema is not a record", "Pass the schema of a table or file.")
         return _Parser().node(schema, "", "", 0)
@@ -141,8 +144,12 @@ class _Parser:
 
     def __init__(self) -> None:
         self._named: dict[str, tuple[dict[str, Any], str]] = {}
+        self._left = MAX_NODES
 
     def node(self, schema: Any, path: str, namespace: str, depth: int) -> Node:
+        self._left -= 1
+        if self._left < 0:
+            raise UnsupportedFeature(f"an Avro schema of more than {MAX_NODES} types")
         if depth > MAX_DEPTH:
             raise UnsupportedFeature(f"column {path[:200]!r}: an Avro type that contains itself or is nested too deeply")
         if isinstance(schema, list):

@@ -14,6 +14,7 @@ from hudimeta.formats.hfile.layout import (
     BLOCK_HEADER_SIZE,
     BYTES_PER_CHECKSUM,
     MAX_BLOCK_BYTES,
+    MAX_UNPACKED_BYTES,
     BlockHeader,
     BlockKind,
     ChecksumType,
@@ -25,6 +26,8 @@ __all__ = ["Block", "block_pieces", "decode_block", "encode_block", "frame_block
 _GZIP_WINDOW = 31
 _MOST_EXPANSION = 1032
 """Deflate's best: two bits for a repetition of 258 bytes."""
+_LARGE_EXPANSION = 4
+"""What blocks far beyond Hudi's size may unpack to."""
 _PIECE_BYTES = 32 << 10
 """What zlib unpacks at once: it gathers more in several buffers, and copies them."""
 _JOINED_BYTES = 256 << 10
@@ -139,7 +142,8 @@ def _checked_header(
         raise CorruptFileError(path, offset + 8, f"a block within {len(raw)} bytes", f"a block of {size} bytes")
     if not BLOCK_HEADER_SIZE <= header.on_disk_data_size <= size:
         raise CorruptFileError(path, offset + 29, f"a data size up to {size}", header.on_disk_data_size)
-    most = min(MAX_BLOCK_BYTES, _MOST_EXPANSION * (header.on_disk_data_size - BLOCK_HEADER_SIZE))
+    packed = header.on_disk_data_size - BLOCK_HEADER_SIZE
+    most = min(MAX_BLOCK_BYTES, _MOST_EXPANSION * packed, MAX_UNPACKED_BYTES + _LARGE_EXPANSION * packed)
     if not 0 <= header.uncompressed_size <= most:
         raise CorruptFileError(path, offset + 12, f"an uncompressed size up to {most}", header.uncompressed_size)
     _check_sums(raw[:size], header, codec, path, offset)

@@ -50,6 +50,8 @@ BLOCK_HEADER_SIZE = 33
 BYTES_PER_CHECKSUM = 16384
 MAX_BLOCK_BYTES = 256 << 20
 """Largest uncompressed block that is accepted; Hudi aims at 1 MiB, and a single value is below 1 MiB in practice."""
+MAX_UNPACKED_BYTES = 16 << 20
+"""Size to which a block may unpack, besides some times what it takes in the file."""
 MAX_KEY_BYTES = 32767
 KEY_SUFFIX = b"\x00\x7f\xff\xff\xff\xff\xff\xff\xff\x04"
 """What follows the row in a cell's key: no family, no qualifier, the latest timestamp, type Put."""

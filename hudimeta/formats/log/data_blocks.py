@@ -8,7 +8,6 @@ Parquet and HFile data: the content is the whole file, with nothing before or af
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hudimeta.errors import ConfigError, CorruptFileError, UnsupportedFeature
+from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.log.block import BlockType, HeaderKey, LogBlock
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _check_names(block: LogBlock, names: Sequence[str]) -> None:
     if schema is None:
         return
     try:
-        stated = [field["name"] for field in json.loads(schema)["fields"]]
+        stated = [field["name"] for field in parse_json(schema)["fields"]]
     except (ValueError, KeyError, TypeError):
         raise block.damaged("an Avro record schema in the block's header", repr(schema[:80])) from None
     if sorted(stated) != sorted(names):

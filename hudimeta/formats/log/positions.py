@@ -29,8 +29,8 @@ from hudimeta.errors import ConfigError, CorruptFileError
 
 __all__ = ["MAX_POSITIONS", "decode_positions", "encode_positions"]
 
-MAX_POSITIONS: Final = 2**27
-"""More than a block below 2 GiB can hold; few bytes of runs can claim far more."""
+MAX_POSITIONS: Final = 2**22
+"""More rows than base files have; few bytes of runs can claim far more."""
 
 _COOKIE: Final = 12346
 _COOKIE_WITH_RUNS: Final = 12347

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import tracemalloc
 import zlib
 from typing import Any
 
@@ -143,10 +144,31 @@ def test_endless_arrays_and_types_are_refused_before_reading() -> None:
 
 
 def test_deflate_bombs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container, "MAX_INFLATED_BLOCK", 1000)
+    monkeypatch.setattr(container, "MAX_INFLATED", 0)
     packed = zlib.compress(b"\x02a" * 1000, wbits=-15)
-    with pytest.raises(CorruptFileError, match="at most 1000 bytes"):
-        decode_container(raw_container(SIMPLE, 1000, packed, codec=b"deflate"))
+    data = raw_container(SIMPLE, 1000, packed, codec=b"deflate")
+    with pytest.raises(CorruptFileError, match=f"at most {4 * len(data)} bytes"):
+        decode_container(data)
+
+
+def test_a_deflate_bomb_takes_no_memory() -> None:
+    packer = zlib.compressobj(9, wbits=-15)
+    packed = b"".join(packer.compress(bytes(1 << 20)) for _ in range(256)) + packer.flush()
+    data = raw_container(SIMPLE, 1, packed, codec=b"deflate")
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptFileError, match="deflate"):
+            decode_container(data)
+        assert tracemalloc.get_traced_memory()[1] < (64 << 20) + 4 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
+def test_records_of_which_a_byte_makes_thousands_of_fields_are_refused() -> None:
+    nothing = [{"name": f"n{i}", "type": "null"} for i in range(1000)]
+    schema = {"type": "record", "name": "R", "fields": [*nothing, {"name": "one", "type": "int"}]}
+    with pytest.raises(CorruptFileError, match="takes no bytes"):
+        decode_container(raw_container(schema, 5000, b"\x02" * 5000))
 
 
 def test_nested_json_bomb_is_refused() -> None:
