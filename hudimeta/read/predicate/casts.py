@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from hudimeta.read.predicate import datetime_text
 from hudimeta.read.predicate.local_time import SECOND_US, days_of, is_utc, micros, to_instant, to_local
+from hudimeta.read.predicate.number_text import (
+    decimal_of_text,
+    digits_of_java,
+    floats_of_text,
+    integers_of_text,
+    java_double_text,
+)
 from hudimeta.read.predicate.types import (
     DATE,
     DOUBLE,
@@ -29,14 +34,22 @@ from hudimeta.read.predicate.types import (
     is_floating,
     is_integer,
     is_numeric,
+    map_unique,
 )
 
-__all__ = ["can_cast", "cast_array", "cast_is_monotone", "cast_is_total", "java_double_text", "map_unique", "to_canonical"]
+__all__ = ["can_cast", "cast_array", "cast_is_monotone", "cast_is_total", "to_canonical"]
 
 _TIMES = (INSTANT, LOCAL_TIMESTAMP)
 _BLANKS = "".join(chr(c) for c in range(0x21)) + "\x7f"
-_FLOAT_TEXT = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?$"
+_BLANKS_OF_JAVA = _BLANKS[:-1]
+"""What Java's `trim` cuts off, which Spark uses for fractions; for other types it cuts off the character DEL as well."""
 _WIDE = decimal.Context(prec=120)
+_LONG_DIGITS = 18
+"""Most digits of the decimals that Spark keeps as BIGINT; from others it makes INT and less by way of DOUBLE."""
+_SCALA = decimal.Context(prec=34, rounding=decimal.ROUND_HALF_EVEN)
+"""How Scala's BigDecimal multiplies."""
+_EXACT_DIGITS, _EXACT_POWER = 15, 22
+"""Most decimal digits, and largest power of ten, that a DOUBLE holds exactly."""
 
 
 def to_canonical(values: pa.Array) -> pa.Array:
@@ -68,9 +81,7 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
         return True
     if source in (DATE, *_TIMES) and target in (DATE, *_TIMES):
         return True
-    if source == INSTANT:
-        return is_integer(target) or is_floating(target)
-    return target == INSTANT and (is_integer(source) or is_floating(source))
+    return is_numeric(target) if source == INSTANT else target == INSTANT and is_numeric(source)
 
 
 def cast_is_total(source: pa.DataType, target: pa.DataType) -> bool:
@@ -79,7 +90,7 @@ def cast_is_total(source: pa.DataType, target: pa.DataType) -> bool:
         return True
     if is_integer(source) and is_integer(target):
         return bool(source.bit_width <= target.bit_width)
-    if is_floating(target) and is_numeric(source):
+    if is_floating(target) and (is_numeric(source) or source == INSTANT):
         return True
     if is_decimal(target) and (is_decimal(source) or is_integer(source)):
         digits = source.precision - source.scale if is_decimal(source) else len(str(integer_range(source)[1]))
@@ -99,9 +110,7 @@ def cast_is_monotone(source: pa.DataType, target: pa.DataType, zone: str) -> boo
         return True
     if source in _TIMES and (target == DATE or target in _TIMES):
         return is_utc(zone)  # clocks that go back put later instants before earlier ones
-    if source == INSTANT:
-        return is_integer(target) or is_floating(target)
-    return False
+    return source == INSTANT and is_numeric(target)
 
 
 def cast_array(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
@@ -143,13 +152,15 @@ def _numbers(values: pa.Array, target: pa.DataType) -> pa.Array:
     if is_decimal(target):
         return _to_decimal(values, target)
     if is_floating(target):
-        return values.cast(target, safe=False)
+        return _floats_of_decimals(values, target) if is_decimal(source) else values.cast(target, safe=False)
     if is_integer(source):
         return _narrow(values, target)
     if is_decimal(source):
         import pyarrow.compute as pc
 
-        whole = pc.trunc(values).cast(pa.decimal256(76, source.scale))
+        if source.precision > _LONG_DIGITS and target != LONG:
+            return _numbers(_floats_of_decimals(values, DOUBLE), target)  # 0.9999999999999999999 is 1 then, as in Spark
+        whole = pc.trunc(values.cast(pa.decimal256(76, source.scale)))
         low, high = (pa.scalar(decimal.Decimal(bound), whole.type) for bound in integer_range(target))
         fits = pc.and_(pc.greater_equal(whole, low), pc.less_equal(whole, high))
         return pc.if_else(fits, whole, pa.scalar(None, whole.type)).cast(LONG).cast(target)
@@ -157,8 +168,23 @@ def _numbers(values: pa.Array, target: pa.DataType) -> pa.Array:
     low_f, high_f = (float(bound) for bound in integer_range(target))
     with np.errstate(invalid="ignore"):
         whole_f = np.trunc(raw)
-        inside = (whole_f >= low_f) & ((whole_f < high_f) if target == LONG else (whole_f <= high_f))
-    return pa.array(np.where(inside, whole_f, 0).astype(np.int64), mask=~inside).cast(target)
+        inside = (whole_f >= low_f) & (whole_f <= high_f)
+    whole_f[~inside] = 0
+    # as BIGINT the upper limit rounds to 2**63, which Spark lets pass as the largest BIGINT
+    beyond = whole_f >= 2.0**63
+    numbers = np.where(beyond, 0, whole_f).astype(np.int64)
+    return pa.array(np.where(beyond, integer_range(LONG)[1], numbers), mask=~inside).cast(target)
+
+
+def _floats_of_decimals(values: pa.Array, target: pa.DataType) -> pa.Array:
+    """The nearest float of each decimal; Arrow's own cast multiplies by a rounded power of ten and is off for some of them."""
+    t = values.type
+    if target == DOUBLE and pa.types.is_decimal128(t) and t.precision <= _EXACT_DIGITS and 0 <= t.scale <= _EXACT_POWER:
+        # whole numbers and powers of ten that a double holds exactly divide to the nearest double
+        words = np.frombuffer(values.buffers()[1], np.int64)[2 * values.offset : 2 * (values.offset + len(values)) : 2]
+        mask = np.asarray(values.is_null())
+        return pa.array(np.where(mask, 0, words) / 10.0**t.scale, mask=mask, from_pandas=False)
+    return values.cast(STRING).cast(target)
 
 
 def _narrow(values: pa.Array, target: pa.DataType) -> pa.Array:
@@ -194,7 +220,10 @@ def _digits(t: pa.DataType) -> int:
 
 
 def _decimal_of_float(number: float) -> decimal.Decimal | None:
-    return decimal.Decimal(repr(number)) if math.isfinite(number) else None
+    if not math.isfinite(number):
+        return None
+    digits = digits_of_java(abs(number), single=False)
+    return -digits if number < 0 else digits
 
 
 def _fitted(number: decimal.Decimal | None, target: pa.DataType) -> decimal.Decimal | None:
@@ -222,19 +251,31 @@ def _times(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
         return days_of(to_local(values, zone))
     raw = micros(values)
     numbers, mask = np.asarray(raw.fill_null(0)), np.asarray(raw.is_null())
+    if is_decimal(target):
+        return _to_decimal(map_unique(raw, lambda number: decimal.Decimal(number).scaleb(-6), pa.decimal128(20, 6)), target)
     if is_floating(target):
         return pa.array(numbers / SECOND_US, mask=mask).cast(target, safe=False)
     return _narrow(pa.array(np.floor_divide(numbers, SECOND_US), mask=mask), target)
 
 
 def _instant_of_number(values: pa.Array) -> pa.Array:
+    if is_decimal(values.type):
+        return map_unique(values, _wrapped_micros, LONG).view(INSTANT)
     raw = np.asarray(values.cast(DOUBLE, safe=False).fill_null(math.nan))
+    if is_integer(values.type):  # what is too large is the last instant there is, on either side
+        seconds, (low, high) = np.asarray(values.cast(LONG).fill_null(0)), integer_range(LONG)
+        far, last = np.abs(seconds // SECOND_US) > high // SECOND_US**2, np.where(seconds < 0, low, high)
+        whole = np.where(far, last, np.where(far, 0, seconds) * SECOND_US)
+        return pa.array(whole, mask=np.asarray(values.is_null())).view(INSTANT)
     mask = ~(np.abs(raw) < (1 << 63) / SECOND_US)
-    if is_integer(values.type):
-        whole = np.where(mask, 0, np.asarray(values.cast(LONG).fill_null(0))) * SECOND_US
-    else:
-        whole = np.where(mask, 0, raw * SECOND_US).astype(np.int64)
+    whole = (np.where(mask, 0, raw) * SECOND_US).astype(np.int64)
     return pa.array(whole, mask=mask).view(INSTANT)
+
+
+def _wrapped_micros(seconds: decimal.Decimal) -> int:
+    """Microseconds of seconds; those that need more than 64 bits wrap around in Spark."""
+    whole = int(_SCALA.multiply(seconds, decimal.Decimal(SECOND_US)))
+    return (whole + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _from_string(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
@@ -253,47 +294,11 @@ def _from_string(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
         known = pc.or_(pc.is_in(lower, yes), pc.is_in(lower, no))
         return pc.if_else(known, pc.is_in(lower, yes), None)
     if is_integer(target):
-        return _integers_of_text(trimmed, target)
+        return _narrow(integers_of_text(trimmed), target)
+    fraction = pc.utf8_trim(values, _BLANKS_OF_JAVA)
     if is_decimal(target):
-        return map_unique(trimmed, lambda text: _fitted(_decimal_of_text(text), target), target)
-    return _floats_of_text(trimmed, target)
-
-
-def _integers_of_text(texts: pa.Array, target: pa.DataType) -> pa.Array:
-    import pyarrow.compute as pc
-
-    plain = pc.replace_substring_regex(pc.replace_substring_regex(texts, r"^\+", ""), r"^(-?)0+(\d)", r"\1\2")
-    short = pc.match_substring_regex(plain, r"^-?\d{1,18}$")
-    numbers = pc.if_else(short, plain, None).cast(LONG)
-    if pc.any(pc.match_substring_regex(plain, r"^-?\d{19}$")).as_py():
-
-        def whole(text: str) -> int | None:
-            return int(text) if text.lstrip("-").isdecimal() and -(1 << 63) <= int(text) < 1 << 63 else None
-
-        long = pc.if_else(pc.match_substring_regex(plain, r"^-?\d{19}$"), plain, None)
-        numbers = pc.coalesce(numbers, map_unique(long, whole, LONG))
-    return _narrow(numbers, target)
-
-
-def _floats_of_text(texts: pa.Array, target: pa.DataType) -> pa.Array:
-    import pyarrow.compute as pc
-
-    number = pc.match_substring_regex(texts, _FLOAT_TEXT)
-    plain = pc.replace_substring_regex(pc.replace_substring_regex(texts, r"^\+", ""), r"[dDfF]$", "")
-    values = pc.if_else(number, plain, None).cast(target)
-    lower = pc.utf8_lower(texts)
-    for pattern, special in ((r"^\+?inf(inity)?$", math.inf), (r"^-inf(inity)?$", -math.inf), (r"^nan$", math.nan)):
-        found = pc.match_substring_regex(lower, pattern)
-        values = pc.if_else(found, pa.scalar(special, target), values)
-    return values
-
-
-def _decimal_of_text(text: str) -> decimal.Decimal | None:
-    try:
-        number = decimal.Decimal(text) if text.isascii() and "_" not in text else None
-    except decimal.InvalidOperation:
-        return None
-    return number if number is not None and number.is_finite() else None
+        return map_unique(fraction, lambda text: _fitted(decimal_of_text(text), target), target)
+    return floats_of_text(fraction, target)
 
 
 def _to_string(values: pa.Array, zone: str) -> pa.Array:
@@ -302,45 +307,11 @@ def _to_string(values: pa.Array, zone: str) -> pa.Array:
         return datetime_text.text_of_timestamp(to_local(values, zone))
     if source == LOCAL_TIMESTAMP:
         return datetime_text.text_of_timestamp(values)
+    if source == DATE:
+        return datetime_text.text_of_date(values)
     if is_decimal(source):
         return map_unique(values, lambda number: format(number, "f"), STRING)
     if is_floating(source):
         single = source == pa.float32()
         return map_unique(values, lambda number: java_double_text(number, single=single), STRING)
     return values.cast(STRING, safe=False)
-
-
-def java_double_text(number: float, *, single: bool = False) -> str:
-    """`Double.toString`, or `Float.toString` of a number that is one: `0.1`, `1.0E10`, `NaN`, `-Infinity`."""
-    if math.isnan(number):
-        return "NaN"
-    if math.isinf(number):
-        return "Infinity" if number > 0 else "-Infinity"
-    digits = repr(float(np.format_float_positional(np.float32(number)))) if single else repr(number)
-    exact = decimal.Decimal(digits)
-    if exact == 0:
-        return "-0.0" if math.copysign(1, number) < 0 else "0.0"
-    if 1e-3 <= abs(number) < 1e7:
-        text = format(exact, "f")
-        return text if "." in text else text + ".0"
-    sign, figures, _exponent = exact.normalize().as_tuple()
-    rest = "".join(map(str, figures[1:])) or "0"
-    return f"{'-' if sign else ''}{figures[0]}.{rest}E{exact.adjusted()}"
-
-
-def map_unique(values: pa.Array, function: Callable[[Any], Any], target: pa.DataType) -> pa.Array:
-    """Apply a Python function once per distinct value; for conversions too odd for a kernel.
-
-    Args:
-        values: Any simple type.
-        function: From a value that is not None to a value of `target` or None.
-        target: Type of the result.
-
-    Returns:
-        An array of `target`; null where the input is.
-    """
-    if is_floating(values.type):  # dictionary encoding would join -0.0 and 0.0
-        return pa.array([None if value is None else function(value) for value in values.to_pylist()], target)
-    encoded = values.dictionary_encode()
-    mapped = pa.array([function(value) for value in encoded.dictionary.to_pylist()], target)
-    return mapped.take(encoded.indices)

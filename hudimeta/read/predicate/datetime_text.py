@@ -26,20 +26,57 @@ __all__ = [
     "parse_date",
     "parse_timestamp",
     "parse_with_pattern",
+    "text_of_date",
     "text_of_timestamp",
 ]
 
 _DATE_TEXT = (
-    r"^[\x00-\x20\x7f]*(?P<year>[+-]?\d{4,6})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[ T].*)?)?)?[\x00-\x20\x7f]*$"
+    r"^[\x00-\x20\x7f]*(?P<year>[+-]?\d{4,7})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[ T](?s:.*))?)?)?[\x00-\x20\x7f]*$"
 )
 _TIMESTAMP_TEXT = (
     r"^[\x00-\x20\x7f]*(?P<year>[+-]?\d{4,6})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})"
-    r"(?:[ T](?:(?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d{0,9}))?)?)?"
-    r"\s*(?P<zone>[A-Za-z+-][A-Za-z0-9_/+:-]*)?)?)?)?)?[\x00-\x20\x7f]*$"
+    r"(?:[ T](?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?"
+    r"(?P<zone>[^0-9.](?s:.*?))?)?)?)?)?)?[\x00-\x20\x7f]*$"
 )
-_OFFSET = re.compile(r"^(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?$", re.IGNORECASE)
-_FIRST_YEAR, _LAST_YEAR = -290_000, 290_000
-"""Years whose microseconds fit 64 bits."""
+_BLANKS = "".join(map(chr, range(0x21)))
+_ONE_DIGIT_HOUR, _ONE_DIGIT_MINUTE = re.compile(r"([+-])([0-9]):"), re.compile(r"([+-][0-9]{2}):([0-9])$")
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?:$|:([0-9]{2})(?::([0-9]{2}))?$|(?<=[0-9]{2})([0-9]{2})([0-9]{2})?$)")
+_REGION = re.compile(r"[A-Za-z][A-Za-z0-9~/._+-]+")
+_LARGEST_OFFSET = 18 * 3600
+_SHORT_ZONES = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "EST": "-05",
+    "HST": "-10",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "MST": "-07",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+}
+"""Java's `ZoneId.SHORT_IDS`."""
+_LAST_YEAR = 10_000_000
+_LAST_DAY, _LAST_DAY_OF_TIMES = (1 << 31) - 1, 106_751_990
+"""The last day, before and after the epoch, whose number fits 32 bits, and the last whose microseconds fit 64 bits."""
 
 
 def parse_date(texts: pa.Array) -> pa.Array:
@@ -55,8 +92,8 @@ def parse_date(texts: pa.Array) -> pa.Array:
 
     parts = pc.extract_regex(texts, _DATE_TEXT)
     days, valid = _days(_numbers(parts, "year"), _numbers(parts, "month", 1), _numbers(parts, "day", 1))
-    valid &= np.asarray(parts.is_valid())
-    return pa.array(days.astype(np.int32), mask=~valid).view(DATE)
+    valid &= np.asarray(parts.is_valid()) & (np.abs(days) <= _LAST_DAY)
+    return pa.array(np.where(valid, days, 0).astype(np.int32), mask=~valid).view(DATE)
 
 
 def parse_timestamp(texts: pa.Array, zone: str, *, local: bool = False) -> pa.Array:
@@ -66,7 +103,7 @@ def parse_timestamp(texts: pa.Array, zone: str, *, local: bool = False) -> pa.Ar
         texts: Strings such as `2024-01-02 03:04:05.678`, with `T` or a blank, cut off after any part, and with an optional
             `Z`, offset or zone name at the end.
         zone: Zone of the texts that name none.
-        local: Give TIMESTAMP_NTZ; a zone in the text is then ignored.
+        local: Give TIMESTAMP_NTZ; a zone in the text must exist and is ignored.
 
     Returns:
         Timestamps; null where the text is none.
@@ -77,26 +114,40 @@ def parse_timestamp(texts: pa.Array, zone: str, *, local: bool = False) -> pa.Ar
     values, valid = _micros_of_parts(parts)
     valid &= np.asarray(parts.is_valid())
     wall = pa.array(values, mask=~valid).view(LOCAL_TIMESTAMP)
-    if local:
-        return wall
     zones = pc.struct_field(parts, "zone").fill_null("")
     if not pc.any(pc.not_equal(zones, "")).as_py():
-        return to_instant(wall, zone)
-    result = pa.nulls(len(texts), INSTANT)
+        return wall if local else to_instant(wall, zone)
+    result = pa.nulls(len(texts), wall.type if local else INSTANT)
     for name in pc.unique(zones).to_pylist():
-        java = zone if name == "" else _zone_of_text(name)
-        if java is not None:
-            result = pc.if_else(pc.equal(zones, name), to_instant(wall, java), result)
+        named = zone if name == "" else _zone_of_text(name)
+        if named is not None:  # what is no zone spoils the text also where the zone does not matter
+            result = pc.if_else(pc.equal(zones, name), wall if local else _at(wall, named), result)
     return result
 
 
-def _zone_of_text(name: str) -> str | None:
-    if name.upper() in ("Z", "UTC", "GMT", "UT"):
-        return "UTC"
+def _at(wall: pa.Array, zone: str | int) -> pa.Array:
+    if isinstance(zone, str):
+        return to_instant(wall, zone)
+    import pyarrow.compute as pc
+
+    return pc.subtract(micros(wall), zone * SECOND_US).view(INSTANT)
+
+
+def _zone_of_text(name: str) -> str | int | None:
+    """The zone, or the offset in seconds, that Java's `ZoneId.of` makes of a text; None when it refuses."""
+    name = _ONE_DIGIT_HOUR.sub(r"\g<1>0\2:", name.strip(_BLANKS), count=1)
+    name = _ONE_DIGIT_MINUTE.sub(r"\1:0\2", name)
+    if name in ("Z", "UTC", "GMT", "UT"):
+        return 0
     offset = _OFFSET.match(name)
     if offset:
-        hours, minutes = int(offset[2]), int(offset[3] or 0)
-        return f"{offset[1]}{hours:02d}:{minutes:02d}" if hours <= 18 and minutes < 60 and not int(offset[4] or 0) else None
+        hours, minutes, seconds = (int(part or 0) for part in (offset[2], offset[3] or offset[5], offset[4] or offset[6]))
+        total = hours * 3600 + minutes * 60 + seconds
+        fits = minutes < 60 and seconds < 60 and total <= _LARGEST_OFFSET
+        return (-total if offset[1] == "-" else total) if fits else None
+    name = _SHORT_ZONES.get(name, name)
+    if not _REGION.fullmatch(name):
+        return int(name) * 3600 if name in ("-05", "-07", "-10") else None
     try:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
@@ -116,7 +167,7 @@ def _days(
     year: np.ndarray[Any, Any], month: np.ndarray[Any, Any], day: np.ndarray[Any, Any]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Days since the epoch in the proleptic Gregorian calendar, and which of the dates exist."""
-    valid = (month >= 1) & (month <= 12) & (day >= 1) & (year >= _FIRST_YEAR) & (year <= _LAST_YEAR)
+    valid = (month >= 1) & (month <= 12) & (day >= 1) & (np.abs(year) <= _LAST_YEAR)
     month = np.where(valid, month, 1)
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     longest = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])[month - 1] + (leap & (month == 2))
@@ -135,7 +186,8 @@ def _micros_of_parts(parts: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[
     hour, minute, second = (_numbers(parts, name) for name in ("hour", "minute", "second"))
     digits = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(pc.struct_field(parts, "fraction"), ""), 6, "0"), 0, 6)
     fraction = np.asarray(pc.fill_null(pc.cast(digits, pa.int64()), 0))
-    valid &= (hour < 24) & (minute < 60) & (second < 60)
+    valid &= (hour < 24) & (minute < 60) & (second < 60) & (np.abs(days) <= _LAST_DAY_OF_TIMES)
+    days = np.where(valid, days, 0)
     return days * DAY_US + (hour * 3600 + minute * 60 + second) * SECOND_US + fraction, valid
 
 
@@ -143,8 +195,15 @@ def text_of_timestamp(local: pa.Array) -> pa.Array:
     """CAST(timestamp AS STRING) of wall clock times: `2024-01-02 03:04:05.6`, without trailing zeros."""
     import pyarrow.compute as pc
 
-    whole = pc.replace_substring_regex(pc.cast(local, pa.string()), r"\.0+$", "")
+    whole = pc.replace_substring_regex(text_of_date(local), r"\.0+$", "")
     return pc.replace_substring_regex(whole, r"(\.\d*?[1-9])0+$", r"\1")
+
+
+def text_of_date(local: pa.Array) -> pa.Array:
+    """CAST(date AS STRING); years of five digits have a sign, as in Java."""
+    import pyarrow.compute as pc
+
+    return pc.replace_substring_regex(pc.cast(local, pa.string()), r"^(\d{5,}-)", r"+\1")
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from hudimeta.read.predicate.casts import cast_array, java_double_text, map_unique
+from hudimeta.read.predicate.casts import cast_array
 from hudimeta.read.predicate.datetime_text import compile_pattern, format_local, parse_with_pattern
 from hudimeta.read.predicate.local_time import DAY_US, SECOND_US, micros, to_instant, to_local
-from hudimeta.read.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP, LONG, is_decimal, is_floating, is_integer
+from hudimeta.read.predicate.number_text import java_double_text
+from hudimeta.read.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP, LONG, is_decimal, is_floating, is_integer, map_unique
 
 if TYPE_CHECKING:
     from hudimeta.read.predicate.functions import Context

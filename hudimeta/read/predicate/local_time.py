@@ -53,7 +53,42 @@ def to_local(instants: pa.Array, zone: str) -> pa.Array:
         return micros(instants).view(LOCAL_TIMESTAMP)
     import pyarrow.compute as pc
 
-    return pc.local_timestamp(micros(instants).view(pa.timestamp("us", zone)))
+    near, moved = _nearer(micros(instants))
+    local = pc.local_timestamp(near.view(pa.timestamp("us", zone)))
+    return local if moved is None else pc.add(micros(local), moved).view(LOCAL_TIMESTAMP)
+
+
+def _nearer(times: pa.Array) -> tuple[pa.Array, pa.Array | None]:
+    """Times after 2037 in a like year before it, and by how much they were moved; Arrow knows no summer time after 2037.
+
+    A year is like another when both begin on the same day of the week and both have a leap day or none: the rules that hold
+    from 2037 on speak of nothing else.
+    """
+    raw = np.asarray(times.fill_null(0))
+    far = raw >= _FAR_US
+    if not far.any():
+        return times, None
+    years = raw[far].astype("datetime64[us]").astype("datetime64[Y]")
+    number = years.astype(np.int64) + 1970
+    first = years.astype("datetime64[D]").astype(np.int64)
+    leap = (number % 4 == 0) & ((number % 100 != 0) | (number % 400 == 0))
+    moved = np.zeros(len(raw), np.int64)
+    moved[far] = (first - _LIKE_YEARS[leap.astype(int), first % 7]) * DAY_US
+    mask = np.asarray(times.is_null())
+    return pa.array(raw - moved, mask=mask), pa.array(moved)
+
+
+def _like_years() -> np.ndarray[Any, Any]:
+    """First days of years from 2009 to 2036, by whether they have a leap day and by the day of the week they begin on."""
+    found = np.zeros((2, 7), np.int64)
+    for year in range(2009, 2037):
+        first = int(np.datetime64(f"{year}-01-01", "D").astype(np.int64))
+        found[int(year % 4 == 0), first % 7] = first
+    return found
+
+
+_LIKE_YEARS = _like_years()
+_FAR_US = int(np.datetime64("2037-01-01", "us").astype(np.int64))
 
 
 def to_instant(local: pa.Array, zone: str) -> pa.Array:
@@ -64,6 +99,11 @@ def to_instant(local: pa.Array, zone: str) -> pa.Array:
     """
     if is_utc(zone):
         return micros(local).view(INSTANT)
+    near, moved = _nearer(micros(local))
+    if moved is not None:
+        import pyarrow.compute as pc
+
+        return pc.add(micros(to_instant(near.view(LOCAL_TIMESTAMP), zone)), moved).view(INSTANT)
     import pyarrow.compute as pc
 
     def assume(values: pa.Array) -> Any:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,6 +32,7 @@ __all__ = [
     "is_floating",
     "is_integer",
     "is_numeric",
+    "map_unique",
     "natural_scalar",
     "type_name",
 ]
@@ -236,3 +239,21 @@ def _decimal_scalar(value: decimal.Decimal) -> pa.Scalar:
     if precision > MAX_PRECISION:
         raise TypeError(f"{value} has more than {MAX_PRECISION} digits")
     return pa.scalar(value, pa.decimal128(precision, scale))
+
+
+def map_unique(values: pa.Array, function: Callable[[Any], Any], target: pa.DataType) -> pa.Array:
+    """Apply a Python function once per distinct value; for conversions too odd for a kernel.
+
+    Args:
+        values: Any simple type.
+        function: From a value that is not None to a value of `target` or None.
+        target: Type of the result.
+
+    Returns:
+        An array of `target`; null where the input is.
+    """
+    if is_floating(values.type):  # dictionary encoding would join -0.0 and 0.0
+        return pa.array([None if value is None else function(value) for value in values.to_pylist()], target)
+    encoded = values.dictionary_encode()
+    mapped = pa.array([function(value) for value in encoded.dictionary.to_pylist()], target)
+    return mapped.take(encoded.indices)
