@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudimeta.errors import ConfigError
 from hudimeta.read.predicate.arithmetic import arithmetic
 from hudimeta.read.predicate.casts import cast_array, to_canonical
 from hudimeta.read.predicate.comparison import compare, is_in
+from hudimeta.read.predicate.regex_classes import literal_pattern
 from hudimeta.read.predicate.tree import (
     And,
     Arithmetic,
@@ -171,6 +172,9 @@ def match(expr: Match, texts: pa.Array) -> Any:
     """Match strings against a constant pattern."""
     import pyarrow.compute as pc
 
+    from hudimeta.read.predicate.regex_kernels import search
+    from hudimeta.read.predicate.text_kernels import lower_case
+
     if expr.pattern is None:
         return pa.nulls(len(texts), pa.bool_())
     if expr.kind is MatchKind.STARTS_WITH:
@@ -180,28 +184,29 @@ def match(expr: Match, texts: pa.Array) -> Any:
     if expr.kind is MatchKind.CONTAINS:
         return pc.match_substring(texts, expr.pattern)
     if expr.kind is MatchKind.RLIKE:
-        from hudimeta.read.predicate.casts import map_unique
-        from hudimeta.read.predicate.text_kernels import compile_regex
-
-        compiled = compile_regex(expr.pattern)
-        return map_unique(texts, lambda text: compiled.search(text) is not None, pa.bool_())
-    insensitive = expr.kind is MatchKind.ILIKE
-    prefix, rest = split_like(expr.pattern, expr.escape)
-    if not insensitive and rest in ("", "%"):
+        return search(texts, expr.pattern)
+    pattern = expr.pattern
+    if expr.kind is MatchKind.ILIKE:  # both sides in lower case, as in Spark, which knows more pairs of letters than RE2
+        texts, pattern = lower_case(texts), lower_case(pa.array([pattern]))[0].as_py()
+    prefix, rest = split_like(pattern, expr.escape)
+    if rest in ("", "%"):
         return pc.equal(texts, prefix) if rest == "" else pc.starts_with(texts, prefix)
-    return pc.match_substring_regex(texts, like_to_regex(expr.pattern, expr.escape), ignore_case=insensitive)
+    return pc.match_substring_regex(texts, like_to_regex(pattern, expr.escape))
 
 
 def split_like(pattern: str, escape: str) -> tuple[str, str]:
     """The literal text that every match of a LIKE pattern begins with, and the rest of the pattern.
 
     The rest is empty when the pattern has no wildcard, and `%` when it asks for a prefix only.
+
+    Raises:
+        ConfigError: When something else than a wildcard or the escape character itself is escaped.
     """
     prefix, at = "", 0
     while at < len(pattern):
         character = pattern[at]
-        if character == escape and at + 1 < len(pattern):
-            prefix, at = prefix + pattern[at + 1], at + 2
+        if character == escape:
+            prefix, at = prefix + _escaped(pattern, escape, at + 1), at + 2
         elif character in "%_":
             break
         else:
@@ -215,8 +220,17 @@ def like_to_regex(pattern: str, escape: str) -> str:
     result, at = "", 0
     while at < len(pattern):
         character = pattern[at]
-        if character == escape and at + 1 < len(pattern):
-            result, at = result + re.escape(pattern[at + 1]), at + 2
+        if character == escape:
+            result, at = result + literal_pattern(_escaped(pattern, escape, at + 1)), at + 2
         else:
-            result, at = result + {"%": ".*", "_": "."}.get(character, re.escape(character)), at + 1
+            result, at = result + {"%": ".*", "_": "."}.get(character, literal_pattern(character)), at + 1
     return rf"(?s)\A{result}\z"
+
+
+def _escaped(pattern: str, escape: str, at: int) -> str:
+    character = pattern[at : at + 1]
+    if character and character in ("%", "_", escape):
+        return character
+    raise ConfigError(
+        "LIKE pattern", pattern, f"{escape} only before %, _ and {escape}, as in Spark", f"Write {escape * 2} for {escape}."
+    )

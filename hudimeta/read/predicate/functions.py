@@ -226,6 +226,7 @@ def _date_of_types(types: Types) -> Signature:
 
 def _catalogue() -> dict[str, Function]:
     from hudimeta.read.predicate import function_kernels as run
+    from hudimeta.read.predicate import regex_kernels as regex_run
     from hudimeta.read.predicate import text_kernels as text_run
 
     day = _takes(DATE, to=pa.int32())
@@ -276,9 +277,9 @@ def _catalogue() -> dict[str, Function]:
         "replace": Function(_texts, text_run.replace, (2, 3), frozenset({1, 2}), total=True),
         "lpad": Function(padded, text_run.pad("left"), (2, 3), frozenset({1, 2}), total=True),
         "rpad": Function(padded, text_run.pad("right"), (2, 3), frozenset({1, 2}), total=True),
-        "regexp_replace": Function(_texts, text_run.regexp_replace, (3, 3), frozenset({1, 2}), total=True),
+        "regexp_replace": Function(_texts, regex_run.regexp_replace, (3, 3), frozenset({1, 2}), total=True),
         "regexp_extract": Function(
-            _takes(STRING, STRING, pa.int32(), to=STRING), text_run.regexp_extract, (2, 3), frozenset({1, 2}), total=True
+            _takes(STRING, STRING, pa.int32(), to=STRING), regex_run.regexp_extract, (2, 3), frozenset({1, 2}), total=True
         ),
         "date_format": Function(
             _moment(STRING, to=STRING), run.date_format, (2, 2), frozenset({1}), _ordered_pattern, total=True

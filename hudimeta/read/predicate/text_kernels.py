@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta.errors import ConfigError
-from hudimeta.read.predicate.casts import map_unique
 from hudimeta.read.predicate.function_kernels import Kernel
+from hudimeta.read.predicate.types import map_unique
 
 if TYPE_CHECKING:
     from hudimeta.read.predicate.functions import Context
@@ -18,7 +16,12 @@ if TYPE_CHECKING:
 
 def lower(_context: Context, args: list[Any]) -> Any:
     """Lower case by Unicode's full mapping, as Java's root locale."""
-    return _case(args[0], "ascii_lower", str.lower)
+    return lower_case(args[0])
+
+
+def lower_case(texts: pa.Array) -> pa.Array:
+    """Lower case of texts."""
+    return _case(texts, "ascii_lower", str.lower)
 
 
 def upper(_context: Context, args: list[Any]) -> Any:
@@ -138,39 +141,3 @@ def pad(side: str) -> Kernel:
         return map_unique(args[0], padded, args[0].type)
 
     return run
-
-
-def compile_regex(pattern: str) -> re.Pattern[str]:
-    """A Java regular expression as Python's, which reads the common ones alike.
-
-    Raises:
-        ConfigError: When Python cannot read it.
-    """
-    try:
-        return re.compile(re.sub(r"\(\?<([A-Za-z]\w*)>", r"(?P<\1>", pattern), re.ASCII)
-    except re.error as fault:
-        raise ConfigError("regular expression", pattern, "one that both Java and Python read", str(fault)) from fault
-
-
-def regexp_replace(_context: Context, args: list[Any]) -> Any:
-    """Every match replaced; `$1` in the replacement is the first group."""
-    if args[1] is None or args[2] is None:
-        return pa.nulls(len(args[0]), args[0].type)
-    compiled, put = compile_regex(args[1]), re.sub(r"\$(\d)", r"\\g<\1>", args[2])
-    return map_unique(args[0], lambda text: compiled.sub(put, text), args[0].type)
-
-
-def regexp_extract(_context: Context, args: list[Any]) -> Any:
-    """A group of the first match; empty when nothing matches or the group took no part."""
-    group = args[2] if len(args) > 2 else 1
-    if args[1] is None or group is None:
-        return pa.nulls(len(args[0]), args[0].type)
-    compiled = compile_regex(args[1])
-    if not 0 <= group <= compiled.groups:
-        raise ConfigError("regexp_extract", group, f"a group from 0 to {compiled.groups}")
-
-    def found(text: str) -> str:
-        match = compiled.search(text)
-        return str(match[group] or "") if match else ""
-
-    return map_unique(args[0], found, args[0].type)
