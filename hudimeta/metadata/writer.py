@@ -21,6 +21,7 @@ from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_
 from hudimeta.formats.hfile import KeyValues, write_hfile
 from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_delete_content, frame_block, seal_blocks
 from hudimeta.formats.properties import encode_properties, table_checksum
+from hudimeta.formats.seal import sealed_properties
 from hudimeta.metadata.delta import MetadataDelta, PartitionDelta, by_group
 from hudimeta.metadata.file_groups import file_group_id
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
@@ -56,7 +57,7 @@ def partition_metafile(instant: str, depth: int) -> bytes:
     Args:
         instant: Of the first write to the partition. depth: How many folders the partition lies below the table.
     """
-    return encode_properties({"commitTime": instant, "partitionDepth": str(depth)}, ["partition metadata"])
+    return sealed_properties(encode_properties({"commitTime": instant, "partitionDepth": str(depth)}, ["partition metadata"]))
 
 
 Announce = Callable[[str], AbstractContextManager[object]]
@@ -144,7 +145,7 @@ class MetadataWriter:
         version = str(self._version)
         # Instants of the table's services are made in its own zone, which must be that of the data table.
         zone = {"hoodie.table.timeline.timezone": "UTC"} if self._times.zone is timezone.utc else {}
-        return encode_properties(
+        written = encode_properties(
             {
                 "hoodie.table.name": name,
                 "hoodie.table.type": "MERGE_ON_READ",
@@ -167,6 +168,7 @@ class MetadataWriter:
             },
             ["Properties of the metadata table"],
         )
+        return sealed_properties(written)
 
     def _write_base(self, partition: str, group: int, instant: str, records: KeyValues, data_partition: str) -> dict[str, Any]:
         file_id = file_group_id(partition, group, data_partition)

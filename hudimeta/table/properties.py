@@ -373,7 +373,12 @@ def load(storage: Storage, sleep: Callable[[float], None] = system_time.sleep) -
     Raises:
         TableNotFound, and what `read_properties` and `TableProperties.check_readable` raise.
     """
-    properties = TableProperties(read_properties(storage, sleep))
+
+    def judge(texts: Mapping[str, str]) -> None:
+        if "hoodie.table.version" in texts:
+            TableProperties(texts).check_readable()
+
+    properties = TableProperties(read_properties(storage, sleep, judge))
     properties.check_readable()
     return properties
 

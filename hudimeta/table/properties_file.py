@@ -4,6 +4,9 @@ Java replaces the file in steps: it copies the file to `hoodie.properties.backup
 backup; on a local disk the new file is empty or cut short for some milliseconds. So whoever reads takes the file when its
 checksum is right, else the backup, else waits a little and looks again. We replace the file in one atomic step, under the
 table lock, and need no backup; a backup that a dead writer left is removed, since Java would bring it back.
+
+Hudi's checksum covers two values. What we write carries a seal over all of it (`formats.seal`), which Java drops when it
+rewrites the file. Of a file without a seal, names that are nearly those of known properties are taken for damage.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from datetime import datetime, timezone
 
 from hudimeta.errors import CorruptFileError, NotFound, TableError, TableNotFound
 from hudimeta.formats.properties import MAX_PROPERTIES_BYTES, decode_properties, encode_properties, table_checksum
+from hudimeta.formats.seal import sealed_properties, verify_properties
 from hudimeta.storage.protocol import Storage
+from hudimeta.table.known_properties import damaged_name
 
 __all__ = [
     "BACKUP_PATH",
@@ -33,6 +38,8 @@ CHECKSUM_KEY = "hoodie.table.checksum"
 NAME_KEY = "hoodie.table.name"
 DATABASE_KEY = "hoodie.database.name"
 
+_RESTORE = "Restore the file from a copy, or set the name right."
+
 RETRY_PAUSES_S = (0.0, 0.01, 0.04, 0.15)
 """Pauses before the file is looked at again; the first follows at once, for a backup that vanished between two looks."""
 
@@ -44,6 +51,7 @@ class _Look(enum.Enum):
     CUT_SHORT = "is empty or cut short"
     UNPROVEN = "has no checksum"
     WRONG = "has a wrong checksum"
+    DAMAGED = "is damaged"
     SOUND = "is sound"
 
 
@@ -52,9 +60,12 @@ class _Found:
     look: _Look
     data: bytes
     values: dict[str, str]
+    error: CorruptFileError | None = None
 
 
-def read_properties(storage: Storage, sleep: Callable[[float], None]) -> dict[str, str]:
+def read_properties(
+    storage: Storage, sleep: Callable[[float], None], judge: Callable[[Mapping[str, str]], object] = dict
+) -> dict[str, str]:
     """The table's properties as they stand; one request when nobody is replacing them.
 
     A file without a checksum is accepted when it stays the same through all pauses (Hudi does too).
@@ -62,10 +73,12 @@ def read_properties(storage: Storage, sleep: Callable[[float], None]) -> dict[st
     Args:
         storage: Rooted at the table.
         sleep: Waits so many seconds.
+        judge: Called with what a damaged file says, to refuse it for a better reason if there is one.
 
     Raises:
         TableNotFound: neither the file nor a backup is there.
         TableError: the checksum is wrong, or the file stays empty, and no backup helps.
+        CorruptFileError: its content is not what was written, and no backup helps.
     """
     main = _look(storage, PROPERTIES_PATH)
     changed = False
@@ -84,6 +97,9 @@ def read_properties(storage: Storage, sleep: Callable[[float], None]) -> dict[st
         main = again
     if main.look is _Look.SOUND or (main.look is _Look.UNPROVEN and not changed):
         return main.values
+    if main.error is not None:
+        judge(main.values)
+        raise main.error
     raise _unreadable(storage.root, main)
 
 
@@ -105,7 +121,7 @@ def write_properties(storage: Storage, values: Mapping[str, str], now_ms: int) -
 
 
 def properties_text(values: Mapping[str, str], now_ms: int, verb: str = "Properties saved on") -> bytes:
-    """The file's bytes, with a right checksum and the two comment lines that Java writes.
+    """The file's bytes, sealed, with a right checksum and the two comment lines that Java writes.
 
     Args:
         values: All properties.
@@ -114,7 +130,8 @@ def properties_text(values: Mapping[str, str], now_ms: int, verb: str = "Propert
     """
     now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
     iso = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return encode_properties(_with_checksum(values), (f"{verb} {iso}", f"{now:%a %b %d %H:%M:%S} UTC {now:%Y}"))
+    comments = (f"{verb} {iso}", f"{now:%a %b %d %H:%M:%S} UTC {now:%Y}")
+    return sealed_properties(encode_properties(_with_checksum(values), comments))
 
 
 def _with_checksum(values: Mapping[str, str]) -> dict[str, str]:
@@ -128,11 +145,35 @@ def _look(storage: Storage, path: str) -> _Found:
     except NotFound:
         return _Found(_Look.ABSENT, b"", {})
     try:
+        sealed = verify_properties(data, path)
+    except CorruptFileError as broken:
+        return _Found(_Look.DAMAGED, data, _readable(data, path), broken)
+    try:
         values = decode_properties(data, path)
     except CorruptFileError:
         # Cut within an escape.
         return _Found(_Look.CUT_SHORT, data, {})
-    return _Found(_judge(data, values), data, values)
+    error = None if sealed else _implausible(data, values, path)
+    return _Found(_judge(data, values) if error is None else _Look.DAMAGED, data, values, error)
+
+
+def _readable(data: bytes, path: str) -> dict[str, str]:
+    try:
+        return decode_properties(data, path)
+    except CorruptFileError:
+        return {}
+
+
+def _implausible(data: bytes, values: Mapping[str, str], path: str) -> CorruptFileError | None:
+    """The error for text without a seal that nobody can have written so."""
+    if b"\0" in data:
+        return CorruptFileError(path, data.index(b"\0"), "text", "a zero byte", _RESTORE)
+    for key in values:
+        meant = damaged_name(key)
+        if meant is not None:
+            offset = max(data.find(key.encode("latin-1", "replace")), 0)
+            return CorruptFileError(path, offset, f"the property {meant}", repr(key), _RESTORE)
+    return None
 
 
 def _judge(data: bytes, values: Mapping[str, str]) -> _Look:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hudimeta.errors import (
+    CorruptFileError,
     HudiError,
     TableError,
     TableNotFound,
@@ -411,3 +412,40 @@ def test_store_replaces_all(storage: Storage) -> None:
     put(storage, {**MINIMAL, "old": "1"})
     table_properties.store(storage, MINIMAL, FixedClock())
     assert dict(table_properties.load(storage, no_waiting)) == MINIMAL
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_no_bit_of_what_we_wrote_changes_unseen(bit: int, storage: Storage) -> None:
+    put(storage, {})
+    table_properties.store(storage, {**MINIMAL, "hoodie.table.recordkey.fields": "id"}, FixedClock())
+    text = storage.read(PROPERTIES_PATH)
+    for at in range(len(text)):
+        storage.put(PROPERTIES_PATH, text[:at] + bytes([text[at] ^ 1 << bit]) + text[at + 1 :])
+        with pytest.raises(HudiError, match=r"hoodie\.properties|version|hoodie\."):
+            table_properties.load(storage, lambda seconds: None)
+
+
+def test_what_java_rewrites_claims_nothing(storage: Storage) -> None:
+    """Java keeps the properties, not the comments."""
+    put(storage, {})
+    table_properties.store(storage, MINIMAL, FixedClock())
+    values = decode_properties(storage.read(PROPERTIES_PATH))
+    storage.put(PROPERTIES_PATH, encode_properties({**values, "hoodie.database.name": ""}, ["Updated at now"]))
+    assert table_properties.load(storage, no_waiting)["hoodie.table.name"] == "t"
+
+
+def test_a_sound_backup_stands_in_for_a_damaged_file(storage: Storage) -> None:
+    put(storage, {})
+    written = table_properties.store(storage, MINIMAL, FixedClock())
+    text = storage.read(PROPERTIES_PATH)
+    storage.put(BACKUP_PATH, text)
+    storage.put(PROPERTIES_PATH, text.replace(b"COPY_ON_WRITE", b"MERGE_ON_READ"))
+    assert table_properties.load(storage, lambda seconds: None) == written
+
+
+def test_a_name_that_is_nearly_a_property_is_damage(storage: Storage) -> None:
+    put(storage, {**MINIMAL, "hoodie.table.recordkey.fieldr": "id"})
+    with pytest.raises(CorruptFileError, match=r"expected the property hoodie\.table\.recordkey\.fields"):
+        table_properties.load(storage, lambda seconds: None)
+    put(storage, {**MINIMAL, "hoodie.table.recordkey.fields": "id", "hoodie.some.future.key": "1"})
+    assert table_properties.load(storage, no_waiting).record_keys == ("id",)

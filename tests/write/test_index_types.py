@@ -18,6 +18,7 @@ from hudimeta.types import Operation
 from hudimeta.write.plain import PlainWrite
 from hudimeta.write.session import WriteSession
 from hudimeta.write.streaming import write_stream
+from tests.edited_properties import edit_properties
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("v", pa.int64()), ("ts", pa.int64())])
 BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
@@ -180,9 +181,8 @@ def test_the_number_of_buckets_stays(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="created with"):
         hudimeta.Table(tmp_path, options={"hoodie.bucket.index.num.buckets": "4"}).upsert(rows(("k0", "x", 2, 2)))
     # A table of Apache Hudi says nothing of buckets but by the names of its file groups.
-    text = (tmp_path / ".hoodie/hoodie.properties").read_text()
-    kept = [line for line in text.splitlines() if not line.startswith(("hoodie.bucket.", "hoodie.index."))]
-    (tmp_path / ".hoodie/hoodie.properties").write_text("\n".join(kept) + "\n")
+    stated = ("hoodie.bucket.", "hoodie.index.")
+    edit_properties(tmp_path, lambda text: "".join(x for x in text.splitlines(True) if not x.startswith(stated)))
     with pytest.raises(ConfigError, match="look like buckets"):
         hudimeta.Table(tmp_path).upsert(rows(("k0", "x", 2, 2)))
     wrong = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}

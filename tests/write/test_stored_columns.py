@@ -14,6 +14,7 @@ from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import META_COLUMNS
+from tests.edited_properties import edit_properties
 
 SCHEMA = pa.schema(
     [("id", pa.string()), ("n", pa.int32()), ("part", pa.int32()), ("v", pa.int64()), ("ts", pa.timestamp("us", "UTC"))]
@@ -154,9 +155,7 @@ def test_custom_keys_mix_values_and_times(tmp_path: Path, kind: str) -> None:
 def test_settings_of_times_that_a_table_does_not_store_come_as_options(tmp_path: Path) -> None:
     """Apache Hudi stores them with the generator TIMESTAMP alone."""
     create(tmp_path, key="id", options=CUSTOM, partition_by="n:TIMESTAMP").insert(rows(("a", 0, 1, 1, 1)))
-    properties = tmp_path / ".hoodie/hoodie.properties"
-    kept = [line for line in properties.read_text().splitlines() if not line.startswith("hoodie.keygen")]
-    properties.write_text("\n".join(kept) + "\n")
+    edit_properties(tmp_path, lambda text: "".join(x for x in text.splitlines(True) if not x.startswith("hoodie.keygen")))
     with pytest.raises(ConfigError, match=r"timebased\.timestamp\.type"):
         hudimeta.Table(tmp_path).upsert(rows(("a", 0, 1, 2, 2)))
     hudimeta.Table(tmp_path, options=CUSTOM).upsert(rows(("a", 0, 1, 2, 2)))

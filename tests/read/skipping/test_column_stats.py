@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from tests.edited_properties import edit_properties
 
 SCHEMA = pa.schema([("id", pa.string()), ("at", pa.timestamp("us", "UTC")), ("part", pa.string())])
 
@@ -22,8 +23,7 @@ def in_milliseconds(tmp_path: Path) -> Path:
     """A table whose Avro schema says timestamp-millis, which readers show as microseconds."""
     path = tmp_path / "t"
     hudimeta.Table.create(path, SCHEMA, key="id", partition_by=["part"], indexes=["column_stats", "partition_stats"])
-    properties = path / ".hoodie" / "hoodie.properties"
-    properties.write_text(properties.read_text().replace("timestamp-micros", "timestamp-millis"))
+    edit_properties(path, lambda text: text.replace("timestamp-micros", "timestamp-millis"))
     table = hudimeta.Table(path)
     for name, part, *at in (("a", "x", 2024, 5, 1), ("b", "x", 2024, 6, 1), ("c", "y", 1971, 5, 1)):
         table.bulk_insert(pa.table([[name], [moment(*at)], [part]], schema=SCHEMA))
