@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.json_text import parse_json
+from hudimeta.formats.seal import sealed_json, verify_json
 
 __all__ = ["COMPLETE_KEY", "DEFAULT_PATH", "VERSION_KEY", "IndexDefinition", "decode_definitions", "encode_definitions"]
 
@@ -57,8 +58,9 @@ def decode_definitions(data: bytes, path: str = DEFAULT_PATH) -> dict[str, Index
     """Definitions by name.
 
     Raises:
-        CorruptFileError: Not the JSON that it should be.
+        CorruptFileError: Not the JSON that it should be, or not what was sealed.
     """
+    verify_json(data, path, taken_over=True)
     try:
         found = parse_json(data)["indexDefinitions"]
         return {
@@ -77,7 +79,7 @@ def decode_definitions(data: bytes, path: str = DEFAULT_PATH) -> dict[str, Index
 
 
 def encode_definitions(definitions: Mapping[str, IndexDefinition]) -> bytes:
-    """The file's bytes, the inverse of `decode_definitions`."""
+    """The file's bytes, sealed; the inverse of `decode_definitions`."""
     entries = {}
     for name, definition in definitions.items():
         entries[name] = {
@@ -87,4 +89,4 @@ def encode_definitions(definitions: Mapping[str, IndexDefinition]) -> bytes:
             "sourceFields": list(definition.source_fields),
             "indexOptions": dict(definition.options),
         } | ({"version": definition.version} if definition.version else {})
-    return json.dumps({"indexDefinitions": entries}, indent=2).encode()
+    return sealed_json(json.dumps({"indexDefinitions": entries}, indent=2).encode(), DEFAULT_PATH.rpartition("/")[2])

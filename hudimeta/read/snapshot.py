@@ -262,10 +262,16 @@ class Snapshot:
             return self._parent.history
         if not self.schema.is_altered or not self.options.get(SCHEMA_ON_READ):
             return None
+        from hudimeta.formats.seal import verify_json
         from hudimeta.schema import SchemaHistory
 
         # A write that is pending, or was rolled back, leaves a history that was never valid.
         done, first = {i.time for i in self.timeline.completed}, self.timeline.first_active_write or ""
         files = {f.name: f.name.partition("_")[0].partition(".")[0] for f in self.storage.list(SCHEMA_FOLDER)}
         complete = [n for n, time in files.items() if n.endswith(SCHEMA_SUFFIX) and (time in done or time < first)]
-        return SchemaHistory.decode(self.storage.read(join(SCHEMA_FOLDER, max(complete)))) if complete else None
+        if not complete:
+            return None
+        path = join(SCHEMA_FOLDER, max(complete))
+        text = self.storage.read(path)
+        verify_json(text, path, taken_over=True)
+        return SchemaHistory.decode(text, path)

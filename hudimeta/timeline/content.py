@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.json_text import parse_json
+from hudimeta.timeline.naming import parse_instant_name
+from hudimeta.timeline.plausible import refuse_implausible, refuse_moved
 from hudimeta.types import Instant, Operation
 
 if TYPE_CHECKING:
@@ -42,12 +44,18 @@ def decode_instant(data: bytes, path: str, is_commit: bool) -> dict[str, Any]:
         The record with Hudi's field names. Of an empty file: {}, or commit metadata that says nothing.
 
     Raises:
-        CorruptFileError: neither an Avro container with one record nor a JSON object.
+        CorruptFileError: neither an Avro container with one record nor a JSON object, or the content of another instant.
     """
+    named = parse_instant_name(path.rpartition("/")[2])
+    if named is not None and data.startswith(_AVRO_MAGIC):
+        refuse_moved(data, path)
     if is_commit:
         from hudimeta.formats.avro.commit_metadata import decode_commit_metadata
 
-        return decode_commit_metadata(data or b"{}", path)
+        metadata = decode_commit_metadata(data or b"{}", path)
+        if named is not None:
+            refuse_implausible(metadata, named, path)
+        return metadata
     if not data:
         return {}
     records = _decode_container(data, path) if data.startswith(_AVRO_MAGIC) else [_decode_json(data, path)]

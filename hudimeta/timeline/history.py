@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.formats.json_text import parse_json
+from hudimeta.formats.seal import sealed_json, verify_json
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.types import Action, Instant, State
 
@@ -66,6 +67,7 @@ def decode_manifest(data: bytes, path: str = "") -> tuple[ManifestEntry, ...]:
     """
     if len(data) > MAX_MANIFEST_BYTES:
         raise CorruptFileError(path, 0, f"a manifest of at most {MAX_MANIFEST_BYTES} bytes", f"{len(data)} bytes")
+    verify_json(data, path)
     try:
         entries = tuple(ManifestEntry(str(f["fileName"]), int(f["fileLen"])) for f in parse_json(data)["files"])
     except (ValueError, TypeError, KeyError) as error:
@@ -76,10 +78,14 @@ def decode_manifest(data: bytes, path: str = "") -> tuple[ManifestEntry, ...]:
     return entries
 
 
-def encode_manifest(entries: Sequence[ManifestEntry]) -> bytes:
-    """Write a manifest; the inverse of `decode_manifest`."""
+def encode_manifest(entries: Sequence[ManifestEntry], name: str) -> bytes:
+    """Write a manifest, sealed; the inverse of `decode_manifest`.
+
+    Args:
+        entries: The files that make up the history. name: Of the manifest.
+    """
     files = [{"fileName": entry.name, "fileLen": entry.size} for entry in entries]
-    return json.dumps({"files": files}, indent=2).encode()
+    return sealed_json(json.dumps({"files": files}, indent=2).encode(), name)
 
 
 class History:
@@ -135,9 +141,13 @@ class History:
         rows = zip(times["instant_time"], times["completion_time"], times["action"], strict=True)
         return tuple(Instant(time, Action(action), State.COMPLETED, completion) for time, completion, action in rows)
 
-    def manifest(self) -> tuple[ManifestEntry, ...]:
-        """The files that make up the history now; empty where nothing was archived."""
-        number = self.manifest_number()
+    def manifest(self, number: int | None = None) -> tuple[ManifestEntry, ...]:
+        """The files that make up the history; empty where nothing was archived.
+
+        Args:
+            number: Of a manifest; None or 0 for the current one.
+        """
+        number = number or self.manifest_number()
         if number is None:
             return ()
         path = join(self._folder, f"{MANIFEST_PREFIX}{number}")
@@ -154,6 +164,10 @@ class History:
             return int(text)
         if text:
             raise CorruptFileError(path, 0, "the number of a manifest", repr(text[:40]))
+        return self.newest_manifest()
+
+    def newest_manifest(self) -> int | None:
+        """The greatest number of a manifest in the folder; one LIST."""
         names = (_MANIFEST.fullmatch(info.name) for info in self._storage.list(self._folder))
         return max((int(found[1]) for found in names if found), default=None)
 
@@ -166,14 +180,21 @@ class History:
 
         entries = [] if self._layout == 1 else [e for e in self.manifest() if _may_reach(e.name, since)]
         wanted = list(dict.fromkeys(("instant_time", *columns)))
-        parts = [self.read_file(entry.name, wanted) for entry in entries]
+        parts = [self.read_file(entry.name, wanted, entry.size) for entry in entries]
         if not parts:
             return _schema(wanted).empty_table().select(list(columns))
         rows: pa.Table = pa.concat_tables(parts).sort_by("instant_time").select(list(columns))
         return rows
 
-    def read_file(self, name: str, columns: Sequence[str] = COLUMNS) -> pa.Table:
-        """Some columns of `load`, of one file of the history. Raises NotFound, CorruptFileError."""
+    def read_file(self, name: str, columns: Sequence[str] = COLUMNS, size: int | None = None) -> pa.Table:
+        """Some columns of `load`, of one file of the history.
+
+        Args:
+            name: Of the file. columns: What is wanted. size: In bytes, as the manifest says; None when it does not matter.
+
+        Raises:
+            NotFound, CorruptFileError: It is gone, damaged, or of another size.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -181,7 +202,9 @@ class History:
         stored = [_STORED_NAMES[column] for column in columns]
         try:
             with self._storage.open_input(path) as file:
-                rows = pq.read_table(file, columns=stored, use_threads=False)
+                if size is not None and file.size() != size:
+                    raise CorruptFileError(path, min(size, file.size()), f"{size} bytes, as the manifest says", file.size())
+                rows = pq.read_table(file, columns=stored, use_threads=False, page_checksum_verification=True)
         except (pa.ArrowInvalid, OSError) as error:
             raise CorruptFileError(path, 0, "a Parquet file of archived instants", str(error)) from error
         named: pa.Table = rows.select(stored).rename_columns(columns).cast(_schema(columns))

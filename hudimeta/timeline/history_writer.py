@@ -1,8 +1,9 @@
 """Writing the archived part of a timeline: new files, the manifest that names them, and merging of many small files into few.
 
 A run adds files of level 0, then `manifest_<N+1>`, then points `_version_` at it: readers see the old history until that last
-step, and all of the new one after it. Ten files of a level are merged into one of the next. Files that only older manifests
-name stay for a while, because a reader may just have read such a manifest.
+step, and all of the new one after it. The next run goes on from the newest manifest there is, whatever `_version_` says: the
+run that wrote it may have died before that step, or the number may be damaged. Ten files of a level are merged into one of the
+next. Files that only older manifests name stay for a while, because a reader may just have read such a manifest.
 """
 
 from __future__ import annotations
@@ -71,13 +72,14 @@ class HistoryWriter:
             return
         starts = range(0, instants.num_rows, INSTANTS_A_FILE)
         fresh = [self._write(instants.slice(start, INSTANTS_A_FILE), 0) for start in starts]
-        entries = [*self._history.manifest(), *fresh]
-        number = self._publish(self._merged(entries), self._history.manifest_number() or 0)
+        current = max(self._history.manifest_number() or 0, self._history.newest_manifest() or 0)
+        entries = [*self._history.manifest(current), *fresh]
+        number = self._publish(self._merged(entries), current)
         self._remove_unnamed(number)
 
     def known(self, first: str) -> pa.StringArray:
         """Requested times from `first` on that the history holds: a run that died may have added them already."""
-        names = [e.name for e in self._history.manifest() if e.name.split("_")[1] >= first]
+        names = [e.name for e in self._history.manifest(self._history.newest_manifest()) if e.name.split("_")[1] >= first]
         found = [self._read(name)["instant_time"].combine_chunks() for name in names]
         return pa.concat_arrays([pa.array([], pa.string()), *found])
 
@@ -89,7 +91,7 @@ class HistoryWriter:
         version = pa.array([ROW_VERSION] * rows.num_rows, pa.int32())
         stored = pa.table([*(rows[c] for c in COLUMNS), version], schema=_STORED)
         sink = pa.BufferOutputStream()
-        with pq.ParquetWriter(sink, _STORED, compression="gzip", store_schema=False) as writer:
+        with pq.ParquetWriter(sink, _STORED, compression="gzip", store_schema=False, write_page_checksum=True) as writer:
             writer.write_table(stored)
             writer.add_key_value_metadata(_FOOTER)
         data = sink.getvalue().to_pybytes()
@@ -112,8 +114,8 @@ class HistoryWriter:
 
     def _publish(self, entries: Sequence[ManifestEntry], current: int) -> int:
         number = current + 1
-        in_order = sorted(entries, key=lambda e: e.name)
-        self._storage.put(join(self._history.folder, f"{MANIFEST_PREFIX}{number}"), encode_manifest(in_order))
+        in_order, name = sorted(entries, key=lambda e: e.name), f"{MANIFEST_PREFIX}{number}"
+        self._storage.put(join(self._history.folder, name), encode_manifest(in_order, name))
         self._storage.put(join(self._history.folder, VERSION_FILE), str(number).encode())
         return number
 

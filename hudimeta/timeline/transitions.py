@@ -2,11 +2,14 @@
 
 Publishing is the creation of the completed file: before it nothing is visible, after it everything is. Whoever calls holds the
 table lock where the protocol wants it.
+
+Every file is sealed with its name, so that a damaged byte is seen, and another instant's file in its place as well.
 """
 
 from __future__ import annotations
 
 from hudimeta.errors import AlreadyExists, CommitError, InstantExists
+from hudimeta.formats.avro.container import MAGIC, sealed_container
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.timeline.active import DEFAULT_FOLDER
 from hudimeta.timeline.naming import completed_name, pending_name
@@ -67,7 +70,7 @@ class TimelineWriter:
                 "Nothing was published; run the write again.",
             )
         name = completed_name(time, action, completion)
-        path = join(self._folder, name)
+        path, content = join(self._folder, name), _sealed(content, name)
         try:
             self._storage.put_if_absent(path, content)
         except AlreadyExists:
@@ -87,8 +90,13 @@ class TimelineWriter:
 
     def _create(self, time: str, action: Action, state: State, content: bytes) -> Instant:
         name = pending_name(time, action, state)
+        content = _sealed(content, name)
         try:
             self._storage.put_if_absent(join(self._folder, name), content)
         except AlreadyExists:
             raise InstantExists(time) from None
         return Instant(time, action, state, None, None, name, len(content))
+
+
+def _sealed(content: bytes, name: str) -> bytes:
+    return sealed_container(content, name) if content.startswith(MAGIC) else content

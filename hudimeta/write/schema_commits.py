@@ -6,6 +6,7 @@ versions. The file counts only when the write of its instant is completed, so it
 
 from __future__ import annotations
 
+from hudimeta.formats.seal import sealed_json
 from hudimeta.schema.internal_schema import SCHEMA_FOLDER
 from hudimeta.storage import Storage, join
 from hudimeta.timeline.active import Timeline
@@ -23,7 +24,8 @@ def write_schema_commit(storage: Storage, timeline: Timeline, instant: str, comp
     """
     storage.put(join(SCHEMA_FOLDER, f"{instant}{_SUFFIX}.requested"), b"")
     storage.put(join(SCHEMA_FOLDER, f"{instant}{_SUFFIX}.inflight"), b"")
-    storage.put(join(SCHEMA_FOLDER, f"{instant}_{completion}{_SUFFIX}"), history.encode())
+    name = f"{instant}_{completion}{_SUFFIX}"
+    storage.put(join(SCHEMA_FOLDER, name), sealed_json(history.encode(), name))
     known = {found.time for found in timeline.instants} | {instant}
     for file in storage.list(SCHEMA_FOLDER):
         if _SUFFIX in file.name and _instant_of(file.name) not in known:

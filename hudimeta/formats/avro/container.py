@@ -8,6 +8,9 @@ Layout::
 
 Hudi's Java writer puts exactly one metadata entry, `avro.schema`, without `avro.codec` (which means the null codec), and one
 block. Readers pass over entries that they do not know. All longs are zigzag varints.
+
+A sealed container has the entry `hudimeta.seal` as well, whose value is the name of the file that it was written as. Its sync
+marker is the checksum (`formats.seal`) of everything else: magic, metadata map, and blocks without their markers.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import Any
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.json_text import parse_json
+from hudimeta.formats.seal import SEAL, digest
 
 __all__ = [
     "MAGIC",
@@ -32,6 +36,8 @@ __all__ = [
     "decode_container",
     "decode_container_schema",
     "encode_container",
+    "sealed_container",
+    "sealed_name",
 ]
 
 MAGIC = b"Obj\x01"
@@ -58,6 +64,7 @@ def decode_container(data: bytes, path: str = "") -> list[dict[str, Any]]:
         CorruptFileError: The bytes are no container, are cut off or damaged, or carry more than they should.
     """
     header = _read_header(data, path)
+    _verify(data, header, path)
     parsed = _parsed_schema_of(header, path)
     records: list[dict[str, Any]] = []
     for offset, count, block in _blocks(data, header, path):
@@ -121,6 +128,32 @@ def encode_container(
     return b"".join(out)
 
 
+def sealed_container(data: bytes, name: str) -> bytes:
+    """A container once more, sealed.
+
+    Args:
+        data: As `encode_container` made it. name: Of the file that it will be, without its folder.
+    """
+    header = _read_header(data, name)
+    entries = {**header.entries, SEAL.encode(): name.encode()}
+    parts = [_long(len(entries)), *(_bytes(key) + _bytes(value) for key, value in entries.items()), _long(0)]
+    head, blocks = MAGIC + b"".join(parts), [data[start:end] for start, end in _block_spans(data, header, name)]
+    marker = digest(head + b"".join(blocks))
+    return head + marker + b"".join(block + marker for block in blocks)
+
+
+def sealed_name(data: bytes, path: str = "") -> str | None:
+    """The name under which a container was sealed; None for one without a seal.
+
+    Raises:
+        CorruptFileError: It is damaged.
+    """
+    header = _read_header(data, path)
+    _verify(data, header, path)
+    name = header.entries.get(SEAL.encode())
+    return None if name is None else name.decode("utf-8", "replace")
+
+
 @dataclass(frozen=True, slots=True)
 class _Header:
     schema: str
@@ -128,6 +161,29 @@ class _Header:
     sync: bytes
     end: int
     entries: Mapping[bytes, bytes]
+
+
+def _verify(data: bytes, header: _Header, path: str) -> None:
+    """Refuse a sealed container that is not as it was written."""
+    if SEAL.encode() not in header.entries:
+        return
+    covered = [data[: header.end - SYNC_BYTES], *(data[start:end] for start, end in _block_spans(data, header, path))]
+    right = digest(b"".join(covered))
+    if header.sync != right:
+        raise CorruptFileError(path, header.end - SYNC_BYTES, f"the checksum {right.hex()}", header.sync.hex())
+
+
+def _block_spans(data: bytes, header: _Header, path: str) -> Iterator[tuple[int, int]]:
+    """Where each block begins and ends, without its marker."""
+    at = header.end
+    while at < len(data):
+        start = at
+        _, at = _read_long(data, at, path)
+        size, at = _read_long(data, at, path)
+        if not 0 <= size <= len(data) - at - SYNC_BYTES:
+            raise CorruptFileError(path, at, f"a block of at most {max(0, len(data) - at - SYNC_BYTES)} bytes", size)
+        yield start, at + size
+        at += size + SYNC_BYTES
 
 
 def _read_header(data: bytes, path: str) -> _Header:

@@ -1,0 +1,64 @@
+"""Whether the content of an instant's file can be that instant's: by its seal where it is ours, else by what it says twice.
+
+Commit metadata names each file with its partition and file group beside the path, and the path bears the instant as well. That
+shows damage in any of them, and the content of another commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hudimeta.errors import CorruptFileError
+from hudimeta.timeline.naming import InstantFile
+
+__all__ = ["refuse_implausible", "refuse_moved"]
+
+
+def refuse_moved(data: bytes, path: str) -> None:
+    """Check a container that may be sealed.
+
+    Args:
+        data: The file. path: Where it lies, relative to the table.
+
+    Raises:
+        CorruptFileError: It is not what was sealed, or was sealed as another file.
+    """
+    from hudimeta.formats.avro.container import sealed_name
+
+    name, found = path.rpartition("/")[2], sealed_name(data, path)
+    if found is not None and found != name:
+        raise CorruptFileError(path, 0, f"the content of {name}", f"that of {found}")
+
+
+def refuse_implausible(metadata: Mapping[str, Any], instant: InstantFile, path: str) -> None:
+    """Check commit metadata against itself and the name of its file.
+
+    Args:
+        metadata: As `formats.avro.commit_metadata` decodes it. instant: What the file's name says. path: Of the file.
+
+    Raises:
+        CorruptFileError: What it says of a file cannot be.
+    """
+    for partition, stats in metadata["partitionToWriteStats"].items():
+        for stat in stats:
+            for right, wrong in _contradictions(partition, stat, instant):
+                raise CorruptFileError(path, 0, right, wrong)
+
+
+def _contradictions(partition: str, stat: Mapping[str, Any], instant: InstantFile) -> Iterable[tuple[str, str]]:
+    """What must be and is not, of one write stat."""
+    path, file_id = stat.get("path") or "", stat.get("fileId") or ""
+    if not path:
+        return
+    folder, _, name = path.rpartition("/")
+    if folder != partition:
+        yield f"a file of partition {partition!r}", path
+    if stat.get("partitionPath") not in (None, partition):
+        yield f"write stats of partition {partition!r}", repr(stat["partitionPath"])
+    if not name.lstrip(".").startswith(file_id):
+        yield f"a file of file group {file_id!r}", path
+    log = name.startswith(".")
+    of_file = name.partition(".log.")[0].rpartition("_")[2] if log else name.partition(".")[0].rpartition("_")[2]
+    if of_file != instant.time if not log else of_file > instant.time:
+        yield f"files of instant {instant.time}", path
