@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_FOLDER", "Timeline", "WriteTimes"]
 
 DEFAULT_FOLDER = ".hoodie/timeline"
+_REMOVALS = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
 DECODED_KEPT = 64
 """Decoded commit metadata kept in memory; the bytes of every file read are kept as well."""
 
@@ -314,10 +315,11 @@ class Timeline:
         version; other records are {} when the file is empty. The answer is shared: do not change it.
 
         Raises:
-            CorruptFileError: the file cannot be decoded, or is empty though its write is completed (see `empty_writes`).
+            CorruptFileError: the file cannot be decoded, or is empty though its action is completed (see `empty_writes`).
             NotFound: it is gone meanwhile.
         """
-        if instant.size == 0 and instant in self.empty_writes:
+        must_say = self.layout != LAYOUT_V1 and instant.is_completed and instant.action in _REMOVALS
+        if instant.size == 0 and (must_say or instant in self.empty_writes):
             raise self.lost_content(instant)
         is_commit = instant.action is instant.action.completed_as and instant.action.writes_data
         return self._decoded(instant.file_name, is_commit and instant.state is not State.REQUESTED)
@@ -327,7 +329,7 @@ class Timeline:
         return CorruptFileError(
             self.path_of(instant),
             0,
-            "the metadata of a completed write",
+            "the metadata of a completed action",
             "an empty file",
             "If no writer is just publishing it, restore the file from a copy; or delete it, and the next write takes that "
             "unfinished write back.",

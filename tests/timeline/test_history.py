@@ -49,7 +49,7 @@ def put_file(storage: Storage, first: int, last: int, level: int = 0) -> Manifes
 
 
 def put_manifest(storage: Storage, number: int, *entries: ManifestEntry, version: bool = True) -> None:
-    storage.put(f"{FOLDER}/manifest_{number}", encode_manifest(entries))
+    storage.put(f"{FOLDER}/manifest_{number}", encode_manifest(entries, f"manifest_{number}"))
     if version:
         storage.put(f"{FOLDER}/_version_", str(number).encode())
 
@@ -146,7 +146,7 @@ entries = st.builds(ManifestEntry, st.from_regex(r"[0-9]{1,17}_[0-9]{1,17}_[0-9]
 
 @given(st.lists(entries, max_size=10))
 def test_a_manifest_is_read_back(files: list[ManifestEntry]) -> None:
-    assert list(decode_manifest(encode_manifest(files))) == files
+    assert list(decode_manifest(encode_manifest(files, "manifest_1"), "x/manifest_1")) == files
 
 
 @pytest.mark.parametrize(
