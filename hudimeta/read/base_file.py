@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta.errors import CorruptFileError, StorageError, UnsupportedFeature
+from hudimeta.errors import CorruptFileError, HudiError, UnsupportedFeature
 from hudimeta.read.orc_file import OrcFile
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hudimeta.formats.parquet.footer import ParquetFooter
     from hudimeta.storage.protocol import Storage
 
-__all__ = ["BaseFile", "damage_named", "open_base_file", "schema_of_base_file"]
+__all__ = ["BaseFile", "damage_named", "open_base_file", "pages_named", "schema_of_base_file"]
 
 
 class BaseFile:
@@ -117,10 +117,10 @@ class _ParquetFile:
     """An open Parquet file; see `BaseFile`."""
 
     def __init__(self, path: str, file: Any) -> None:
-        import pyarrow.parquet as pq
+        from hudimeta.formats.parquet.verified import open_verified
 
         self.path, self._file = path, file
-        self._parquet = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=True)
+        self._parquet = open_verified(file, path, pre_buffer=True)
         self.schema: pa.Schema = self._parquet.schema_arrow.remove_metadata()
         self.names: tuple[str, ...] = tuple(self.schema.names)
         self.num_rows: int = self._parquet.metadata.num_rows
@@ -144,7 +144,12 @@ class _ParquetFile:
         return int(self._parquet.metadata.row_group(number).num_rows)
 
     def read_group(self, number: int, columns: Sequence[str]) -> pa.Table:
-        return self._parquet.read_row_group(number, columns=columns)
+        with pages_named(self.path, self._file, self._parquet.metadata, [number], columns):
+            rows = self._parquet.read_row_group(number, columns=columns)
+            return _as_many(rows, self.rows_of(number), self.path)
+
+    def _read(self, offset: int, length: int) -> bytes:
+        return bytes(self._file.read_at(length, offset))
 
     def read_around(
         self, number: int, columns: Sequence[str], matches: npt.NDArray[np.bool_]
@@ -153,14 +158,13 @@ class _ParquetFile:
 
         from hudimeta.formats.parquet.pages import pages_around
 
-        def read(offset: int, length: int) -> bytes:
-            return bytes(self._file.read_at(length, offset))
-
-        pages = pages_around(self._parquet.metadata, number, columns, matches, read)
+        pages = pages_around(self._parquet.metadata, number, columns, matches, self._read)
         if pages is None:
             return None
         file = pq.ParquetFile(pa.BufferReader(pages.content), page_checksum_verification=True)
-        return file.read_row_group(0, columns=columns), pages.rows
+        with pages_named(self.path, self._file, self._parquet.metadata, [number], columns):
+            rows = file.read_row_group(0, columns=columns)
+            return _as_many(rows, sum(stop - start for start, stop in pages.rows.tolist()), self.path), pages.rows
 
 
 def _without_columns(rows: int) -> pa.Table:
@@ -172,8 +176,11 @@ _FORMATS: dict[str, Callable[[str, Any], _ParquetFile | OrcFile]] = {"parquet": 
 
 
 @contextmanager
-def open_base_file(storage: Storage, path: str) -> Iterator[BaseFile]:
+def open_base_file(storage: Storage, path: str, size: int = 0) -> Iterator[BaseFile]:
     """Open a base file, and close it behind the block.
+
+    Args:
+        storage: Holds it. path: Of the file. size: Bytes that it has as the table states; 0 when unknown.
 
     Raises:
         NotFound: It is gone. CorruptFileError: It is not of its format. UnsupportedFeature: Neither Parquet nor ORC.
@@ -183,6 +190,9 @@ def open_base_file(storage: Storage, path: str) -> Iterator[BaseFile]:
         raise UnsupportedFeature(f"base file format .{extension} ({path})", "Read the table with Apache Hudi.")
     with storage.open_input(path) as file:
         with damage_named(path):
+            actual = int(file.size())
+            if size and actual != size:
+                raise CorruptFileError(path, min(size, actual), f"a file of {size} bytes", f"{actual} bytes")
             content = _FORMATS[extension](path, file)
         yield BaseFile(content)
 
@@ -193,12 +203,38 @@ def schema_of_base_file(storage: Storage, path: str) -> pa.Schema:
         return file.schema
 
 
+def _as_many(rows: pa.Table, count: int, path: str) -> pa.Table:
+    """Rows, if they are as many as they should be: headers of pages count values, and no checksum covers them."""
+    if rows.num_rows != count:
+        raise CorruptFileError(path, 0, f"{count} rows", rows.num_rows)
+    return rows
+
+
+@contextmanager
+def pages_named(path: str, file: Any, metadata: Any, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[None]:
+    """As `damage_named`, with the place of the page that is damaged, if that can be told.
+
+    Args:
+        path: Of a Parquet file. file, metadata: Open, and its footer. groups, columns: Row groups and columns that are read.
+    """
+    from hudimeta.formats.parquet.verified import damaged_page
+
+    try:
+        with damage_named(path):
+            yield
+    except CorruptFileError as error:
+        found = damaged_page(metadata, lambda at, length: bytes(file.read_at(length, at)), groups, columns)
+        if found is not None:
+            raise CorruptFileError(path, *found) from error
+        raise
+
+
 @contextmanager
 def damage_named(path: str) -> Iterator[None]:
     """Arrow's complaints about bytes, with the path of the file. Raises CorruptFileError."""
     try:
         yield
-    except StorageError:
+    except HudiError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         what = str(error).strip().split("\n")[0]

@@ -54,7 +54,7 @@ class BootstrapSource:
             CorruptFileError: The two files do not have the same rows, or the index does not know the slice.
         """
         path = file_slice.base_path or ""
-        meta = self._skeleton(path, columns)
+        meta = self._skeleton(path, file_slice.base_size, columns)
         done = 0
         with open_base_file(self._source, self._source_path(file_slice)) as source:
             if source.num_rows != meta.num_rows:
@@ -66,10 +66,10 @@ class BootstrapSource:
                     rows = rows.append_column(name, piece.column(name))
                 yield rows
 
-    def _skeleton(self, path: str, columns: Sequence[str]) -> pa.Table:
+    def _skeleton(self, path: str, size: int, columns: Sequence[str]) -> pa.Table:
         """The meta columns; at least one, so that rows are counted."""
         wanted = [name for name in META_COLUMNS if name in set(columns)] or list(META_COLUMNS[:1])
-        with open_base_file(self._table, path) as file:
+        with open_base_file(self._table, path, size) as file:
             pieces = list(file.pieces(wanted))
             return pa.concat_tables(pieces) if pieces else file.schema.empty_table().select(wanted)
 

@@ -67,7 +67,7 @@ def count_rows(snapshot: Snapshot, slices: pa.Table, merged: Callable[[FileSlice
         return total
 
     def footer(file_slice: FileSlice) -> int:
-        with open_base_file(snapshot.storage, file_slice.base_path or "") as file:
+        with open_base_file(snapshot.storage, file_slice.base_path or "", file_slice.base_size) as file:
             return file.num_rows
 
     with ThreadPoolExecutor(min(_PARALLEL, len(unknown)), "footers") as pool:

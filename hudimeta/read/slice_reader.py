@@ -146,7 +146,7 @@ class SliceReader:
             for piece in self._bootstrap_source.pieces(file_slice, wanted.names):
                 yield conform(piece, wanted) if len(wanted) else piece
             return
-        with open_base_file(self._storage, path) as file:
+        with open_base_file(self._storage, path, file_slice.base_size) as file:
             instant, predicate = file_slice.base_instant, self.task.predicate
             groups = file.groups_of(file_slice.share, file_slice.shares)
             if constants is None or predicate is None:

@@ -219,6 +219,7 @@ class BaseFileWriter:
                 bloom_fpp=self._format.bloom_fpp,
                 bounds_of=self._format.statistics,
                 known=known,
+                name=name,
             )
         mark_partition(self._storage, self._instant, partition_path)
         statistics = file_statistics(written.bounds, partition_path, name, self._format.regime, written.column_bytes)

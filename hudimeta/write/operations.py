@@ -196,7 +196,7 @@ def execute_plan(
     plan: WritePlan,
     batch: KeyedBatch,
     writer: BaseFileWriter,
-    read_base: Callable[[str, str], StoredRows],
+    read_base: Callable[[str, str, int], StoredRows],
     rules: MergeRules,
     instant: str,
     engine: Engine,
@@ -213,7 +213,7 @@ def execute_plan(
 
     Args:
         plan: What to write. batch: The rows that it points into. writer: Writes files.
-        read_base: Reads all rows of a base file in the writer's schema: partition path, file name -> `StoredRows`.
+        read_base: Reads all rows of a base file in the writer's schema: partition path, name, size -> `StoredRows`.
         rules: Which version of a row wins. instant: Of the write. engine: Where it runs.
         logs: Writes log files; None for a copy-on-write table.
         ordering_of: Reads the ordering values that some keys have in a file slice; needed with `logs`.
@@ -240,7 +240,7 @@ def execute_plan(
             token = work.number, attempt
             if not _deletes_doubled(piece.base, gone):
                 return append_to_log(logs, ordering_of, log_facts, piece.base, part, gone, instant, *token, rules, only)
-        stored = read_base(piece.partition_path, piece.base.name)
+        stored = read_base(piece.partition_path, piece.base.name, piece.base.size)
         base = stored.rows
         name = parse_base_file(piece.base.name)
         if name is None:

@@ -304,7 +304,7 @@ class TableView:
         generator = self.generator()
         return lambda file, _: generator.record_keys(reader.columns(slice_of(file), generator.record_fields))
 
-    def read_base(self, schema: pa.Schema) -> Callable[[str, str], StoredRows]:
+    def read_base(self, schema: pa.Schema) -> Callable[[str, str, int], StoredRows]:
         """A reader of base files: all rows, in a schema with meta columns; with record keys, stored or not."""
         session, facts = self._session, self._wanted_facts()
         virtual = None if session.properties.populate_meta else self.generator()

@@ -39,7 +39,7 @@ def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> 
     if file.name:
         path = join(file.partition_path, file.name)
         with storage.open_input(path) as source:
-            found = read_key_column(source, KEY_COLUMN, wanted, path)
+            found = read_key_column(source, KEY_COLUMN, wanted, path, file.size)
     if not file.logs:
         return found
     parts = [found] if found is not None else []

@@ -12,10 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet import ParquetFooter
 from hudimeta.formats.parquet.footer import footer_of
+from hudimeta.formats.parquet.verified import read_metadata
 from hudimeta.keys import KeyGenerator
-from hudimeta.read.base_file import damage_named
+from hudimeta.read.base_file import damage_named, pages_named
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.schema import SchemaHistory, conform
 from hudimeta.storage import Storage, join
@@ -52,17 +54,20 @@ class StoredRowsReader:
     virtual: KeyGenerator | None
     codable: Collection[str] = ()
 
-    def __call__(self, partition_path: str, name: str) -> StoredRows:
-        """All rows of a file. Raises CorruptFileError: its pages are not what their checksums say."""
+    def __call__(self, partition_path: str, name: str, size: int) -> StoredRows:
+        """All rows of a file of so many bytes. Raises CorruptFileError: it is not what was written."""
         import pyarrow.parquet as pq
 
         path = join(partition_path, name)
         with self.storage.open_input(path) as source, damage_named(path):
-            metadata = pq.read_metadata(source)
+            metadata = read_metadata(source, path, size)
             coded = self._coded(metadata)
             # Damage that went unnoticed here would have a right checksum in the new file.
             file = pq.ParquetFile(source, metadata=metadata, read_dictionary=coded, page_checksum_verification=True)
-            rows = file.read()
+            with pages_named(path, source, metadata, range(metadata.num_row_groups), None):
+                rows = file.read()
+        if rows.num_rows != metadata.num_rows:
+            raise CorruptFileError(path, 0, f"{metadata.num_rows} rows", rows.num_rows)
         return StoredRows(self._fitted(rows, name, coded), footer_of(metadata, path))
 
     def _coded(self, metadata: Any) -> list[str]:

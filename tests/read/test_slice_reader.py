@@ -155,8 +155,9 @@ def test_a_skeleton_and_its_source_must_have_the_same_rows(rich_table: Unpack) -
     shorter = pq.read_table(skeleton).slice(1)
     skeleton.unlink()
     pq.write_table(shorter, skeleton)
+    again = hudimeta.Table(table.path, {"hoodie.metadata.enable": "false"})
     with pytest.raises(CorruptFileError, match="as many rows as the source has"):
-        table.scan(as_of="00000000000001").to_table()
+        again.scan(as_of="00000000000001").to_table()
 
 
 def test_columns_of_a_bootstrapped_table_come_from_three_places(rich_table: Unpack) -> None:

@@ -181,7 +181,7 @@ def read_rows(path: Path) -> pa.Table:
     session = WriteSession(open_storage(str(path)), OPTIONS.read({}))
     view = session.table_at(session.properties.load_timeline(session.storage))
     name = str(hudimeta.Table(str(path)).file_slices()["base_file"][0])
-    return view.read_base(view.writer_schema(view.schema))("", name).rows
+    return view.read_base(view.writer_schema(view.schema))("", name, 0).rows
 
 
 def test_row_groups_with_dictionaries_of_their_own(tmp_path: Path) -> None:

@@ -179,6 +179,8 @@ def _decode_parquet(block: LogBlock, columns: Sequence[str] | None) -> pa.Table:
         table = file.read(columns=chosen)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise block.damaged("a Parquet file", str(error).strip().split("\n")[0], at=0) from error
+    if table.num_rows != file.metadata.num_rows:
+        raise block.damaged(f"{file.metadata.num_rows} rows", table.num_rows, at=0)
     return table.replace_schema_metadata(None)
 
 

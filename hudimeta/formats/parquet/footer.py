@@ -203,25 +203,20 @@ def _damage_told(path: str, expected: str) -> Iterator[None]:
         raise CorruptFileError(path, 0, expected, str(error).partition("\n")[0]) from error
 
 
-def read_footer(source: bytes | memoryview | Any, path: str = "") -> ParquetFooter:
+def read_footer(source: bytes | memoryview | Any, path: str = "", size: int = 0) -> ParquetFooter:
     """Read a Parquet file's footer.
 
     Args:
         source: The whole file as bytes, or a seekable file (`Storage.open_input`), of which only the end is read.
-        path: For errors.
+        path: For errors, and because a footer of ours knows the file's name. size: Bytes that the file should have, if known.
 
     Raises:
-        CorruptFileError: The bytes do not end as a Parquet file does.
+        CorruptFileError: The bytes do not end as a Parquet file does, or are not those that were written.
     """
-    import pyarrow.parquet as pq
+    from hudimeta.formats.parquet.verified import read_metadata
 
     file = pa.BufferReader(source) if isinstance(source, (bytes, bytearray, memoryview)) else source
-    try:
-        metadata = pq.read_metadata(file)
-    except (pa.ArrowException, ValueError, OSError) as error:
-        size = len(source) if isinstance(source, (bytes, bytearray, memoryview)) else 0
-        raise CorruptFileError(path, max(size - 8, 0), "the footer of a Parquet file", str(error).splitlines()[0]) from error
-    return footer_of(metadata, path)
+    return footer_of(read_metadata(file, path, size), path)
 
 
 def footer_of(metadata: Any, path: str = "") -> ParquetFooter:

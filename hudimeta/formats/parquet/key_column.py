@@ -12,12 +12,14 @@ from hudimeta.formats.parquet.footer import read_footer
 __all__ = ["read_key_column"]
 
 
-def read_key_column(source: bytes | Any, column: str, wanted: pa.Array | None = None, path: str = "") -> pa.StringArray | None:
+def read_key_column(
+    source: bytes | Any, column: str, wanted: pa.Array | None = None, path: str = "", size: int = 0
+) -> pa.StringArray | None:
     """Read one column of texts.
 
     Args:
         source: The file's bytes, or a seekable file; the caller closes it. column: Name of the key column.
-        wanted: Keys that are looked for; None reads in any case. path: For errors.
+        wanted: Keys that are looked for; None reads in any case. path, size: See `read_footer`.
 
     Returns:
         The column's values; None when the key range or the bloom filter of the footer excludes every wanted key. A file
@@ -29,7 +31,7 @@ def read_key_column(source: bytes | Any, column: str, wanted: pa.Array | None = 
     import pyarrow.parquet as pq
 
     file = pa.BufferReader(source) if isinstance(source, (bytes, bytearray, memoryview)) else source
-    footer = read_footer(file, path)
+    footer = read_footer(file, path, size)
     if column not in footer.arrow_schema.names:
         raise CorruptFileError(path, 0, f"the column {column}", f"the columns {footer.arrow_schema.names[:8]}")
     if wanted is not None and not _may_hold(footer, wanted):
@@ -39,6 +41,8 @@ def read_key_column(source: bytes | Any, column: str, wanted: pa.Array | None = 
             values = parquet.read([column])[column]
     except (pa.ArrowException, OSError) as error:
         raise CorruptFileError(path, 0, f"pages of the column {column}", str(error).splitlines()[0]) from error
+    if len(values) != footer.num_rows:
+        raise CorruptFileError(path, 0, f"{footer.num_rows} values of the column {column}", len(values))
     return values.cast(pa.string()).combine_chunks()
 
 

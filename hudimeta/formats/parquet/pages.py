@@ -28,7 +28,7 @@ import numpy.typing as npt
 from hudimeta.formats.parquet.thrift import Elements, Fields, decode_struct
 from hudimeta.formats.parquet.whole_footer import MAGIC, decode_footer, encode_footer
 
-__all__ = ["PageFile", "pages_around"]
+__all__ = ["PageFile", "chunk_span", "pages_around"]
 
 _I64 = 6
 _DICTIONARY = 2
@@ -91,7 +91,7 @@ def pages_around(
     chosen = _leaves(metadata, group, columns)
     if not chosen or not _worth_it(wanted):
         return None
-    spans = [_span(metadata.row_group(group).column(at)) for at in chosen]
+    spans = [chunk_span(metadata.row_group(group).column(at)) for at in chosen]
     chunks: dict[int, _Chunk] = {}
     for at, data in zip(chosen, _fetched(spans, read), strict=True):
         chunk = _chunk(data, len(wanted))
@@ -118,7 +118,7 @@ def _leaves(metadata: Any, group: int, columns: Sequence[str]) -> list[int]:
     return found
 
 
-def _span(column: Any) -> tuple[int, int]:
+def chunk_span(column: Any) -> tuple[int, int]:
     """Offset and length of a column's pages."""
     first = int(column.data_page_offset)
     if column.has_dictionary_page and column.dictionary_page_offset:

@@ -19,7 +19,7 @@ Spark, for which NaN is above every number, would pass over the row group with `
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
@@ -41,6 +41,7 @@ from hudimeta.formats.parquet.footer import (
     ParquetFooter,
 )
 from hudimeta.formats.parquet.known_keys import KnownKeys, checksum_of
+from hudimeta.formats.parquet.seal import blank_entries, sealed_end
 from hudimeta.types import META_COLUMNS
 
 __all__ = ["BaseFileSummary", "BaseFileWriter", "BloomSettings", "ParquetSettings", "write_base_file"]
@@ -131,6 +132,7 @@ class BaseFileWriter:
         settings: Layout.
         bounds_of: Dotted columns to keep bounds of; None is all, () none.
         known: A filter over the keys of the rows, where there is one; None to hash them all.
+        name: Of the file, without its folder; readers refuse its content under another one. None when it is not known.
 
     Raises:
         SchemaMismatch: The meta columns do not lead. ConfigError: An unknown codec.
@@ -145,6 +147,7 @@ class BaseFileWriter:
         settings: ParquetSettings | None = None,
         bounds_of: Sequence[str] | None = None,
         known: KnownKeys | None = None,
+        name: str | None = None,
     ) -> None:
         if tuple(schema.names[: len(META_COLUMNS)]) != META_COLUMNS:
             raise SchemaMismatch(RECORD_KEY, f"not among the first columns ({schema.names[:5]})", "Hudi's meta columns first")
@@ -157,6 +160,7 @@ class BaseFileWriter:
         self._pending_bytes = 0
         self._bounds = BoundsOfColumns(bounds_of)
         self._known = known
+        self._name = name
         self._keys: list[pa.ChunkedArray] = []
         self._rows = 0
 
@@ -222,8 +226,10 @@ class BaseFileWriter:
         """Write what is left and the footer. The stream stays open."""
         self._flush(last=True)
         entries, low, high = self._footer_entries()
-        self._file.add_key_value_metadata(entries)
+        self._file.add_key_value_metadata(entries | blank_entries(self._name))
+        self._sink.hold()
         self._file.close()
+        self._sink.release(sealed_end)
         metadata = self._file.writer.metadata
         footer = ParquetFooter(self._rows, entries, metadata)
         return BaseFileSummary(self._sink.written, self._rows, footer, self._bounds.table(), low, high)
@@ -257,6 +263,7 @@ def write_base_file(
     bloom_fpp: float = 1e-9,
     bounds_of: Sequence[str] | None = (),
     known: KnownKeys | None = None,
+    name: str | None = None,
 ) -> BaseFileSummary:
     """Write all rows of a base file in one go.
 
@@ -264,13 +271,15 @@ def write_base_file(
         stream: Has `write(bytes)`; closing it stays with the caller. rows: Meta columns first.
         avro_schema: For the footer. keys: Record keys, where they are not in `_hoodie_record_key`.
         codec: Parquet compression. bloom_fpp: False positive rate of the bloom filter.
-        bounds_of: Dotted columns to compute bounds of, None for all; none by default. known: See `BaseFileWriter`.
+        bounds_of: Dotted columns to compute bounds of, None for all; none by default. known, name: See `BaseFileWriter`.
 
     Raises:
         SchemaMismatch: The meta columns do not lead. ConfigError: An unknown codec.
     """
     settings = ParquetSettings(compression=codec, bloom=BloomSettings(false_positives=bloom_fpp))
-    file = BaseFileWriter(stream, rows.schema, avro_schema=avro_schema, settings=settings, bounds_of=bounds_of, known=known)
+    file = BaseFileWriter(
+        stream, rows.schema, avro_schema=avro_schema, settings=settings, bounds_of=bounds_of, known=known, name=name
+    )
     file.write(rows, keys)
     return file.close()
 
@@ -368,12 +377,25 @@ class _CountingSink:
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
+        self._held: list[bytes] | None = None
         self.written = 0
 
     def write(self, data: Any) -> int:
-        self._stream.write(data)
+        if self._held is None:
+            self._stream.write(data)
+        else:
+            self._held.append(bytes(data))
         self.written += len(data)
         return len(data)
+
+    def hold(self) -> None:
+        """Keep what is written from now on until `release`."""
+        self._held = []
+
+    def release(self, change: Callable[[bytes], bytes]) -> None:
+        """Pass on what was held, changed to other bytes of the same length."""
+        self._stream.write(change(b"".join(self._held or ())))
+        self._held = None
 
     def tell(self) -> int:
         return self.written

@@ -1,0 +1,174 @@
+"""Opening Parquet files so that damage is found: size, footer, name and pages.
+
+The end of a file is read once, its footer compared with its seal (see `seal`), and only then given to Arrow.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hudimeta.errors import CorruptFileError
+from hudimeta.formats.parquet.pages import chunk_span
+from hudimeta.formats.parquet.seal import INDEX_KEY, check_contents, check_name, check_seal
+from hudimeta.formats.parquet.thrift import decode_struct
+from hudimeta.formats.parquet.whole_footer import MAGIC
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["damaged_page", "open_verified", "read_metadata", "verify_parquet_file"]
+
+TAIL_BYTES = 64 << 10
+_END = 8
+_COMPRESSED_SIZE, _CHECKSUM = 3, 4
+"""Fields of a page's header."""
+
+Read = Callable[[int, int], bytes]
+"""Bytes of a file: offset, length."""
+
+
+def read_metadata(source: Any, path: str = "", size: int = 0) -> Any:
+    """Pyarrow's `FileMetaData` of a Parquet file whose footer is what was written.
+
+    Args:
+        source: An open `pyarrow.NativeFile`. path: For errors, and because a footer of ours knows the name.
+        size: Bytes that the file should have; 0 when nobody says.
+
+    Raises:
+        CorruptFileError: Another size, no Parquet footer, or one that was changed or belongs to another file.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    actual = int(source.size())
+    if size and actual != size:
+        raise CorruptFileError(path, min(actual, size), f"a file of {size} bytes", f"{actual} bytes")
+    footer = _footer(source, actual, path)
+    offset = actual - _END - len(footer)
+    sealed = check_seal(footer, path, offset)
+    end = len(footer).to_bytes(4, "little") + MAGIC
+    try:
+        metadata = pq.read_metadata(pa.BufferReader(b"".join((MAGIC, footer, end))))
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise CorruptFileError(path, offset, "the footer of a Parquet file", _first_line(error)) from error
+    entries = metadata.metadata or {}
+    check_contents(entries, metadata, path, offset, sealed=sealed)
+    check_name(entries, metadata, path, offset)
+    return metadata
+
+
+def _footer(source: Any, size: int, path: str) -> bytes:
+    """The bytes of the footer."""
+    if size < _END + len(MAGIC):
+        raise CorruptFileError(path, size, "the footer of a Parquet file", f"a file of {size} bytes")
+    tail = bytes(source.read_at(min(size, TAIL_BYTES), max(size - TAIL_BYTES, 0)))
+    length = int.from_bytes(tail[-_END:-4], "little")
+    if tail[-4:] != MAGIC:
+        raise CorruptFileError(path, size - 4, "the footer of a Parquet file, which ends in PAR1", repr(tail[-4:]))
+    if length > size - _END - len(MAGIC):
+        raise CorruptFileError(path, size - _END, f"the footer of a Parquet file within its {size} bytes", f"{length} bytes")
+    if length + _END > len(tail):
+        return bytes(source.read_at(length, size - _END - length))
+    return tail[-_END - length : -_END]
+
+
+def open_verified(source: Any, path: str = "", size: int = 0, **options: Any) -> Any:
+    """A `pyarrow.parquet.ParquetFile` that compares pages with their checksums. See `read_metadata`."""
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(source, metadata=read_metadata(source, path, size), page_checksum_verification=True, **options)
+
+
+def verify_parquet_file(source: Any, path: str = "", size: int = 0) -> pa.Table:
+    """Read every byte of a Parquet file.
+
+    Args:
+        source: An open `pyarrow.NativeFile`, or the bytes. path, size: See `read_metadata`.
+
+    Returns:
+        All its rows.
+
+    Raises:
+        CorruptFileError: Damage, with the offset of the page.
+    """
+    import pyarrow as pa
+
+    source = pa.BufferReader(source) if isinstance(source, (bytes, bytearray, memoryview)) else source
+    metadata = read_metadata(source, path, size)
+
+    def read(offset: int, length: int) -> bytes:
+        return bytes(source.read_at(length, offset))
+
+    if read(0, len(MAGIC)) != MAGIC:
+        raise CorruptFileError(path, 0, "a Parquet file, which begins with PAR1", repr(read(0, len(MAGIC))))
+    found = damaged_page(metadata, read, range(metadata.num_row_groups), None)
+    if found is not None:
+        raise CorruptFileError(path, *found)
+    _check_indexes(metadata, read, int(source.size()), path)
+    try:
+        rows = open_verified(source, path, size).read()
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise CorruptFileError(path, 0, "readable rows", _first_line(error)) from error
+    if rows.num_rows != metadata.num_rows:
+        raise CorruptFileError(path, 0, f"{metadata.num_rows} rows", rows.num_rows)
+    return rows
+
+
+def damaged_page(
+    metadata: Any, read: Read, groups: Sequence[int], columns: Sequence[str] | None
+) -> tuple[int, str, str] | None:
+    """The first page that is not what its header says: its offset, what was expected, and what is there. None without one.
+
+    Args:
+        metadata: pyarrow's `FileMetaData`. read: Reads the file. groups: Row groups to look at.
+        columns: Dotted paths of leaf columns, or of what they lie in; None for all.
+    """
+    for group in groups:
+        for number in range(metadata.num_columns):
+            chunk = metadata.row_group(group).column(number)
+            name = chunk.path_in_schema
+            if columns is None or any(name == c or name.startswith(f"{c}.") for c in columns):
+                start, length = chunk_span(chunk)
+                for offset, expected, actual in _bad_pages(memoryview(read(start, length)), start, length):
+                    return offset, f"{expected} (column {name})", actual
+    return None
+
+
+def _bad_pages(data: memoryview, start: int, length: int) -> Iterator[tuple[int, str, str]]:
+    at = 0
+    if len(data) < length:
+        yield start + len(data), f"{length} bytes of pages", f"the file's end after {len(data)}"
+    while at < len(data):
+        try:
+            header, content = decode_struct(data, at)
+            end = content + header[_COMPRESSED_SIZE][1]
+            stated = header[_CHECKSUM][1] & 0xFFFFFFFF if _CHECKSUM in header else None
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            yield start + at, "a page header", _first_line(error)
+            return
+        if not content <= end <= len(data):
+            yield start + at, "a page inside its column", f"one of {end - content} bytes"
+            return
+        actual = zlib.crc32(data[content:end])
+        if stated is not None and actual != stated:
+            yield start + at, f"a page with the checksum {stated:08x}", f"{actual:08x}"
+        at = end
+
+
+def _check_indexes(metadata: Any, read: Read, size: int, path: str) -> None:
+    """Compare what lies between the pages and the footer with its checksum, which our files have."""
+    stated = (metadata.metadata or {}).get(INDEX_KEY.encode())
+    if stated is None:
+        return
+    chunks = (metadata.row_group(g).column(c) for g in range(metadata.num_row_groups) for c in range(metadata.num_columns))
+    start = max((sum(chunk_span(chunk)) for chunk in chunks), default=len(MAGIC))
+    end = size - _END - int.from_bytes(read(size - _END, 4), "little")
+    actual = f"{zlib.crc32(read(start, end - start)):08x}"
+    if actual != stated.decode():
+        raise CorruptFileError(path, start, f"page indexes with the checksum {stated.decode()}", actual)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,143 @@
+"""Damaged and exchanged base files: never wrong rows without a word, and never made permanent by a write or a service."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+import hudimeta
+from hudimeta.errors import CorruptFileError
+from hudimeta.formats.parquet import verify_parquet_file
+from hudimeta.testing.builders import SIMPLE_OPTIONS, simple_rows
+from tests.conftest import Unpack
+
+Damage = Callable[[bytes], bytes]
+
+
+def changed(old: bytes, new: bytes) -> Damage:
+    """Other bytes in the footer, of which the name of a column comes first."""
+
+    def change(data: bytes) -> bytes:
+        start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+        assert data.index(old, start) > 0
+        return data[:start] + data[start:].replace(old, new, 1)
+
+    return change
+
+
+def in_first_page(data: bytes) -> int:
+    """A byte of the first page, behind the magic of zstd."""
+    return data.index(b"\x28\xb5\x2f\xfd") + 6
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    """One bit of a byte."""
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+DAMAGES: Mapping[str, Damage] = {
+    "a column's name": changed(b"\x01x", b"\x01y"),
+    "a key's name": changed(b"parquet.avro.schema", b"parquet.avro.schemb"),
+    "a statistic": changed(b"k0000", b"k0001"),
+    "a page": lambda data: flipped(data, in_first_page(data)),
+    "shorter": lambda data: data[:-7],
+    "longer": lambda data: data + b"PAR1",
+    "empty": lambda data: b"",
+    "zeros": lambda data: data[:-200] + bytes(100) + data[-100:],
+}
+
+
+@pytest.fixture(scope="module", params=["COPY_ON_WRITE", "MERGE_ON_READ", "no metadata table"])
+def pristine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of two partitions; a copy-on-write one has two versions of each base file, the other has log files."""
+    folder = tmp_path_factory.mktemp("base_damage") / "t"
+    kind = "MERGE_ON_READ" if request.param == "MERGE_ON_READ" else "COPY_ON_WRITE"
+    options = {**SIMPLE_OPTIONS, "hoodie.compact.inline": "false"}
+    if request.param == "no metadata table":
+        options["hoodie.metadata.enable"] = "false"
+    schema = simple_rows([], 0).schema
+    table = hudimeta.Table.create(folder, schema, key="id", partition_by=["part"], ordering=["ts"], type=kind, options=options)
+    table.insert(simple_rows(range(20), 1))
+    table.upsert(simple_rows(range(8), 2))
+    return folder
+
+
+def bases_of(folder: Path, partition: str) -> list[Path]:
+    """The base files of a partition, oldest first."""
+    return sorted(folder.glob(f"{partition}/*.parquet"), key=lambda path: path.name.rsplit("_", 1)[1])
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, "an older base file", "another file group's"])
+def test_damage_of_a_base_file_stops_reads_writes_and_services(pristine: Path, damage: str, tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    shutil.copytree(pristine, folder)
+    older, base = bases_of(folder, "p0")[0], bases_of(folder, "p0")[-1]
+    whole = base.read_bytes()
+    others = {"an older base file": older, "another file group's": bases_of(folder, "p1")[-1]}
+    content = others[damage].read_bytes() if damage in others else DAMAGES[damage](whole)
+    if content == whole:
+        return  # a merge-on-read table has one version
+    base.write_bytes(content)
+    files = sorted(folder.glob("p0/*"))
+
+    table = hudimeta.Table(folder)
+    attempts: list[Callable[[], object]] = [
+        table.scan().to_table,
+        table.scan(where="x >= 1.0", columns=["_hoodie_commit_time"]).to_table,
+        lambda: table.upsert(simple_rows(range(20), 9)),
+    ]
+    attempts += [table.compact] if list(folder.glob("p0/.*.log.*")) else []
+    for attempt in attempts:
+        with pytest.raises(CorruptFileError) as caught:
+            attempt()
+        assert caught.value.path == f"p0/{base.name}"
+    with pytest.raises(CorruptFileError):
+        verify_parquet_file(content, base.name, len(whole))
+    assert sorted(folder.glob("p0/*")) == files, "nothing was made of it"
+
+    base.write_bytes(whole)
+    assert verify_parquet_file(whole, base.name, len(whole)).num_rows == 10
+    assert hudimeta.Table(folder).scan(where="x = 2.0").count() == 8
+
+
+def test_the_place_of_the_damaged_page_is_told(pristine: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    shutil.copytree(pristine, folder)
+    base = bases_of(folder, "p0")[-1]
+    at = in_first_page(base.read_bytes())
+    base.write_bytes(flipped(base.read_bytes(), at))
+    with pytest.raises(CorruptFileError, match="column _hoodie_commit_time") as caught:
+        hudimeta.Table(folder).scan().to_table()
+    assert caught.value.offset == 4
+
+
+# By Apache Hudi
+
+
+def test_a_column_of_apache_hudis_file_that_changed_its_name_is_not_null(rich_table: Unpack) -> None:
+    folder = rich_table("deletes_cow", fresh=True)
+    base = folder / hudimeta.Table(folder).scan().plan().files[0]
+    column = hudimeta.Table(folder).schema.names[-1]
+    name = bytes([len(column)]) + column.encode()
+    base.chmod(0o644)
+    base.write_bytes(changed(name, name[:-1] + b"~")(base.read_bytes()))
+    with pytest.raises(CorruptFileError, match="Avro schema"):
+        hudimeta.Table(folder).scan(columns=[column]).to_table()
+
+
+def test_an_older_base_file_of_apache_hudis_is_refused(rich_table: Unpack) -> None:
+    folder = rich_table("deletes_cow", fresh=True)
+    used = hudimeta.Table(folder, {"hoodie.metadata.enable": "false"}).scan().plan().files
+    base = folder / used[0]
+    group = base.name.split("_")[0]
+    older = min(base.parent.glob(f"{group}_*.parquet"), key=lambda path: path.name.rsplit("_", 1)[1])
+    assert older != base
+    base.chmod(0o644)
+    base.write_bytes(older.read_bytes())
+    for options in ({}, {"hoodie.metadata.enable": "false"}):
+        with pytest.raises(CorruptFileError) as caught:
+            hudimeta.Table(folder, options).scan().to_table()
+        assert caught.value.path == used[0]
