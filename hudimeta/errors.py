@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from hudimeta.redaction import HIDDEN, hidden, is_secret
+
 __all__ = [
     "AlreadyExists",
     "CommitConflict",
@@ -51,8 +53,8 @@ class HudiError(Exception):
     code: ClassVar[str] = "ERROR"
 
     def __init__(self, message: str, hint: str = "") -> None:
-        self.message = message
-        self.hint = hint
+        self.message = message = hidden(message)
+        self.hint = hint = hidden(hint)
         super().__init__(f"HUDIMETA_{self.code}: {message}." + (f" {hint}" if hint else ""))
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -71,12 +73,14 @@ class ConfigError(HudiError):
     """An option or argument that is unknown, malformed, or contradicts the table.
 
     Attributes:
-        key: The option's name. value: What was given. allowed: What would have been accepted, for the reader.
+        key: The option's name. value: What was given, `***` where the name is one of a secret.
+        allowed: What would have been accepted, for the reader.
     """
 
     code = "CONFIG"
 
     def __init__(self, key: str, value: object, allowed: str, hint: str = "") -> None:
+        value = HIDDEN if is_secret(key) else value
         self.key, self.value, self.allowed = key, value, allowed
         super().__init__(
             f"option {key!r} has the value {value!r}, allowed is {allowed}",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import AS_OF, COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE
 from hudimeta.read.snapshot import Snapshot
+from hudimeta.redaction import hidden
 from hudimeta.storage import CountingStorage, absolute_location, open_storage
 from hudimeta.types import Operation, QueryType
 
@@ -56,7 +57,7 @@ class Table:
     def __repr__(self) -> str:
         properties = self.properties
         kind = properties.type.value.lower().replace("_", " ")
-        return f"Table({self.path!r}: {properties.name}, {kind}, version {properties.version})"
+        return f"Table({hidden(self.path)!r}: {properties.name}, {kind}, version {properties.version})"
 
     # What it is
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from hudimeta.redaction import hidden
+
 if TYPE_CHECKING:
     from pyspark_hudimeta.native_table import NativeTable
 
@@ -54,7 +56,7 @@ class TableFiles:
         return self is other
 
     def toString(self) -> str:  # noqa: N802
-        return f"hudimeta[{self._table.uri}]"
+        return f"hudimeta[{hidden(self._table.uri)}]"
 
     class Java:
         implements: ClassVar[list[str]] = ["org.apache.spark.sql.execution.datasources.FileIndex"]

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CommitError, HudiError, NotFound
 from hudimeta.read.base_file import damage_named
+from hudimeta.redaction import redacted
 from hudimeta.schema.conform import conform_array
 from hudimeta.storage import open_storage
 from hudimeta.storage.at_once import at_once
@@ -47,6 +48,7 @@ class Seen:
     footer: int
 
 
+@redacted
 @dataclass(frozen=True)
 class FileRange:
     """A piece of a file. Its rows are those of the row groups whose middle is in it.
@@ -69,6 +71,7 @@ class FilePart:
     ranges: Sequence[tuple[FileRange, Seen]]
 
 
+@redacted
 @dataclass(frozen=True)
 class FileReading:
     """How files are read.

@@ -25,6 +25,7 @@ from hudimeta.read.cdc_scan import ChangeScan
 from hudimeta.read.native_slices import NativeSlices, native_slices
 from hudimeta.read.predicate import to_sql
 from hudimeta.read.projection import path_of
+from hudimeta.redaction import redacted
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.listed_slices import encode_slices
 from pyspark_hudimeta.manifest import base_files
@@ -44,6 +45,7 @@ _CORRECTED = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 _OF_A_READ = (AS_OF, COLUMNS, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, LISTED_SLICES, PATH, QUERY_TYPE)
 
 
+@redacted
 @dataclass(frozen=True)
 class Asked:
     """A read in the words of its user.

@@ -27,6 +27,7 @@ from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.native_files import foreign_instants, holds_times
 from hudimeta.read.partition_columns import path_values
 from hudimeta.read.scan import Scan
+from hudimeta.redaction import hidden
 from hudimeta.storage import check_native_files
 from hudimeta.types import QueryType, TableType
 from pyspark_hudimeta.arrow_types import spark_schema
@@ -242,7 +243,7 @@ class NativeTable:
         native = plan.slices.num_rows - plan.slices.column("base_file").null_count
         merged = [made.made for _, made in staged if not made.made.instead]
         done = AttachedScan(
-            table=self._snapshot.storage.root,
+            table=hidden(self._snapshot.storage.root),
             report=plan.report,
             filters=filters,
             not_understood=unknown,

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudimeta.errors import ConfigError, TableError
+from hudimeta.redaction import redacted
 from hudimeta.types import META_COLUMNS
 
 __all__ = ["Carrier", "Registration", "carriers", "is_registering", "kept_options", "registered_schema"]
@@ -39,6 +40,7 @@ _OWN = ("hoodie.", "hudimeta.", "as.of.instant")
 _SECRET = re.compile(r"secret|password|token|credential|sas|[_.]key\b|account_key", re.IGNORECASE)
 
 
+@redacted
 @dataclass(frozen=True)
 class Registration:
     """What a table of the catalog stands for.

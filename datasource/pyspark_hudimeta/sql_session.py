@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructField, StructType
 
+from hudimeta.redaction import redacted
 from hudimeta.sql import TableName
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.location import resolve
@@ -33,6 +34,7 @@ def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+@redacted
 @dataclass(frozen=True)
 class Entry:
     """A hudimeta table as the catalog knows it.

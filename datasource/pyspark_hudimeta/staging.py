@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from hudimeta.errors import TableError
 from hudimeta.read.overlay import OverlayReader
+from hudimeta.redaction import redacted
 from hudimeta.storage import Storage, join, open_storage
 from pyspark_hudimeta.arrow_types import arrow_schema, fitted
 from pyspark_hudimeta.manifest import file_uri
@@ -57,6 +58,7 @@ class Made:
     instead: bool
 
 
+@redacted
 @dataclass(frozen=True)
 class SliceJob:
     """What makes the files of one slice; goes to executors.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql.types import StructType
 
 from hudimeta.errors import ConfigError, TableError
+from hudimeta.redaction import redacted
 from pyspark_hudimeta.location import given_location
 from pyspark_hudimeta.registration import carriers
 
@@ -23,6 +24,7 @@ _HOW_TO_NAME = (
 )
 
 
+@redacted
 @dataclass(frozen=True)
 class Target:
     """A table and the options to open it with."""

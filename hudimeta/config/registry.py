@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from hudimeta.config.near_misses import nearest, right_name
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.redaction import shown_options
 
 __all__ = ["OPTIONS", "HudiWarning", "NotDone", "Option", "Options", "Registry"]
 
@@ -228,7 +229,7 @@ class Options:
         self.given = _in_lower_case(given)
 
     def __repr__(self) -> str:
-        return f"Options({self.given!r})"
+        return f"Options({shown_options(self.given)!r})"
 
     def _raw(self, option: Option[Any]) -> str | None:
         for key in (option.key, *option.aliases):

@@ -21,6 +21,7 @@ from hudimeta.metadata.groups import GroupFinder
 from hudimeta.metadata.keys import NO_PARTITION, column_id, from_key_partition, to_key_partition
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.slice_files import SliceFiles
+from hudimeta.redaction import hidden
 from hudimeta.timeline.active import Timeline
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class MetadataTable:
         return cls(storage, properties, data_timeline, timeline)
 
     def __repr__(self) -> str:
-        return f"MetadataTable({self._table_storage.root}: {', '.join(self.ready)})"
+        return f"MetadataTable({hidden(self._table_storage.root)}: {', '.join(self.ready)})"
 
     @property
     def laid_out(self) -> tuple[Instant, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time as system_time
 
+from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.timeline.active import Timeline
@@ -46,7 +47,7 @@ def roll_back_metadata(storage: Storage, instant: str, rollback_time: str, times
     files = _files_of(inner, instant)
     if begun is None:
         writer.create_requested(
-            rollback_time, Action.ROLLBACK, encode_rollback_plan(inner.root, instant, Action.DELTA_COMMIT, files)
+            rollback_time, Action.ROLLBACK, encode_rollback_plan(without_user(inner.root), instant, Action.DELTA_COMMIT, files)
         )
     if begun is None or begun.state is State.REQUESTED:
         writer.create_inflight(rollback_time, Action.ROLLBACK)
@@ -59,7 +60,7 @@ def roll_back_metadata(storage: Storage, instant: str, rollback_time: str, times
     writer.delete_pending(instant, Action.DELTA_COMMIT, State.REQUESTED)
     took_ms = int((system_time.monotonic() - started) * 1000)
     completion = times.next(rollback_time, timeline.last_time)
-    outcome = encode_rollback_metadata(inner.root, rollback_time, instant, Action.DELTA_COMMIT, files, took_ms)
+    outcome = encode_rollback_metadata(without_user(inner.root), rollback_time, instant, Action.DELTA_COMMIT, files, took_ms)
     writer.complete(rollback_time, Action.ROLLBACK, completion, outcome)
     return sum(len(names) for names in files.values())
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.archiving import leaving, move_to_history
@@ -55,7 +56,9 @@ def clean(storage: Storage, table: MetadataTable, times: InstantGenerator, retai
     the_plan = CleanPlan(_POLICY, earliest, files, (), writes[-1].time)
     inner = storage.sub(METADATA_ROOT)
     instant = times.next(timeline.last_time, table.data_timeline.last_time)
-    TimelineWriter(inner, timeline.folder).create_requested(instant, Action.CLEAN, encode_plan(inner.root, the_plan))
+    TimelineWriter(inner, timeline.folder).create_requested(
+        instant, Action.CLEAN, encode_plan(without_user(inner.root), the_plan)
+    )
     return _run(inner, timeline, times, instant, the_plan)
 
 

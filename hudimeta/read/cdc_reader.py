@@ -23,6 +23,7 @@ from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.partition_columns import path_values
 from hudimeta.read.read_task import ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
+from hudimeta.redaction import redacted
 from hudimeta.storage.protocol import join
 from hudimeta.types import META_COLUMNS
 
@@ -47,6 +48,7 @@ class _KeyedRows(NamedTuple):
     rows: pa.Table
 
 
+@redacted
 @dataclass(frozen=True)
 class ChangeTask(ReadTask):
     """How changes are read: as a task of all columns and rows of the table says, and then shown.

@@ -18,6 +18,7 @@ from hudimeta.read.read_task import ReadTask
 from hudimeta.read.report import ScanReport
 from hudimeta.read.scan import Scan, ScanPlan
 from hudimeta.read.split import Split, pack_slices, read_split
+from hudimeta.redaction import hidden
 from hudimeta.table.slices import slices_schema
 from hudimeta.types import QueryType
 
@@ -149,7 +150,7 @@ class ChangeScan(Scan):
         files = {path for change in changes for path in change.read_paths}
         requests = snapshot.storage.log
         return ScanReport(
-            table=snapshot.storage.root,
+            table=hidden(snapshot.storage.root),
             instant=snapshot.latest_write,
             query_type=self._query_type.value,
             predicate=str(self._bound) if self._bound is not None else "",

@@ -13,6 +13,7 @@ from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import MERGE_MEMORY, MERGER, SPILL_FOLDER
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.read.projection import path_of, pruned, shown_field
+from hudimeta.redaction import redacted
 
 if TYPE_CHECKING:
     from hudimeta.keys import PartitionLayout
@@ -43,6 +44,7 @@ class VisibleInstants:
         return instant in self.completed or (self.first_active is not None and instant < self.first_active)
 
 
+@redacted
 @dataclass(frozen=True)
 class ReadTask:
     """How rows of a table's file slices are read; the same for all slices of a scan.

@@ -19,6 +19,7 @@ from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
 from hudimeta.read.report import ScanReport
 from hudimeta.read.slice_reader import ReadCounts
 from hudimeta.read.split import Split, pack_slices, read_split
+from hudimeta.redaction import hidden
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Scan:
 
     def __repr__(self) -> str:
         where = f" where {self._condition}" if self._condition else ""
-        return f"Scan({self._snapshot.storage.root}: {', '.join(self._columns)}{where})"
+        return f"Scan({hidden(self._snapshot.storage.root)}: {', '.join(self._columns)}{where})"
 
     # Planning
 
@@ -253,7 +254,7 @@ class Scan:
         log_files = int(_total(slices.column("log_files"), lengths=True))
         requests = snapshot.storage.log
         return ScanReport(
-            table=snapshot.storage.root,
+            table=hidden(snapshot.storage.root),
             instant=snapshot.latest_write,
             as_of=snapshot.as_of,
             query_type=self._query_type.value,

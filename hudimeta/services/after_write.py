@@ -13,6 +13,7 @@ from dataclasses import replace
 from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import HudiError
+from hudimeta.redaction import hidden
 from hudimeta.services import archival, clean, compaction
 from hudimeta.timeline.active import Timeline
 from hudimeta.types import TableType
@@ -40,7 +41,9 @@ def tend(session: WriteSession, report: CommitReport) -> CommitReport:
             notes += run(WriteSession(session.storage, session.options, engine=session.engine))
     except Exception as error:  # whatever it is, the rows are in the table
         why = error if isinstance(error, HudiError) else f"{type(error).__name__}: {error}"
-        warnings.warn(f"the write is published, but the services after it failed: {why}", HudiWarning, stacklevel=2)
+        warnings.warn(
+            f"the write is published, but the services after it failed: {hidden(str(why))}", HudiWarning, stacklevel=2
+        )
     return replace(report, notes=(*report.notes, *notes))
 
 

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
 from hudimeta.engine import nearby_if_small
+from hudimeta.redaction import without_user
 from hudimeta.storage import join
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.slices import place_files
@@ -261,7 +262,7 @@ def clean(session: WriteSession) -> CleanReport:
                 if not the_plan.n_files:
                     return CleanReport(None, 0, the_plan)
                 time = session.times.next(view.timeline.last_time)
-                content = encode_plan(session.storage.root, the_plan)
+                content = encode_plan(without_user(session.storage.root), the_plan)
                 TimelineWriter(session.storage, view.timeline.folder).create_requested(time, Action.CLEAN, content)
                 break
         _execute(session, died)

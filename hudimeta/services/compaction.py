@@ -21,6 +21,7 @@ from hudimeta.metadata.compaction import encode_plan
 from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
+from hudimeta.redaction import without_user
 from hudimeta.schema import SchemaHistory
 from hudimeta.services.compaction_strategy import choose
 from hudimeta.storage import Storage, join
@@ -277,7 +278,7 @@ def _merge_all(
     writer = view.writer(instant, data)
     instants = VisibleInstants(frozenset(view.timeline.completion_times), view.timeline.first_active_write)
     task = ReadTask(
-        session.storage.root,
+        without_user(session.storage.root),
         dict(session.properties),
         schema,
         data,

@@ -15,6 +15,7 @@ from hudimeta.concurrency.liveness import Heartbeat
 from hudimeta.errors import CommitError, HudiError
 from hudimeta.formats.avro.container import decode_container
 from hudimeta.metadata.rollback import roll_back_metadata
+from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.timeline.active import Timeline
@@ -125,7 +126,9 @@ def execute(
     if time is None:
         time = times.next(timeline.last_time)
         writer.create_requested(
-            time, Action.ROLLBACK, encode_rollback_plan(storage.root, the_plan.instant, the_plan.action, the_plan.files)
+            time,
+            Action.ROLLBACK,
+            encode_rollback_plan(without_user(storage.root), the_plan.instant, the_plan.action, the_plan.files),
         )
         writer.create_inflight(time, Action.ROLLBACK)
     elif (found := timeline.get(time, Action.ROLLBACK)) is not None and found.state is State.REQUESTED:
@@ -145,7 +148,7 @@ def execute(
     Heartbeat(storage, the_plan.instant).stop()
     remove_markers(storage, the_plan.instant)
     completion = times.next(time, timeline.last_time)
-    outcome = encode_rollback_metadata(storage.root, time, the_plan.instant, the_plan.action, deleted)
+    outcome = encode_rollback_metadata(without_user(storage.root), time, the_plan.instant, the_plan.action, deleted)
     writer.complete(time, Action.ROLLBACK, completion, outcome)
     return RollbackOutcome(time, the_plan, sum(len(names) for names in deleted.values()))
 

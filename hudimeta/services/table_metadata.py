@@ -10,6 +10,7 @@ from hudimeta.config import OPTIONS
 from hudimeta.errors import IndexNotReady
 from hudimeta.metadata import files
 from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.redaction import hidden
 
 if TYPE_CHECKING:
     from hudimeta.engine import Engine
@@ -48,7 +49,7 @@ class TableMetadata(MetadataTable):
 
     def __repr__(self) -> str:
         if self.snapshot.metadata is None:
-            return f"TableMetadata({self.snapshot.storage.root}: {self.snapshot.listing_reason})"
+            return f"TableMetadata({hidden(self.snapshot.storage.root)}: {self.snapshot.listing_reason})"
         return super().__repr__()
 
     def validate(self, partitions: Sequence[str] | None = None, *, prove: bool = False) -> ValidationReport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hudimeta.redaction import redacted
 from hudimeta.sql.cursor import Cursor
 from hudimeta.sql.statement import AlterTable, CreateTable, DropTable, TableName
 
@@ -12,6 +13,7 @@ __all__ = ["alter_table", "create_table", "drop_table"]
 _QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 
 
+@redacted
 @dataclass
 class _Clauses:
     """What was read of a CREATE TABLE behind its columns."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from hudimeta.redaction import redacted
+
 __all__ = [
     "AlterTable",
     "CreateTable",
@@ -50,6 +52,7 @@ Assignments: TypeAlias = "tuple[tuple[tuple[str, ...], str], ...]"
 """Columns, by the parts of their names, and the expressions of their new values."""
 
 
+@redacted
 @dataclass(frozen=True)
 class CreateTable:
     """CREATE TABLE.

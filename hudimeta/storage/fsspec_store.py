@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound, StorageError, UnsupportedFeature
+from hudimeta.redaction import hidden
 from hudimeta.storage.inside import inside
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream, join
@@ -63,7 +64,7 @@ class FsspecStorage:
         return self._root
 
     def __repr__(self) -> str:
-        return f"FsspecStorage({self._root!r})"
+        return f"FsspecStorage({hidden(self._root)!r})"
 
     def _at(self, path: str) -> str:
         return f"{self._prefix}/{inside(path)}" if path else self._prefix

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from hudimeta.errors import ConfigError, TableError
+from hudimeta.redaction import shown_options
 
 __all__ = ["PropertyTexts"]
 
@@ -29,7 +30,7 @@ class PropertyTexts(Mapping[str, str]):
         return len(self._values)
 
     def __repr__(self) -> str:
-        lines = "".join(f"  {key}={self._values[key]}\n" for key in sorted(self._values))
+        lines = "".join(f"  {key}={value}\n" for key, value in sorted(shown_options(self._values).items()))
         return f"{type(self).__name__}(\n{lines})"
 
     def _required(self, key: str) -> str:

@@ -30,6 +30,7 @@ from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
 from hudimeta.metadata.completeness import completion_order
 from hudimeta.metadata.indexing import discard_dead
 from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.redaction import hidden
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
@@ -358,7 +359,9 @@ class Coordinator:
         try:
             self.abort(write)
         except HudiError as error:
-            warnings.warn(f"instant {write.instant} is left to the next writer: {error}", HudiWarning, stacklevel=2)
+            warnings.warn(
+                f"instant {write.instant} is left to the next writer: {hidden(str(error))}", HudiWarning, stacklevel=2
+            )
 
     @contextlib.contextmanager
     def writing(self, operation: Operation, timeline: Timeline) -> Iterator[tuple[OpenWrite, Timeline]]:

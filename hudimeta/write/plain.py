@@ -21,6 +21,7 @@ from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict, CommitError, ConfigError, StorageError
 from hudimeta.formats.arrow_ipc import decode_table, encode_table
+from hudimeta.redaction import hidden, redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Operation, State
@@ -74,6 +75,7 @@ def operation_of(options: Options, overwrite: bool) -> Operation:
     return Operation.INSERT_OVERWRITE_TABLE
 
 
+@redacted
 @dataclass(frozen=True)
 class PlainWrite:
     """One write of a DataFrame: begun on the driver, pickled to the tasks, committed on the driver by another process.
@@ -307,7 +309,9 @@ class PlainWrite:
         try:
             WriteSession(storage, OPTIONS.read(self.given)).coordinator.abort(self.open_write)
         except Exception as error:
-            warnings.warn(f"instant {self.open_write.instant} is left to the next writer: {error}", HudiWarning, stacklevel=2)
+            warnings.warn(
+                f"instant {self.open_write.instant} is left to the next writer: {hidden(str(error))}", HudiWarning, stacklevel=2
+            )
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

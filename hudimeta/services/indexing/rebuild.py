@@ -27,6 +27,7 @@ from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.read.snapshot import Snapshot
+from hudimeta.redaction import hidden
 from hudimeta.services.indexing.build import IndexReport, every_group, index_source
 from hudimeta.services.indexing.preview import PreviewStorage
 from hudimeta.services.indexing.proof import record_proof
@@ -245,4 +246,4 @@ def _validated(session: WriteSession, properties: TableProperties, storage: Stor
     options = OPTIONS.read({"hudimeta.index.trust": "true"})
     found = validate(Snapshot(CountingStorage(storage), properties, timeline, options), engine=session.engine)
     found.raise_if_differs()
-    return replace(found, table=session.storage.root)
+    return replace(found, table=hidden(session.storage.root))

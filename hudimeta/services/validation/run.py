@@ -18,6 +18,7 @@ from hudimeta.metadata import (
     secondary_index,
 )
 from hudimeta.read.snapshot import Snapshot
+from hudimeta.redaction import hidden
 from hudimeta.services.validation.expressions import Expressions
 from hudimeta.services.validation.filters import check_filters
 from hudimeta.services.validation.keyed import KeyedIndexes
@@ -54,7 +55,7 @@ def validate(snapshot: Snapshot, partitions: Sequence[str] | None = None, engine
     subject = Subject(snapshot, metadata, engine or LocalEngine())
     wanted = metadata.ready if partitions is None else tuple(partitions)
     results = tuple(_run(name, check) for name, check in _checks(subject, wanted))
-    return ValidationReport(snapshot.storage.root, snapshot.latest_write, results, _moved(snapshot))
+    return ValidationReport(hidden(snapshot.storage.root), snapshot.latest_write, results, _moved(snapshot))
 
 
 def _checks(subject: Subject, wanted: Sequence[str]) -> Iterator[Check]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitError
+from hudimeta.redaction import redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.timeline.active import Timeline
 from hudimeta.write.coordinator import OpenWrite
@@ -35,6 +36,7 @@ class Opened:
     view: TableView
 
 
+@redacted
 @dataclass(frozen=True)
 class RoutedWrite:
     """One attempt at a routed write.
