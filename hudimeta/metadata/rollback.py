@@ -16,7 +16,7 @@ from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, State
 
-__all__ = ["METADATA_ROOT", "remove_files", "roll_back_metadata"]
+__all__ = ["METADATA_ROOT", "remove_files", "roll_back_metadata", "take_back_delta"]
 
 METADATA_ROOT = ".hoodie/metadata"
 
@@ -63,6 +63,27 @@ def roll_back_metadata(storage: Storage, instant: str, rollback_time: str, times
     outcome = encode_rollback_metadata(without_user(inner.root), rollback_time, instant, Action.DELTA_COMMIT, files, took_ms)
     writer.complete(rollback_time, Action.ROLLBACK, completion, outcome)
     return sum(len(names) for names in files.values())
+
+
+def take_back_delta(storage: Storage, instant: str) -> None:
+    """Remove what a planned service wrote into the metadata table before it died. Repeating it changes nothing.
+
+    No rollback tells of it: the service is pending, so no reader counts its delta commit, and the next run writes it again.
+
+    Args:
+        storage: Rooted at the data table. instant: Of the service.
+    """
+    inner = storage.sub(METADATA_ROOT)
+    timeline = Timeline.load(inner, place=METADATA_ROOT)
+    found = timeline.get(instant, Action.DELTA_COMMIT)
+    if found is None:
+        return
+    writer = TimelineWriter(inner, timeline.folder)
+    if found.is_completed:
+        writer.delete_completed(found)
+    remove_files(storage, instant)
+    writer.delete_pending(instant, Action.DELTA_COMMIT, State.INFLIGHT)
+    writer.delete_pending(instant, Action.DELTA_COMMIT, State.REQUESTED)
 
 
 def remove_files(storage: Storage, instant: str) -> None:

@@ -32,9 +32,11 @@ from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
 
-__all__ = ["MetadataWriter", "WrittenLog", "partition_metafile"]
+__all__ = ["PROPERTIES_COMMENT", "MetadataWriter", "WrittenLog", "partition_metafile"]
 
 FIRST_INSTANT = "0" * 17
+PROPERTIES_COMMENT = "Properties of the metadata table"
+"""First line of its properties file; that of Apache Hudi's writers is another."""
 WRITE_TOKEN, LOG_TOKEN = "0-0-0", "1-0-0"
 _EMPTY_DELETE = bytes.fromhex("000000030000000100")
 """Content of a delete block without keys: version 3, one byte of Avro, an empty array."""
@@ -166,7 +168,7 @@ class MetadataWriter:
                 **zone,
                 "hoodie.table.checksum": str(table_checksum("", name)),
             },
-            ["Properties of the metadata table"],
+            [PROPERTIES_COMMENT],
         )
         return sealed_properties(written)
 

@@ -153,6 +153,8 @@ def archive(session: WriteSession) -> ArchivalReport:
     with session.lock.held():
         view = session.table_at(session.properties.load_timeline(session.storage))
         the_plan = plan(session, view)
+        if the_plan.instants:
+            session.coordinator.tidy(view.timeline, the_plan.instants)
         move_to_history(session.storage, view.timeline, the_plan.instants)
     by_action: dict[str, int] = {}
     for instant in the_plan.instants:

@@ -12,7 +12,7 @@ then the timeline say so. A clean that died is finished by the next one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,17 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
-from hudimeta.engine import nearby_if_small
 from hudimeta.redaction import without_user
-from hudimeta.storage import join
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.slices import place_files
 from hudimeta.table.text_arrays import instant_number
 from hudimeta.timeline.active import Timeline
-from hudimeta.timeline.clean_record import CleanPlan, decode_plan, encode_metadata, encode_plan, savepoints_of
+from hudimeta.timeline.clean_record import CleanPlan, encode_plan, savepoints_of
 from hudimeta.timeline.clock import format_instant, parse_instant
 from hudimeta.timeline.transitions import TimelineWriter
-from hudimeta.types import Action, Instant, State, TableType
+from hudimeta.types import Action, Instant, TableType
 from hudimeta.write.conflicts import groups_under_clustering, groups_under_compaction
 from hudimeta.write.session import TableView, WriteSession
 
@@ -40,8 +38,6 @@ _COMMITS, _HOURS, _VERSIONS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KE
 _MS_AN_HOUR = 3_600_000
 _COMPACTIONS_AMONG = 10
 """So many commits are looked through for compactions; each write looks, but not each at the same number of them."""
-_LIKE_A_DELETE = 1 << 15
-"""So many bytes are rewritten in about the time that a delete takes."""
 
 
 @dataclass(frozen=True)
@@ -271,38 +267,5 @@ def clean(session: WriteSession) -> CleanReport:
 
 def _execute(session: WriteSession, time: str) -> CleanReport:
     """Run the clean that is planned at an instant. Raises CommitError where another process is running it."""
-    with session.coordinator.running(time, Action.CLEAN) as (timeline, found):
-        return _run(session, timeline, found)
-
-
-def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CleanReport:
-    time = found.time
-    the_plan = decode_plan(timeline.plan(found))
-    writer = TimelineWriter(session.storage, timeline.folder)
-    if found.state is State.REQUESTED:
-        writer.create_inflight(time, Action.CLEAN)
-    paths = [join(partition, name) for partition, names in the_plan.files.items() for name in names]
-    engine = nearby_if_small(session.engine, len(paths) * _LIKE_A_DELETE)
-    deleted = sum(engine.map(session.storage.delete, paths))
-    with session.lock.held():
-        timeline = session.properties.load_timeline(session.storage)
-        the_plan = replace(the_plan, emptied=_still_empty(session, timeline, the_plan, time))
-        session.coordinator.record_clean(timeline, time, the_plan.files, the_plan.emptied)
-        completion = session.times.next(timeline.last_time, time)
-        writer.complete(time, Action.CLEAN, completion, encode_metadata(time, the_plan, deleted))
+    the_plan, deleted = session.coordinator.run_clean(time, session.engine)
     return CleanReport(time, deleted, the_plan)
-
-
-def _still_empty(session: WriteSession, timeline: Timeline, the_plan: CleanPlan, time: str) -> tuple[str, ...]:
-    """Which of the partitions that the plan empties have no file now, so that the table may forget them.
-
-    A write may have come to one of them since the plan was made, or may still come. The metadata table merges its records in
-    the order of instants, so that a write which began before the clean would be undone by it: then the names stay.
-    """
-    if not the_plan.emptied or any(i.time < time for i in timeline.pending_writes):
-        return ()
-    gone = {(partition, name) for partition, names in the_plan.files.items() for name in names}
-    files = session.table_at(timeline).listing(the_plan.emptied)
-    found = zip(files["partition_path"].to_pylist(), files["name"].to_pylist(), strict=True)
-    left = {partition for partition, name in found if (partition, name) not in gone}
-    return tuple(partition for partition in the_plan.emptied if partition not in left)

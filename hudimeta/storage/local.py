@@ -2,7 +2,8 @@
 
 Small files are published atomically: the bytes go into a nameless file first (`O_TMPFILE`), so that a killed process leaves
 nothing behind, and get their name by a hard link, which fails when the name is taken. Where the system has no nameless files
-a temporary name in the same folder serves; timeline readers ignore its ending `.tmp`.
+a temporary name in the same folder serves; timeline readers ignore its ending `.tmp`. To replace a file its new bytes need a
+name: `<file>.tmp`, the same for all who replace it, so that what a killed process leaves there goes with the next replacement.
 
 No link below the root is followed (see `inside`), and files are replaced, never written into: another name of the same bytes
 elsewhere keeps them.
@@ -30,6 +31,7 @@ __all__ = ["LocalStorage"]
 TEMPORARY_SUFFIX = ".tmp"
 _REMOVALS = 100
 """How often the removal of a folder is begun anew."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _NAMELESS = getattr(os, "O_TMPFILE", 0)
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 """A pipe opens at once this way, and is refused by its kind."""
@@ -101,7 +103,6 @@ class LocalStorage:
     def put(self, path: str, data: bytes) -> None:
         """See `Storage.put`."""
         target = self._at(path, change=True)
-        temporary = f"{target}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
         with _translated(path):
             # A process may die at any moment, also while another of its threads is here: what is new gets its name at once.
             if not os.path.lexists(target):
@@ -110,9 +111,8 @@ class LocalStorage:
                     _create(target, data)
                     _sync_folder(target)
                     return
-            _create(temporary, data)
-            _drop_checksum(target)
-            os.replace(temporary, target)
+            while not _replace(target, data):
+                pass
             _sync_folder(target)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
@@ -217,7 +217,7 @@ class LocalStorage:
         """See `Storage.open_output`."""
         target = self._at(path, change=True)
         with _translated(path):
-            return _LocalOutput(target, _open_for_writing(target))
+            return _LocalOutput(path, target, _open_for_writing(target))
 
     def sub(self, path: str) -> LocalStorage:
         """See `Storage.sub`."""
@@ -229,23 +229,40 @@ class LocalStorage:
 class _LocalOutput(FileOutput):
     """A file written in place; pyarrow sees it as a Python file object."""
 
-    def __init__(self, target: str, file: Any) -> None:
+    def __init__(self, path: str, target: str, file: Any) -> None:
         super().__init__(file)
-        self._target = target
+        self._path, self._target = path, target
 
     @property
     def in_place(self) -> bool:
         return True
 
+    def write(self, data: Any, /) -> int:
+        with _translated(self._path):
+            return super().write(data)
+
+    def flush(self) -> None:
+        with _translated(self._path):
+            super().flush()
+
     def close(self) -> None:
-        if not self._file.closed:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
+        if self._file.closed:
+            return
+        with _translated(self._path):
+            try:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self._file.close()
+            except OSError:
+                self.discard()
+                raise
 
     def discard(self) -> None:
-        self._file.close()
-        os.unlink(self._target)
+        # What is still to be written may be just what cannot be; the file is closed all the same.
+        with contextlib.suppress(OSError):
+            self._file.close()
+        with contextlib.suppress(NotFound), _translated(self._path):
+            os.unlink(self._target)
 
 
 def _open_for_writing(target: str) -> Any:
@@ -267,6 +284,42 @@ def _create(target: str, data: bytes) -> None:
     except FileNotFoundError:
         os.makedirs(folder, exist_ok=True)
         _link_new(folder, target, data)
+
+
+def _replace(target: str, data: bytes) -> bool:
+    """Give `target` other bytes at once; False when another process took the temporary name away: then it is to be tried again.
+
+    Who writes under that name holds the operating system's lock on the file that has it.
+    """
+    temporary = target + TEMPORARY_SUFFIX
+    fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        if not _has_name(fd, temporary):
+            return False
+        if os.fstat(fd).st_nlink != 1:  # another name of the same bytes keeps them
+            os.unlink(temporary)
+            return False
+        try:
+            os.ftruncate(fd, 0)
+            _write_all(fd, data)
+            _drop_checksum(target)
+            os.replace(temporary, target)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            os.unlink(temporary)
+            raise
+        return True
+    finally:
+        os.close(fd)
+
+
+def _has_name(fd: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def _drop_checksum(target: str) -> None:
@@ -340,4 +393,5 @@ def _translated(path: str) -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise linked(path) from error
-        raise StorageError(path, error.strerror or str(error)) from error
+        hint = "Free some space, then write again: what this write left is taken back then." if error.errno in _FULL else ""
+        raise StorageError(path, error.strerror or str(error), hint) from error

@@ -19,6 +19,8 @@ from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clean_record import being_cleaned
+from hudimeta.timeline.history import decode_manifest, is_history_file, is_manifest
+from hudimeta.timeline.naming import LAYOUT_V1, parse_instant_name
 from hudimeta.types import Action, Instant
 
 if TYPE_CHECKING:
@@ -107,6 +109,33 @@ class Inspection:
             if path.partition("/")[0] != _HUDI_FOLDER
             and path not in known
             and not path.rpartition("/")[2].startswith((PARTITION_METAFILE, f".{PARTITION_METAFILE}"))
+        )
+
+    @cached_property
+    def unnamed_history(self) -> list[str]:
+        """Files in the histories of both timelines that no manifest names."""
+        wrong: list[str] = []
+        inner = [] if self.metadata is None else [(METADATA_ROOT, self.metadata.timeline.history)]
+        for root, history in [("", self.timeline.history), *inner]:
+            folder = join(root, history.folder)
+            names = {path.rpartition("/")[2]: path for path in self.sizes if path.startswith(folder + "/")}
+            manifests = [name for name in names if is_manifest(name)]
+            entries = [entry for name in manifests for entry in decode_manifest(self.storage.read(names[name]), name)]
+            files = {name for name in names if is_history_file(name)} - {entry.name for entry in entries}
+            wrong += [names[name] for name in sorted(files)]
+        return wrong
+
+    @cached_property
+    def unknown_files(self) -> list[str]:
+        """Files of the table's own timelines whose names say nothing: neither of an instant nor of a history."""
+        timelines = [("", self.timeline)] + ([] if self.metadata is None else [(METADATA_ROOT, self.metadata.timeline)])
+        return sorted(
+            path
+            for folder in (join(root, timeline.folder) for root, timeline in timelines if timeline.layout > LAYOUT_V1)
+            for path in self.sizes
+            if path.rpartition("/")[0] == folder
+            and parse_instant_name(path.rpartition("/")[2]) is None
+            and not path.endswith(".crc")
         )
 
     @cached_property

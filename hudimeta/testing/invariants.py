@@ -181,6 +181,8 @@ def nothing_is_left_over(table: Inspection) -> None:
         "data files of no instant", [f.path for f in table.data_files if f.instant not in owned and not table.is_committed(f)]
     )
     _refuse("foreign files", table.foreign_files)
+    _refuse("files of the history that no manifest names", table.unnamed_history)
+    _refuse("files below .hoodie that nobody knows", table.unknown_files)
     _refuse("temporary files", [path for path in table.sizes if path.endswith(".tmp")])
     pending = {i.time for i in table.timeline.pending}
     _refuse("markers of no pending instant", sorted(_names_below(table, MARKERS) - pending))

@@ -27,7 +27,7 @@ from hudimeta.types import Action, Instant, State
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COLUMNS", "History", "ManifestEntry", "decode_manifest", "encode_manifest"]
+__all__ = ["COLUMNS", "History", "ManifestEntry", "decode_manifest", "encode_manifest", "is_history_file", "is_manifest"]
 
 COLUMNS = ("instant_time", "completion_time", "action", "metadata", "plan")
 """Columns of `History.load`, in its order."""
@@ -76,6 +76,16 @@ def decode_manifest(data: bytes, path: str = "") -> tuple[ManifestEntry, ...]:
         if not _FILE.fullmatch(entry.name):
             raise CorruptFileError(path, 0, "names such as <min>_<max>_<level>.parquet", entry.name)
     return entries
+
+
+def is_manifest(name: str) -> bool:
+    """True for the name of a manifest."""
+    return _MANIFEST.fullmatch(name) is not None
+
+
+def is_history_file(name: str) -> bool:
+    """True for the name of a file of archived instants."""
+    return _FILE.fullmatch(name) is not None
 
 
 def encode_manifest(entries: Sequence[ManifestEntry], name: str) -> bytes:

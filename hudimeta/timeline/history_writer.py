@@ -24,6 +24,8 @@ from hudimeta.timeline.history import (
     ManifestEntry,
     decode_manifest,
     encode_manifest,
+    is_history_file,
+    is_manifest,
 )
 
 __all__ = ["FILES_TO_MERGE", "MANIFESTS_KEPT", "HistoryWriter", "archived_rows", "without"]
@@ -74,8 +76,8 @@ class HistoryWriter:
         fresh = [self._write(instants.slice(start, INSTANTS_A_FILE), 0) for start in starts]
         current = max(self._history.manifest_number() or 0, self._history.newest_manifest() or 0)
         entries = [*self._history.manifest(current), *fresh]
-        number = self._publish(self._merged(entries), current)
-        self._remove_unnamed(number)
+        self._publish(self._merged(entries), current)
+        self.remove_unnamed()
 
     def known(self, first: str) -> pa.StringArray:
         """Requested times from `first` on that the history holds: a run that died may have added them already."""
@@ -112,28 +114,21 @@ class HistoryWriter:
     def _read(self, name: str) -> pa.Table:
         return self._history.read_file(name)
 
-    def _publish(self, entries: Sequence[ManifestEntry], current: int) -> int:
+    def _publish(self, entries: Sequence[ManifestEntry], current: int) -> None:
         number = current + 1
         in_order, name = sorted(entries, key=lambda e: e.name), f"{MANIFEST_PREFIX}{number}"
         self._storage.put(join(self._history.folder, name), encode_manifest(in_order, name))
         self._storage.put(join(self._history.folder, VERSION_FILE), str(number).encode())
-        return number
 
-    def _remove_unnamed(self, newest: int) -> None:
-        """Delete manifests beyond the kept ones, and files that only those named."""
-        oldest_kept = newest - MANIFESTS_KEPT + 1
-        gone = oldest_kept - 1
-        if gone < 1:
-            return
-        path = join(self._history.folder, f"{MANIFEST_PREFIX}{gone}")
-        if self._storage.stat(path) is None:
-            return
-        kept: set[str] = set()
-        for number in range(oldest_kept, newest + 1):
-            kept |= self._names(join(self._history.folder, f"{MANIFEST_PREFIX}{number}"))
-        for name in sorted(self._names(path) - kept):
-            self._storage.delete(join(self._history.folder, name))
-        self._storage.delete(path)
+    def remove_unnamed(self) -> None:
+        """Delete manifests that are not among the kept ones, and files that none of those names, a run that died among them."""
+        there = {entry.name for entry in self._storage.list(self._history.folder)}
+        newest = max(self._history.manifest_number() or 0, self._history.newest_manifest() or 0) if there else 0
+        kept = {f"{MANIFEST_PREFIX}{number}" for number in range(newest - MANIFESTS_KEPT + 1, newest + 1)} & there
+        named = {name for manifest in kept for name in self._names(join(self._history.folder, manifest))}
+        for name in sorted(there - kept - named):
+            if is_manifest(name) or is_history_file(name):
+                self._storage.delete(join(self._history.folder, name))
 
     def _names(self, path: str) -> set[str]:
         return {entry.name for entry in decode_manifest(self._storage.read(path), path)}

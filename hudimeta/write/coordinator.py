@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from hudimeta.concurrency.liveness import Heartbeat, is_alive
+from hudimeta.concurrency.liveness import Heartbeat
 from hudimeta.concurrency.lock import TableLock
 from hudimeta.config import HudiWarning
+from hudimeta.engine import Engine
 from hudimeta.errors import (
     CommitConflict,
     CommitError,
     CommitOutcomeUnknown,
-    CorruptFileError,
     HudiError,
     InstantExists,
     StorageError,
@@ -31,10 +31,12 @@ from hudimeta.metadata.completeness import completion_order
 from hudimeta.metadata.indexing import discard_dead
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.redaction import hidden
+from hudimeta.services.clean_run import CleanRunner
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clean_record import CleanPlan
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.naming import pending_name
 from hudimeta.timeline.transitions import TimelineWriter
@@ -42,6 +44,7 @@ from hudimeta.types import Action, FileGroupId, Instant, Operation, State, Table
 from hudimeta.write.conflicts import check_conflicts, check_schema
 from hudimeta.write.markers import remove_markers
 from hudimeta.write.metadata_commit import MetadataCommit
+from hudimeta.write.planned_runs import running
 from hudimeta.write.publication import OpenWrite, Publication, commit_record
 from hudimeta.write.recovery import Recovery
 from hudimeta.write.schema_commits import write_schema_commit
@@ -95,8 +98,23 @@ class Coordinator:
     # Begin
 
     def recover(self) -> tuple[str, ...]:
-        """Roll back what dead writers left; returns their instants. Doing it twice is doing it once."""
-        return self._recovery.everywhere()
+        """Roll back what dead writers left and finish cleans that died; returns the instants of the writers.
+
+        Doing it twice is doing it once.
+        """
+        undone = self._recovery.everywhere()
+        self._finish_cleans(self._properties.load_timeline(self._storage))
+        if self._metadata is not None:
+            try:
+                with self._lock.held():
+                    self._metadata.finish_services(self._properties.load_timeline(self._storage))
+            except HudiError as error:
+                warnings.warn(f"the upkeep of the metadata table is left to a later write: {error}", HudiWarning, stacklevel=2)
+        return undone
+
+    def tidy(self, timeline: Timeline, instants: Sequence[Instant]) -> None:
+        """Remove what completed writes left beside their files; see `Recovery.tidy`."""
+        self._recovery.tidy(timeline, instants)
 
     def recover_from_tasks(self) -> tuple[str, ...]:
         """Remove what tasks of earlier writes left; see `Recovery.after_tasks`. Returns dead writes that were rolled back."""
@@ -118,7 +136,7 @@ class Coordinator:
         if timeline is None:  # one without instants counts as well
             timeline = self._properties.load_timeline(self._storage)
         undone = self._recovery.before_a_write(timeline) if self._eager else ()
-        if undone:
+        if (self._eager and self._finish_cleans(timeline)) or undone:
             timeline = self._properties.load_timeline(self._storage)
         plain = Action.DELTA_COMMIT if self._properties.type is TableType.MERGE_ON_READ else Action.COMMIT
         action = Action.REPLACE_COMMIT if operation in _OVERWRITES else plain
@@ -233,54 +251,25 @@ class Coordinator:
 
     @contextlib.contextmanager
     def running(self, instant: str, action: Action) -> Iterator[tuple[Timeline, Instant]]:
-        """Run a planned service alone: two processes that ran one plan would delete and replace each other's files.
+        """Run a planned service alone; see `write.planned_runs.running`."""
+        with running(self._storage, self._properties, self._lock, instant, action) as run:
+            yield run
 
-        Args:
-            instant: Of the plan. action: Its pending word.
+    def run_clean(self, instant: str, engine: Engine | None = None) -> tuple[CleanPlan, int]:
+        """Run a planned clean; see `CleanRunner.run`."""
+        return CleanRunner(self._storage, self._properties, self._lock, self._times, self._metadata).run(instant, engine)
 
-        Yields:
-            The timeline, and the pending instant on it.
-
-        Raises:
-            CommitError: There is no such plan, or another process is running it.
-            CorruptFileError: The file of the plan is empty.
-        """
-        word = action.value
-        with self._lock.held():
-            timeline = self._properties.load_timeline(self._storage)
-            found = timeline.get(instant, action)
-            if found is None or found.is_completed or found.action is not action:
-                raise CommitError(f"there is no pending {word} at {instant}", "See t.timeline for what is pending.")
-            requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
-            if not timeline.plan(found):
-                hint = "Restore it from a copy; or delete it and the inflight file beside it, and the next run plans anew."
-                raise CorruptFileError(requested, 0, f"the plan of a {word}", "an empty file", hint)
-            if is_alive(self._storage, instant, requested):
-                raise CommitError(
-                    f"{word} {instant} is being run by another process", "Wait for its end; if it dies, run it again."
-                )
-            guard = self._storage.guard(requested)
-            beat = Heartbeat(self._storage, instant)
-            self._held.enter_context(guard if guard is not None else beat.beating())
-        try:
-            yield timeline, found
-        finally:
-            self._held.close()
-            if guard is None:
-                with contextlib.suppress(StorageError):
-                    beat.stop()
-
-    def record_clean(
-        self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]
-    ) -> None:
-        """Take files that a clean deleted out of the metadata table. The caller holds the table lock and completes the clean.
-
-        See `MetadataCommit.clean`; repeating it changes nothing.
-        """
-        properties = load_properties(self._storage)
-        if self._metadata is not None and properties.has_metadata_table:
-            self._metadata.properties = properties
-            self._metadata.clean(timeline, instant, removed, emptied)
+    def _finish_cleans(self, timeline: Timeline) -> bool:
+        """Finish the cleans that died; True when there were any. One that cannot be finished keeps nobody from writing."""
+        found = self._recovery.dead_cleans(timeline)
+        for instant in found:
+            try:
+                self.run_clean(instant.time)
+            except CommitError:  # another process came to it first: it has finished it, or is about to
+                continue
+            except HudiError as error:
+                warnings.warn(f"clean {instant.time} is left unfinished: {error}", HudiWarning, stacklevel=2)
+        return bool(found)
 
     def _check_still_ours(self, timeline: Timeline, write: OpenWrite) -> None:
         """Before anything of it reaches the metadata table: a write that was taken for dead and rolled back is over."""
@@ -326,7 +315,7 @@ class Coordinator:
             self._held.close()
         with contextlib.suppress(StorageError, OSError):
             Heartbeat(self._storage, write.instant).stop()
-            remove_markers(self._storage, write.instant, staged=write.by_many)
+            remove_markers(self._storage, write.instant, staged=write.by_many or write.action is Action.COMPACTION)
             if write.by_many:
                 remove_metadata_markers(self._storage, write.instant)
 

@@ -16,7 +16,7 @@ from hudimeta.metadata.completeness import proof_of, proven_indexes
 from hudimeta.metadata.delta import MetadataDelta
 from hudimeta.metadata.groups import GROUPS_KEY, LOGS_KEY
 from hudimeta.metadata.metadata_table import MetadataTable
-from hudimeta.metadata.rollback import roll_back_metadata
+from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.writer import MetadataWriter, WrittenLog
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
@@ -161,20 +161,31 @@ class MetadataCommit:
         change = CleanChange(table, self._writer.layout, removed, emptied)
         self._write(instant, table, {name: maintainer_for(name).cleaned(name, change) for name in table.ready})
 
+    def finish_services(self, timeline: Timeline) -> None:
+        """Finish or cancel what died while it tended the metadata table. The caller holds the table lock.
+
+        Args:
+            timeline: Of the data table, as listed under the lock.
+        """
+        inner = Timeline.load(self._storage.sub(METADATA_ROOT), zone=self.properties.zone, place=METADATA_ROOT)
+        if _died(inner):
+            self._current(timeline, None)
+
     def _current(self, timeline: Timeline, known: MetadataTable | None) -> MetadataTable:
-        """The metadata table of now, after a compaction that died was finished."""
+        """The metadata table of now, after a compaction of it that died was finished, and a clean taken back."""
         same = known is not None and known.ready == tuple(sorted(self.properties.metadata_partitions))
         if known is not None and same and known.data_timeline.completed == timeline.completed:
             table = known
         else:
             table = MetadataTable.open(self._storage, self.properties, timeline)
-        begun = compaction.pending_compaction(table)
-        if begun is not None and table is known:
+        if _died(table.timeline) and table is known:
             # A writer compacts after it has published: when the view was made it may have been just about that.
             table = MetadataTable.open(self._storage, self.properties, timeline)
+        if _died(table.timeline):
             begun = compaction.pending_compaction(table)
-        if begun is not None:
-            self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun)
+            if begun is not None:
+                self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun)
+            upkeep.take_back_cleans(self._storage, table)
             table = MetadataTable.open(self._storage, self.properties, timeline)
         return table
 
@@ -187,7 +198,7 @@ class MetadataCommit:
     ) -> dict[str, str]:
         if table.timeline.get(instant, Action.DELTA_COMMIT) is not None:
             # An earlier run of the same service died behind this step: what it wrote is taken back and written again.
-            roll_back_metadata(self._storage, instant, self._times.next(table.timeline.last_time), self._times)
+            take_back_delta(self._storage, instant)
         # The delta commit that is about to be written counts, and its write is pending until it is published.
         self._may_be_due = len(compaction.fresh_deltas(table)) + 1 >= self._compact_after
         groups = self._groups(table)
@@ -219,7 +230,6 @@ class MetadataCommit:
         """Delete what the compactions of the metadata table superseded, and archive its old instants, when that is due."""
         kept = self._upkeep
         table = MetadataTable.open(self._storage, self.properties, timeline)
-        upkeep.take_back_cleans(self._storage, table)
         if kept.clean and upkeep.clean(self._storage, table, self._times, kept.retained):
             table = MetadataTable.open(self._storage, self.properties, timeline)
         if kept.archive:
@@ -228,6 +238,11 @@ class MetadataCommit:
     def _groups(self, table: MetadataTable) -> dict[str, int]:
         """How many file groups each metadata partition has: as our newest commit says, else by one listing each."""
         return {name: 1 if name == files.PARTITION else len(table.all_groups(name)) for name in table.ready}
+
+
+def _died(inner: Timeline) -> bool:
+    """True when a process died while it tended the metadata table: only who holds the table lock does, as we do now."""
+    return any(i.action in (Action.COMPACTION, Action.CLEAN) for i in inner.pending)
 
 
 def _names(logs: Sequence[WrittenLog]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from hudimeta.concurrency.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
 from hudimeta.concurrency.lock import TableLock
@@ -12,10 +13,14 @@ from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.services import rollback
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
+from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
+from hudimeta.write.compaction_runs import is_ours, take_back
+from hudimeta.write.leftovers import remove_temporary_files, remove_unfinished_metadata, remove_unnamed_history
 from hudimeta.write.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
 from hudimeta.write.schema_commits import forget_schema_commit
 from hudimeta.write.strays import delete_unnamed, sweep_metadata
@@ -23,6 +28,7 @@ from hudimeta.write.strays import delete_unnamed, sweep_metadata
 __all__ = ["Recovery"]
 
 _MOST_ROLLBACKS = 3
+_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
 class Recovery:
@@ -46,8 +52,13 @@ class Recovery:
                 if undone.count(undone[-1]) > _MOST_ROLLBACKS:
                     raise CommitError(f"instant {undone[-1]} is pending again after every rollback", "Stop the other writer.")
                 timeline = self._load()
+            for run in self._dead_runs(timeline):
+                take_back(self._storage, timeline.folder, run.time)
             remove_unnamed(self._storage, timeline)
             self._sweep(timeline)
+            remove_temporary_files(self._storage, timeline)
+            remove_unnamed_history(self._storage, timeline)
+            remove_unfinished_metadata(self._storage, load_properties(self._storage))
             sweep_metadata(self._storage, [i.time for i in timeline.pending])
             return tuple(undone)
 
@@ -68,7 +79,7 @@ class Recovery:
         """
         # Whoever asks whether a writer lives must not meet one that is being rolled back, or is just beginning.
         with self._lock.alone_here():
-            dead = self._dead(timeline)
+            dead = [*self._dead(timeline), *self._dead_runs(timeline)]
         if dead:
             return self.everywhere()
         if timeline.writes:
@@ -90,14 +101,27 @@ class Recovery:
         dead = []
         for instant in timeline.pending:
             action = instant.pending_action or instant.action
-            if action is Action.ROLLBACK:
+            if action is Action.ROLLBACK or (action in _WRITES and not self._lives(timeline, instant)):
                 dead.append(instant)
-            elif action in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT):
-                requested = join(timeline.folder, pending_name(instant.time, action, State.REQUESTED))
-                if not is_alive(self._storage, instant.time, requested):
-                    dead.append(instant)
         # A rollback that died is finished first: what it undoes must not be undone twice.
         return sorted(dead, key=lambda i: i.action is not Action.ROLLBACK)
+
+    def _dead_runs(self, timeline: Timeline) -> list[Instant]:
+        """Pending compactions that a process of ours was running when it died: their plans wait on, what it wrote goes."""
+        runs = [i for i in timeline.pending if i.action is Action.COMPACTION and i.state is State.INFLIGHT]
+        return [i for i in runs if is_ours(self._storage, i.time) and not self._lives(timeline, i)]
+
+    def _lives(self, timeline: Timeline, instant: Instant) -> bool:
+        action = instant.pending_action or instant.action
+        return is_alive(self._storage, instant.time, join(timeline.folder, pending_name(instant.time, action, State.REQUESTED)))
+
+    def dead_cleans(self, timeline: Timeline) -> list[Instant]:
+        """Pending cleans that nobody runs: whoever meets one finishes it, since its files are partly gone."""
+        cleans = [i for i in timeline.pending if i.action is Action.CLEAN]
+        if not cleans:
+            return []
+        with self._lock.alone_here():
+            return [i for i in cleans if not self._lives(timeline, i)]
 
     def undo(self, timeline: Timeline, instant: Instant, partitions: Sequence[str] | None) -> str:
         """Roll one pending write back, or finish a rollback; the caller holds the lock. Returns the write's instant.
@@ -126,24 +150,48 @@ class Recovery:
     # What is left besides data files
 
     def remove_late_files(self, timeline: Timeline, instant: str) -> None:
-        """Remove what tasks wrote for a write after it had been rolled back; of a write in the history nothing."""
-        if instant not in timeline.archived_completions([instant]):
+        """Remove what tasks wrote for a write that is not on the timeline any more: one that was rolled back, or archived."""
+        if instant in timeline.archived_completions([instant]):
+            if read_markers(self._storage, instant):
+                archived = ArchivedRecords(timeline.history, _WRITES, since=instant)
+                self._delete_all_but(instant, *(archived.metadata(i) for i in archived.instants if i.time == instant))
+        else:
             for marker in read_markers(self._storage, instant) or ():
                 self._storage.delete(marker.path)
-            self._remove_traces(instant)
+        self._remove_traces(instant)
+
+    def tidy(self, timeline: Timeline, instants: Iterable[Instant]) -> None:
+        """Remove what completed writes left whose processes died right after, before the timeline forgets the writes.
+
+        Three listings, however many writes.
+
+        Args:
+            timeline: On which the instants are completed. instants: Which are about to leave it.
+        """
+        left = self._instants_with_traces()
+        for instant in instants:
+            if instant.time in left and not self._beats(instant.time):
+                self._remove_late_files_of_completed(timeline, instant)
+                self._remove_traces(instant.time)
 
     def _remove_late_files_of_completed(self, timeline: Timeline, write: Instant) -> None:
         """Remove what a second attempt at a task wrote after the write had been published without it."""
-        if not write.action.writes_data or read_markers(self._storage, write.time) is None:
-            return
-        stats = [stat for part in timeline.metadata(write)["partitionToWriteStats"].values() for stat in part]
+        if write.action.writes_data and read_markers(self._storage, write.time) is not None:
+            self._delete_all_but(write.time, timeline.metadata(write))
+
+    def _delete_all_but(self, instant: str, *commits: Mapping[str, Any]) -> None:
+        """Delete what is marked for a write and not named by its commit; nothing where the commit does not name its files."""
+        stats = [stat for commit in commits for part in commit["partitionToWriteStats"].values() for stat in part]
         named = {path for stat in stats for path in (stat["path"], *(stat["cdcStats"] or ()))}
-        if None not in named:
-            delete_unnamed(self._storage, write.time, named)
+        if commits and None not in named:
+            delete_unnamed(self._storage, instant, named)
+
+    def _instants_with_traces(self) -> set[str]:
+        names = {entry.name for folder in (MARKERS, STAGING, HEARTBEAT_FOLDER) for entry in self._storage.list(folder)}
+        return {name for name in names if name.isdigit()}
 
     def _sweep(self, timeline: Timeline) -> None:
-        names = {entry.name for folder in (MARKERS, STAGING, HEARTBEAT_FOLDER) for entry in self._storage.list(folder)}
-        for name in sorted(n for n in names if n.isdigit()):
+        for name in sorted(self._instants_with_traces()):
             found = timeline.get(name)
             if found is None and not self._beats(name):
                 self.remove_late_files(timeline, name)

@@ -150,13 +150,14 @@ def survive(scene: Scene, point: Point, calls: list[str], copy: Path) -> None:
         scene: The act. point: Where. calls: Its requests. copy: Where to put a copy of the table to spoil.
     """
     where = f"{point.fault.value} at call {point.at} of {len(calls)}, {calls[point.at]}"
-    scene.fresh(copy)
-    if point.fault is Fault.KILL:
-        assert killed_at(scene, point.at, copy), f"{where}: the act made fewer calls than before"
-        check_goes_on(scene, copy, where)
-    else:
-        fail_at(scene, point, copy, where)
-    shutil.rmtree(copy)
+    for recovering in (True, False) if os.environ.get("CRASH_FULL") else (point.at % 3 == 0,):
+        scene.fresh(copy)
+        if point.fault is Fault.KILL:
+            assert killed_at(scene, point.at, copy), f"{where}: the act made fewer calls than before"
+            check_goes_on(scene, copy, where, recovering=recovering)
+        else:
+            fail_at(scene, point, copy, where, recovering=recovering)
+        shutil.rmtree(copy)
 
 
 def survive_all(scene: Scene, points: Sequence[Point], calls: list[str], home: Path) -> None:
@@ -189,7 +190,7 @@ def _survive_each(scene: Scene, points: Sequence[Point], calls: list[str], copy:
             raise
 
 
-def fail_at(scene: Scene, point: Point, copy: Path, where: str) -> None:
+def fail_at(scene: Scene, point: Point, copy: Path, where: str, *, recovering: bool) -> None:
     """One request fails: the act succeeds, or raises a HudiError and changed nothing that readers see."""
     raised: HudiError | None = None
     try:
@@ -203,7 +204,7 @@ def fail_at(scene: Scene, point: Point, copy: Path, where: str) -> None:
     if scene.changes:
         after = is_after(scene, ModelledTable(str(copy), exists=True))
         assert after == (raised is None), f"{where}: raised {raised!r}"
-    check_goes_on(scene, copy, where)
+    check_goes_on(scene, copy, where, recovering=recovering)
 
 
 def nobody_owns(storage: Storage) -> list[str]:
@@ -214,24 +215,39 @@ def nobody_owns(storage: Storage) -> list[str]:
     return sorted(folders - set(table.properties.metadata_partitions)) + pending
 
 
-def check_goes_on(scene: Scene, copy: Path, where: str) -> None:
-    """What must be true after a crash: before or after, sound for readers, and the next write puts everything right."""
+def check_goes_on(scene: Scene, copy: Path, where: str, *, recovering: bool) -> None:
+    """What must be true after a crash: before or after, sound for readers, and all is in order behind what comes next.
+
+    Args:
+        scene: The act. copy: The table. where: For the error.
+        recovering: `recover` comes next, and the next write behind it; else the next write at once.
+    """
     scene.afterwards(copy)
     table = ModelledTable(str(copy), exists=True)
     try:
         check_all(table.storage, ALWAYS)
         after = is_after(scene, table)
+        if recovering:
+            Table(str(copy)).recover()
+            check_in_order(table)
+            assert is_after(scene, table) == after, "recovery changed what readers see"
         table.model = (scene.after if after else scene.before).copy()
         table.write(Operation.UPSERT, NEXT)
         table.check()
-        check_all(table.storage)
+        check_in_order(table)
         if scene.again is not None:
             scene.again(copy, table.storage)
             table.model = scene.after.copy()
             table.model.write(Operation.UPSERT, NEXT)
             table.model.check(table.read())
             check_all(table.storage)
-        Table(str(copy)).recover()
-        assert not (left := nobody_owns(table.storage)), f"left after a recovery: {left}"
     except (HudiError, AssertionError) as error:
         raise AssertionError(f"after {where}: {error}") from error
+
+
+def check_in_order(table: ModelledTable) -> None:
+    """Nothing is left of what died: every file of the table has an owner, and every index says what the table says."""
+    check_all(table.storage)
+    if Inspection(table.storage).metadata is not None:
+        Table(table.path).metadata.validate().raise_if_differs()
+    assert not (left := nobody_owns(table.storage)), f"left over: {left}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -203,4 +204,51 @@ def test_a_conflict_with_a_write_that_outlasted_many_others_is_noticed(tmp_path:
         assert write_rows(other, Operation.UPSERT, second).attempts == 2
     table.model.write(Operation.UPSERT, second)
     table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_what_a_write_left_beside_its_files_goes_when_it_is_archived(tmp_path: Path) -> None:
+    """Its process died right after publishing, and other writers were busy until it had left the active timeline."""
+    table = written(tmp_path / "t", 2)
+    gone = Table(table.path).timeline.writes[-1].time
+    traces = [f".hoodie/.temp/{gone}/p0/late-0_9-9-9_{gone}.parquet.marker.CREATE", f".hoodie/.staged/{gone}/rows.arrows"]
+    late = f"p0/late-0_9-9-9_{gone}.parquet"
+    table.write(Operation.UPSERT, simple_rows([5], 3))
+    for path in (*traces, late):
+        table.storage.put(path, b"")
+    for ts in range(4, 12):
+        table.write(Operation.UPSERT, simple_rows([ts % 6], ts))
+    archival.archive(table.session())
+    assert gone not in {i.time for i in Table(table.path).timeline}, "it is not archived"
+    assert [path for path in (*traces, late) if table.storage.stat(path) is not None] == []
+    table.check()
+    check_all(table.storage)
+
+
+def test_recovery_finds_what_a_write_left_that_others_archived(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 10)
+    archival.archive(table.session())
+    gone = Table(table.path).timeline.history.instants()[0].time
+    kept = next(path.name for path in (tmp_path / "t" / "p0").glob(f"*_{gone}.parquet"))
+    late = f"p0/late-0_9-9-9_{gone}.parquet"
+    for path in (f".hoodie/.temp/{gone}/{late}.marker.CREATE", f".hoodie/.heartbeat/{gone}", late):
+        table.storage.put(path, b"")
+        os.utime(tmp_path / "t" / path, (1, 1))
+    table.storage.put(f".hoodie/.temp/{gone}/p0/{kept}.marker.MERGE", b"")
+    Table(table.path).recover()
+    assert table.storage.stat(late) is None
+    table.check()
+    check_all(table.storage)
+
+
+def test_recovery_removes_what_an_archival_left_that_died(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 10)
+    archival.archive(table.session())
+    history = ".hoodie/timeline/history"
+    left = [f"{history}/20200101000000000_20200101000000001_0.parquet", f"{history}/_version_.tmp"]
+    for path in left:
+        table.storage.put(path, b"{}")
+    Table(table.path).recover()
+    assert [path for path in left if table.storage.stat(path) is not None] == []
+    table.check()
     check_all(table.storage)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hudimeta import Table
-from hudimeta.config import OPTIONS
+from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import CommitError, CorruptFileError, StorageError, TableError
 from hudimeta.services import compaction
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
@@ -19,6 +20,8 @@ from hudimeta.types import Action, Operation
 from hudimeta.write import verbs
 from hudimeta.write.table_writer import prepare, publish, write_batch
 from hudimeta.write.timings import Timings
+
+LATER = (Operation.UPSERT, simple_rows([1, 2], 9))
 
 
 def written(path: Path, writes: int, **options: str) -> ModelledTable:
@@ -141,6 +144,41 @@ def clean_that_dies(table: ModelledTable, **options: str) -> str:
         verbs.clean(Undeletable(table), OPTIONS.read(options))
     (planned,) = Table(table.path).timeline.pending
     return planned.time
+
+
+@pytest.mark.parametrize("finish", [lambda table: Table(table.path).recover(), lambda table: table.write(*LATER)])
+def test_a_clean_that_died_is_finished_by_whoever_comes_next(tmp_path: Path, finish: Callable[[ModelledTable], object]) -> None:
+    """Some of its files are gone already, and the metadata table lists them still."""
+    table = written(tmp_path / "t", 4)
+    planned = clean_that_dies(table, **{"hoodie.clean.commits.retained": "1"})
+    base_file = next(name for _, name in being_cleaned(Table(table.path).timeline) if name.endswith(".parquet"))
+    next((tmp_path / "t").glob(f"p*/{base_file}")).unlink()
+    finish(table)
+    timeline = Table(table.path).timeline
+    assert not timeline.pending
+    assert [i.time for i in timeline.completed if i.action is Action.CLEAN] == [planned]
+    Table(table.path).metadata.validate().raise_if_differs()
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_a_clean_that_cannot_be_finished_keeps_nobody_from_writing(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 4)
+    planned = clean_that_dies(table, **{"hoodie.clean.commits.retained": "1"})
+    with pytest.warns(HudiWarning, match=f"clean {planned} is left unfinished: .*cannot be deleted"):
+        table.write(*LATER, storage=Undeletable(table))
+    table.check()
+    table.write(*LATER)
+    check_all(table.storage)
+
+
+def test_a_write_beside_a_clean_leaves_it_alone(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 4)
+    planned = clean_that_dies(table, **{"hoodie.clean.commits.retained": "1"})
+    with table.session().coordinator.running(planned, Action.CLEAN):
+        table.write(*LATER)
+        assert [i.time for i in Table(table.path).timeline.pending] == [planned]
+    table.check()
 
 
 def test_a_clean_is_run_by_one_process_at_a_time(tmp_path: Path) -> None:

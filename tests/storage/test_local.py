@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import multiprocessing
+import os
+import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import patch
 
-from hudimeta.errors import NotFound
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hudimeta.errors import NotFound, StorageError
 from hudimeta.storage import open_storage
 
 
@@ -42,3 +52,87 @@ def test_a_folder_that_others_write_into_and_remove_as_well_is_removed(tmp_path:
             other.join()
     storage.delete_folder("folder")
     assert not (tmp_path / "folder").exists()
+
+
+def test_what_a_killed_replacement_left_goes_with_the_next(tmp_path: Path) -> None:
+    storage = open_storage(tmp_path)
+    storage.put("lock.json", b"old")
+
+    def killed() -> None:
+        with patch("os.replace", side_effect=lambda *_: os.kill(os.getpid(), signal.SIGKILL)):
+            storage.put("lock.json", b"a rather long content")
+
+    child = multiprocessing.get_context("fork").Process(target=killed)
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    assert storage.read("lock.json") == b"old"
+    assert len(list(tmp_path.iterdir())) == 2, "a temporary file is left"
+    storage.put("lock.json", b"new")
+    assert storage.read("lock.json") == b"new"
+    assert [f.name for f in tmp_path.iterdir()] == ["lock.json"]
+
+
+def test_of_many_replacements_at_once_each_succeeds_and_nothing_is_left(tmp_path: Path) -> None:
+    storage = open_storage(tmp_path)
+    storage.put("file", b"0" * 100)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: storage.put("file", b"%d" % (number % 10) * 100), range(40)))
+    found = storage.read("file")
+    assert len(found) == 100
+    assert len(set(found)) == 1, "bytes of two replacements"
+    assert [f.name for f in tmp_path.iterdir()] == ["file"]
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("broken", ["os.write", "os.fsync", "os.replace", "os.ftruncate"])
+def test_a_full_disk_is_a_typed_error_that_leaves_the_old_bytes(tmp_path: Path, broken: str) -> None:
+    storage = open_storage(tmp_path)
+    storage.put("file", b"old")
+    with patch(broken, side_effect=FULL), pytest.raises(StorageError, match=r"file: No space left on device\. Free some space"):
+        storage.put("file", b"new")
+    assert storage.read("file") == b"old"
+    assert [f.name for f in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("broken", ["os.write", "os.fsync", "os.link"])
+def test_a_full_disk_creates_nothing(tmp_path: Path, broken: str) -> None:
+    storage = open_storage(tmp_path)
+    with patch(broken, side_effect=FULL), pytest.raises(StorageError, match="No space left on device"):
+        storage.put_if_absent("file", b"new")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [1, 1 << 22])
+@pytest.mark.parametrize("through_arrow", [False, True])
+def test_a_stream_to_a_full_disk_ends_with_a_typed_error(tmp_path: Path, through_arrow: bool, size: int) -> None:
+    storage, rows = open_storage(tmp_path), pa.table({"x": [1, 2, 3]})
+    (tmp_path / "file").touch()
+
+    def write() -> None:
+        with storage.open_output("file") as stream:
+            if through_arrow:
+                pq.write_table(rows, stream)
+            stream.write(b"x" * size)
+
+    full = open("/dev/full", "wb", buffering=1 << 20)  # noqa: SIM115 - the stream closes it
+    opened = patch("hudimeta.storage.local._open_for_writing", return_value=full)
+    with opened, pytest.raises(StorageError, match="file: No space left on device"):
+        write()
+    assert list(tmp_path.iterdir()) == [], "what is half written stays"
+
+
+def test_a_temporary_name_that_is_a_name_of_something_else_is_not_written_through(tmp_path: Path) -> None:
+    victim, table = tmp_path / "victim", tmp_path / "table"
+    victim.write_bytes(b"precious")
+    table.mkdir()
+    (table / "file").write_bytes(b"old")
+    os.link(victim, table / "file.tmp")
+    open_storage(table).put("file", b"new")
+    assert ((table / "file").read_bytes(), victim.read_bytes()) == (b"new", b"precious")
+    (table / "file.tmp").symlink_to(victim)
+    with contextlib.suppress(StorageError):
+        open_storage(table).put("file", b"newer")
+    assert victim.read_bytes() == b"precious"
