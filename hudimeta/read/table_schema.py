@@ -18,6 +18,7 @@ from hudimeta.schema.avro_arrow import avro_to_arrow
 from hudimeta.schema.names import strip_meta_columns, with_meta_columns
 from hudimeta.schema.normalise import normalise_type
 from hudimeta.schema.resolve import resolve_table_schema
+from hudimeta.table.remembered import refuse_other_table
 from hudimeta.types import META_COLUMNS
 
 if TYPE_CHECKING:
@@ -53,11 +54,15 @@ def resolve_schema(snapshot: Snapshot) -> TableSchema:
 
     Raises:
         SchemaError: Nothing tells the columns, or they cannot be read. UnsupportedFeature: They cannot be read.
+        CorruptFileError: The newest write knows the table as another one.
     """
     properties = snapshot.properties
     found = resolve_table_schema(
         _commits(snapshot), create_schema=properties.create_schema, base_file_schema=lambda: _schema_of_a_file(snapshot)
     )
+    newest = snapshot.timeline.writes[-1:]
+    for write in newest:
+        refuse_other_table(properties, snapshot.timeline.metadata(write), snapshot.timeline.path_of(write))
     columns = plain_schema(found.data)
     dropped = _dropped_columns(properties, columns)
     shown = with_meta_columns(pa.schema([*columns, *(f for f in dropped if f.name not in columns.names)]))

@@ -7,10 +7,10 @@ import time as system_time
 from collections.abc import Callable, Mapping
 from datetime import tzinfo
 
-from hudimeta.config import OPTIONS
-from hudimeta.errors import ConfigError, TableError, UnsupportedFeature, UnsupportedTableVersion
+from hudimeta.errors import ConfigError
 from hudimeta.formats.properties import table_checksum
 from hudimeta.storage.protocol import Storage, join
+from hudimeta.table.gates import READABLE_VERSIONS, WRITABLE_VERSIONS, refuse_unreadable, refuse_unwritable
 from hudimeta.table.key_generator import KeyGeneratorType, TimestampKeyOptions, key_generator_type
 from hudimeta.table.merge_settings import DELETE_PROPERTY, MergeSettings, merge_settings
 from hudimeta.table.properties_file import CHECKSUM_KEY, DATABASE_KEY, NAME_KEY, read_properties, write_properties
@@ -31,41 +31,9 @@ __all__ = [
     "update",
 ]
 
-READABLE_VERSIONS = (6, 8, 9)
-WRITABLE_VERSIONS = (8, 9)
-_LAYOUT_OF_VERSION = {6: LAYOUT_V1, 8: LAYOUT_V2, 9: LAYOUT_V2}
-
 _FOLDER = ".hoodie"
 _TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
 _BASE_FILE_FORMATS = ("PARQUET", "HFILE", "ORC", "LANCE")
-
-_UNREADABLE = ("hoodie.table.log.file.format", "hoodie.datasource.write.slash.separated.date.partitioning")
-"""Properties that change what rows or partition values are; see `hudimeta.config.not_done`."""
-_UNWRITABLE = (
-    "hoodie.table.multiple.base.file.formats.enable",
-    "hoodie.partition.metafile.use.base.format",
-    "hoodie.bucket.index.partition.expressions",
-    "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
-    "hoodie.allow.operation.metadata.field",
-    "hoodie.storage.layout.partitioner.class",
-    "hoodie.index.class",
-)
-"""Properties that a writer would have to follow."""
-
-_CHECKED_AT_OPEN = (
-    "name",
-    "type",
-    "zone",
-    "base_file_format",
-    "merge_settings",
-    "cdc_mode",
-    "hive_style",
-    "url_encode",
-    "drop_partition_columns",
-    "populate_meta",
-    "cdc_enabled",
-)
-"""Attributes whose texts are judged when a table is opened, not when they are first used."""
 
 
 class CdcMode(enum.Enum):
@@ -156,10 +124,14 @@ class TableProperties(PropertyTexts):
         return timeline_zone(self.get(TIMEZONE_KEY))
 
     def load_timeline(self, storage: Storage, sleep: Callable[[float], None] = system_time.sleep) -> Timeline:
-        """List the table's timeline; `storage` is rooted at the table."""
-        return Timeline.load(
-            storage, self.timeline_folder, self.layout, history_folder=self.history_folder, zone=self.zone, sleep=sleep
-        )
+        """List the table's timeline; `storage` is rooted at the table. Raises TableError when it is lost."""
+        folder = self.timeline_folder
+        timeline = Timeline.load(storage, folder, self.layout, history_folder=self.history_folder, zone=self.zone, sleep=sleep)
+        if not timeline.instants and self.layout == LAYOUT_V2:
+            from hudimeta.table.remembered import refuse_lost_timeline
+
+            refuse_lost_timeline(storage, folder)
+        return timeline
 
     # Rows, keys and partitions
 
@@ -321,43 +293,12 @@ class TableProperties(PropertyTexts):
     # Gates
 
     def check_readable(self) -> None:
-        """Refuse what cannot be read, before anything is read.
-
-        Raises:
-            UnsupportedTableVersion: not one of `READABLE_VERSIONS`.
-            UnsupportedFeature: a table format that is not Hudi's own.
-            TableError: a required property is missing, or the timeline's layout does not belong to the version.
-            ConfigError: a property's text means nothing.
-        """
-        version = self.version
-        if version not in READABLE_VERSIONS:
-            raise UnsupportedTableVersion(version, READABLE_VERSIONS)
-        if self.layout != _LAYOUT_OF_VERSION[version]:
-            raise TableError(
-                f"a table of version {version} has timeline layout {_LAYOUT_OF_VERSION[version]}, "
-                f"hoodie.timeline.layout.version says {self.layout}",
-                "An upgrade may have been interrupted: let Apache Hudi finish it, or restore hoodie.properties from a copy.",
-            )
-        table_format = self.get("hoodie.table.format", "native").strip().lower()
-        if table_format != "native":
-            raise UnsupportedFeature(f"table format {table_format!r}", "Only Hudi's own format is read.")
-        self._refuse(_UNREADABLE, "Read this table with Apache Hudi.")
-        for attribute in _CHECKED_AT_OPEN:
-            getattr(self, attribute)
+        """Refuse what cannot be read; see `gates.refuse_unreadable`."""
+        refuse_unreadable(self)
 
     def check_writable(self) -> None:
-        """Refuse what cannot be written: see `check_readable`; version 6 is read only."""
-        self.check_readable()
-        if self.version not in WRITABLE_VERSIONS:
-            raise UnsupportedTableVersion(self.version, WRITABLE_VERSIONS, "written")
-        self._refuse(_UNWRITABLE, "Write to this table with Apache Hudi; reading it works.")
-
-    def _refuse(self, keys: tuple[str, ...], hint: str) -> None:
-        """Raise UnsupportedFeature where the table uses something that is not done, as the registry of options knows it."""
-        for key in keys:
-            option, text = OPTIONS.find_not_done(key), self.get(key)
-            if option is not None and text is not None and not option.is_fine(text):
-                raise UnsupportedFeature(f"a table with {key}={text}", hint)
+        """Refuse what cannot be written; see `gates.refuse_unwritable`."""
+        refuse_unwritable(self)
 
     def _timebased(self, name: str) -> str:
         return next((self[prefix + name] for prefix in _TIMEBASED_PREFIXES if self.get(prefix + name)), "")

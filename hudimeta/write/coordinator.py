@@ -9,6 +9,7 @@ the metadata table at the same instant, and then creates the completed file, the
 from __future__ import annotations
 
 import contextlib
+import json
 import warnings
 from collections.abc import Iterator, Sequence
 
@@ -35,6 +36,7 @@ from hudimeta.services.clean_run import CleanRunner
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
+from hudimeta.table.remembered import REMEMBERED_KEY, what_never_changes
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clean_record import CleanPlan
 from hudimeta.timeline.clock import InstantGenerator
@@ -221,7 +223,8 @@ class Coordinator:
             keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
             check_conflicts(timeline, write.seen, write.operation.value, changed, keyed)
             check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
-        extra = {"schema": publication.avro_schema, **publication.extra}
+        remembered = json.dumps(what_never_changes(self._properties))
+        extra = {"schema": publication.avro_schema, REMEMBERED_KEY: remembered, **publication.extra}
         if self._metadata is not None:
             extra |= self._metadata.commit(
                 timeline,

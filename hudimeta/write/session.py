@@ -35,6 +35,7 @@ from hudimeta.schema import (
 from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.discovery import list_table
 from hudimeta.table.properties import load as load_properties
+from hudimeta.table.remembered import refuse_other_table
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
 from hudimeta.timeline.active import Timeline
@@ -194,6 +195,8 @@ class TableView:
             ConfigError: A table without a commit and without a schema in its properties.
         """
         found = self.timeline.latest_schema()
+        for write in self.timeline.writes[-1:]:
+            refuse_other_table(self._session.properties, self.timeline.metadata(write), self.timeline.path_of(write))
         text = found[1] if found else self._session.properties.create_schema
         if text is None:
             raise ConfigError("hoodie.table.create.schema", None, "a schema", "Write the first rows with Apache Hudi.")

@@ -1,0 +1,68 @@
+"""Properties that are those of an earlier day or another table, and timelines that are not where they should be."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hudimeta.errors import CorruptFileError, HudiError, TableError
+from hudimeta.hudi_table import Table
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.types import Operation
+from tests.conftest import Unpack
+from tests.edited_properties import edit_properties
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ModelledTable:
+    """A table with one commit."""
+    made = ModelledTable(str(tmp_path / "t"))
+    made.write(Operation.INSERT, simple_rows(range(4), 1))
+    return made
+
+
+CHANGES = {
+    "key": ("hoodie.table.recordkey.fields=id", "hoodie.table.recordkey.fields=part"),
+    "partition": ("hoodie.table.partition.fields=part", "hoodie.table.partition.fields=id"),
+    "ordering": ("hoodie.table.precombine.field=ts", "hoodie.table.precombine.field=x"),
+    "type": ("hoodie.table.type=COPY_ON_WRITE", "hoodie.table.type=MERGE_ON_READ"),
+    "merge": ("EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"),
+    "hive_style": ("hive_style_partitioning=false", "hive_style_partitioning=true"),
+}
+
+
+@pytest.mark.parametrize("fact", CHANGES)
+def test_our_commits_know_what_never_changes(fact: str, table: ModelledTable) -> None:
+    edit_properties(Path(table.path), lambda text: text.replace(*CHANGES[fact]))
+    expected = rf"hoodie\.properties is damaged .* expected {fact} .* as \.hoodie/timeline/.*\.commit says"
+    with pytest.raises(CorruptFileError, match=expected):
+        Table(table.path).scan().to_table()
+    with pytest.raises(HudiError, match=expected):
+        Table(table.path).upsert(simple_rows(range(4), 2))
+
+
+def test_what_users_and_java_may_change(table: ModelledTable) -> None:
+    edit_properties(
+        Path(table.path), lambda text: text.replace("hoodie.table.precombine.field=ts", "hoodie.table.ordering.fields=ts")
+    )
+    edit_properties(Path(table.path), lambda text: text + "hoodie.user.note=1\nhoodie.bootstrap.index.enable=false\n")
+    table.check()
+
+
+@pytest.mark.parametrize("metadata", ["true", "false"])
+def test_a_timeline_in_another_place_is_not_an_empty_table(metadata: str, tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.metadata.enable": metadata})
+    Table(table.path).scan().to_table()  # without a write it is an empty one
+    table.write(Operation.INSERT, simple_rows(range(4), 1))
+    edit_properties(tmp_path / "t", lambda text: text.replace("hoodie.timeline.path=timeline", "hoodie.timeline.path=timelin"))
+    with pytest.raises(TableError, match=r"has files of rows, but no timeline in \.hoodie/timelin\."):
+        Table(table.path)
+
+
+def test_a_timeline_that_is_gone_is_not_an_empty_table(rich_table: Unpack) -> None:
+    path = rich_table("deletes_cow", fresh=True)
+    shutil.rmtree(path / ".hoodie/timeline")
+    with pytest.raises(TableError, match="but no timeline"):
+        Table(path)
