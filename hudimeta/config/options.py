@@ -296,6 +296,14 @@ SQL_INSERT_OPERATION = OPTIONS.choice(
     "What INSERT INTO does in an attached session; by default upsert in tables with ordering columns, else insert.",
 )
 BLOOM_FPP = OPTIONS.share("hoodie.index.bloom.fpp", 1e-9, "False positive rate of the bloom filter in base files.")
+BLOOM_TYPE = OPTIONS.choice(
+    "hoodie.bloom.index.filter.type", "DYNAMIC_V0", ["DYNAMIC_V0", "SIMPLE"], "Form of the bloom filter in base files."
+)
+BLOOM_MOST_KEYS = OPTIONS.count(
+    "hoodie.bloom.index.filter.dynamic.max.entries",
+    100_000,
+    "Keys that the bloom filter of a base file is sized for at most; beyond it more foreign keys pass.",
+)
 METADATA_COMPACT_AFTER = OPTIONS.number(
     "hoodie.metadata.compact.max.delta.commits", 10, "Compact the metadata table after so many of its delta commits."
 )

@@ -15,7 +15,7 @@ __all__ = ["PASSED_OVER", "PassedOver", "pass_over"]
 _TUNING = """
     archive.async archive.delete.parallelism bloom.index.bucketized.checking
     bloom.index.bucketized.checking.enable.dynamic.parallelism bloom.index.fileid.key.sorting.enable
-    bloom.index.filter.dynamic.max.entries bloom.index.filter.type bloom.index.input.storage.level
+    bloom.index.input.storage.level
     bloom.index.keys.per.bucket bloom.index.parallelism bloom.index.prune.by.ranges bloom.index.use.caching
     bloom.index.use.metadata bloom.index.use.treebased.filter bucket.index.max.num.buckets bucket.index.merge.threshold
     bucket.index.min.num.buckets bucket.index.query.pruning bucket.index.remote.partitioner.enable

@@ -113,8 +113,25 @@ class BloomFilter:
         rows = _fill(keys, row_of_key, row_count, bits, hashes)
         return cls("DYNAMIC_V0", bits, hashes, rows, per_row, count - (row_count - 1) * per_row)
 
+    @classmethod
+    def create_sized(cls, keys: Any, type_code: TypeCode, p: float, capacity: int) -> BloomFilter:
+        """A filter of one row over `keys`, with the bits of a simple one whatever its type.
+
+        Args:
+            keys: Byte strings or texts, or an Arrow array of them; nulls are left out.
+            type_code: Its type. p: Share of foreign keys that may pass when `capacity` keys are in.
+            capacity: Keys to be sized for.
+        """
+        keys = _arrow_keys(keys)
+        simple = cls.create_simple(keys, p, capacity)
+        return simple if type_code == "SIMPLE" else simple.as_dynamic(capacity, len(keys))
+
+    def as_dynamic(self, keys_per_row: int, count: int) -> BloomFilter:
+        """This filter of one row, which holds `count` keys, as a dynamic one that takes `keys_per_row`."""
+        return BloomFilter("DYNAMIC_V0", self.bit_count, self.hash_count, self.rows, keys_per_row, count)
+
     def with_keys(self, keys: Any) -> BloomFilter:
-        """This simple filter with more keys in it; its size stays.
+        """This filter of one row as a simple one with more keys in it; its size stays.
 
         Args:
             keys: Byte strings or texts, or an Arrow array of them; nulls are left out.
@@ -170,7 +187,8 @@ class BloomFilter:
 
         Args:
             data: What `encode` returns.
-            type_code: `SIMPLE` or `DYNAMIC_V0` as stored beside the filter; None to tell by the length.
+            type_code: `SIMPLE` or `DYNAMIC_V0` as stored beside the filter. It is not believed: Apache Hudi labels the filters
+                that it collects from footers with the type that it would write itself. The bytes tell the type.
             path: For errors.
 
         Raises:
@@ -180,13 +198,10 @@ class BloomFilter:
         data = memoryview(data)
         bits, hashes = _decode_head(data, 0, path)
         row_size = _ROW_HEAD.size + (bits + 7) // 8
-        if type_code is None:
-            type_code = "SIMPLE" if len(data) == row_size else "DYNAMIC_V0"
-        if type_code == "SIMPLE":
-            _check_length(data, row_size, path)
-            return cls("SIMPLE", bits, hashes, _decode_rows(data, 0, 1, bits, hashes, path))
-        if type_code != "DYNAMIC_V0":
+        if type_code not in (None, "SIMPLE", "DYNAMIC_V0"):
             raise UnsupportedFeature(f"bloom filter type {type_code!r}", "SIMPLE and DYNAMIC_V0 are read.")
+        if len(data) == row_size and not _begins_dynamic(data):
+            return cls("SIMPLE", bits, hashes, _decode_rows(data, 0, 1, bits, hashes, path))
         start = _ROW_HEAD.size + _DYNAMIC_HEAD.size
         if len(data) < start:
             raise CorruptFileError(path, len(data), f"a dynamic bloom filter of {start} bytes or more", f"{len(data)}")
@@ -359,6 +374,12 @@ def _decode_head(data: memoryview, at: int, path: str) -> tuple[int, int]:
     if not 1 <= hashes <= _MAX_HASHES or bits < 1:
         raise CorruptFileError(path, at + 4, f"1 to {_MAX_HASHES} hashes and some bits", f"{hashes} and {bits}")
     return bits, hashes
+
+
+def _begins_dynamic(data: memoryview) -> bool:
+    """True when the head comes again behind the counts, as the first row's."""
+    first = _ROW_HEAD.size + _DYNAMIC_HEAD.size
+    return data[first : first + _ROW_HEAD.size] == data[: _ROW_HEAD.size]
 
 
 def _decode_rows(data: memoryview, start: int, row_count: int, bits: int, hashes: int, path: str) -> npt.NDArray[np.uint8]:

@@ -17,6 +17,7 @@ from hudimeta.formats.bloom import BloomFilter
 from hudimeta.index.key_file import FilesOf, KeyFile, KeyReader, RunAll
 from hudimeta.index.simple import Candidates, candidates, search
 from hudimeta.index.tagging import IndexKind, Tagging
+from hudimeta.metadata import bloom_filters
 
 __all__ = ["BloomIndex", "FilterSource", "excluded_by_filters"]
 
@@ -74,7 +75,8 @@ def excluded_by_filters(keys: pa.StringArray, where: Candidates, filters: Filter
         for partition, name, code, text in zip(*columns, strict=True):
             number = asked[partition.as_py(), name.as_py()]
             own = keys.take(pa.array(where.rows[number]))
-            bloom = BloomFilter.from_base64(text.as_py(), code.as_py(), name.as_py())
+            place = bloom_filters.place_of(bloom_filters.PARTITION, partition.as_py(), name.as_py())
+            bloom = BloomFilter.from_base64(text.as_py(), code.as_py(), place)
             excluded[number] = not bloom.might_contain_many(own).any()
     return excluded
 

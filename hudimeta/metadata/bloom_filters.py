@@ -17,6 +17,8 @@ from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata.datum import DatumCursor, encode_texts, join_binary
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
+from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.storage.protocol import join
 
 __all__ = ["PARTITION", "SCHEMA", "decode_values", "encode_values"]
 
@@ -65,3 +67,12 @@ def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
     types = np.full(len(table), int(RecordType.BLOOM_FILTER), np.int64)
     values = encode_payloads(types, layout, "BloomFilterMetadata", bodies)
     return KeyValues(*sorted_cells(column_of(table, "key"), values))
+
+
+def place_of(index: str, partition_path: str, name: str) -> str:
+    """Where the filter of a base file stands, for errors.
+
+    Args:
+        index: Metadata partition that holds it. partition_path, name: Of the base file, which is not what is damaged.
+    """
+    return f"{METADATA_ROOT}/{index} (filter of {join(partition_path, name)})"

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from hudimeta.formats.parquet import ParquetFooter, write_base_file
+from hudimeta.config import Options
+from hudimeta.config.options import BLOOM_FPP, BLOOM_MOST_KEYS, BLOOM_TYPE
+from hudimeta.formats.bloom import TypeCode
+from hudimeta.formats.parquet import BloomSettings, ParquetFooter, write_base_file
 from hudimeta.formats.parquet.footer import BLOOM_TYPE_KEY
 from hudimeta.formats.parquet.known_keys import KnownKeys
 from hudimeta.keys import add_meta_columns, hide_meta_columns, with_file_name
@@ -31,7 +34,7 @@ from hudimeta.write.markers import Marker, MarkerKind, marked_output
 from hudimeta.write.stored_rows import StoredRows, with_inserts
 from hudimeta.write.written_file import WrittenFile
 
-__all__ = ["BaseFileWriter", "FileFormat", "mark_partition", "new_file_id"]
+__all__ = ["BaseFileWriter", "FileFormat", "bloom_settings", "mark_partition", "new_file_id"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class FileFormat:
 
     Attributes:
         avro_schema: The table's schema as JSON, meta columns included, for the footer.
-        codec: Parquet compression. bloom_fpp: False positive rate of the bloom filter.
+        codec: Parquet compression. bloom: Of the bloom filter over record keys.
         statistics: Columns to compute statistics of; empty for a table that keeps none.
         regime: "V1" or "V2", the form of the statistics' bounds. facts: What other indexes want to know of each file.
         changes: How changes are captured; None for a table that captures none.
@@ -50,7 +53,7 @@ class FileFormat:
 
     avro_schema: str
     codec: str = "zstd"
-    bloom_fpp: float = 1e-9
+    bloom: BloomSettings = field(default_factory=BloomSettings)
     statistics: tuple[str, ...] = ()
     regime: str = "V1"
     facts: WantedFacts = field(default_factory=WantedFacts)
@@ -67,6 +70,12 @@ def _keys_of(part: LogPart) -> pa.StringArray:
 def _keeps_rows(merged: pa.Table, base: pa.Table, rules: MergeRules) -> bool:
     """Whether each row of a base file is still there under its key; a merger of the user's might change that."""
     return rules.merger is None and merged.num_rows == base.num_rows
+
+
+def bloom_settings(options: Options) -> BloomSettings:
+    """How the options of a write want the bloom filters of record keys."""
+    kind: TypeCode = "SIMPLE" if options.get(BLOOM_TYPE) == "SIMPLE" else "DYNAMIC_V0"
+    return BloomSettings(kind, options.get(BLOOM_FPP), options.get(BLOOM_MOST_KEYS))
 
 
 def new_file_id() -> str:
@@ -216,7 +225,7 @@ class BaseFileWriter:
                 stored,
                 avro_schema=self._format.avro_schema,
                 codec=self._format.codec,
-                bloom_fpp=self._format.bloom_fpp,
+                bloom=self._format.bloom,
                 bounds_of=self._format.statistics,
                 known=known,
                 name=name,

@@ -41,7 +41,7 @@ from hudimeta.table.visibility import Visibility
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import FileGroupId, TableType
-from hudimeta.write.base_files import BaseFileWriter, FileFormat
+from hudimeta.write.base_files import BaseFileWriter, FileFormat, bloom_settings
 from hudimeta.write.change_files import ChangeFormat
 from hudimeta.write.column_history import column_history
 from hudimeta.write.conflicts import groups_under_compaction
@@ -364,7 +364,7 @@ class TableView:
         return FileFormat(
             table_avro_schema(schema, session.properties.name, meta_columns=True),
             session.options.get(keys.COMPRESSION) or "zstd",
-            session.options.get(keys.BLOOM_FPP),
+            bloom_settings(session.options),
             columns,
             regime,
             self._wanted_facts(),

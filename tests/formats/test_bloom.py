@@ -182,7 +182,8 @@ def test_one_chain_serves_filters_of_all_sizes() -> None:
 
 @pytest.mark.parametrize("dynamic", [True, False])
 def test_a_filter_cut_anywhere_is_refused(dynamic: bool) -> None:
-    made = BloomFilter.create_dynamic(["a", "b", "c"], keys_per_row=1) if dynamic else BloomFilter.create_simple(["a"])
+    keys = [f"{n}" for n in range(12)]
+    made = BloomFilter.create_dynamic(keys, keys_per_row=5) if dynamic else BloomFilter.create_simple(keys)
     data = made.encode()
     for end in range(len(data)):
         with pytest.raises(CorruptFileError):
@@ -223,6 +224,21 @@ def test_rows_that_differ_are_refused() -> None:
 def test_the_jenkins_hash_is_named(head: str) -> None:
     with pytest.raises(UnsupportedFeature, match="jenkins"):
         BloomFilter.decode(bytes.fromhex(head) + bytes(13))
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_the_bytes_tell_the_type_not_the_label(dynamic: bool) -> None:
+    """Apache Hudi labels filters that it collects with the type that it would write itself."""
+    made = BloomFilter.create_dynamic(["a", "b"]) if dynamic else BloomFilter.create_simple(["a", "b"])
+    read = BloomFilter.decode(made.encode(), "SIMPLE" if dynamic else "DYNAMIC_V0")
+    assert (read.type_code, read.encode()) == (made.type_code, made.encode())
+
+
+@given(keys=KEYS)
+def test_a_sized_filter_has_the_same_bits_in_either_form(keys: list[bytes]) -> None:
+    simple, dynamic = (BloomFilter.create_sized(keys, kind, 1e-9, 30) for kind in ("SIMPLE", "DYNAMIC_V0"))
+    assert dynamic.encode() == BloomFilter.create_dynamic(keys, keys_per_row=30, max_keys=30).encode()
+    assert dynamic.rows.tolist() == simple.rows.tolist()
 
 
 def test_another_type_is_named() -> None:

@@ -140,7 +140,7 @@ def test_virtual_keys_leave_no_keys_in_the_footer():
 @pytest.mark.parametrize("kind", ["SIMPLE", "DYNAMIC_V0"])
 def test_both_kinds_of_filter(kind):
     rows = with_meta(pa.table({"v": range(300)}))
-    sink, _ = written(rows, settings=ParquetSettings(bloom=BloomSettings(kind, entries=100)))
+    sink, _ = written(rows, settings=ParquetSettings(bloom=BloomSettings(kind)))
     footer = read_footer(sink.getvalue())
     assert footer.key_value["hoodie_bloom_filter_type_code"] == kind
     assert footer.bloom.might_contain_many(rows[META_COLUMNS[2]]).all()

@@ -90,7 +90,7 @@ def checked(path: Path, expected: list[dict[str, Any]]) -> ParquetFooter:
     stored, footer = pq.ParquetFile(file).read(), footer_of(file)
     assert stored["_hoodie_file_name"].unique().to_pylist() == [file.name]
     keys = stored["_hoodie_record_key"]
-    assert footer.bloom_text == BloomFilter.create_simple(keys, capacity=max(len(keys), 1)).to_base64()
+    assert footer.bloom_text == BloomFilter.create_sized(keys, "DYNAMIC_V0", 1e-9, max(len(keys), 1)).to_base64()
     assert (footer.min_key, footer.max_key) == (pc.min(keys).as_py(), pc.max(keys).as_py())
     assert_statistics_are_exact(table, stored, file.name)
     return footer
@@ -285,9 +285,11 @@ def test_a_filter_with_more_keys_is_that_of_all_keys(keys: list[str], first: int
     some, more = (pa.chunked_array([pa.array(part, pa.string())]) for part in (keys[:first], keys[first:]))
     size = 25
     text = BloomFilter.create_simple(some, 1e-9, size).to_base64()
-    whole = BloomFilter.create_simple(pa.array(keys, pa.string()), 1e-9, size).to_base64()
-    assert KnownKeys(text, more).filter_text(size, 1e-9) == whole
-    assert KnownKeys(text, more).filter_text(size + 1, 1e-9) is None
+    for kind in ("SIMPLE", "DYNAMIC_V0"):
+        whole = BloomFilter.create_sized(pa.array(keys, pa.string()), kind, 1e-9, size).to_base64()
+        assert KnownKeys(text, more).filter_text(kind, size, 1e-9, len(keys)) == whole
+        assert KnownKeys(whole, more[:0]).filter_text(kind, size, 1e-9, len(keys)) == whole
+        assert KnownKeys(text, more).filter_text(kind, size + 1, 1e-9, len(keys)) is None
 
 
 def test_bounds_count_nan_after_a_rewrite(tmp_path: Path) -> None:

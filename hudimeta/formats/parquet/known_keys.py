@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudimeta.formats.bloom import BloomFilter, size_of_filter
-from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, BLOOM_TYPE_KEY, ParquetFooter
+from hudimeta.formats.bloom import BloomFilter, TypeCode, size_of_filter
+from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, ParquetFooter
 
 __all__ = ["KnownKeys", "checksum_of"]
 
@@ -24,7 +24,7 @@ def checksum_of(text: str) -> str:
 
 @dataclass(frozen=True)
 class KnownKeys:
-    """The record keys of rows to write, told by a simple filter over some of them.
+    """The record keys of rows to write, told by a filter of one row over some of them.
 
     Attributes:
         text: The filter, base64; made of keys of these rows and of no others. added: The keys that it was not made of.
@@ -35,22 +35,26 @@ class KnownKeys:
 
     @classmethod
     def of(cls, footer: ParquetFooter, added: pa.ChunkedArray) -> KnownKeys | None:
-        """Those of a file and some more; None where its filter is no simple one or cannot be trusted."""
-        text, entries = footer.bloom_text, footer.key_value
-        if text is None or entries.get(BLOOM_TYPE_KEY) != "SIMPLE" or entries.get(BLOOM_CHECKSUM_KEY) != checksum_of(text):
+        """Those of a file and some more; None where its filter cannot be trusted."""
+        text = footer.bloom_text
+        if text is None or footer.key_value.get(BLOOM_CHECKSUM_KEY) != checksum_of(text):
             return None
         return cls(text, added)
 
-    def filter_text(self, capacity: int, p: float) -> str | None:
-        """Base64 of the simple filter over all keys.
+    def filter_text(self, kind: TypeCode, capacity: int, p: float, count: int) -> str | None:
+        """Base64 of the filter over all keys.
 
         Args:
-            capacity: Keys that it is sized for. p: Share of foreign keys that may pass.
+            kind: Its type. capacity: Keys that it is sized for. p: Share of foreign keys that may pass.
+            count: How many keys that are.
 
         Returns:
             None where the known filter has another size.
         """
-        known = BloomFilter.from_base64(self.text, "SIMPLE")
-        if (known.bit_count, known.hash_count) != size_of_filter(capacity, p):
+        known = BloomFilter.from_base64(self.text)
+        if len(known.rows) != 1 or (known.bit_count, known.hash_count) != size_of_filter(capacity, p):
             return None
-        return known.with_keys(self.added).to_base64() if len(self.added) else self.text
+        if not len(self.added) and known.type_code == kind:
+            return self.text
+        whole = known.with_keys(self.added)
+        return (whole if kind == "SIMPLE" else whole.as_dynamic(capacity, count)).to_base64()

@@ -67,14 +67,14 @@ class BloomSettings:
     """The bloom filter of a base file.
 
     Attributes:
-        kind: SIMPLE is sized to the keys that are there; DYNAMIC_V0 is Hudi's default, rows of `entries` keys.
-        false_positives: `hoodie.index.bloom.fpp`. entries: `hoodie.index.bloom.num_entries`, DYNAMIC_V0 only.
-        max_entries: Keys that a filter is sized for at most; beyond it more foreign keys pass.
+        kind: `hoodie.bloom.index.filter.type`. Either is one row of bits, sized to the keys that are there.
+        false_positives: `hoodie.index.bloom.fpp`.
+        max_entries: `hoodie.bloom.index.filter.dynamic.max.entries`: keys that a filter is sized for at most; beyond it more
+            foreign keys pass.
     """
 
-    kind: Literal["SIMPLE", "DYNAMIC_V0"] = "SIMPLE"
+    kind: Literal["SIMPLE", "DYNAMIC_V0"] = "DYNAMIC_V0"
     false_positives: float = 1e-9
-    entries: int = 60_000
     max_entries: int = 100_000
 
 
@@ -260,7 +260,7 @@ def write_base_file(
     avro_schema: str | None = None,
     keys: Any = None,
     codec: str = "zstd",
-    bloom_fpp: float = 1e-9,
+    bloom: BloomSettings = BloomSettings(),
     bounds_of: Sequence[str] | None = (),
     known: KnownKeys | None = None,
     name: str | None = None,
@@ -270,13 +270,13 @@ def write_base_file(
     Args:
         stream: Has `write(bytes)`; closing it stays with the caller. rows: Meta columns first.
         avro_schema: For the footer. keys: Record keys, where they are not in `_hoodie_record_key`.
-        codec: Parquet compression. bloom_fpp: False positive rate of the bloom filter.
+        codec: Parquet compression. bloom: Of the bloom filter.
         bounds_of: Dotted columns to compute bounds of, None for all; none by default. known, name: See `BaseFileWriter`.
 
     Raises:
         SchemaMismatch: The meta columns do not lead. ConfigError: An unknown codec.
     """
-    settings = ParquetSettings(compression=codec, bloom=BloomSettings(false_positives=bloom_fpp))
+    settings = ParquetSettings(compression=codec, bloom=bloom)
     file = BaseFileWriter(
         stream, rows.schema, avro_schema=avro_schema, settings=settings, bounds_of=bounds_of, known=known, name=name
     )
@@ -287,15 +287,11 @@ def write_base_file(
 def _bloom_entries(keys: pa.ChunkedArray, settings: BloomSettings, known: KnownKeys | None) -> dict[str, str]:
     from hudimeta.formats.bloom import BloomFilter
 
-    text = None
-    if settings.kind == "SIMPLE":
-        capacity = max(1, min(len(keys), settings.max_entries))
-        text = known.filter_text(capacity, settings.false_positives) if known is not None else None
-        if text is None:
-            text = BloomFilter.create_simple(keys, settings.false_positives, capacity).to_base64()
-    else:
-        bloom = BloomFilter.create_dynamic(keys, settings.false_positives, settings.entries, settings.max_entries)
-        text = bloom.to_base64()
+    kind, p = settings.kind, settings.false_positives
+    capacity = max(1, min(len(keys), settings.max_entries))
+    text = known.filter_text(kind, capacity, p, len(keys)) if known is not None else None
+    if text is None:
+        text = BloomFilter.create_sized(keys, kind, p, capacity).to_base64()
     return {BLOOM_KEY: text, BLOOM_TYPE_KEY: settings.kind, BLOOM_CHECKSUM_KEY: checksum_of(text)}
 
 

@@ -74,7 +74,8 @@ def without_any(question: Question, index: str, texts: pa.StringArray, asked: Ma
         found = question.metadata.bloom_filters(pairs, index)
         columns = (found.column(c) for c in ("partition_path", "file_name", "type_code", "bloom"))
         for partition, name, code, text in zip(*columns, strict=True):
-            bloom = BloomFilter.from_base64(text.as_py(), code.as_py(), name.as_py())
+            place = bloom_filters.place_of(index, partition.as_py(), name.as_py())
+            bloom = BloomFilter.from_base64(text.as_py(), code.as_py(), place)
             if bloom.hash_count not in chains:
                 chains[bloom.hash_count] = hash_chain(texts, bloom.hash_count)
             holds = bloom.might_contain_hashes(chains[bloom.hash_count]).any()

@@ -16,7 +16,7 @@ from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.read.predicate import Bound, bind_value, evaluate
 from hudimeta.read.single_files import FilePart
 from hudimeta.read.skipping.expressions import IndexedExpression, indexed_expression, widened
-from hudimeta.services.validation.filters import filters_of, missed_by
+from hudimeta.services.validation.filters import filter_at, filters_of, missed_by
 from hudimeta.services.validation.result import CheckResult, Findings
 from hudimeta.services.validation.statistics import breaches, gathered
 from hudimeta.services.validation.subject import Subject, Unreadable
@@ -114,7 +114,7 @@ class Expressions:
 
         def read(part: FilePart) -> _Found:
             bounds = {name: BoundsOfColumns([name]) for name, one in ready.items() if isinstance(one.records, pa.Table)}
-            filters = {name: found for name, one in ready.items() if (found := _filter_of(part, one)) is not None}
+            filters = {name: found for name, one in ready.items() if (found := _filter_of(part, name, one)) is not None}
             denied = dict.fromkeys(filters, 0)
             for rows in subject.rows(part.alone, task) if bounds or filters else ():
                 for name, gathering in bounds.items():
@@ -154,6 +154,6 @@ class Expressions:
         return [(part, one) for part, one in pairs if isinstance(one, _Found)]
 
 
-def _filter_of(part: FilePart, stated: _Stated) -> BloomFilter | None:
+def _filter_of(part: FilePart, name: str, stated: _Stated) -> BloomFilter | None:
     given = stated.records.get((part.partition_path, part.name)) if isinstance(stated.records, dict) else None
-    return None if given is None else BloomFilter.from_base64(given[1], given[0], part.name)
+    return None if given is None else filter_at(part, name, *given)

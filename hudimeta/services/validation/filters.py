@@ -34,11 +34,13 @@ def check_filters(subject: Subject) -> CheckResult:
                 of_file = footer.bloom
             if given is None:
                 return ("base files without a filter", part.path) if footer.num_rows else None
-            bloom = BloomFilter.from_base64(given[1], given[0], part.name)
+            bloom = filter_at(part, bloom_filters.PARTITION, *given)
             keys = (subject.keys(rows) for rows in subject.rows(part.alone, task))
             missed = sum(missed_by(bloom, some_keys) for some_keys in keys)
             if missed:
                 return "filters that deny keys of their file", f"{part.path}: {missed:,} keys"
+            if bloom.type_code != given[0]:
+                return "filters labelled as another type than theirs, which Apache Hudi cannot read", part.path
             if of_file is not None and of_file.encode() != bloom.encode():
                 return "filters unlike that of the file's footer", part.path
             return None
@@ -56,6 +58,11 @@ def filters_of(subject: Subject, parts: list[FilePart], index: str) -> dict[tupl
     found = subject.metadata.bloom_filters([(p.partition_path, p.name) for p in parts], index)
     rows = zip(*(found[c].to_pylist() for c in ("partition_path", "file_name", "type_code", "bloom")), strict=True)
     return {(path, name): (code, text) for path, name, code, text in rows}
+
+
+def filter_at(part: FilePart, index: str, type_code: str, text: bytes) -> BloomFilter:
+    """The filter that an index holds for a file. Raises CorruptFileError when the bytes are none."""
+    return BloomFilter.from_base64(text, type_code, bloom_filters.place_of(index, part.partition_path, part.name))
 
 
 def missed_by(bloom: BloomFilter, texts: pa.ChunkedArray) -> int:
