@@ -211,6 +211,7 @@ def _fold_in_rounds(records: _Records, cells: _Mask, whole_rows: _Mask, rules: M
     padded_cells = np.vstack([cells, np.zeros((1, cells.shape[1]), bool)])
     padded_whole = np.append(whole_rows, True)
     filled, whole = padded_cells[records.row[winner]], padded_whole[records.row[winner]]
+    meta = np.flatnonzero([name in META_COLUMNS for name in records.rows.column_names])
     for turn in range(1, int(sizes.max(initial=0))):
         keys = np.flatnonzero(sizes > turn)
         old, new = winner[keys], order[starts[keys] + turn]
@@ -223,7 +224,10 @@ def _fold_in_rounds(records: _Records, cells: _Mask, whole_rows: _Mask, rules: M
         fill = ~(records.deleted[old] | records.deleted[new] | high_whole)
         high_filled = np.where(flip, new_filled, filled[keys])
         from_low = fill[:, None] & ~high_filled & np.where(flip, filled[keys], new_filled)
-        source[keys] = np.where(flip ^ from_low, new_source, source[keys])
+        from_new = flip ^ from_low
+        if rules.last_keeps_meta:
+            from_new[np.ix_(fill, meta)] = True
+        source[keys] = np.where(from_new, new_source, source[keys])
         filled[keys] = high_filled | from_low
         whole[keys] = high_whole | (fill & np.where(newer, whole[keys], new_whole))
         winner[keys] = np.where(newer, new, old)

@@ -25,6 +25,7 @@ from hudimeta.read.fold import FoldedLog, fold_log_records, own_cells
 from hudimeta.read.log_parts import LogPart
 from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.read.ordering import order_codes, ordering_columns
+from hudimeta.types import META_COLUMNS
 
 __all__ = ["MergeCounts", "SliceMerger", "merge_log_records"]
 
@@ -152,6 +153,10 @@ class SliceMerger:
         own = own_cells(rows.take(pa.array(target)), self.rules)
         # The log's cell counts where its version wins and has it, or where the base row wins and has only a default.
         from_log = [np.where(wins, has, has & ~kept) for has, kept in zip(filled.T, own.T, strict=True)]
+        if self.rules.last_keeps_meta or self.every_row:
+            # A base row that wins counts as written anew where it has a default to fill, also when nothing fills it.
+            later = np.ones(len(target), bool) if self.rules.last_keeps_meta else wins | ~own.all(axis=1)
+            from_log = [later if name in META_COLUMNS else m for name, m in zip(rows.column_names, from_log, strict=True)]
         return _with_cells(rows, versions, target, from_log, keep)
 
     def _merged_by(self, merger: str, rows: pa.Table, at: _Indices, numbers: _Indices, log_wins: _Mask) -> pa.Table:

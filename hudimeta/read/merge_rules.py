@@ -38,6 +38,7 @@ class MergeRules:
         delete_marker: See `delete_field`.
         partial_mode: Whether a winner's default values give way to the loser's (NONE or IGNORE_DEFAULTS).
         column_defaults: Defaults other than null, by column, for IGNORE_DEFAULTS.
+        last_keeps_meta: The later written of two rows gives the meta columns even when it loses (see `MergeSettings`).
         merger: Name of the function that merges two versions (see `custom_merger`); mode and ordering fields then decide about
             deletes only. None goes by the mode.
     """
@@ -49,6 +50,7 @@ class MergeRules:
     partial_mode: PartialUpdateMode = PartialUpdateMode.NONE
     column_defaults: tuple[tuple[str, object], ...] = ()
     merger: str | None = None
+    last_keeps_meta: bool = False
 
     def __post_init__(self) -> None:
         if self.mode is MergeMode.CUSTOM:
@@ -95,7 +97,9 @@ class MergeRules:
         marker = stated.delete_marker or given.get(DELETE_MARKER) or None
         if merger is None:
             stated.check_known()
-            return cls(stated.mode, tuple(table.ordering_fields), field, marker, stated.partial_update)
+            ordering = tuple(table.ordering_fields)
+            partial, last = stated.partial_update, stated.last_keeps_meta
+            return cls(stated.mode, ordering, field, marker, partial, last_keeps_meta=last)
         ordering = tuple(table.ordering_fields)
         mode = MergeMode.EVENT_TIME_ORDERING if stated.mode is MergeMode.CUSTOM and ordering else stated.mode
         mode = MergeMode.COMMIT_TIME_ORDERING if mode is MergeMode.CUSTOM else mode

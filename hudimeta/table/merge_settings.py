@@ -64,6 +64,8 @@ class MergeSettings:
         delete_field: Column that marks deletes, None without; in addition to `_hoodie_is_deleted` and `_hoodie_operation`.
         delete_marker: Its value in a delete.
         payload_class: The class that decided, "" when none is named; for the reader of an error.
+        last_keeps_meta: A row that is filled, or fills another, gives its meta columns when it was written later of the two,
+            whichever of them wins: so Hudi's own class does it, and the mode that version 9 stores instead does not.
     """
 
     mode: MergeMode
@@ -71,6 +73,7 @@ class MergeSettings:
     delete_field: str | None = None
     delete_marker: str | None = None
     payload_class: str = ""
+    last_keeps_meta: bool = False
 
     def check_known(self) -> None:
         """Raises UnsupportedFeature when the rules are Java code."""
@@ -87,7 +90,7 @@ _RULES_OF_PAYLOAD = {
     "DefaultHoodieRecordPayload": MergeSettings(_EVENT),
     "EventTimeAvroPayload": MergeSettings(_EVENT),
     "OverwriteWithLatestAvroPayload": MergeSettings(_COMMIT),
-    "PartialUpdateAvroPayload": MergeSettings(_EVENT, PartialUpdateMode.IGNORE_DEFAULTS),
+    "PartialUpdateAvroPayload": MergeSettings(_EVENT, PartialUpdateMode.IGNORE_DEFAULTS, last_keeps_meta=True),
     "OverwriteNonDefaultsWithLatestAvroPayload": MergeSettings(_COMMIT, PartialUpdateMode.IGNORE_DEFAULTS),
     "AWSDmsAvroPayload": MergeSettings(_COMMIT, delete_field="Op", delete_marker="D"),
 }
@@ -129,9 +132,8 @@ def merge_settings(
     else:
         rules = MergeSettings(_mode_without_hints(strategy_id, has_ordering))
     partial = _member(PartialUpdateMode, PARTIAL_UPDATE_KEY, partial_update) if partial_update else rules.partial_update
-    return MergeSettings(
-        rules.mode, partial, delete_field or rules.delete_field, delete_marker or rules.delete_marker, payload_class
-    )
+    field, marker = delete_field or rules.delete_field, delete_marker or rules.delete_marker
+    return MergeSettings(rules.mode, partial, field, marker, payload_class, rules.last_keeps_meta)
 
 
 def payload_class_of(mode: MergeMode) -> str:
