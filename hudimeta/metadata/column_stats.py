@@ -237,6 +237,8 @@ def typed(table: pa.Table, wanted: pa.DataType) -> pa.Table:
         low, high = (_in_one_unit(bounds, doubtful) for bounds in (low, high))
     if is_text(wanted):
         low, high = _in_byte_order(low, high, column_of(table, "is_tight_bound"))
+    if is_raw(wanted):
+        low, high = _without_signed_order(low, high, table)
     if is_text(wanted) or is_raw(wanted):
         table = _without_lost_counts(table)
     kept = ["file_name", *_COUNTS.values(), "is_tight_bound"]
@@ -304,6 +306,16 @@ def _in_byte_order(low: pa.Array, high: pa.Array, tight: pa.Array) -> tuple[pa.A
     lost_low = pc.and_(loose, pc.fill_null(pc.match_substring_regex(low, _ABOVE_16_BITS), False))
     lost_high = pc.and_(loose, pc.fill_null(pc.match_substring_regex(high, _ABOVE_SURROGATES), False))
     return pc.if_else(lost_low, nothing, low), pc.if_else(lost_high, nothing, high)
+
+
+def _without_signed_order(low: pa.Array, high: pa.Array, table: pa.Table) -> tuple[pa.Array, pa.Array]:
+    """Unknown for log files of Java, which takes bytes above 0x7F for negative there. Records of ours are tight."""
+    import pyarrow.compute as pc
+
+    is_log = pc.fill_null(pc.starts_with(column_of(table, "file_name"), "."), True)
+    lost = pc.and_(is_log, pc.invert(pc.fill_null(column_of(table, "is_tight_bound"), False)))
+    nothing = pa.scalar(None, low.type)
+    return pc.if_else(lost, nothing, low), pc.if_else(lost, nothing, high)
 
 
 def _without_lost_counts(table: pa.Table) -> pa.Table:

@@ -1,9 +1,10 @@
 """Which indexes of whole tables are proven to lack no row.
 
 Statistics of a file speak of that file. A record index or a secondary index speaks of the whole table: a key that it lacks
-would be a row that is not there. Tables can hold such indexes with entries missing or stale, so the newest write must say that
-they are complete: `hudimeta.indexes.complete` in the extraMetadata of its commit, names separated by commas. An index that was
-built since says the same in the completed `indexing` instant. A table without any write lacks no row.
+would be a row that is not there; and statistics of a partition leave out the values of a file of which Java knew nothing when
+it united them. Tables can hold such indexes with entries missing or stale, so the newest write must say that they are complete:
+`hudimeta.indexes.complete` in the extraMetadata of its commit, names separated by commas. An index that was built since says
+the same in the completed `indexing` instant. A table without any write lacks no row.
 
 That word is void as soon as others change an index without a write: they restore the table or take a completed write back, lay
 a partition of the metadata table out anew, or upgrade or downgrade the table.
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from hudimeta.metadata import record_index, secondary_index
+from hudimeta.metadata import partition_stats, record_index, secondary_index
 from hudimeta.metadata.index_definitions import COMPLETE_KEY, VERSION_KEY
 from hudimeta.timeline.rollback_record import is_own_rollback
 from hudimeta.types import Action, Instant
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["completion_order", "knows_whole_table", "proven_indexes", "proof_of"]
 
+_OF_TABLES = frozenset({record_index.PARTITION, partition_stats.PARTITION})
+
 
 def knows_whole_table(partition: str) -> bool:
     """True for indexes that need a proof."""
-    return partition == record_index.PARTITION or partition.startswith(secondary_index.PREFIX)
+    return partition in _OF_TABLES or partition.startswith(secondary_index.PREFIX)
 
 
 def completion_order(instant: Instant) -> tuple[str, str]:

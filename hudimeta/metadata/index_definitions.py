@@ -20,7 +20,7 @@ __all__ = ["COMPLETE_KEY", "DEFAULT_PATH", "VERSION_KEY", "IndexDefinition", "de
 DEFAULT_PATH = ".hoodie/.index_defs/index.json"
 
 COMPLETE_KEY = "hudimeta.indexes.complete"
-"""Entry of a data commit's extraMetadata: names, separated by commas, of the record and secondary indexes that lack no row."""
+"""Entry of a data commit's extraMetadata: names, separated by commas, of the indexes of whole tables that lack no row."""
 
 VERSION_KEY = "hudimeta.indexes.version"
 """Beside it: version of the table when that was said."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from hudimeta.metadata import column_stats
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["STATISTICS_META_COLUMNS", "column_type", "indexed_columns", "statistics_definition"]
+__all__ = ["STATISTICS_META_COLUMNS", "column_type", "indexed_columns", "statistics_definition", "with_added_columns"]
 
 STATISTICS_META_COLUMNS = (META_COLUMNS[0], META_COLUMNS[3], META_COLUMNS[2])
 """Commit time, partition path and record key always have statistics, in this order."""
@@ -73,6 +74,23 @@ def has_statistics(kind: pa.DataType, version: str) -> bool:
     if pa.types.is_decimal(kind) and version == "V1":
         return bool(kind.scale <= _V1_SCALE and kind.precision + _V1_SCALE - kind.scale <= _MAX_V1_PRECISION)
     return True
+
+
+def with_added_columns(definition: IndexDefinition, before: pa.Schema, after: pa.Schema, most: int) -> IndexDefinition:
+    """The definition of column statistics once a write has added columns.
+
+    Where the first columns of the table have statistics, those that come to it get them too, as far as there is room. Columns
+    that somebody listed stay the same.
+
+    Args:
+        definition: So far. before, after: Data columns of the table. most: See `indexed_columns`.
+    """
+    version = "V2" if definition.is_v2 else "V1"
+    present = {f for f in definition.source_fields if f in META_COLUMNS or column_type(before, f) is not None}
+    if present != set(indexed_columns(before, (), most, version)):
+        return definition
+    added = [f for f in indexed_columns(after, (), most, version) if f not in definition.source_fields]
+    return replace(definition, source_fields=(*definition.source_fields, *added)) if added else definition
 
 
 def statistics_definition(columns: Sequence[str], table_version: int) -> IndexDefinition:

@@ -15,7 +15,7 @@ from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.record import RecordType
 from hudimeta.metadata.value_types import is_raw, value_type_of
 
-__all__ = ["file_statistics", "widened_partition_statistics"]
+__all__ = ["file_statistics", "nothing_yet", "widened_partition_statistics"]
 
 _LONGEST_RAW_BOUND = 64
 """Bytes of a bound of a binary column."""
@@ -111,6 +111,7 @@ def widened_partition_statistics(
     version: str,
     *,
     existing: Collection[str] = (),
+    added: Collection[str] = (),
     tight: bool = True,
 ) -> tuple[pa.Table, pa.Array]:
     """Statistics of the partitions that new files went to: what was known of them, widened by the new files.
@@ -122,7 +123,7 @@ def widened_partition_statistics(
         files: Partition path and statistics (`file_statistics`) of each new file.
         known: Statistics so far, by column, as `MetadataTable.partition_stats` gives them; {} for a new table.
         columns: Arrow type of each indexed column. version: "V1" or "V2".
-        existing: Partitions that had files before.
+        existing: Partitions that had files before. added: Columns that no file had before: nothing is unknown of them.
         tight: False gives records of the new files alone, to be united with the older ones by whoever reads them: right also
             when an earlier write is completed later, whose records then lie below these.
 
@@ -137,7 +138,8 @@ def widened_partition_statistics(
         if not len(own):
             continue
         together = column_stats.typed(own, kind).set_column(0, "partition_path", own["partition_path"])
-        unknown = sorted(set(existing) - set(known[name]["partition_path"].to_pylist() if name in known else ()))
+        unbounded = set() if name in added else set(existing)
+        unknown = sorted(unbounded - set(known[name]["partition_path"].to_pylist() if name in known else ()))
         together = together.filter(pc.invert(pc.is_in(together["partition_path"], pa.array(unknown, pa.string()))))
         if name in known and tight:
             touched = pc.is_in(known[name]["partition_path"], together["partition_path"].combine_chunks().unique())
@@ -146,6 +148,25 @@ def widened_partition_statistics(
         parts.append(rows.filter(pc.invert(lost)))
         gone.append(_one(rows["key"].filter(lost)))
     return pa.concat_tables(parts), pa.concat_arrays(gone)
+
+
+def nothing_yet(partitions: Sequence[str], added: Collection[str]) -> list[tuple[str, pa.Table]]:
+    """What is known of columns in the files of before they were added: nothing but nulls.
+
+    Partitions without such a record would be passed over by Hudi's readers, which take a missing one for "no such value", as
+    soon as other partitions have one; and later writes could not tell it from files of which nothing is known.
+
+    Args:
+        partitions: Those that have files. added: Names of the columns.
+
+    Returns:
+        Partition path and rows of `column_stats.SCHEMA`, as `widened_partition_statistics` takes them.
+    """
+    if not added:
+        return []
+    nothing = {"min_kind": 0, "max_kind": 0, "value_count": 1, "null_count": 1, "is_deleted": False, "is_tight_bound": True}
+    rows = pa.Table.from_pylist([{"column_name": name, **nothing} for name in sorted(added)], column_stats.SCHEMA)
+    return [(path, rows) for path in partitions]
 
 
 def _with_partitions(files: Sequence[tuple[str, pa.Table]]) -> pa.Table:

@@ -238,7 +238,7 @@ def _by_partition_stats(question: Question, plan: PlannedSlices, paths: pa.Strin
     from hudimeta.read.pruning import FileBounds, Verdicts
     from hudimeta.read.skipping.allowed import why_forbidden
     from hudimeta.read.skipping.column_stats import statistic_columns
-    from hudimeta.read.skipping.proof import runs_ahead
+    from hudimeta.read.skipping.proof import runs_ahead, why_unproven
 
     snapshot, bound = question.snapshot, question.bound
     if snapshot.metadata is None or _PARTITION_STATS not in question.ready:
@@ -253,6 +253,7 @@ def _by_partition_stats(question: Question, plan: PlannedSlices, paths: pa.Strin
         why = f"{len(paths)} partitions are left, and what is known of their files decides better"
     elif not snapshot.is_latest or snapshot.history is not None or runs_ahead(snapshot.metadata):
         why = "they hold only the latest state of the table"
+    why = why or why_unproven(question, (_PARTITION_STATS,))
     if why is not None:
         question.not_used(_PARTITION_STATS, why)
         return paths

@@ -57,7 +57,7 @@ class TableMetadata(MetadataTable):
 
         Args:
             partitions: Metadata partitions to check; all when None.
-            prove: Record on the timeline that record and secondary indexes which hold lack no row, so that reads use them;
+            prove: Record on the timeline that indexes of the whole table which hold lack no row, so that reads use them;
                 nothing is recorded when the table moved meanwhile.
 
         Returns:

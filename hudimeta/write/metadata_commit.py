@@ -15,6 +15,7 @@ from hudimeta.metadata import compaction, files, upkeep
 from hudimeta.metadata.completeness import proof_of, proven_indexes
 from hudimeta.metadata.delta import MetadataDelta
 from hudimeta.metadata.groups import GROUPS_KEY, LOGS_KEY
+from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.writer import MetadataWriter, WrittenLog
@@ -27,6 +28,7 @@ from hudimeta.write.index_updates.apart import IndexesApart
 from hudimeta.write.index_updates.built_meanwhile import refuse_built_anew
 from hudimeta.write.index_updates.protocol import CleanChange, CommitChange, IndexDelta
 from hudimeta.write.index_updates.registry import maintainer_for
+from hudimeta.write.statistics_columns import schema_of, statistics_after
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["MetadataCommit", "Upkeep"]
@@ -66,7 +68,7 @@ class MetadataCommit:
         storage: Rooted at the data table. properties: Of the data table. times: Makes instants.
         compact_after: Delta commits after which the metadata table is compacted. kept: What stays of its past.
         engine: Where index updates are computed. timezone: In which expression indexes look at moments.
-        proof_limit: See `CommitChange`.
+        proof_limit: See `CommitChange`. most: How many columns get statistics when nobody listed any.
     """
 
     def __init__(
@@ -79,12 +81,13 @@ class MetadataCommit:
         engine: Engine | None = None,
         timezone: str = "UTC",
         proof_limit: int = 0,
+        most: int = 0,
     ) -> None:
         self._storage, self.properties, self._times = storage, properties, times
         self._compact_after, self._upkeep = compact_after, kept
         self._engine, self._timezone = engine or LocalEngine(), timezone
         self._writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
-        self._proof_limit = proof_limit
+        self._proof_limit, self._most = proof_limit, most
         self.notes: list[str] = []
         self.compacted = False
         self._may_be_due = False
@@ -120,6 +123,8 @@ class MetadataCommit:
         table = self._current(timeline, known)
         if not same_rows:
             refuse_built_anew(table, instant, written)
+        before = schema_of(self.properties, timeline)
+        statistics = statistics_after(table, before, schema, self._most)
         change = CommitChange(
             self._storage,
             self.properties,
@@ -134,6 +139,8 @@ class MetadataCommit:
             self._timezone,
             proven_indexes(table),
             self._proof_limit,
+            statistics,
+            frozenset(schema.names) - frozenset(schema.names if before is None else before.names),
         )
         elsewhere = [name for name in table.ready if apart is not None and apart.keeps(name)]
         deltas = {name: maintainer_for(name).delta(name, change) for name in table.ready if name not in elsewhere}
@@ -145,6 +152,10 @@ class MetadataCommit:
             deltas.update(written.deltas)
             return written.logs
 
+        if statistics is not None and statistics != table.index_definitions.get(statistics.name):
+            # Before the commit: a definition that names a column too many does no harm, statistics that it does not name do.
+            definitions = {**table.index_definitions, statistics.name: statistics}
+            self._storage.put(self.properties.index_defs_path or DEFAULT_PATH, encode_definitions(definitions))
         named = self._write(instant, table, deltas, write_apart)
         self.notes += [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
         proof = proof_of((name for name in change.proven if deltas[name].complete), table.version)

@@ -25,10 +25,8 @@ from hudimeta.read.read_task import VisibleInstants
 from hudimeta.schema import (
     SchemaChange,
     SchemaHistory,
-    avro_to_arrow,
     check_compatible,
     check_key_texts,
-    strip_meta_columns,
     table_avro_schema,
     with_meta_columns,
 )
@@ -62,6 +60,7 @@ from hudimeta.write.slice_keys import (
     slice_of,
 )
 from hudimeta.write.slice_rows import SliceRows
+from hudimeta.write.statistics_columns import files_hold, schema_of, statistics_after
 from hudimeta.write.stored_rows import StoredRows, StoredRowsReader, codable_columns
 from hudimeta.write.supported import check_supported
 
@@ -107,9 +106,9 @@ class WriteSession:
         if self.properties.has_metadata_table:
             compact_after = self.options.get(keys.METADATA_COMPACT_AFTER)
             kept, timezone = Upkeep.of(self.options), self.options.get(keys.INDEX_TIMEZONE) or "UTC"
-            limit = self.options.get(keys.INDEX_PROOF_KEYS)
+            limit, most = self.options.get(keys.INDEX_PROOF_KEYS), self.options.get(keys.COLUMN_STATS_MAX)
             metadata = MetadataCommit(
-                self.storage, self.properties, self.times, compact_after, kept, self.engine, timezone, limit
+                self.storage, self.properties, self.times, compact_after, kept, self.engine, timezone, limit, most
             )
         eager = self.options.get(keys.FAILED_WRITES) == "EAGER"
         return Coordinator(self.storage, self.properties, self.lock, self.times, metadata, eager=eager)
@@ -194,13 +193,12 @@ class TableView:
         Raises:
             ConfigError: A table without a commit and without a schema in its properties.
         """
-        found = self.timeline.latest_schema()
         for write in self.timeline.writes[-1:]:
             refuse_other_table(self._session.properties, self.timeline.metadata(write), self.timeline.path_of(write))
-        text = found[1] if found else self._session.properties.create_schema
-        if text is None:
+        found = schema_of(self._session.properties, self.timeline)
+        if found is None:
             raise ConfigError("hoodie.table.create.schema", None, "a schema", "Write the first rows with Apache Hudi.")
-        return self._stored(strip_meta_columns(avro_to_arrow(text)))
+        return found
 
     @cached_property
     def history(self) -> SchemaHistory | None:
@@ -210,15 +208,10 @@ class TableView:
 
     def evolve(self, incoming: pa.Schema) -> SchemaChange:
         """The schema after rows of another schema were written."""
-        change, properties = check_compatible(self.schema, self._stored(incoming)), self._session.properties
+        properties = self._session.properties
+        change = check_compatible(self.schema, files_hold(incoming, properties))
         check_key_texts(change, (*properties.record_keys, *properties.partition_fields))
         return change
-
-    def _stored(self, schema: pa.Schema) -> pa.Schema:
-        """The columns that files hold: partition columns may be in partition paths alone."""
-        properties = self._session.properties
-        gone = properties.partition_fields if properties.drop_partition_columns else ()
-        return pa.schema([f for f in schema if f.name not in gone], schema.metadata) if gone else schema
 
     def files(self, partitions: Sequence[str] | None, *, key_ranges: bool = False) -> dict[str, list[KeyFile]]:
         """The latest slices, by partition path.
@@ -354,13 +347,12 @@ class TableView:
 
     def file_format(self, schema: pa.Schema) -> FileFormat:
         """How base files of this table are written."""
-        session, metadata = self._session, self.metadata
+        session = self._session
         columns: tuple[str, ...] = ()
         regime = "V1"
-        if metadata is not None and column_stats.PARTITION in metadata.ready:
-            definition = metadata.index_definitions.get(column_stats.PARTITION)
-            if definition is not None:
-                columns, regime = definition.source_fields, "V2" if definition.is_v2 else "V1"
+        definition = statistics_after(self.metadata, self.schema, schema, session.options.get(keys.COLUMN_STATS_MAX))
+        if definition is not None:
+            columns, regime = definition.source_fields, "V2" if definition.is_v2 else "V1"
         return FileFormat(
             table_avro_schema(schema, session.properties.name, meta_columns=True),
             session.options.get(keys.COMPRESSION) or "zstd",

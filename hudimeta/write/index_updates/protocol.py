@@ -47,6 +47,7 @@ class CommitChange:
         same_rows: True for a compaction, which changes no row. timezone: In which expression indexes look at moments.
         proven: Indexes that are proven complete before the commit. proof_limit: Of so many added keys it is asked whether the
             record index knows them already.
+        statistics: Definition of column statistics as of the commit. added: Columns that the table gets with the commit.
     """
 
     storage: Storage
@@ -62,6 +63,8 @@ class CommitChange:
     timezone: str = "UTC"
     proven: frozenset[str] = frozenset()
     proof_limit: int = 0
+    statistics: IndexDefinition | None = None
+    added: frozenset[str] = frozenset()
 
     @property
     def timeline(self) -> Timeline:

@@ -19,7 +19,7 @@ from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.metadata_table import MetadataTable
-from hudimeta.metadata.statistics import file_statistics, widened_partition_statistics
+from hudimeta.metadata.statistics import file_statistics, nothing_yet, widened_partition_statistics
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.read.base_file import damage_named
 from hudimeta.schema import with_meta_columns
@@ -79,19 +79,22 @@ class PartitionStatistics:
         table = change.table
         unknown = _without_statistics(change)
         touched = sorted({*unknown, *(f.partition_path for f in change.written if len(f.statistics))})
-        if not touched:
-            return IndexDelta()
-        definition = table.index_definitions[column_stats.PARTITION]
+        definition = change.statistics or table.index_definitions[column_stats.PARTITION]
         types = _types(change.schema, definition)
+        added = {name for name in types if name.partition(".")[0] in change.added}
+        if not touched and not added:
+            return IndexDelta()
+        partitions = table.partitions().to_pylist() if touched or added else []
         known: Mapping[str, pa.Table] = table.partition_stats(types, touched)
         # Records are merged in the order of instants, not of completions: those of an earlier write that is still at work will
         # come before ours, which must not replace them.
         rows, lost = widened_partition_statistics(
-            [(f.partition_path, f.statistics) for f in change.written],
+            [*((f.partition_path, f.statistics) for f in change.written), *nothing_yet(partitions, added)],
             known,
             types,
             "V2" if definition.is_v2 else "V1",
-            existing=sorted(set(touched) & set(table.partitions().to_pylist())),
+            existing=sorted(set(touched) & set(partitions)),
+            added=added,
             tight=not any(i.time < change.instant for i in change.timeline.pending_writes),
         )
         if unknown:

@@ -62,7 +62,7 @@ def test_the_stale_indexes_of_a_recorded_table_are_named_row_by_row(rich_table: 
     assert lost.examples[0].startswith("ord-0001 in south/")
     stale = {d.what: d.count for d in report.differences["secondary_index_sec_note"]}
     assert stale == {"rows that the index lacks": 8, "entries of no row": 9}
-    assert report.proven == ("secondary_index_sec_qty",)
+    assert report.proven == ("partition_stats", "secondary_index_sec_qty")
     text = str(report)
     assert "differs      record_index: 25 rows compared" in text
     assert "ord-0001" in text
@@ -202,8 +202,8 @@ def test_what_was_validated_can_be_proven_for_reads_and_stays_so(rich_table: Unp
     unproven = table.scan(where=where)
     assert any("nothing proves that record_index" in note for note in unproven.report.notes)
     report = table.metadata.validate(prove=True)
-    assert report.recorded == ("record_index", "secondary_index_sec_note")
-    assert "recorded as proven: record_index" in str(report)
+    assert report.recorded == ("partition_stats", "record_index", "secondary_index_sec_note")
+    assert "recorded as proven: partition_stats, record_index" in str(report)
     for _ in range(2):
         scan = table.scan(where=where)
         assert scan.to_table()["note"].to_pylist() == ["note 3/3"]
@@ -215,7 +215,7 @@ def test_what_was_validated_can_be_proven_for_reads_and_stays_so(rich_table: Unp
 def test_nothing_is_proven_that_does_not_hold(rich_table: Unpack) -> None:
     table = hudimeta.Table(rich_table("mdt_all_v9", fresh=True))
     report = table.metadata.validate(prove=True)
-    assert report.recorded == ("secondary_index_sec_qty",)
+    assert report.recorded == ("partition_stats", "secondary_index_sec_qty")
     scan = table.scan(where="id = 'ord-0001'")
     assert scan.to_table().num_rows == 1
     assert any("nothing proves that record_index" in note for note in scan.report.notes)
