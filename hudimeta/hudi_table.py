@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hudimeta.engine import Engine
     from hudimeta.read.predicate import Where
     from hudimeta.read.scan import Scan
+    from hudimeta.reports import Reports
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.table_metadata import TableMetadata
@@ -338,7 +339,7 @@ class Table:
 
         return CommitReport.found_on(self._now().timeline, instant)
 
-    def compact(self) -> list[CommitReport]:
+    def compact(self) -> Reports[CommitReport]:
         """Merge the log files of a merge-on-read table into new base files; rows do not change.
 
         Compactions that were planned before are run first.

@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("redaction", "errors", "types", "config"),
+    ("redaction", "reports", "errors", "types", "config"),
     ("storage",),
     ("formats",),
     ("timeline",),

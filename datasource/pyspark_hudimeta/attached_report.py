@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from hudimeta.reports import Report
+
 if TYPE_CHECKING:
     from hudimeta.read.report import ScanReport
 
@@ -16,8 +18,8 @@ KEPT = 256
 """Reports that an attached session remembers."""
 
 
-@dataclass(frozen=True)
-class AttachedScan:
+@dataclass(frozen=True, repr=False)
+class AttachedScan(Report):
     """How one scan of one query was planned.
 
     Attributes:

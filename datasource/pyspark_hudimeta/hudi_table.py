@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from hudimeta.read.predicate import Where
     from hudimeta.read.snapshot import Snapshot
+    from hudimeta.reports import Reports
     from hudimeta.services.clean import CleanReport
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline.active import Timeline
@@ -226,7 +227,7 @@ class HudiTable:
 
     # Services
 
-    def compact(self) -> list[CommitReport]:
+    def compact(self) -> Reports[CommitReport]:
         """Merge log files into new base files, on Spark's executors; see `hudimeta.Table.compact`."""
         return self.table.compact()
 

@@ -41,10 +41,17 @@ _Indices = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class MergeCounts:
-    """What merging did, in rows: base rows replaced, base rows removed, rows without a base row, base rows in and rows out."""
+    """What merging did, in rows.
+
+    Attributes:
+        updated, deleted: Base rows that were replaced, or filled, and those that were removed.
+        outdated: Base rows that stay as they are, because the log's version loses against them.
+        inserted: Rows without a base row. read, written: Base rows in, and rows out.
+    """
 
     updated: int = 0
     deleted: int = 0
+    outdated: int = 0
     inserted: int = 0
     read: int = 0
     written: int = 0
@@ -145,6 +152,7 @@ class SliceMerger:
         fillable = self.rules.partial_mode is not PartialUpdateMode.NONE
         touched = (log_wins & ~gone) | (~log_wins & ~self.log.deleted[numbers] & fillable)
         self.counts.updated += int(touched.sum())
+        self.counts.outdated += int((~touched & ~gone).sum())
         versions = self.log.rows.take(plain_arrays.integers(self.log.row_of[numbers[touched]]))
         target, wins = at[touched], log_wins[touched]
         if self.log.filled is None:

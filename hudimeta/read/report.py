@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hudimeta.reports import Report
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -53,8 +55,8 @@ class Unused:
         return f"{self.index} not used: {self.why}"
 
 
-@dataclass(frozen=True)
-class ScanReport:
+@dataclass(frozen=True, repr=False)
+class ScanReport(Report):
     """What a scan did. Figures of reading rows are 0 until rows were read.
 
     Attributes:

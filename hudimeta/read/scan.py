@@ -20,6 +20,7 @@ from hudimeta.read.report import ScanReport
 from hudimeta.read.slice_reader import ReadCounts
 from hudimeta.read.split import Split, pack_slices, read_split
 from hudimeta.redaction import hidden
+from hudimeta.reports import Report
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ __all__ = ["Scan", "ScanPlan"]
 _SHOWN = 20
 
 
-@dataclass(frozen=True)
-class ScanPlan:
+@dataclass(frozen=True, repr=False)
+class ScanPlan(Report):
     """What a scan will read; prints as a list of files.
 
     Attributes:
@@ -61,8 +62,6 @@ class ScanPlan:
         if self.slices.num_rows > _SHOWN:
             lines.append(f"  ... and {self.slices.num_rows - _SHOWN:,} more slices")
         return "\n".join(lines)
-
-    __repr__ = __str__
 
 
 class Scan:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
+from hudimeta.reports import Report
 from hudimeta.services import clean
 from hudimeta.table.slices import place_files
 from hudimeta.timeline.active import Timeline
@@ -26,8 +27,8 @@ from hudimeta.write.session import TableView, WriteSession
 __all__ = ["ArchivalPlan", "ArchivalReport", "archive", "is_due", "plan"]
 
 
-@dataclass(frozen=True)
-class ArchivalPlan:
+@dataclass(frozen=True, repr=False)
+class ArchivalPlan(Report):
     """What leaves the active timeline; prints as one line.
 
     Attributes:
@@ -45,8 +46,8 @@ class ArchivalPlan:
         return f"archive {len(self.instants):,} instants from {first} to {last}; what follows stays: {self.stopped_by}"
 
 
-@dataclass(frozen=True)
-class ArchivalReport:
+@dataclass(frozen=True, repr=False)
+class ArchivalReport(Report):
     """What an archival did: how many instants left the active timeline, by action."""
 
     plan: ArchivalPlan

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
 from hudimeta.redaction import without_user
+from hudimeta.reports import Report
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.slices import place_files
 from hudimeta.table.text_arrays import instant_number
@@ -40,8 +41,8 @@ _COMPACTIONS_AMONG = 10
 """So many commits are looked through for compactions; each write looks, but not each at the same number of them."""
 
 
-@dataclass(frozen=True)
-class CleanReport:
+@dataclass(frozen=True, repr=False)
+class CleanReport(Report):
     """What a clean did: its instant (None when there was nothing to do), and how many files are gone."""
 
     instant: str | None

@@ -22,6 +22,7 @@ from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
 from hudimeta.redaction import without_user
+from hudimeta.reports import Report, Reports
 from hudimeta.schema import SchemaHistory
 from hudimeta.services.compaction_strategy import choose
 from hudimeta.storage import Storage, join
@@ -50,8 +51,8 @@ _UNKNOWN_BYTES = 64 * _MEBIBYTE
 """Of a slice whose plan says nothing of its size."""
 
 
-@dataclass(frozen=True)
-class CompactionPlan:
+@dataclass(frozen=True, repr=False)
+class CompactionPlan(Report):
     """File slices to compact, those with the most log bytes first; prints as a list."""
 
     slices: tuple[FileSlice, ...]
@@ -176,6 +177,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
         completion,
         Operation.COMPACT.value,
         files_written=len(files),
+        partitions=len({f.partition_path for f in files}),
         bytes_written=sum(f.size for f in files),
         compacted_metadata=session.coordinator.compacted_metadata,
         seconds=timings.seconds,
@@ -184,13 +186,13 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     )
 
 
-def compact(session: WriteSession, *, after_a_write: bool = False) -> list[CommitReport]:
+def compact(session: WriteSession, *, after_a_write: bool = False) -> Reports[CommitReport]:
     """Roll dead writes back, run what is pending, then plan and run a compaction of all that has log files since.
 
     Args:
         session: The table. after_a_write: The session's write has just been published, and rolled dead ones back as it began.
     """
-    reports: list[CommitReport] = []
+    reports: Reports[CommitReport] = Reports()
     if not after_a_write:
         _recover(session)
     for instant in _planned(session):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import CLEAN_METADATA, CLEANER_PLAN
+from hudimeta.reports import Report
 from hudimeta.storage import join
 from hudimeta.types import Action, Instant, State
 
@@ -20,8 +21,8 @@ SAVEPOINTS_KEY = "savepointed_timestamps"
 """Entry of a clean's extraMetadata, Apache Hudi's too: savepointed moments, separated by commas."""
 
 
-@dataclass(frozen=True)
-class CleanPlan:
+@dataclass(frozen=True, repr=False)
+class CleanPlan(Report):
     """What a clean deletes; prints as a short list.
 
     Attributes:

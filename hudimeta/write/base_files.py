@@ -167,6 +167,7 @@ class BaseFileWriter:
             previous=previous,
             known=self._known_keys(stored, merged, inserts, rules),
         )
+        written = replace(written, outdated=merger.counts.outdated)
         return self._with_changes(written, base, full, f"{task}-0-{attempt}", rules)
 
     def _known_keys(self, stored: StoredRows, merged: pa.Table, inserts: pa.Table, rules: MergeRules) -> KnownKeys | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import TableError
 from hudimeta.formats.json_text import parse_json
+from hudimeta.reports import Report
 
 if TYPE_CHECKING:
     from hudimeta.timeline.active import Timeline
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["REPORT_KEY", "CommitReport"]
 
 REPORT_KEY = "hudimeta.report"
-_KEPT = ("unmatched_deletes", "dropped_duplicates", "rolled_back", "index", "looked_up", "found", "moved", "notes")
+_KEPT = ("unmatched_deletes", "dropped_duplicates", "outdated", "rolled_back", "index", "looked_up", "found", "moved", "notes")
 
 
-@dataclass(frozen=True)
-class CommitReport:
+@dataclass(frozen=True, repr=False)
+class CommitReport(Report):
     """What a commit did.
 
     Attributes:
@@ -34,6 +35,8 @@ class CommitReport:
         operation: Name as in the commit's metadata.
         inserted, updated, deleted: Rows. unmatched_deletes: Keys to delete that the table did not have.
         dropped_duplicates: Rows that an insert left out because the table had their key.
+        outdated: Updates and deletes that changed nothing, because the table's row has a greater ordering value. What goes to
+            a log file is not counted: there readers decide.
         files_written: Base and log files. log_files_written: How many of them are log files. bytes_written: Of both.
         file_groups_added: How many file groups were begun. partitions: How many partitions got files.
         change_files_written: Files of captured changes, which are not counted above.
@@ -54,6 +57,7 @@ class CommitReport:
     deleted: int = 0
     unmatched_deletes: int = 0
     dropped_duplicates: int = 0
+    outdated: int = 0
     files_written: int = 0
     log_files_written: int = 0
     change_files_written: int = 0
@@ -78,7 +82,7 @@ class CommitReport:
         lines = [
             f"{self.operation} at {self.instant}: "
             f"{self.inserted:,} inserted, {self.updated:,} updated, {self.deleted:,} deleted",
-            f"  files     {self.files_written} written in {self.partitions} partitions ({self.bytes_written:,} bytes)"
+            f"  files     {self._files} ({self.bytes_written:,} bytes)"
             + (f", {self.log_files_written} of them log files" if self.log_files_written else "")
             + (f", and {self.change_files_written} change files" if self.change_files_written else ""),
             f"  groups    {self.file_groups_added} new"
@@ -90,6 +94,8 @@ class CommitReport:
             lines.append(f"  unmatched {self.unmatched_deletes:,} keys to delete were not in the table")
         if self.dropped_duplicates:
             lines.append(f"  dropped   {self.dropped_duplicates:,} rows whose key was in the table")
+        if self.outdated:
+            lines.append(f"  outdated  {self.outdated:,} rows lost against rows of the table with greater ordering values")
         if self.attempts > 1:
             lines.append(f"  attempts  {self.attempts}, after conflicts with other writers")
         if self.rolled_back:
@@ -102,6 +108,12 @@ class CommitReport:
             lines.append("  seconds   " + ", ".join(f"{name} {took:.2f}" for name, took in self.seconds.items()))
         lines += [f"  note      {note}" for note in self.notes]
         return "\n".join(lines)
+
+    @property
+    def _files(self) -> str:
+        if not self.partitions:
+            return f"{self.files_written:,} written"
+        return f"{self.files_written:,} written in {self.partitions:,} partition{'s' if self.partitions > 1 else ''}"
 
     def encoded(self) -> str:
         """What a commit's metadata keeps, beside its write stats."""

@@ -369,6 +369,7 @@ def _report(session: WriteSession, write: OpenWrite, outcome: Outcome, timings: 
         found=outcome.found,
         moved=outcome.moved,
         dropped_duplicates=outcome.dropped,
+        outdated=sum(f.outdated for f in files),
         seconds=dict(timings.seconds),
         requests=session.requests_since(session.mark),
         notes=tuple(session.notes),

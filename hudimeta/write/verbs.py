@@ -22,6 +22,7 @@ from hudimeta.write.table_writer import delete_partitions, write_rows
 
 if TYPE_CHECKING:
     from hudimeta.read.predicate import Where
+    from hudimeta.reports import Reports
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.write.merge_builder import MergeBuilder
@@ -178,7 +179,7 @@ def delete_partition(storage: Storage, options: Options, partitions: str | Seque
     return tend(session, delete_partitions(session, [partitions] if isinstance(partitions, str) else list(partitions)))
 
 
-def compact(storage: Storage, options: Options, engine: Engine | None = None) -> list[CommitReport]:
+def compact(storage: Storage, options: Options, engine: Engine | None = None) -> Reports[CommitReport]:
     """Compact a merge-on-read table; see `hudimeta.Table.compact`."""
     from hudimeta.services import compaction
 

@@ -29,6 +29,7 @@ from hudimeta.metadata.indexing import announce, complete, discard_dead
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter
+from hudimeta.reports import Report
 from hudimeta.services.indexing.plan import IndexPlan, plan_index
 from hudimeta.table.properties import update
 from hudimeta.timeline.active import Timeline
@@ -40,8 +41,8 @@ from hudimeta.write.session import WriteSession
 __all__ = ["IndexReport", "create_index", "index_source", "every_group", "newest_write", "ready_property"]
 
 
-@dataclass(frozen=True)
-class IndexReport:
+@dataclass(frozen=True, repr=False)
+class IndexReport(Report):
     """What became of an index.
 
     Attributes:

@@ -28,6 +28,7 @@ from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.read.snapshot import Snapshot
 from hudimeta.redaction import hidden
+from hudimeta.reports import Report
 from hudimeta.services.indexing.build import IndexReport, every_group, index_source
 from hudimeta.services.indexing.preview import PreviewStorage
 from hudimeta.services.indexing.proof import record_proof
@@ -49,8 +50,8 @@ from hudimeta.write.session import WriteSession
 __all__ = ["RebuildReport", "rebuild"]
 
 
-@dataclass(frozen=True)
-class RebuildReport:
+@dataclass(frozen=True, repr=False)
+class RebuildReport(Report):
     """What a rebuild made.
 
     Attributes:

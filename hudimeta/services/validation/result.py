@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudimeta.errors import ValidationFailed
+from hudimeta.metadata.completeness import knows_whole_table
+from hudimeta.reports import Report
 
 __all__ = ["CheckResult", "Difference", "Outcome", "ValidationReport"]
 
@@ -82,8 +84,8 @@ class CheckResult:
         return [head, *(f"{'':15}{line}" for line in rest)]
 
 
-@dataclass(frozen=True)
-class ValidationReport:
+@dataclass(frozen=True, repr=False)
+class ValidationReport(Report):
     """What validation of a metadata table found.
 
     Attributes:
@@ -126,8 +128,8 @@ class ValidationReport:
 
     @property
     def proven(self) -> tuple[str, ...]:
-        """Record and secondary indexes that were found complete: what a commit may call proven."""
-        keyed = [c for c in self.checks if c.name == "record_index" or c.name.startswith("secondary_index_")]
+        """Indexes of the whole table that were found complete: what a commit may call proven."""
+        keyed = [c for c in self.checks if knows_whole_table(c.name)]
         return () if self.moved else tuple(c.name for c in keyed if c.outcome is Outcome.HOLDS)
 
     def raise_if_differs(self) -> None:
@@ -177,8 +179,6 @@ class ValidationReport:
         if self.recorded:
             lines.append(f"  recorded as proven: {', '.join(self.recorded)}")
         return "\n".join(lines)
-
-    __repr__ = __str__
 
 
 @dataclass
