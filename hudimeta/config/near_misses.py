@@ -94,8 +94,11 @@ def _right_name(key: str, known: frozenset[str]) -> str | None:
         for candidate in (f"hoodie.{key}", f"hoodie.{rest}", f"hudimeta.{rest}", rest):
             if candidate.startswith(_OWN) and candidate in known:
                 return candidate
-    near = nearest(plain, _BY_WORD, _NEAR_WORD) if len(plain) >= _SHORTEST_WORD else None
-    return _BY_WORD[near] if near is not None else None
+    if len(plain) < _SHORTEST_WORD:
+        return None
+    words = _BY_WORD | {word: name for word, name in by_plain.items() if not name.startswith(_OWN)}
+    near = nearest(plain, words, _NEAR_WORD)
+    return words[near] if near is not None else None
 
 
 def nearest(key: str, known: Collection[str], cutoff: float = 0.6) -> str | None:
