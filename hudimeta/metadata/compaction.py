@@ -218,8 +218,9 @@ def write_base(
         inner: Rooted at the metadata table. writer: Knows the layout. instant: Of the compaction.
         partition, group: Which file group. records: Everything that it holds from then on, sorted by key.
     """
-    data = writer.base_file(records)
-    path = join(partition, f"{group.file_id}_{WRITE_TOKEN}_{instant}.hfile")
+    name = f"{group.file_id}_{WRITE_TOKEN}_{instant}.hfile"
+    data = writer.base_file(name, records)
+    path = join(partition, name)
     inner.put(path, data)
     facts: dict[str, Any] = {
         "fileId": group.file_id,

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from hudimeta.storage.protocol import join
 
-__all__ = ["BaseFile", "FileGroup", "LogFile", "base_name", "group_number", "group_stem", "instant_in", "log_file"]
+__all__ = ["NAME_KEY", "BaseFile", "FileGroup", "LogFile", "base_name", "group_number", "group_stem", "instant_in", "log_file"]
+
+NAME_KEY = "hudimeta.file"
+"""Entry of the file info of our base files: the name under which the file was written."""
 
 _BASE = re.compile(r"^(?P<id>.+)_\d+-\d+-\d+_(?P<instant>\d+)\.hfile$")
 _LOG = re.compile(r"^\.(?P<id>.+)_(?P<instant>\d+)\.log\.(?P<version>\d+)_(?P<token>\d+-\d+-\d+)$")

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.formats.hfile import HFileReader
+from hudimeta.metadata.group_files import instant_in
 from hudimeta.metadata.payload import column_of
 
 __all__ = ["LogEntry", "arrange", "read_entries"]
@@ -39,12 +40,13 @@ class LogEntry:
     rows: pa.Table | None = None
 
 
-def read_entries(data: bytes, path: str, torn_tails: bool = False) -> list[LogEntry]:
+def read_entries(data: bytes, path: str, torn_tails: bool = False, size: int | None = None) -> list[LogEntry]:
     """Cut a log file into entries, in file order; empty ones are left out.
 
     Args:
         data: The whole file. path: For errors.
         torn_tails: Accept blocks that a dead writer left unfinished (version 6, where writers append to one another's files).
+        size: Bytes that the file has as its commit or a listing says; None when no one told it.
 
     Raises:
         CorruptFileError: Damaged bytes. UnsupportedFeature: A block that metadata tables do not have.
@@ -52,10 +54,17 @@ def read_entries(data: bytes, path: str, torn_tails: bool = False) -> list[LogEn
     # Not needed where the data table's own commits tell what the logs hold, so a process that lists files starts without it.
     from hudimeta.formats.log import BlockType, decode_delete_block, read_blocks
 
-    scan = read_blocks(data, path)
+    if size and len(data) < size:
+        raise CorruptFileError(path, len(data), f"a file of {size} bytes", f"its end after {len(data)}")
+    scan = read_blocks(data, path, None if torn_tails else size)
     if scan.corrupt and not torn_tails:
-        torn = scan.corrupt[0]
-        raise CorruptFileError(path, torn.offset, "a whole log block", "a torn one")
+        raise CorruptFileError(path, scan.corrupt[0].offset, "whole log blocks", scan.corrupt[0].reason)
+    named = instant_in(path.rpartition("/")[2])
+    for block in scan.blocks:
+        if named is not None and block.instant < named:
+            raise block.damaged(f"a block of an instant since {named}", f"one of {block.instant}")
+    if not scan.blocks and not torn_tails:
+        raise CorruptFileError(path, 0, "log blocks", "an empty file")
     entries = []
     for block in scan.blocks:
         if block.type is BlockType.HFILE_DATA:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hfile import HFileReader, KeyValues, StorageRange
-from hudimeta.metadata.group_files import BaseFile, LogFile
+from hudimeta.metadata.group_files import NAME_KEY, BaseFile, LogFile
 from hudimeta.metadata.log_entries import LogEntry, read_entries
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage.at_once import at_once
@@ -44,8 +44,10 @@ class SliceFiles:
     def base(self, file: BaseFile) -> HFileReader:
         """A base file, opened: one request, which brings a file of at most 1 MiB whole."""
         if file.path not in self._bases:
-            source = StorageRange(self._storage, file.path, file.size)
-            self._bases[file.path] = HFileReader(source, _shown(file.path))
+            path = _shown(file.path)
+            reader = HFileReader(StorageRange(self._storage, file.path, file.size, path), path)
+            check_name(reader, path)
+            self._bases[file.path] = reader
         return self._bases[file.path]
 
     def entries(self, logs: Sequence[LogFile]) -> list[LogEntry]:
@@ -55,9 +57,9 @@ class SliceFiles:
 
     def prefetch(self, logs: Iterable[LogFile]) -> None:
         """Read log files at once."""
-        paths = [path for path in dict.fromkeys(log.path for log in logs) if path not in self._logs]
-        for path, data in zip(paths, at_once(self._storage.read, paths), strict=True):
-            self._logs[path] = read_entries(data, _shown(path), self._torn_tails)
+        sizes = {log.path: log.size for log in logs if log.path not in self._logs}
+        for path, data in zip(sizes, at_once(self._storage.read, list(sizes)), strict=True):
+            self._logs[path] = read_entries(data, _shown(path), self._torn_tails, sizes[path])
 
     def open_bases(self, files: Iterable[BaseFile]) -> None:
         """Open base files at once."""
@@ -126,6 +128,14 @@ def _decoded(parts: Sequence[tuple[KeyValues, str]], schema: str, decode: Decode
 def _shown(path: str) -> str:
     """A path as the user knows it, below the data table."""
     return join(METADATA_ROOT, path)
+
+
+def check_name(reader: HFileReader, path: str) -> None:
+    """Refuse a base file of ours that was written under another name: an older one, or one of another file group."""
+    stated = reader.file_info.get(NAME_KEY)
+    name = path.rpartition("/")[2]
+    if stated is not None and stated != name.encode():
+        raise CorruptFileError(path, 0, f"the file {name}", f"the content of {stated.decode(errors='replace')}")
 
 
 def schema_of(reader: HFileReader, path: str) -> str:

@@ -24,6 +24,7 @@ from hudimeta.formats.properties import encode_properties, table_checksum
 from hudimeta.formats.seal import sealed_properties
 from hudimeta.metadata.delta import MetadataDelta, PartitionDelta, by_group
 from hudimeta.metadata.file_groups import file_group_id
+from hudimeta.metadata.group_files import NAME_KEY
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
@@ -175,7 +176,7 @@ class MetadataWriter:
     def _write_base(self, partition: str, group: int, instant: str, records: KeyValues, data_partition: str) -> dict[str, Any]:
         file_id = file_group_id(partition, group, data_partition)
         name = f"{file_id}_{WRITE_TOKEN}_{instant}.hfile"
-        data = self.base_file(records)
+        data = self.base_file(name, records)
         self._storage.put(join(partition, name), data)
         return write_stat(
             fileId=file_id,
@@ -186,9 +187,12 @@ class MetadataWriter:
             numInserts=len(records.keys),
         )
 
-    def base_file(self, records: KeyValues) -> bytes:
-        """Bytes of a base file with these records."""
-        return write_hfile(records.keys, records.values, schema_text=self._schema_text, bloom=True, with_min_max=True)
+    def base_file(self, name: str, records: KeyValues) -> bytes:
+        """Bytes of a base file with these records. Args: name: Under which it is going to lie; readers hold it to that."""
+        info = {NAME_KEY: name.encode()}
+        return write_hfile(
+            records.keys, records.values, schema_text=self._schema_text, bloom=True, with_min_max=True, extra_info=info
+        )
 
     @staticmethod
     def shards(part: PartitionDelta, groups: int) -> list[tuple[int, KeyValues]]:

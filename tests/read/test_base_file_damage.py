@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hudimeta
@@ -28,9 +30,10 @@ def changed(old: bytes, new: bytes) -> Damage:
     return change
 
 
-def in_first_page(data: bytes) -> int:
-    """A byte of the first page, behind the magic of zstd."""
-    return data.index(b"\x28\xb5\x2f\xfd") + 6
+def of_the_keys(data: bytes) -> tuple[int, int]:
+    """Where the page of the record keys begins, and a byte in it, behind the magic of zstd."""
+    start = pq.read_metadata(pa.BufferReader(data)).row_group(0).column(2).data_page_offset
+    return start, data.index(b"\x28\xb5\x2f\xfd", start) + 6
 
 
 def flipped(data: bytes, at: int) -> bytes:
@@ -42,7 +45,7 @@ DAMAGES: Mapping[str, Damage] = {
     "a column's name": changed(b"\x01x", b"\x01y"),
     "a key's name": changed(b"parquet.avro.schema", b"parquet.avro.schemb"),
     "a statistic": changed(b"k0000", b"k0001"),
-    "a page": lambda data: flipped(data, in_first_page(data)),
+    "a page": lambda data: flipped(data, of_the_keys(data)[1]),
     "shorter": lambda data: data[:-7],
     "longer": lambda data: data + b"PAR1",
     "empty": lambda data: b"",
@@ -86,7 +89,7 @@ def test_damage_of_a_base_file_stops_reads_writes_and_services(pristine: Path, d
     table = hudimeta.Table(folder)
     attempts: list[Callable[[], object]] = [
         table.scan().to_table,
-        table.scan(where="x >= 1.0", columns=["_hoodie_commit_time"]).to_table,
+        table.scan(where="x >= 1.0", columns=["_hoodie_record_key"]).to_table,
         lambda: table.upsert(simple_rows(range(20), 9)),
     ]
     attempts += [table.compact] if list(folder.glob("p0/.*.log.*")) else []
@@ -107,11 +110,11 @@ def test_the_place_of_the_damaged_page_is_told(pristine: Path, tmp_path: Path) -
     folder = tmp_path / "t"
     shutil.copytree(pristine, folder)
     base = bases_of(folder, "p0")[-1]
-    at = in_first_page(base.read_bytes())
+    page, at = of_the_keys(base.read_bytes())
     base.write_bytes(flipped(base.read_bytes(), at))
-    with pytest.raises(CorruptFileError, match="column _hoodie_commit_time") as caught:
+    with pytest.raises(CorruptFileError, match="column _hoodie_record_key") as caught:
         hudimeta.Table(folder).scan().to_table()
-    assert caught.value.offset == 4
+    assert caught.value.offset == page
 
 
 # By Apache Hudi

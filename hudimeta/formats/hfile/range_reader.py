@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from hudimeta.errors import NotFound
+from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.storage.protocol import Storage
 
 __all__ = ["BytesRange", "RangeReader", "StorageRange", "as_range_reader"]
@@ -45,10 +45,11 @@ class StorageRange:
         storage: Where the file lies.
         path: Relative to the storage's root.
         size: As a listing or the metadata table says; asked of the storage when None. Raises NotFound then.
+        shown: The path for errors; `path` when None.
     """
 
-    def __init__(self, storage: Storage, path: str, size: int | None = None) -> None:
-        self._storage = storage
+    def __init__(self, storage: Storage, path: str, size: int | None = None, shown: str | None = None) -> None:
+        self._storage, self._shown = storage, shown or path
         self._path = path
         if size is None:
             found = storage.stat(path)
@@ -63,9 +64,17 @@ class StorageRange:
         return self._size
 
     def read(self, offset: int, length: int) -> bytes:
-        """One request for `length` bytes from `offset`; for all bytes it is one plain read."""
+        """One request for `length` bytes from `offset`; for all bytes it is one plain read.
+
+        Raises:
+            CorruptFileError: The file has another size.
+        """
         if offset == 0 and length == self._size:
-            return self._storage.read(self._path)
+            data = self._storage.read(self._path)
+            if len(data) != self._size:
+                at = min(len(data), self._size)
+                raise CorruptFileError(self._shown, at, f"a file of {self._size} bytes", f"{len(data)} bytes")
+            return data
         return self._storage.read_range(self._path, offset, length)
 
 

@@ -19,7 +19,7 @@ Spark, for which NaN is above every number, would pass over the row group with `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
@@ -42,6 +42,7 @@ from hudimeta.formats.parquet.footer import (
 )
 from hudimeta.formats.parquet.known_keys import KnownKeys, checksum_of
 from hudimeta.formats.parquet.seal import blank_entries, sealed_end
+from hudimeta.formats.parquet.sink import CountingSink
 from hudimeta.types import META_COLUMNS
 
 __all__ = ["BaseFileSummary", "BaseFileWriter", "BloomSettings", "ParquetSettings", "write_base_file"]
@@ -154,7 +155,7 @@ class BaseFileWriter:
         self._settings = settings or ParquetSettings()
         self._schema = schema.remove_metadata()
         self._avro_schema = avro_schema
-        self._sink = _CountingSink(stream)
+        self._sink = CountingSink(stream)
         self._file: Any = None
         self._pending: list[pa.Table] = []
         self._pending_bytes = 0
@@ -364,40 +365,3 @@ def _leaf_paths(schema: pa.Schema) -> list[str]:
         pass
     columns = empty.writer.metadata.schema
     return [columns.column(i).path for i in range(len(columns))]
-
-
-class _CountingSink:
-    """A stream as pyarrow wants it: knows its position, and is not closed by the Parquet writer."""
-
-    closed = False
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._held: list[bytes] | None = None
-        self.written = 0
-
-    def write(self, data: Any) -> int:
-        if self._held is None:
-            self._stream.write(data)
-        else:
-            self._held.append(bytes(data))
-        self.written += len(data)
-        return len(data)
-
-    def hold(self) -> None:
-        """Keep what is written from now on until `release`."""
-        self._held = []
-
-    def release(self, change: Callable[[bytes], bytes]) -> None:
-        """Pass on what was held, changed to other bytes of the same length."""
-        self._stream.write(change(b"".join(self._held or ())))
-        self._held = None
-
-    def tell(self) -> int:
-        return self.written
-
-    def flush(self) -> None:
-        """Nothing is held back here."""
-
-    def close(self) -> None:
-        """The stream belongs to the caller."""
