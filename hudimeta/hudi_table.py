@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS, Options
-from hudimeta.config.options import AS_OF, COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE
+from hudimeta.config.options import AS_OF, COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE, READ_CORRUPT
 from hudimeta.read.snapshot import Snapshot
 from hudimeta.redaction import hidden
 from hudimeta.storage import CountingStorage, absolute_location, open_storage
@@ -148,14 +148,14 @@ class Table:
         columns = COLUMNS.parse(columns) if isinstance(columns, str) else columns
         wanted = columns if columns is not None else options.get(COLUMNS) or None
         predicate = where if where is not None else options.get(FILTER)
-        snapshot = self.snapshot(as_of)
+        snapshot, skip = self.snapshot(as_of), options.get(READ_CORRUPT) == "skip"
         changes = range_of(snapshot, begin, end) if kind in (QueryType.INCREMENTAL, QueryType.CDC) else None
         if changes is not None and (kind is QueryType.CDC or options.get(INCREMENTAL_FORMAT) == QueryType.CDC.value):
             from hudimeta.read.cdc_scan import ChangeScan
 
-            scan: Scan = ChangeScan(snapshot, changes, predicate, wanted, timezone, mark)
+            scan: Scan = ChangeScan(snapshot, changes, predicate, wanted, timezone, mark, skip_damage=skip)
         else:
-            scan = Scan(snapshot, predicate, wanted, kind, timezone, mark, changes)
+            scan = Scan(snapshot, predicate, wanted, kind, timezone, mark, changes, skip)
         self._unread = False
         return scan
 

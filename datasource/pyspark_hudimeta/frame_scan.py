@@ -29,6 +29,7 @@ from hudimeta.redaction import redacted
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.listed_slices import encode_slices
 from pyspark_hudimeta.manifest import base_files
+from pyspark_hudimeta.parquet_options import NO_SKIPPING, PARQUET_OPTIONS
 from pyspark_hudimeta.scan_folders import is_connect, private_folder, shared_folder
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "FrameScan"]
 
-_CORRECTED = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
-"""Hudi's files do not say which calendar they use, and it is the proleptic one."""
 _OF_A_READ = (AS_OF, COLUMNS, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, LISTED_SLICES, PATH, QUERY_TYPE)
 
 
@@ -91,6 +90,9 @@ class FrameScan:
         if isinstance(self._scan, ChangeScan):
             slices = self._scan.plan().slices
             return NativeSlices(slices.slice(0, 0), slices, ("changes are found by comparing files",))
+        if self._scan.task.skip_damage:
+            slices = self._scan.plan().slices
+            return NativeSlices(slices.slice(0, 0), slices, (NO_SKIPPING,))
         return native_slices(self._scan.snapshot, self._scan.plan().slices, self._needed.names)
 
     def to_df(self) -> DataFrame:
@@ -118,7 +120,7 @@ class FrameScan:
             folder = shared_folder(snapshot.storage, files)
         else:
             folder = private_folder(snapshot.properties.name, files)
-        reader = self._spark.read.options(recursiveFileLookup="true", **_CORRECTED)
+        reader = self._spark.read.options(recursiveFileLookup="true", **PARQUET_OPTIONS)
         frame = reader.schema(spark_schema(self._needed)).parquet(folder)
         for condition in self._conditions():
             frame = frame.where(condition)

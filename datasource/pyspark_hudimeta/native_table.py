@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from hudimeta.config.options import READ_CORRUPT
 from hudimeta.read.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT
 from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.native_files import foreign_instants, holds_times
@@ -35,6 +36,7 @@ from pyspark_hudimeta.attached_report import AttachedScan
 from pyspark_hudimeta.file_directories import Directories, satisfying
 from pyspark_hudimeta.file_index import TableFiles
 from pyspark_hudimeta.manifest import MANIFEST_FILES, base_files, file_uri
+from pyspark_hudimeta.parquet_options import NO_SKIPPING, PARQUET_OPTIONS
 from pyspark_hudimeta.replaced_rows import current_rows
 from pyspark_hudimeta.staging import SliceJob, StagedSlice
 
@@ -56,8 +58,6 @@ _MOST_CONVERTED = 2 << 30
 _SEVERAL_FORMATS = "hoodie.table.multiple.base.file.formats.enable"
 _PARQUET = "PARQUET"
 _SKELETONS = frozenset({METADATA_ONLY_INSTANT})
-_CORRECTED = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
-"""Hudi's files do not say which calendar they use, and it is the proleptic one."""
 
 
 class NativeTable:
@@ -110,6 +110,8 @@ class NativeTable:
         """Why the Python source has to read the table; "" when it need not."""
         if self._snapshot.properties.get(BASE_PATH_KEY) and pc.any(_made_at(self._slices, _SKELETONS)).as_py():
             return "its rows lie in the files that it was bootstrapped from"
+        if self._snapshot.options.get(READ_CORRUPT) == "skip":
+            return NO_SKIPPING
         converted = self._bytes_to_convert
         if (self.merges or converted) and not self._staging.can_stage:
             return "rows must be merged or converted, and attach was given no staging folder that all machines reach"
@@ -169,7 +171,7 @@ class NativeTable:
             self.jvm.schema(self.schema),
             self.jvm.none(),
             sources.parquet.ParquetFileFormat(),
-            self.jvm.map(_CORRECTED),
+            self.jvm.map(PARQUET_OPTIONS),
             self.jvm.session,
         )
 

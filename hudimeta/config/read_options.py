@@ -23,6 +23,7 @@ __all__ = [
     "META_COLUMNS_SHOWN",
     "PATH",
     "QUERY_TYPE",
+    "READ_CORRUPT",
     "SCHEMA_ON_READ",
     "SPILL_FOLDER",
     "SPLIT_BYTES",
@@ -81,6 +82,13 @@ INDEX_USE = OPTIONS.listing(
     "hudimeta.index.use",
     "Indexes that a read may skip files by: partition_stats, column_stats, expression_index, record_index, secondary_index, "
     "bloom_filters, footers, or one by its name; none for no index; all when not set.",
+)
+READ_CORRUPT = OPTIONS.choice(
+    "hudimeta.read.corrupt",
+    "fail",
+    ["fail", "skip"],
+    "What a read makes of a damaged file: an error, or without the rows of its file slice, which a warning and the ScanReport "
+    "name. Writes and services always fail.",
 )
 MERGER = OPTIONS.text(
     "hudimeta.merger",

@@ -67,7 +67,7 @@ class ChangeScan(Scan):
         where: Predicate over the four columns; None for every change.
         columns: Which of the four to return, in this order; None for all.
         timezone: Zone in which the predicate's texts without a zone are read.
-        mark: Where the snapshot's request log stood when the scan was asked for.
+        mark, skip_damage: See `Scan`.
 
     Raises:
         ConfigError: A predicate or a column that does not fit. TableError: The table does not capture changes, or commits of
@@ -82,13 +82,14 @@ class ChangeScan(Scan):
         columns: Sequence[str] | None = None,
         timezone: str = "UTC",
         mark: int | None = None,
+        skip_damage: bool = False,
     ) -> None:
         if not snapshot.properties.cdc_enabled:
             raise TableError(
                 f"the table {snapshot.properties.name} captures no changes: {_ENABLED} is not true in hoodie.properties",
                 "Read it incrementally (query_type='incremental'), or have its writers set that property.",
             )
-        super().__init__(snapshot, timezone=timezone, mark=mark)
+        super().__init__(snapshot, timezone=timezone, mark=mark, skip_damage=skip_damage)
         self._query_type = QueryType.CDC
         self._columns = tuple(CHANGE_SCHEMA.names) if columns is None else _chosen(columns)
         self._bound = _condition(where, timezone)
@@ -125,7 +126,7 @@ class ChangeScan(Scan):
     @cached_property
     def task(self) -> ChangeTask:
         """What every split is read with; can be pickled."""
-        rows = Scan(self._snapshot).task
+        rows = Scan(self._snapshot, skip_damage=self._skip_damage).task
         given = {f.name: getattr(rows, f.name) for f in fields(ReadTask)}
         completions = dict(self._snapshot.timeline.completion_times)
         return ChangeTask(**given, shown=self._columns, condition=self._bound, completions=completions)

@@ -62,6 +62,7 @@ class ReadTask:
         batch_rows: Most rows of a batch.
         footers: Leave out row groups of base files that hold no match as the files' footers say.
         merge_options: Options that merging goes by, by their names.
+        skip_damage: Leave out file slices with a damaged file, and say so, instead of failing; for reads of users only.
     """
 
     location: str
@@ -79,6 +80,7 @@ class ReadTask:
     footers: bool = True
     merge_options: Mapping[str, str] = field(default_factory=dict)
     beside: ArrowPredicate | None = None
+    skip_damage: bool = False
 
     @cached_property
     def output_schema(self) -> pa.Schema:

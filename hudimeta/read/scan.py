@@ -76,6 +76,7 @@ class Scan:
         timezone: Zone in which the predicate's texts without a zone are read.
         mark: Where the snapshot's request log stood when the scan was asked for.
         changes: The commits of an incremental read.
+        skip_damage: Leave out file slices with a damaged file instead of failing; see `hudimeta.read.corrupt`.
 
     Raises:
         ConfigError: A predicate or a column that does not fit the table. UnsupportedFeature: Another query type.
@@ -92,11 +93,12 @@ class Scan:
         timezone: str = "UTC",
         mark: int | None = None,
         changes: IncrementalRange | None = None,
+        skip_damage: bool = False,
     ) -> None:
         if query_type is QueryType.CDC:
             raise UnsupportedFeature(f"hoodie.datasource.query.type={query_type.value}", "Read incrementally.")
         self._range_slices = range_slices(snapshot, changes) if changes is not None else None
-        self._changes = changes
+        self._changes, self._skip_damage = changes, skip_damage
         snapshot = moment_of(snapshot, changes) if changes is not None else snapshot
         self._snapshot = snapshot
         self._query_type: QueryType = query_type
@@ -164,6 +166,7 @@ class Scan:
             footers=self._bound is not None and _may_use_footers(snapshot),
             beside=self._beside,
             merge_options={k: v for k, v in snapshot.options.given.items() if k in MERGE_OPTIONS},
+            skip_damage=self._skip_damage,
         )
 
     # Rows
@@ -200,7 +203,7 @@ class Scan:
 
     def count(self) -> int:
         """How many rows there are: from statistics and footers where they tell, else from as few columns as possible."""
-        if self._beside is None and (self._bound is None or self._is_decided_by_paths()):
+        if not self._skip_damage and self._beside is None and (self._bound is None or self._is_decided_by_paths()):
             from hudimeta.read.counting import count_rows
             from hudimeta.read.slice_reader import SliceReader
 
@@ -219,7 +222,7 @@ class Scan:
         """This scan with the one column that is cheapest to return, which the predicate reads anyway where it reads any."""
         columns = self._bound.columns if self._bound is not None else ()
         name = columns[0].name if columns else _cheapest(self._snapshot.schema.arrow)
-        narrow = Scan(self._snapshot, None, [name], self._query_type)
+        narrow = Scan(self._snapshot, None, [name], self._query_type, skip_damage=self._skip_damage)
         narrow._range_slices, narrow._changes = self._range_slices, self._changes
         narrow._bound, narrow._beside = self._bound, self._beside
         narrow.__dict__["_planned"] = self._planned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudimeta.config.registry import HudiWarning
+from hudimeta.errors import CorruptFileError
 from hudimeta.formats.log import BlockType
 from hudimeta.formats.log.data_blocks import decode_data_block
 from hudimeta.formats.log.delete_block import decode_delete_block
@@ -25,6 +28,7 @@ from hudimeta.read.projection import leaf_paths, picked
 from hudimeta.read.read_task import ReadTask
 from hudimeta.read.slice_logs import LogFiles
 from hudimeta.schema.conform import conform
+from hudimeta.storage.protocol import join
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from hudimeta.schema.internal_schema import InternalSchema
     from hudimeta.storage.protocol import Storage
 
-__all__ = ["ReadCounts", "SliceReader"]
+__all__ = ["ReadCounts", "SliceReader", "left_out"]
 
 
 @dataclass(slots=True)
@@ -92,6 +96,15 @@ class SliceReader:
             self.counts.rows += result.num_rows
             if result.num_rows:
                 yield result
+
+    def readable(self, file_slice: FileSlice) -> Iterator[pa.Table]:
+        """As `tables`; what cannot be read any more of a damaged slice is left out where the task says so, never in silence."""
+        try:
+            yield from self.tables(file_slice)
+        except CorruptFileError as error:
+            if not self.task.skip_damage:
+                raise
+            self.counts.corrupt.append(left_out(file_slice, error))
 
     def _finish(self, piece: pa.Table, constants: pa.Table) -> pa.Table:
         """Add the values that the path states, drop rows, and choose columns."""
@@ -303,6 +316,14 @@ class SliceReader:
         # How a single COMPLEX key is spelled matters to deletes only, which name keys as they were written.
         generator = KeyGenerator.from_properties(self.task.properties)
         return replace(generator, complex_single_field_prefix=True) if generator.needs_row_to_learn else generator
+
+
+def left_out(file_slice: FileSlice, error: CorruptFileError) -> str:
+    """Warn that a damaged slice was left out of a read; returns the words for its report."""
+    name = join(file_slice.partition_path, file_slice.file_id)
+    text = f"the rows of file group {name} were left out as hudimeta.read.corrupt=skip asks for: {error.message}"
+    warnings.warn(text, HudiWarning, stacklevel=3)
+    return text
 
 
 def _former_names(names: Iterable[str], then: InternalSchema, now: InternalSchema) -> list[str]:

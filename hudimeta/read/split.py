@@ -111,7 +111,7 @@ def read_split(
     if counts is not None:
         reader.counts = counts
     for file_slice in split.slices:
-        for table in reader.tables(file_slice):
+        for table in reader.readable(file_slice):
             yield from (batch for batch in table.to_batches(max_chunksize=task.batch_rows) if batch.num_rows)
 
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudimeta
+from hudimeta.config.registry import HudiWarning
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet import verify_parquet_file
 from hudimeta.testing.builders import SIMPLE_OPTIONS, simple_rows
@@ -115,6 +116,27 @@ def test_the_place_of_the_damaged_page_is_told(pristine: Path, tmp_path: Path) -
     with pytest.raises(CorruptFileError, match="column _hoodie_record_key") as caught:
         hudimeta.Table(folder).scan().to_table()
     assert caught.value.offset == page
+
+
+def test_a_read_may_skip_what_is_damaged_and_says_so_each_time(pristine: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    shutil.copytree(pristine, folder)
+    base = bases_of(folder, "p0")[-1]
+    base.write_bytes(DAMAGES["a column's name"](base.read_bytes()))
+    table = hudimeta.Table(folder, {"hudimeta.read.corrupt": "skip"})
+    for _ in range(2):
+        scan = table.scan()
+        with pytest.warns(HudiWarning, match="left out as hudimeta.read.corrupt=skip asks for"):
+            assert scan.to_table()["part"].unique().to_pylist() == ["p1"]
+        (told,) = scan.report.corrupt
+        assert f"p0/{base.name} is damaged" in told
+        assert told in str(scan.report)
+    with pytest.warns(HudiWarning, match="left out"):
+        assert table.scan().count() == 10
+    writes = [lambda: table.upsert(simple_rows(range(20), 9)), lambda: table.delete("x > 0")]
+    for write in [*writes, table.compact] if list(folder.glob("p0/.*.log.*")) else writes:
+        with pytest.raises(CorruptFileError):
+            write()
 
 
 # By Apache Hudi
