@@ -13,8 +13,8 @@ NAME_KEY = "hudimeta.file"
 """Entry of the file info of our base files: the name under which the file was written."""
 
 _BASE = re.compile(r"^(?P<id>.+)_\d+-\d+-\d+_(?P<instant>\d+)\.hfile$")
-_LOG = re.compile(r"^\.(?P<id>.+)_(?P<instant>\d+)\.log\.(?P<version>\d+)_(?P<token>\d+-\d+-\d+)$")
-_GROUP = re.compile(r"^(?P<stem>.+)-(?P<number>\d{4,})-\d+$")
+_LOG = re.compile(r"^\.(?P<id>.+)_(?P<instant>\d+)\.log\.(?P<version>\d{1,18})_(?P<token>\d{1,18}-\d{1,18}-\d{1,18})$")
+_GROUP = re.compile(r"^(?P<stem>.+)-(?P<number>\d{4,18})-\d+$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ def pending_plan(timeline: Timeline, rollback: Instant) -> RollbackPlan:
     Raises:
         HudiError: Its requested file holds no plan.
     """
-    records = decode_container(timeline.pending_bytes(rollback), rollback.file_name)
+    records = decode_container(timeline.pending_bytes(rollback), rollback.file_name, ("HoodieRollbackPlan",))
     if not records or not records[0].get("instantToRollback"):
         raise HudiError(f"rollback {rollback.time} has no plan", "Delete its requested and inflight files and write again.")
     record = records[0]

@@ -25,7 +25,7 @@ __all__ = ["BaseFileName", "LogFileName", "ParsedNames", "is_base_file", "parse_
 BASE_FILE_EXTENSIONS = ("parquet", "orc", "hfile", "lance")
 CDC_SUFFIX = ".cdc"
 _BASE = re.compile(r"^([^_.][^_]*)_(\d+-\d+-\d+)_(\d+)\.([a-z]+)$")
-_LOG = re.compile(r"^\.([^_]+)_(\d+)\.log\.(\d+)_(\d+-\d+-\d+)(\.cdc)?$")
+_LOG = re.compile(r"^\.([^_]+)_(\d+)\.log\.(\d{1,18})_(\d{1,18}-\d{1,18}-\d{1,18})(\.cdc)?$")
 _INSTANT_DIGITS = 17
 _UNDERSCORE, _DOT = 0x5F, 0x2E
 

@@ -13,7 +13,7 @@ from hudimeta.errors import CorruptFileError
 from hudimeta.formats.json_text import parse_json
 from hudimeta.timeline.naming import parse_instant_name
 from hudimeta.timeline.plausible import refuse_implausible, refuse_moved
-from hudimeta.types import Instant, Operation
+from hudimeta.types import Action, Instant, Operation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +24,15 @@ SCHEMA_KEY = "schema"
 """Key of the table's Avro schema in a commit's `extraMetadata`."""
 
 _AVRO_MAGIC = b"Obj\x01"
+_RECORDS = {
+    Action.CLEAN: ("HoodieCleanerPlan", "HoodieCleanMetadata"),
+    Action.ROLLBACK: ("HoodieRollbackPlan", "HoodieRollbackMetadata"),
+    Action.RESTORE: ("HoodieRestorePlan", "HoodieRestoreMetadata"),
+    Action.SAVEPOINT: ("HoodieSavepointMetadata",),
+    Action.COMPACTION: ("HoodieCompactionPlan",),
+    Action.LOG_COMPACTION: ("HoodieCompactionPlan",),
+}
+"""Records in the files of actions that have one kind of plan and one of outcome."""
 _SCHEMA_FOLLOWERS = frozenset((Operation.CLUSTER.value, Operation.COMPACT.value, Operation.LOG_COMPACT.value, "INDEX"))
 """Operations that repeat the schema they were planned with; a newer one may have been committed meanwhile."""
 
@@ -58,16 +67,17 @@ def decode_instant(data: bytes, path: str, is_commit: bool) -> dict[str, Any]:
         return metadata
     if not data:
         return {}
-    records = _decode_container(data, path) if data.startswith(_AVRO_MAGIC) else [_decode_json(data, path)]
+    kinds = _RECORDS.get(named.action, ()) if named is not None else ()
+    records = _decode_container(data, path, kinds) if data.startswith(_AVRO_MAGIC) else [_decode_json(data, path)]
     if len(records) != 1:
         raise CorruptFileError(path, 0, "one record", f"{len(records)} records")
     return records[0]
 
 
-def _decode_container(data: bytes, path: str) -> list[dict[str, Any]]:
+def _decode_container(data: bytes, path: str, kinds: tuple[str, ...]) -> list[dict[str, Any]]:
     from hudimeta.formats.avro.container import decode_container
 
-    return decode_container(data, path)
+    return decode_container(data, path, kinds)
 
 
 def _decode_json(data: bytes, path: str) -> dict[str, Any]:

@@ -39,6 +39,7 @@ READ_ATTEMPTS = 3
 """An archiver may merge files and drop them between our reading the manifest and the files it names."""
 
 _NAME_PARTS = 3
+_MOST_DIGITS = 18
 _STORED_NAMES = {
     "instant_time": "instantTime",
     "completion_time": "completionTime",
@@ -170,7 +171,7 @@ class History:
             text = self._storage.read(path).strip()
         except NotFound:
             text = b""
-        if text.isdigit():
+        if text.isdigit() and len(text) <= _MOST_DIGITS:
             return int(text)
         if text:
             raise CorruptFileError(path, 0, "the number of a manifest", repr(text[:40]))

@@ -15,13 +15,14 @@ marker is the checksum (`formats.seal`) of everything else: magic, metadata map,
 
 from __future__ import annotations
 
+import copy
 import functools
 import io
 import json
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,15 +51,16 @@ ZLIB_TRAILER_BYTES = 4
 """Some writers leave (part of) zlib's checksum behind a raw deflate stream."""
 
 
-def decode_container(data: bytes, path: str = "") -> list[dict[str, Any]]:
+def decode_container(data: bytes, path: str = "", names: Collection[str] = ()) -> list[dict[str, Any]]:
     """The records of a container file, with the schema that it embeds.
 
     Args:
         data: The whole file. Codecs null and deflate are accepted.
         path: For error messages.
+        names: Records of Hudi's, one of which it must be; none for any record.
 
     Returns:
-        One dict per record; all fields of the embedded schema, in its order.
+        One dict per record; all fields of the embedded schema, in its order, and those of Hudi's record that it lacks.
 
     Raises:
         CorruptFileError: The bytes are no container, are cut off or damaged, or carry more than they should.
@@ -66,10 +68,23 @@ def decode_container(data: bytes, path: str = "") -> list[dict[str, Any]]:
     header = _read_header(data, path)
     _verify(data, header, path)
     parsed = _parsed_schema_of(header, path)
+    absent = _checked_shape(header.schema, names, path)
     records: list[dict[str, Any]] = []
     for offset, count, block in _blocks(data, header, path):
         records.extend(_decode_block(parsed, block, count, path, offset))
-    return records
+    return [{**record, **copy.deepcopy(absent)} for record in records] if absent else records
+
+
+def _checked_shape(schema: str, names: Collection[str], path: str) -> Mapping[str, Any]:
+    """Refuse another record than one of `names`; the fields that it lacks, with their defaults."""
+    from hudimeta.formats.avro.shapes import absent_fields, misfit, record_name
+
+    name, fault = record_name(schema), misfit(schema)
+    if names and name not in names:
+        raise CorruptFileError(path, 4, " or ".join(names), name)
+    if fault is not None:
+        raise CorruptFileError(path, 4, f"the fields of {name}", fault)
+    return absent_fields(schema)
 
 
 def decode_container_schema(data: bytes, path: str = "") -> dict[str, Any]:
