@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime, timezone
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +15,7 @@ from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.metadata.bounds import wrap_bounds
 from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.record import RecordType
-from hudimeta.metadata.value_types import is_raw, value_type_of
+from hudimeta.metadata.value_types import is_raw, is_text, value_type_of
 
 __all__ = ["file_statistics", "nothing_yet", "widened_partition_statistics"]
 
@@ -117,7 +119,8 @@ def widened_partition_statistics(
     """Statistics of the partitions that new files went to: what was known of them, widened by the new files.
 
     The records are marked as replacing the older ones. They may be wider than the rows of today, never narrower. A partition
-    that has files of which nothing is known (any more) gets no record.
+    that has files of which nothing is known (any more) gets bounds as wide as its type: Hudi's readers pass over a partition
+    without a record.
 
     Args:
         files: Partition path and statistics (`file_statistics`) of each new file.
@@ -128,19 +131,19 @@ def widened_partition_statistics(
             when an earlier write is completed later, whose records then lie below these.
 
     Returns:
-        Rows of `partition_stats.SCHEMA`, and the keys (string) of records that must go because nothing bounds them any more:
-        Java takes a missing bound for "no such value", so a record without bounds would lose rows there.
+        Rows of `partition_stats.SCHEMA`, and the keys (string) of records that must go because nothing bounds them any more,
+        not even their type: Java takes a missing bound for "no such value", so a record without bounds would lose rows there.
     """
     parts, gone = [partition_stats.SCHEMA.empty_table()], [pa.array([], pa.string())]
     every = _with_partitions(files)
     for name, kind in columns.items():
         own = every.filter(pc.equal(every["column_name"], name))
-        if not len(own):
-            continue
-        together = column_stats.typed(own, kind).set_column(0, "partition_path", own["partition_path"])
         unbounded = set() if name in added else set(existing)
         unknown = sorted(unbounded - set(known[name]["partition_path"].to_pylist() if name in known else ()))
-        together = together.filter(pc.invert(pc.is_in(together["partition_path"], pa.array(unknown, pa.string()))))
+        if not len(own) and not unknown:
+            continue
+        together = column_stats.typed(own, kind).set_column(0, "partition_path", own["partition_path"])
+        together = pa.concat_tables([together, _anything(unknown, together.schema)])
         if name in known and tight:
             touched = pc.is_in(known[name]["partition_path"], together["partition_path"].combine_chunks().unique())
             together = pa.concat_tables([together, known[name].filter(touched).select(together.column_names)])
@@ -148,6 +151,17 @@ def widened_partition_statistics(
         parts.append(rows.filter(pc.invert(lost)))
         gone.append(_one(rows["key"].filter(lost)))
     return pa.concat_tables(parts), pa.concat_arrays(gone)
+
+
+def _anything(partitions: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """Typed statistics of partitions of which nothing is known: they may hold any value, and null."""
+    count = len(partitions)
+    given = {
+        "partition_path": pa.array(partitions, pa.string()),
+        "value_count": pa.array([2] * count, pa.int64()),
+        "null_count": pa.array([1] * count, pa.int64()),
+    }
+    return pa.table([given.get(f.name, pa.nulls(count, f.type)) for f in schema], schema=schema)
 
 
 def nothing_yet(partitions: Sequence[str], added: Collection[str]) -> list[tuple[str, pa.Table]]:
@@ -177,15 +191,14 @@ def _with_partitions(files: Sequence[tuple[str, pa.Table]]) -> pa.Table:
     return pa.concat_tables([none, *parts])
 
 
-_WIDEST = {"min": float("-inf"), "max": float("nan")}
 _COUNTS = ("value_count", "null_count", "total_size", "total_uncompressed_size")
 
 
 def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str, tight: bool) -> tuple[pa.Table, pa.Array]:
     """One row of `partition_stats.SCHEMA` a partition, from typed statistics of its files and of the partition so far.
 
-    The second result says which rows have values that nothing bounds. Floating columns always have bounds: all numbers lie
-    between minus infinity and NaN, which is stored as infinity.
+    The second result says which rows have values that nothing bounds, not even their type. All numbers lie between minus
+    infinity and NaN, which is stored as infinity.
     """
     # A side that is unknown although there were values (NaN among them, say) bounds nothing: then the union's is unknown too.
     with_values = pc.fill_null(pc.greater(typed["value_count"], typed["null_count"]), True)
@@ -196,13 +209,13 @@ def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str, tight: 
     groups = rows.group_by("partition_path", use_threads=False).aggregate(
         [*sums, ("min", "min"), ("max", "max"), ("no_min", "any"), ("no_max", "any")]
     )
-    bounds = {}
+    bounds, limits = {}, _limits(kind)
     for side in ("min", "max"):
-        widest = pa.scalar(_WIDEST[side] if pa.types.is_floating(kind) else None, kind)
+        widest = pa.scalar(None if limits is None else limits[side], kind)
         known = pc.if_else(groups[f"no_{side}_any"], widest, groups[f"{side}_{side}"].cast(kind))
         bounds[side] = wrap_bounds(_one(known), version)
     lost = pc.or_(groups["no_min_any"], groups["no_max_any"])
-    if pa.types.is_floating(kind):
+    if limits is not None:
         lost = pa.chunked_array([pa.repeat(False, len(groups))])
     ordinal, info = value_type_of(kind)
     count = len(groups)
@@ -223,6 +236,31 @@ def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str, tight: 
         "value_type_info": pa.array([info if version == "V2" else None] * count, pa.string()),
     }
     return pa.table([columns[f.name] for f in partition_stats.SCHEMA], schema=partition_stats.SCHEMA), lost
+
+
+def _limits(kind: pa.DataType) -> dict[str, Any] | None:
+    """Smallest and greatest value of a type, as far as Spark has them; None for types whose values have no order here."""
+    t = pa.types
+    found: tuple[Any, Any] | None = None
+    if t.is_floating(kind):
+        found = float("-inf"), float("nan")
+    elif t.is_boolean(kind):
+        found = False, True
+    elif t.is_integer(kind):
+        found = -(1 << kind.bit_width - 1), (1 << kind.bit_width - 1) - 1
+    elif t.is_decimal(kind):
+        most = Decimal(10**kind.precision - 1).scaleb(-kind.scale, Context(prec=kind.precision + 1))
+        found = -most, most
+    elif t.is_date32(kind):
+        found = date.min, date.max
+    elif t.is_timestamp(kind) and kind.unit in ("ms", "us"):
+        zone = None if kind.tz is None else timezone.utc
+        found = datetime.min.replace(tzinfo=zone), datetime.max.replace(tzinfo=zone)
+    elif is_text(kind):
+        found = "", chr(0x10FFFF) * 8
+    elif t.is_binary(kind):
+        found = b"", b"\xff" * _LONGEST_RAW_BOUND
+    return None if found is None else {"min": found[0], "max": found[1]}
 
 
 def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -5,7 +5,7 @@ Log files that are there when an index is built get no records, which costs skip
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,13 +17,15 @@ from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import column_type
-from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
+from hudimeta.metadata.keys import column_stats_keys
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.statistics import file_statistics, nothing_yet, widened_partition_statistics
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.read.base_file import damage_named
 from hudimeta.schema import with_meta_columns
 from hudimeta.storage import Storage, join
+from hudimeta.table.slices import build_slices
+from hudimeta.table.visibility import Visibility
 from hudimeta.write.index_updates.built_meanwhile import built_since
 from hudimeta.write.index_updates.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 
@@ -81,25 +83,25 @@ class PartitionStatistics:
         touched = sorted({*unknown, *(f.partition_path for f in change.written if len(f.statistics))})
         definition = change.statistics or table.index_definitions[column_stats.PARTITION]
         types = _types(change.schema, definition)
-        added = {name for name in types if name.partition(".")[0] in change.added}
+        added = {name for name in types if not unknown and name.partition(".")[0] in change.added}
         if not touched and not added:
             return IndexDelta()
         partitions = table.partitions().to_pylist() if touched or added else []
         known: Mapping[str, pa.Table] = table.partition_stats(types, touched)
+        held = {*_with_rows(change, sorted(set(touched) & set(partitions)), known), *unknown}
+        blank = pa.array(sorted(unknown), pa.string())
+        bounded = {name: found.filter(pc.invert(pc.is_in(found["partition_path"], blank))) for name, found in known.items()}
         # Records are merged in the order of instants, not of completions: those of an earlier write that is still at work will
         # come before ours, which must not replace them.
         rows, lost = widened_partition_statistics(
             [*((f.partition_path, f.statistics) for f in change.written), *nothing_yet(partitions, added)],
-            known,
+            bounded,
             types,
             "V2" if definition.is_v2 else "V1",
-            existing=sorted(set(touched) & set(partitions)),
+            existing=held,
             added=added,
             tight=not any(i.time < change.instant for i in change.timeline.pending_writes),
         )
-        if unknown:
-            rows = rows.filter(pc.invert(pc.is_in(rows["file_name"], pa.array(sorted(unknown), pa.string()))))
-            lost = pa.concat_arrays([lost, _keys_of(types, unknown)]).unique()
         check_order(table, change.instant, known, lost)
         return IndexDelta([PartitionDelta(partition, partition_stats.encode_values(rows, change.layout), lost)])
 
@@ -108,8 +110,8 @@ class PartitionStatistics:
         return IndexDelta()
 
     def build(self, partition: str, source: IndexSource) -> BuiltIndex:
-        """The statistics of the base files together; a partition with log files gets none, its rows are not looked at."""
-        if not len(source.base_files):
+        """The statistics of the base files together; those of a partition with log files say nothing, its rows are not read."""
+        if not len(source.base_files) and not source.with_logs:
             return BuiltIndex(1)
         definition = source.definitions[column_stats.PARTITION]
         rows, _ = widened_partition_statistics(
@@ -122,17 +124,21 @@ class PartitionStatistics:
         return BuiltIndex(1, [(0, partition_stats.encode_values(rows, source.layout))] if len(rows) else ())
 
 
+def _with_rows(change: CommitChange, listed: Sequence[str], known: Mapping[str, pa.Table]) -> list[str]:
+    """Which of some partitions held rows before: one whose files were all replaced is listed until they are cleaned."""
+    stated = {path for rows in known.values() for path in rows["partition_path"].to_pylist()}
+    bare = [path for path in listed if path not in stated]
+    if not bare:
+        return list(listed)
+    held = set(build_slices(change.table.files(bare), Visibility.of(change.timeline))["partition_path"].to_pylist())
+    return [path for path in listed if path in stated or path in held]
+
+
 def _without_statistics(change: CommitChange) -> set[str]:
     """Partitions with new rows of which nothing is known, because the index is younger than their files."""
     if not {column_stats.PARTITION, partition_stats.PARTITION} & built_since(change.table, change.instant).keys():
         return set()
     return {f.partition_path for f in change.written if f.rows and not len(f.statistics)}
-
-
-def _keys_of(columns: Iterable[str], partitions: Collection[str]) -> pa.StringArray:
-    pairs = [(column, path) for column in columns for path in sorted(partitions)]
-    names, paths = (pa.array([pair[at] for pair in pairs], pa.string()) for at in (0, 1))
-    return partition_stats_keys(names, paths).cast(pa.string())
 
 
 def _types(schema: pa.Schema, definition: IndexDefinition) -> dict[str, pa.DataType]:
