@@ -29,6 +29,7 @@ __all__ = [
     "MetadataOutOfSync",
     "NotFound",
     "OutsideTable",
+    "PredicateError",
     "SchemaError",
     "SchemaMismatch",
     "StorageError",
@@ -40,6 +41,9 @@ __all__ = [
     "UnsupportedTableVersion",
     "ValidationFailed",
 ]
+
+_SHOWN = 300
+"""Most characters of a predicate that an error repeats."""
 
 
 class HudiError(Exception):
@@ -85,6 +89,24 @@ class ConfigError(HudiError):
         super().__init__(
             f"option {key!r} has the value {value!r}, allowed is {allowed}",
             hint or "Give an allowed value, or leave the option out.",
+        )
+
+
+class PredicateError(ConfigError):
+    """A predicate, or a part of one, that cannot be read or evaluated.
+
+    Attributes:
+        what: The kind of part, such as a regular expression.
+    """
+
+    def __init__(self, value: object, allowed: str, hint: str = "", *, what: str = "predicate") -> None:
+        self.key, self.value, self.allowed, self.what = "hudimeta.filter", value, allowed, what
+        written = repr(value)
+        shown = written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…"
+        HudiError.__init__(
+            self,
+            f"{what} {shown}: allowed is {allowed}",
+            hint or "Rewrite it, or read without it and filter the rows afterwards.",
         )
 
 

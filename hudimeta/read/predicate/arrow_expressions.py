@@ -26,8 +26,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.errors import ConfigError
-from hudimeta.read.predicate.sql import FILTER_OPTION
+from hudimeta.errors import PredicateError
 from hudimeta.read.predicate.tree import (
     Column,
     Compare,
@@ -85,7 +84,7 @@ class ArrowPredicate:
         try:
             return rows.filter(self.whole)
         except pa.ArrowException as error:
-            raise ConfigError(FILTER_OPTION, str(self.whole), "an expression for the table's values", f"{error}.") from error
+            raise PredicateError(str(self.whole), "an expression for the table's values", f"{error}.") from error
 
 
 @dataclass(frozen=True)
@@ -205,7 +204,7 @@ def _read(expression: Any) -> _Node:
         _, (buffer,) = expression.__reduce__()
     except pa.ArrowException as error:
         hint = f"Name columns and use functions of pyarrow.compute only: {error}."
-        raise ConfigError(FILTER_OPTION, str(expression), "an expression that can be pickled", hint) from error
+        raise PredicateError(str(expression), "an expression that can be pickled", hint) from error
     reader = pa.ipc.open_file(buffer)
     constants = reader.get_batch(0)
     entries = _entries(reader.schema)

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import dataclasses
 import decimal
-import difflib
 import functools
 from collections.abc import Sequence
 
 import pyarrow as pa
 
-from hudimeta.errors import ConfigError
+from hudimeta.errors import PredicateError
 from hudimeta.read.predicate.arithmetic import arithmetic_types
+from hudimeta.read.predicate.bind_calls import function_of, refused, signature_of, try_out
 from hudimeta.read.predicate.casts import can_cast, cast_array
 from hudimeta.read.predicate.constants import distinct, fitting, integer_bound
 from hudimeta.read.predicate.evaluate import fold, match
-from hudimeta.read.predicate.functions import FUNCTION_NAMES, FUNCTIONS, Context, Signature, WrongArguments
 from hudimeta.read.predicate.local_time import check_zone
 from hudimeta.read.predicate.names import closest_name, resolve
 from hudimeta.read.predicate.render import to_sql
-from hudimeta.read.predicate.sql import FILTER_OPTION
 from hudimeta.read.predicate.tree import (
+    FIELD,
+    ITEM,
     And,
     Arithmetic,
     ArithmeticOp,
@@ -64,6 +64,8 @@ from hudimeta.read.predicate.types import (
 __all__ = ["Bound", "bind", "bind_value"]
 
 _BOOLEAN = pa.bool_()
+_SHOWN_NAMES = 20
+"""Most columns that an error names."""
 _MAX_DEPTH = 400
 """Deepest nesting of a predicate; more would exhaust Python's stack."""
 
@@ -119,7 +121,7 @@ def bind(expr: Expr, schema: pa.Schema, *, timezone: str = "UTC") -> Bound:
         return bound
     if pa.types.is_null(bound.expr.type):
         return dataclasses.replace(bound, expr=Literal(pa.scalar(None, _BOOLEAN), type=_BOOLEAN))
-    raise ConfigError(FILTER_OPTION, to_sql(expr), "a predicate", f"This is of type {type_name(bound.expr.type)}.")
+    raise PredicateError(to_sql(expr), "a predicate", f"This is of type {type_name(bound.expr.type)}.")
 
 
 def bind_value(expr: Expr, schema: pa.Schema, *, timezone: str = "UTC") -> Bound:
@@ -134,7 +136,7 @@ def _check_depth(expr: Expr) -> None:
         level = [child for node in level for child in children(node)]
         if not level:
             return
-    raise ConfigError(FILTER_OPTION, "…", f"expressions nested at most {_MAX_DEPTH} deep")
+    raise PredicateError("…", f"expressions nested at most {_MAX_DEPTH} deep")
 
 
 class _Binder:
@@ -161,10 +163,7 @@ class _Binder:
             return bound
         if isinstance(bound, Literal) and bound.is_null:
             return Literal(pa.scalar(None, _BOOLEAN), type=_BOOLEAN)
-        raise self.refuse(expr, f"is of type {type_name(bound.type)}, not a predicate")
-
-    def refuse(self, expr: Expr, why: str, allowed: str = "an expression that Spark accepts") -> ConfigError:
-        return ConfigError(FILTER_OPTION, to_sql(expr), allowed, f"The part {to_sql(expr)!r} {why}.")
+        raise refused(expr, f"is of type {type_name(bound.type)}, not a predicate")
 
     # columns
 
@@ -174,13 +173,30 @@ class _Binder:
             readings = [resolve(self.schema, expr.path[skip:]) for skip in range(1, len(expr.path))]
             others = [reading for reading in readings if reading is not None]
             if len(others) + (found is not None) > 1:
-                raise self.refuse(expr, "can be read as more than one column")
+                raise refused(expr, "can be read as more than one column")
             found = found or (others[0] if others else None)
         if found is not None:
             return found
+        inside = self.inside(expr)
+        if inside is not None:
+            return inside
         meant = closest_name(self.schema, expr.name)
-        hint = f"Did you mean {meant!r}?" if meant else ""
-        raise ConfigError(FILTER_OPTION, expr.name, f"a column of the table: {', '.join(self.schema.names)}", hint)
+        names = self.schema.names
+        shown = ", ".join(names[:_SHOWN_NAMES]) + (
+            f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+        )
+        raise PredicateError(expr.name, f"a column of the table: {shown}", f"Did you mean {meant!r}?" if meant else "")
+
+    def inside(self, expr: Column) -> Expr | None:
+        """`map.key`, which means the value of a key in Spark, and fields of what it holds; None when no map is there."""
+        for length in range(len(expr.path) - 1, 0, -1):
+            found = resolve(self.schema, expr.path[:length])
+            if found is not None and pa.types.is_map(found.type):
+                value: Expr = Call(ITEM, (found, literal(expr.path[length])))
+                for name in expr.path[length + 1 :]:
+                    value = Call(FIELD, (value, literal(name)))
+                return self.bind(value)
+        return None
 
     # logic
 
@@ -286,14 +302,14 @@ class _Binder:
             both = common_type(found, operand.type)
             if both is None or pa.types.is_nested(both):
                 names = " and ".join(dict.fromkeys(type_name(part.type) for part in operands))
-                raise self.refuse(expr, f"compares {names}", "operands of types that Spark compares")
+                raise refused(expr, f"compares {names}", "operands of types that Spark compares")
             found = both
         return _BOOLEAN if pa.types.is_null(found) else found
 
     def _match(self, expr: Match) -> Expr:
         child = self.bind(expr.child)
         if not can_cast(child.type or STRING, STRING):
-            raise self.refuse(expr, f"matches a {type_name(child.type)}", "a string to match")
+            raise refused(expr, f"matches a {type_name(child.type)}", "a string to match")
         bound = dataclasses.replace(expr, child=self.cast(child, STRING), type=_BOOLEAN)
         match(bound, pa.array([], STRING))  # a malformed pattern is refused before any file is read
         return bound
@@ -312,14 +328,14 @@ class _Binder:
             return Cast(expr, target, type=target)
         value = cast_array(pa.repeat(expr.scalar, 1), target, self.zone)[0]
         if not value.is_valid and not expr.is_null and expr.type == STRING and not lenient:
-            raise ConfigError(FILTER_OPTION, expr.scalar.as_py(), f"a text that can be read as {type_name(target)}")
+            raise PredicateError(expr.scalar.as_py(), f"a text that can be read as {type_name(target)}")
         return Literal(value, type=target)
 
     def _cast(self, expr: Cast) -> Expr:
         child = self.bind(expr.child)
         assert child.type is not None
         if not can_cast(child.type, expr.target):
-            raise self.refuse(expr, f"casts {type_name(child.type)} to {type_name(expr.target)}")
+            raise refused(expr, f"casts {type_name(child.type)} to {type_name(expr.target)}")
         return self.cast(child, expr.target, lenient=expr.lenient)
 
     def _arithmetic(self, expr: Arithmetic) -> Expr:
@@ -332,7 +348,7 @@ class _Binder:
         assert right.type is not None
         types = arithmetic_types(expr.op, left.type, right.type)
         if types is None:
-            raise self.refuse(expr, f"computes with {type_name(left.type)} and {type_name(right.type)}", "numbers")
+            raise refused(expr, f"computes with {type_name(left.type)} and {type_name(right.type)}", "numbers")
         return Arithmetic(expr.op, self.cast(left, types[0]), self.cast(right, types[1]), type=types[2])
 
     def number_operand(self, expr: Expr, operand: Expr, other: Expr) -> Expr:
@@ -343,54 +359,39 @@ class _Binder:
             operand = self.cast(operand, pa.int64() if is_integer(t) else DOUBLE if operand.type == STRING else t)
         assert operand.type is not None
         if not is_numeric(operand.type):
-            raise self.refuse(expr, f"computes with {type_name(operand.type)}", "numbers")
+            raise refused(expr, f"computes with {type_name(operand.type)}", "numbers")
         if is_integer(operand.type) and is_decimal(t):
             if isinstance(operand, Literal) and not operand.is_null:
                 return literal(decimal.Decimal(operand.scalar.as_py()))
             return self.cast(operand, decimal_of_integer(operand.type))
         return operand
 
+    def field(self, expr: Call) -> Expr | None:
+        """A field of a struct, by `.name` or `['name']`; None when the call is of something else."""
+        child, name = self.bind(expr.args[0]), expr.args[1]
+        if child.type is None or not pa.types.is_struct(child.type) or not isinstance(name, Literal):
+            return None
+        wanted = str(name.scalar.as_py())
+        found = resolve(pa.schema(list(child.type)), (wanted,))
+        if found is None:
+            raise refused(expr, f"names a field {wanted!r} that is not there", ", ".join(f.name for f in child.type))
+        if isinstance(child, Column):
+            return Column((*child.path, found.name), type=found.type)
+        return Call(FIELD, (child, literal(found.name)), type=found.type)
+
     def _call(self, expr: Call) -> Expr:
-        function = FUNCTIONS.get(expr.name)
-        if function is None:
-            closest = difflib.get_close_matches(expr.name, FUNCTION_NAMES, n=1)
-            hint = f"Did you mean {closest[0]!r}?" if closest else ""
-            raise ConfigError(FILTER_OPTION, f"{expr.name}(…)", f"one of the functions {', '.join(FUNCTION_NAMES)}", hint)
+        if expr.name in (FIELD, ITEM) and len(expr.args) == 2:
+            field = self.field(expr)
+            if field is not None:
+                return field
+        function = function_of(expr)
         args = [self.bind(arg) for arg in expr.args]
-        low, high = function.arity
-        if not low <= len(args) <= high:
-            many = str(low) if low == high else f"{low} to {high}"
-            raise self.refuse(expr, f"has {len(args)} arguments", f"{many} arguments")
-        for position in function.constants:
-            if position < len(args) and not isinstance(args[position], Literal):
-                raise self.refuse(expr, f"needs a constant as argument {position + 1}")
-        signature = self.signature(expr, args)
+        signature = signature_of(expr, args)
         args = [self.cast(arg, t) for arg, t in zip(args, signature.arguments, strict=True)]
         call = Call(expr.name, tuple(args), type=signature.result)
         if function.constants:
-            self.try_out(call)
+            try_out(call, self.zone)
         return call
-
-    def try_out(self, call: Call) -> None:
-        """Run a call over no rows, so that a malformed pattern is refused before any file is read."""
-        function = FUNCTIONS[call.name]
-        assert call.type is not None
-        empty = [
-            arg.scalar.as_py() if i in function.constants and isinstance(arg, Literal) else pa.array([], arg.type)
-            for i, arg in enumerate(call.args)
-        ]
-        function.run(Context(self.zone, 0, call.type), empty)
-
-    def signature(self, expr: Call, args: list[Expr]) -> Signature:
-        types = [arg.type if arg.type is not None else pa.null() for arg in args]
-        try:
-            signature = FUNCTIONS[expr.name].resolve(types)
-        except WrongArguments as error:
-            raise self.refuse(expr, f"is given {', '.join(map(type_name, types))}", str(error)) from error
-        for source, target in zip(types, signature.arguments, strict=True):
-            if not can_cast(source, target):
-                raise self.refuse(expr, f"is given {type_name(source)}", type_name(target))
-        return signature
 
 
 def _is_constant(expr: Expr) -> bool:

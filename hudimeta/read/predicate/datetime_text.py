@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hudimeta.errors import ConfigError
+from hudimeta.errors import PredicateError
 from hudimeta.read.predicate.local_time import DAY_US, SECOND_US, micros, to_instant
 from hudimeta.read.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP
 
@@ -241,13 +241,17 @@ def compile_pattern(text: str) -> Pattern:
         if token[0].isalpha():
             letter, count = token[0], len(token)
             if (letter not in _NUMERIC and letter not in _FORMATTED_ALSO) or (letter in "MLQqE" and count > 4):
-                raise ConfigError("datetime pattern", text, "y M d E D H h K k m s S a Q and quoted text", f"{token!r} is not.")
+                raise _not_read(text, "y M d E D H h K k m s S a Q and quoted text", token)
             parts.append((letter, count))
         elif token.startswith("'"):
             parts.append(("'", "'" if token == "''" else token[1:-1].replace("''", "'")))
         else:
             parts.append(("'", token))
     return Pattern(text, tuple(parts), _is_ordered(parts))
+
+
+def _not_read(pattern: str, allowed: str, part: str) -> PredicateError:
+    return PredicateError(pattern, allowed, f"{part!r} is not.", what="datetime pattern")
 
 
 def _tokens(text: str) -> list[str]:
@@ -351,7 +355,7 @@ def parse_with_pattern(texts: pa.Array, pattern: Pattern) -> pa.Array:
         if isinstance(count, str):
             expression += re.escape(count)
         elif not name or name in names or (letter in "ML" and count > 2) or (letter in "yu" and count not in (1, 4)):
-            raise ConfigError("datetime pattern", pattern.text, "y M d H m s S once each, to read texts", f"{letter!r} is not.")
+            raise _not_read(pattern.text, "y M d H m s S once each, to read texts", letter)
         else:
             names.append(name)
             digits = f"{{{count}}}" if letter == "S" or count > 1 else "{1,2}" if letter not in "yu" else "{1,6}"

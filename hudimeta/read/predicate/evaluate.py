@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta.errors import ConfigError
+from hudimeta.errors import PredicateError
 from hudimeta.read.predicate.arithmetic import arithmetic
 from hudimeta.read.predicate.casts import cast_array, to_canonical
 from hudimeta.read.predicate.comparison import compare, is_in
@@ -107,7 +107,12 @@ class _Evaluation:
             for name in expr.path[1:]:
                 values = pc.struct_field(values, name)
             values = to_canonical(values)
-            self.seen[expr] = values if values.type == expr.type else cast_array(values, expr.type, self.zone)
+            # nested values stay as they are: their Arrow types may differ in names that mean nothing
+            self.seen[expr] = (
+                values
+                if pa.types.is_nested(values.type) or values.type == expr.type
+                else cast_array(values, expr.type, self.zone)
+            )
         return self.seen[expr]
 
     def _and(self, expr: And) -> Any:
@@ -157,7 +162,8 @@ class _Evaluation:
         return arithmetic(expr.op, self.array(expr.left), self.array(expr.right), expr.type)
 
     def _call(self, expr: Call) -> Any:
-        from hudimeta.read.predicate.functions import FUNCTIONS, Context
+        from hudimeta.read.predicate.functions import FUNCTIONS
+        from hudimeta.read.predicate.signature import Context
 
         function = FUNCTIONS[expr.name]
         assert expr.type is not None
@@ -231,6 +237,5 @@ def _escaped(pattern: str, escape: str, at: int) -> str:
     character = pattern[at : at + 1]
     if character and character in ("%", "_", escape):
         return character
-    raise ConfigError(
-        "LIKE pattern", pattern, f"{escape} only before %, _ and {escape}, as in Spark", f"Write {escape * 2} for {escape}."
-    )
+    allowed = f"{escape} only before %, _ and {escape}, as in Spark"
+    raise PredicateError(pattern, allowed, f"Write {escape * 2} for {escape}.", what="LIKE pattern")

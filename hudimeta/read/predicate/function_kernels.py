@@ -20,7 +20,7 @@ from hudimeta.read.predicate.number_text import java_double_text
 from hudimeta.read.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP, LONG, is_decimal, is_floating, is_integer, map_unique
 
 if TYPE_CHECKING:
-    from hudimeta.read.predicate.functions import Context
+    from hudimeta.read.predicate.signature import Context
 
 Kernel = Callable[["Context", list[Any]], Any]
 
@@ -52,6 +52,16 @@ def day_of_week(context: Context, args: list[Any]) -> Any:
     import pyarrow.compute as pc
 
     return pc.add(pc.day_of_week(args[0], count_from_zero=True, week_start=7), 1).cast(context.type)
+
+
+def name_of_day(_context: Context, args: list[Any]) -> Any:
+    """`Mon` to `Sun`."""
+    return format_local(args[0].cast(LOCAL_TIMESTAMP), compile_pattern("E"))
+
+
+def name_of_month(_context: Context, args: list[Any]) -> Any:
+    """`Jan` to `Dec`."""
+    return format_local(args[0].cast(LOCAL_TIMESTAMP), compile_pattern("MMM"))
 
 
 def date_format(context: Context, args: list[Any]) -> Any:

@@ -7,12 +7,12 @@ Arguments marked constant (patterns, lengths, units) reach the evaluation as Pyt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 import pyarrow as pa
 
+from hudimeta.read.predicate.more_functions import more_functions
+from hudimeta.read.predicate.signature import Constants, Function, Signature, Types, WrongArguments
 from hudimeta.read.predicate.types import (
     DATE,
     DOUBLE,
@@ -26,63 +26,7 @@ from hudimeta.read.predicate.types import (
     is_numeric,
 )
 
-__all__ = ["FUNCTIONS", "FUNCTION_NAMES", "Context", "Function", "Signature", "WrongArguments"]
-
-
-class WrongArguments(Exception):
-    """The arguments do not fit; the text says what would."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """What an evaluation needs besides its arguments.
-
-    Attributes:
-        zone: The session's time zone. length: Number of rows. type: Type of the result.
-    """
-
-    zone: str
-    length: int
-    type: pa.DataType
-
-
-@dataclass(frozen=True)
-class Signature:
-    """What a call with given argument types comes to.
-
-    Attributes:
-        arguments: Types that the arguments are cast to, one each.
-        result: Type of the call.
-    """
-
-    arguments: tuple[pa.DataType, ...]
-    result: pa.DataType
-
-
-Types = Sequence[pa.DataType]
-Constants = dict[int, Any]
-
-
-@dataclass(frozen=True)
-class Function:
-    """One function.
-
-    Attributes:
-        resolve: Argument types to signature; raises WrongArguments.
-        run: (context, arguments) to an array of `context.type`.
-        arity: Fewest and most arguments.
-        constants: Positions of arguments that must be constants.
-        order: (types after casting, constants, zone) to +1 when larger first arguments give larger or equal results,
-            -1 when they give smaller or equal ones, 0 when there is no such rule.
-        total: True when the result is null only where an argument is.
-    """
-
-    resolve: Callable[[Types], Signature]
-    run: Callable[[Context, list[Any]], Any]
-    arity: tuple[int, int]
-    constants: frozenset[int] = frozenset()
-    order: Callable[[Types, Constants, str], int] = lambda _types, _constants, _zone: 0
-    total: bool = False
+__all__ = ["FUNCTIONS", "FUNCTION_NAMES"]
 
 
 def _takes(*arguments: pa.DataType, to: pa.DataType) -> Callable[[Types], Signature]:
@@ -246,6 +190,8 @@ def _catalogue() -> dict[str, Function]:
         "dayofyear": Function(day, run.part("day_of_year"), (1, 1), total=True),
         "weekofyear": Function(day, run.part("iso_week"), (1, 1), total=True),
         "dayofweek": Function(day, run.day_of_week, (1, 1), total=True),
+        "dayname": Function(_takes(DATE, to=STRING), run.name_of_day, (1, 1), total=True),
+        "monthname": Function(_takes(DATE, to=STRING), run.name_of_month, (1, 1), total=True),
         "weekday": Function(day, run.part("day_of_week"), (1, 1), total=True),
         "hour": Function(_moment(to=pa.int32()), run.part("hour"), (1, 1), total=True),
         "minute": Function(_moment(to=pa.int32()), run.part("minute"), (1, 1), total=True),
@@ -343,6 +289,6 @@ def _unless_nan(types: Types, _constants: Constants, _zone: str) -> int:
     return 0 if is_floating(types[0]) else 1
 
 
-FUNCTIONS: dict[str, Function] = _catalogue()
-FUNCTION_NAMES: tuple[str, ...] = tuple(sorted(FUNCTIONS))
+FUNCTIONS: dict[str, Function] = _catalogue() | more_functions()
+FUNCTION_NAMES: tuple[str, ...] = tuple(sorted(name for name in FUNCTIONS if name[0].isalpha()))
 """Names that a predicate may call, besides the operators and type names."""

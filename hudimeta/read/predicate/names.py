@@ -6,8 +6,7 @@ import difflib
 
 import pyarrow as pa
 
-from hudimeta.errors import ConfigError
-from hudimeta.read.predicate.sql import FILTER_OPTION
+from hudimeta.errors import PredicateError
 from hudimeta.read.predicate.tree import Column
 from hudimeta.read.predicate.types import canonical_type
 
@@ -43,7 +42,7 @@ def _named(fields: list[pa.Field], name: str) -> pa.Field | None:
     alike = exact or [field for field in fields if field.name.lower() == name.lower()]
     if len(alike) > 1:
         names = ", ".join(field.name for field in alike)
-        raise ConfigError(FILTER_OPTION, name, "the name of one column", f"It can mean {names}.")
+        raise PredicateError(name, "the name of one column", f"It can mean {names}.")
     return alike[0] if alike else None
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta.errors import ConfigError
+from hudimeta.errors import ConfigError, PredicateError
 from hudimeta.read.predicate.arrow_expressions import is_arrow_expression, parse_arrow
-from hudimeta.read.predicate.sql import FILTER_OPTION, parse_sql
+from hudimeta.read.predicate.sql import parse_sql
 from hudimeta.read.predicate.tree import (
     And,
     Arithmetic,
@@ -83,8 +83,8 @@ def parse(where: Where) -> Expr:
         found = parse_arrow(where)
         if found.tree is not None and found.whole is None:
             return found.tree
-        raise ConfigError(FILTER_OPTION, str(where), "comparisons, null tests, lists and patterns", f"Not {found.unknown[0]}.")
-    raise ConfigError(FILTER_OPTION, where, f"SQL text, {_ALLOWED_TUPLES}, an Arrow expression, or {_ALLOWED_TREE}")
+        raise PredicateError(str(where), "comparisons, null tests, lists and patterns", f"Not {found.unknown[0]}.")
+    raise PredicateError(where, f"SQL text, {_ALLOWED_TUPLES}, an Arrow expression, or {_ALLOWED_TREE}")
 
 
 def parse_tuples(conditions: Sequence[Any]) -> Expr:
@@ -96,10 +96,10 @@ def parse_tuples(conditions: Sequence[Any]) -> Expr:
     parts: list[Expr] = []
     for condition in conditions:
         if not isinstance(condition, Sequence) or isinstance(condition, str) or not 2 <= len(condition) <= 3:
-            raise ConfigError(FILTER_OPTION, condition, _ALLOWED_TUPLES)
+            raise PredicateError(condition, _ALLOWED_TUPLES)
         name, op, *rest = condition
         if not isinstance(name, str) or not isinstance(op, str):
-            raise ConfigError(FILTER_OPTION, condition, _ALLOWED_TUPLES)
+            raise PredicateError(condition, _ALLOWED_TUPLES)
         parts.append(_condition(Column(tuple(name.split("."))), op, rest, condition))
     return all_of(parts)
 
@@ -109,11 +109,11 @@ def _condition(column: Column, op: str, rest: list[Any], whole: Any) -> Expr:
     if word in ("is null", "is not null", "isnull", "isnotnull"):
         return IsNull(column) if word in ("is null", "isnull") else IsNotNull(column)
     if not rest:
-        raise ConfigError(FILTER_OPTION, whole, _ALLOWED_TUPLES, f"The operator {op!r} needs a value.")
+        raise PredicateError(whole, _ALLOWED_TUPLES, f"The operator {op!r} needs a value.")
     value = rest[0]
     if word in ("in", "not in", "between"):
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-            raise ConfigError(FILTER_OPTION, whole, _ALLOWED_TUPLES, f"The operator {op!r} needs a list.")
+            raise PredicateError(whole, _ALLOWED_TUPLES, f"The operator {op!r} needs a list.")
         items = [_constant(item, whole) for item in value]
         if word == "between" and len(items) == 2:
             return between(column, items[0], items[1])
@@ -125,14 +125,14 @@ def _condition(column: Column, op: str, rest: list[Any], whole: Any) -> Expr:
     if bare in _MATCH and isinstance(value, str):
         found_match = Match(_MATCH[bare], column, value)
         return Not(found_match) if negated else found_match
-    raise ConfigError(FILTER_OPTION, whole, _ALLOWED_TUPLES, f"The operator {op!r} is not known.")
+    raise PredicateError(whole, _ALLOWED_TUPLES, f"The operator {op!r} is not known.")
 
 
 def _constant(value: object, whole: Any) -> Literal:
     try:
         return literal(value)
     except TypeError as error:
-        raise ConfigError(FILTER_OPTION, whole, _ALLOWED_TUPLES, f"{error}.") from error
+        raise PredicateError(whole, _ALLOWED_TUPLES, f"{error}.") from error
 
 
 def parse_json(tree: Any) -> Expr:
@@ -140,7 +140,7 @@ def parse_json(tree: Any) -> Expr:
     try:
         return _json(tree)
     except (KeyError, IndexError, ValueError, TypeError, AttributeError, decimal.InvalidOperation, pa.ArrowInvalid) as error:
-        raise ConfigError(FILTER_OPTION, tree, _ALLOWED_TREE, f"{type(error).__name__}: {error}.") from error
+        raise PredicateError(tree, _ALLOWED_TREE, f"{type(error).__name__}: {error}.") from error
 
 
 def _json(tree: Any) -> Expr:

@@ -17,7 +17,8 @@ import pyarrow as pa
 from hudimeta.read.predicate.bind import Bound
 from hudimeta.read.predicate.casts import can_cast, cast_array, cast_is_monotone, cast_is_total, to_canonical
 from hudimeta.read.predicate.comparison import compare
-from hudimeta.read.predicate.functions import FUNCTIONS, Context
+from hudimeta.read.predicate.functions import FUNCTIONS
+from hudimeta.read.predicate.signature import Context
 from hudimeta.read.predicate.stats import ColumnBounds, FileStats
 from hudimeta.read.predicate.tree import (
     Arithmetic,

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hudimeta.errors import ConfigError
+from hudimeta.errors import PredicateError
 from hudimeta.read.predicate.regex_classes import CATEGORY, CLASSES, CONTROLS, LINE_ENDS, POSIX, complement, one, span
 
 __all__ = ["Regex", "parse_regex"]
@@ -84,7 +84,7 @@ def parse_regex(pattern: str) -> Regex:
         ConfigError: Naming what is malformed, or what cannot be matched in linear time.
     """
     if len(pattern) > MAX_PATTERN:
-        raise ConfigError("regular expression", pattern[:60] + "…", f"at most {MAX_PATTERN} characters", _ADVICE)
+        raise PredicateError(pattern[:60] + "…", f"at most {MAX_PATTERN} characters", _ADVICE, what="regular expression")
     parser = _Parser(pattern)
     part = parser.alternatives(frozenset(), 0)
     if parser.at < len(pattern):
@@ -117,10 +117,9 @@ class _Parser:
         self.pattern, self.at = pattern, 0
         self.groups, self.names = 0, dict[str, int]()
 
-    def refuse(self, why: str, *, advice: str = "") -> ConfigError:
-        return ConfigError(
-            "regular expression", self.pattern, _ALLOWED, f"It {why} at character {self.at + 1}. {advice}".rstrip()
-        )
+    def refuse(self, why: str, *, advice: str = "") -> PredicateError:
+        where = f"It {why} at character {self.at + 1}."
+        return PredicateError(self.pattern, _ALLOWED, f"{where} {advice}".rstrip(), what="regular expression")
 
     def peek(self, text: str) -> bool:
         return self.pattern.startswith(text, self.at)

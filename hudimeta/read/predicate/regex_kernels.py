@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta.errors import ConfigError
+from hudimeta.errors import PredicateError
 from hudimeta.read.predicate.regex import Regex, parse_regex
 
 if TYPE_CHECKING:
-    from hudimeta.read.predicate.functions import Context
+    from hudimeta.read.predicate.signature import Context
 
 __all__ = ["regexp_extract", "regexp_replace", "search", "split"]
 
@@ -48,12 +48,14 @@ def _with_ends(regex: Regex, texts: pa.Array, end: Callable[[str], str], run: Ca
             if pc.any(here).as_py():
                 result = pc.if_else(here, run(texts, end(line_end)), result)
     except pa.ArrowInvalid as error:
-        raise ConfigError("regular expression", regex.pattern, "one that RE2 can hold", f"{error}. {_ADVICE}") from error
+        raise PredicateError(
+            regex.pattern, "one that RE2 can hold", f"{error}. {_ADVICE}", what="regular expression"
+        ) from error
     return result
 
 
-def _refuse(regex: Regex, why: str) -> ConfigError:
-    return ConfigError("regular expression", regex.pattern, "one that RE2 matches as Java does", f"{why} {_ADVICE}")
+def _refuse(regex: Regex, why: str) -> PredicateError:
+    return PredicateError(regex.pattern, "one that RE2 matches as Java does", f"{why} {_ADVICE}", what="regular expression")
 
 
 def regexp_extract(_context: Context, args: list[Any]) -> Any:
@@ -65,7 +67,7 @@ def regexp_extract(_context: Context, args: list[Any]) -> Any:
         return pa.nulls(len(texts), texts.type)
     regex = parse_regex(pattern)
     if not 0 <= group <= regex.groups:
-        raise ConfigError("regexp_extract", group, f"a group from 0 to {regex.groups}")
+        raise PredicateError(group, f"0 to {regex.groups}", what="group of regexp_extract")
     if group and regex.loops_on_nothing:
         raise _refuse(regex, "It repeats what can be nothing, and what a group holds then is not settled.")
     if group in regex.ended_in and not (group == 0 and _ends_at_last(regex)):
@@ -132,7 +134,7 @@ def _pieces(regex: Regex, replacement: str) -> list[str | int]:
             number, at = _group_at(regex, replacement, at)
             found.append(number)
         elif character == "\\":
-            raise ConfigError("regexp_replace", replacement, "a replacement whose \\ has a character after it")
+            raise PredicateError(replacement, "one whose \\ has a character after it", what="replacement")
         else:
             found.append(character)
     return found
@@ -140,7 +142,7 @@ def _pieces(regex: Regex, replacement: str) -> list[str | int]:
 
 def _group_at(regex: Regex, replacement: str, at: int) -> tuple[int, int]:
     """The group that is named after a `$`, and where the text goes on."""
-    allowed = f"a replacement that names groups up to {min(regex.groups, 9)} as $1 or ${{name}}, and \\$ for a dollar"
+    allowed = f"one that names groups up to {min(regex.groups, 9)} as $1 or ${{name}}, and \\$ for a dollar"
     if replacement.startswith("{", at):
         close = replacement.find("}", at)
         number = dict(regex.names).get(replacement[at + 1 : close])
@@ -153,7 +155,7 @@ def _group_at(regex: Regex, replacement: str, at: int) -> tuple[int, int]:
             at += 1
         number = int(replacement[digits:at]) if at > digits else None
     if number is None or number > min(regex.groups, 9):
-        raise ConfigError("regexp_replace", replacement, allowed)
+        raise PredicateError(replacement, allowed, what="replacement")
     return number, at
 
 

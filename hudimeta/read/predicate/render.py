@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.read.predicate.tree import (
+    FIELD,
+    ITEM,
     And,
     Arithmetic,
     Call,
@@ -154,6 +156,14 @@ class _Writer:
         return f"{self.inner(expr.left)} {expr.op.value} {self.inner(expr.right)}"
 
     def _call(self, expr: Call) -> str:
+        if expr.name == ITEM:
+            return f"{self.inner(expr.args[0])}[{self.text(expr.args[1])}]"
+        if expr.name == FIELD and isinstance(expr.args[1], Literal):
+            return f"{self.inner(expr.args[0])}.{self.name(str(expr.args[1].scalar.as_py()))}"
+        if expr.name in ("&", "|", "^"):
+            return f"({self.inner(expr.args[0])} {expr.name} {self.inner(expr.args[1])})"
+        if expr.name == "~":
+            return f"~{self.inner(expr.args[0])}"
         return f"{expr.name}({', '.join(self.text(arg) for arg in expr.args)})"
 
 

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta.errors import ConfigError
+from hudimeta.errors import PredicateError
+from hudimeta.read.predicate.sql_words import ARITHMETIC, BITS, COMPARISONS, MATCH_FUNCTIONS, MATCHES, TYPE_FUNCTIONS, TYPES
 from hudimeta.read.predicate.tree import (
+    FIELD,
+    ITEM,
     Arithmetic,
-    ArithmeticOp,
     Call,
     Cast,
     Column,
@@ -35,18 +37,17 @@ from hudimeta.read.predicate.tree import (
     between,
     literal,
 )
-from hudimeta.read.predicate.types import DATE, DOUBLE, INSTANT, LOCAL_TIMESTAMP, LONG, STRING, bounded_decimal
+from hudimeta.read.predicate.types import bounded_decimal
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["ALLOWED", "FILTER_OPTION", "parse_sql"]
+__all__ = ["ALLOWED", "parse_sql"]
 
-FILTER_OPTION = "hudimeta.filter"
 ALLOWED = (
     "a row-wise predicate in Spark SQL: columns (dotted for struct fields, `backticks` for odd names), constants, "
-    "= <> < <= > >= <=>, IN, BETWEEN, LIKE, ILIKE, RLIKE, IS [NOT] NULL, AND, OR, NOT, + - * / % DIV ||, CAST, CASE, "
-    "and the functions of hudimeta.read.predicate.FUNCTION_NAMES"
+    "= <> < <= > >= <=>, IN, BETWEEN, LIKE, ILIKE, RLIKE, IS [NOT] NULL, AND, OR, NOT, + - * / % DIV || & | ^ ~, CAST, CASE, "
+    "list[i], map[key], and the functions that docs/predicates.md lists"
 )
 MAX_TEXT = 1_000_000
 """Longest text that is parsed, in characters; longer predicates belong into a join."""
@@ -66,20 +67,20 @@ def parse_sql(text: str, *, qualified: bool = False) -> Expr:
         ConfigError: Naming the part that cannot be parsed or is no predicate.
     """
     if not text.strip():
-        raise ConfigError(FILTER_OPTION, text, ALLOWED, "The text is empty.")
+        raise PredicateError(text, ALLOWED, "The text is empty.")
     if len(text) > MAX_TEXT:
-        raise ConfigError(FILTER_OPTION, text[:60] + "…", f"at most {MAX_TEXT} characters")
+        raise PredicateError(text[:60] + "…", f"at most {MAX_TEXT} characters")
     from sqlglot.errors import ParseError, TokenError
 
     try:
         parsed = _dialect()().parse(text)
     except ParseError as error:
-        raise ConfigError(FILTER_OPTION, text, ALLOWED, _where(error.errors)) from error
+        raise PredicateError(text, ALLOWED, _where(error.errors)) from error
     except (TokenError, ValueError, RecursionError) as error:
         hint = "Is a quote or a parenthesis open?"
-        raise ConfigError(FILTER_OPTION, text, ALLOWED, f"The text breaks off. {hint}") from error
+        raise PredicateError(text, ALLOWED, f"The text breaks off. {hint}") from error
     if len(parsed) != 1 or parsed[0] is None:
-        raise ConfigError(FILTER_OPTION, text, ALLOWED, "The text holds more than one statement.")
+        raise PredicateError(text, ALLOWED, "The text holds more than one statement.")
     return _Translation(text, qualified).expr(parsed[0])
 
 
@@ -117,19 +118,21 @@ class _Translation:
     def __init__(self, text: str, qualified: bool) -> None:
         self.text, self.qualified = text, qualified
 
-    def refuse(self, node: exp.Expression, why: str) -> ConfigError:
+    def refuse(self, node: exp.Expression, why: str) -> PredicateError:
         part = node.sql(dialect="spark")
-        return ConfigError(FILTER_OPTION, self.text, ALLOWED, f"The part {part!r} {why}.")
+        return PredicateError(self.text, ALLOWED, f"The part {part!r} {why}.")
 
     def expr(self, node: exp.Expression) -> Expr:
         """Translate any node; methods are named after sqlglot's classes."""
         kind = type(node).__name__
-        if kind in _COMPARISONS:
-            return Compare(_COMPARISONS[kind], self.expr(node.this), self.expr(node.expression))
-        if kind in _ARITHMETIC:
-            return Arithmetic(_ARITHMETIC[kind], self.expr(node.this), self.expr(node.expression))
-        if kind in _MATCHES:
-            return self.match(_MATCHES[kind], node)
+        if kind in COMPARISONS:
+            return Compare(COMPARISONS[kind], self.expr(node.this), self.expr(node.expression))
+        if kind in ARITHMETIC:
+            return Arithmetic(ARITHMETIC[kind], self.expr(node.this), self.expr(node.expression))
+        if kind in MATCHES:
+            return self.match(MATCHES[kind], node)
+        if kind in BITS:
+            return Call(BITS[kind], (self.expr(node.this), self.expr(node.expression)))
         method = getattr(self, f"_{kind.lower()}", None)
         if method is None:
             raise self.refuse(node, "is not a part of a row-wise predicate")
@@ -182,7 +185,7 @@ class _Translation:
         try:
             return literal(value if "." in text else int(text))
         except TypeError as error:
-            raise ConfigError(FILTER_OPTION, self.text, "numbers of at most 38 digits") from error
+            raise PredicateError(self.text, "numbers of at most 38 digits") from error
 
     def _column(self, node: exp.Expression) -> Expr:
         return Column(tuple(part.name for part in node.parts), self.qualified)
@@ -192,9 +195,19 @@ class _Translation:
         head = node
         while type(head).__name__ == "Dot":
             head = head.this
-        if type(head).__name__ != "Column" or type(node.expression).__name__ != "Identifier":
+        if type(node.expression).__name__ != "Identifier":
             raise self.refuse(node, "is not a path of struct fields")
+        if type(head).__name__ != "Column":
+            return Call(FIELD, (self.expr(node.this), literal(node.expression.name)))
         return Column(tuple(part.name for part in head.parts) + tuple(parts), self.qualified)
+
+    def _bracket(self, node: exp.Expression) -> Expr:
+        if len(node.expressions) != 1:
+            raise self.refuse(node, "is no element of a list or a map")
+        return Call(ITEM, (self.expr(node.this), self.expr(node.expressions[0])))
+
+    def _bitwisenot(self, node: exp.Expression) -> Expr:
+        return Call("~", (self.expr(node.this),))
 
     def _between(self, node: exp.Expression) -> Expr:
         low, high = self.expr(node.args["low"]), self.expr(node.args["high"])
@@ -225,7 +238,7 @@ class _Translation:
         escape = node.expression
         if type(escape).__name__ != "Literal" or len(escape.this) != 1:
             raise self.refuse(node, "needs one character to escape with")
-        return self.match(_MATCHES[type(node.this).__name__], node.this, escape.this)
+        return self.match(MATCHES[type(node.this).__name__], node.this, escape.this)
 
     def match(self, kind: MatchKind, node: exp.Expression, escape: str = "\\") -> Expr:
         """LIKE and its kin, also against ANY or ALL of several patterns."""
@@ -282,14 +295,16 @@ class _Translation:
         args = tuple(self.expr(arg) for arg in node.expressions)
         if name in ("isnull", "isnotnull") and len(args) == 1:
             return IsNull(args[0]) if name == "isnull" else IsNotNull(args[0])
-        if name in _TYPE_FUNCTIONS and len(args) == 1:
-            return Cast(args[0], _TYPE_FUNCTIONS[name])
-        if name in _MATCH_FUNCTIONS and len(args) >= 2:
+        if name == "equal_null" and len(args) == 2:
+            return Compare(CompareOp.NULL_SAFE_EQ, args[0], args[1])
+        if name in TYPE_FUNCTIONS and len(args) == 1:
+            return Cast(args[0], TYPE_FUNCTIONS[name])
+        if name in MATCH_FUNCTIONS and len(args) >= 2:
             pattern = args[1]
             if not isinstance(pattern, Literal):
                 raise self.refuse(node, "does not have a constant pattern")
             value = pattern.scalar.as_py()
-            return Match(_MATCH_FUNCTIONS[name], args[0], None if value is None else str(value))
+            return Match(MATCH_FUNCTIONS[name], args[0], None if value is None else str(value))
         return Call(name, args)
 
     def _cast(self, node: exp.Expression) -> Expr:
@@ -326,72 +341,6 @@ class _Translation:
             if not 1 <= sizes[0] <= 38 or not 0 <= sizes[1] <= sizes[0]:
                 raise self.refuse(node, "names a decimal that does not exist")
             return bounded_decimal(sizes[0], sizes[1])
-        if name not in _TYPES:
+        if name not in TYPES:
             raise self.refuse(node, "names a type that a filter cannot cast to")
-        return _TYPES[name]
-
-
-_COMPARISONS = {
-    "EQ": CompareOp.EQ,
-    "NEQ": CompareOp.NE,
-    "LT": CompareOp.LT,
-    "LTE": CompareOp.LE,
-    "GT": CompareOp.GT,
-    "GTE": CompareOp.GE,
-    "NullSafeEQ": CompareOp.NULL_SAFE_EQ,
-}
-_ARITHMETIC = {
-    "Add": ArithmeticOp.ADD,
-    "Sub": ArithmeticOp.SUBTRACT,
-    "Mul": ArithmeticOp.MULTIPLY,
-    "Div": ArithmeticOp.DIVIDE,
-    "Mod": ArithmeticOp.REMAINDER,
-    "IntDiv": ArithmeticOp.INTEGER_DIVIDE,
-}
-_MATCHES = {
-    "Like": MatchKind.LIKE,
-    "ILike": MatchKind.ILIKE,
-    "RegexpLike": MatchKind.RLIKE,
-}
-_MATCH_FUNCTIONS = {
-    "like": MatchKind.LIKE,
-    "ilike": MatchKind.ILIKE,
-    "rlike": MatchKind.RLIKE,
-    "regexp": MatchKind.RLIKE,
-    "regexp_like": MatchKind.RLIKE,
-    "startswith": MatchKind.STARTS_WITH,
-    "endswith": MatchKind.ENDS_WITH,
-    "contains": MatchKind.CONTAINS,
-}
-_TYPE_FUNCTIONS = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": LONG,
-    "float": pa.float32(),
-    "double": DOUBLE,
-    "string": STRING,
-    "binary": pa.binary(),
-    "date": DATE,
-    "timestamp": INSTANT,
-}
-_TYPES = {
-    "BOOLEAN": pa.bool_(),
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INT": pa.int32(),
-    "BIGINT": LONG,
-    "FLOAT": pa.float32(),
-    "DOUBLE": DOUBLE,
-    "TEXT": STRING,
-    "VARCHAR": STRING,
-    "CHAR": STRING,
-    "BINARY": pa.binary(),
-    "VARBINARY": pa.binary(),
-    "DATE": DATE,
-    "TIMESTAMP": INSTANT,
-    "TIMESTAMPTZ": INSTANT,
-    "TIMESTAMPLTZ": INSTANT,
-    "TIMESTAMPNTZ": LOCAL_TIMESTAMP,
-}
+        return TYPES[name]

@@ -11,7 +11,7 @@ from hudimeta.read.predicate.function_kernels import Kernel
 from hudimeta.read.predicate.types import map_unique
 
 if TYPE_CHECKING:
-    from hudimeta.read.predicate.functions import Context
+    from hudimeta.read.predicate.signature import Context
 
 
 def lower(_context: Context, args: list[Any]) -> Any:

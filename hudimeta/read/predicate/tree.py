@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, fields
 import pyarrow as pa
 
 __all__ = [
+    "FIELD",
+    "ITEM",
     "And",
     "Arithmetic",
     "ArithmeticOp",
@@ -40,6 +42,10 @@ __all__ = [
     "literal",
     "walk",
 ]
+
+
+ITEM, FIELD = "[]", "."
+"""Names of the calls that `list[i]` or `map[key]`, and a field of a struct that is itself computed, are."""
 
 
 class CompareOp(enum.Enum):

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 RAISED = object()
 """Stands for a row for which Spark raises."""
 AT_ONCE = 200
-_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+_INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConstantFolding",
+}
+"""Many short columns are not worth compiling, and constants that raise must raise in their row."""
 
 
 class SparkRows:
@@ -39,7 +44,7 @@ class SparkRows:
 
     def answers(self, texts: list[str], zone: str = "UTC") -> list[list[Any] | str]:
         """The values of each expression, RAISED for rows that raise; the class of the error where Spark refuses it all."""
-        before = {name: self.spark.conf.get(name) for name in (*_INTERPRETED, "spark.sql.session.timeZone")}
+        before = {name: self.spark.conf.get(name, "") for name in (*_INTERPRETED, "spark.sql.session.timeZone")}
         try:
             for name, value in {**_INTERPRETED, "spark.sql.session.timeZone": zone}.items():
                 self.spark.conf.set(name, value)
@@ -59,14 +64,26 @@ class SparkRows:
                 refused[number] = str(error).splitlines()[0][:120]
                 continue
             tried.append((number, column))
-        found: dict[int, list[Any]] = {}
-        if tried:
-            table = self.frame.select(*[column for _, column in tried]).toArrow()
-            for number, _ in tried:
-                column_ = table[f"a{number}"].combine_chunks()
-                computed, values = column_.is_valid().to_pylist(), plain(column_.field(0))
-                found[number] = [value if valid else RAISED for valid, value in zip(computed, values, strict=True)]
+        found = self._computed(tried)
         return [refused[number] if number in refused else found[number] for number in range(len(texts))]
+
+    def _computed(self, tried: list[tuple[int, Column]]) -> dict[int, list[Any] | str]:
+        """Answers by number; a constant that raises while Spark plans spoils the query, which is asked in halves then."""
+        if not tried:
+            return {}
+        try:
+            table = self.frame.select(*[column for _, column in tried]).toArrow()
+        except Exception as error:
+            if len(tried) == 1:
+                return {tried[0][0]: f"raised: {str(error).splitlines()[0][:120]}"}
+            half = len(tried) // 2
+            return self._computed(tried[:half]) | self._computed(tried[half:])
+        found: dict[int, list[Any] | str] = {}
+        for number, _ in tried:
+            column = table[f"a{number}"].combine_chunks()
+            computed, values = column.is_valid().to_pylist(), plain(column.field(0))
+            found[number] = [value if valid else RAISED for valid, value in zip(computed, values, strict=True)]
+        return found
 
     def _tried(self, text: str) -> Column:
         from pyspark.sql import Column
