@@ -117,7 +117,7 @@ def test_arguments_go_before_options(trips: hudimeta.Table) -> None:
         ({"columns": " "}, "at least one column"),
         ({"columns": ["id", "ID"]}, "each column once"),
         ({"where": "fares > 60"}, "fare"),
-        ({"where": "fare >"}, "hudimeta.filter"),
+        ({"where": "fare >"}, "predicate .fare >.: allowed is"),
         ({"as_of": "yesterday"}, "yyyy-MM-dd"),
     ],
 )

@@ -34,6 +34,7 @@ ALLOWED_SPELLINGS = (
 )
 
 _MILLIS_DIGITS = 17
+_LAST_MILLIS = 999
 _SECONDS_DIGITS = 14
 _DATE_TIME = re.compile(
     r"(?P<date>\d{4}-\d{2}-\d{2})(?:[ T](?P<time>\d{2}:\d{2}(?::\d{2})?)(?:[.,](?P<fraction>\d{1,9}))?"
@@ -108,8 +109,10 @@ def parse_instant(text: str, zone: tzinfo | None) -> int:
 def normalise_instant(text: str, zone: tzinfo | None = timezone.utc, key: str = "as.of.instant") -> str:
     """Any spelling of a moment as the text that instants are compared with.
 
-    Dates are their first millisecond; 14 digits are the last millisecond of their second, so that every instant within it is
-    included; a spelling with a zone is converted to the table's, one without is wall-clock time in the table's zone.
+    As in Hudi 1.2.0: a date is its first millisecond; a time with seconds and no fraction is the last millisecond of that
+    second, so that every instant within it is included; 14 digits are compared as text, which puts them before every instant
+    of 17 digits within their second, and are the millisecond before it here. A spelling with a zone is converted to the
+    table's, one without is wall-clock time in the table's zone.
 
     Args:
         text: One of `ALLOWED_SPELLINGS`.
@@ -127,7 +130,10 @@ def normalise_instant(text: str, zone: tzinfo | None = timezone.utc, key: str = 
         if given.isascii() and given.isdigit():
             if len(given) not in (_SECONDS_DIGITS, _MILLIS_DIGITS):
                 raise ValueError(given)
-            return _digits(*_wall(given))
+            wall, millis = _wall(given)
+            if len(given) == _SECONDS_DIGITS:
+                return _digits(wall - timedelta(seconds=1), _LAST_MILLIS)
+            return _digits(wall, millis)
         return _from_date_time(given, zone)
     except (ValueError, OverflowError, OSError):
         raise ConfigError(key, text, ALLOWED_SPELLINGS) from None
@@ -192,7 +198,7 @@ def _wall(instant: str) -> tuple[datetime, int]:
         raise ValueError(instant)
     parts = (instant[0:4], instant[4:6], instant[6:8], instant[8:10], instant[10:12], instant[12:14])
     wall = datetime(*(int(part) for part in parts))  # type: ignore[arg-type]
-    return wall, 999 if len(instant) == _SECONDS_DIGITS else int(instant[14:17])
+    return wall, _LAST_MILLIS if len(instant) == _SECONDS_DIGITS else int(instant[14:17])
 
 
 def _digits(wall: datetime, millis: int) -> str:
@@ -207,7 +213,8 @@ def _from_date_time(text: str, zone: tzinfo | None) -> str:
     clock_time = found["time"] or "00:00:00"
     seconds = clock_time if clock_time.count(":") == 2 else clock_time + ":00"
     wall = datetime.strptime(f"{found['date']} {seconds}", "%Y-%m-%d %H:%M:%S")
-    millis = int((found["fraction"] or "0").ljust(3, "0")[:3])
+    whole = _LAST_MILLIS if clock_time.count(":") == 2 and found["time"] else 0
+    millis = int(found["fraction"].ljust(3, "0")[:3]) if found["fraction"] else whole
     if found["zone"] is None:
         return _digits(wall, millis)
     moment = wall.replace(tzinfo=timezone(_offset(found["zone"])))

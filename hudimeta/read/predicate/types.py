@@ -254,6 +254,8 @@ def map_unique(values: pa.Array, function: Callable[[Any], Any], target: pa.Data
     """
     if is_floating(values.type):  # dictionary encoding would join -0.0 and 0.0
         return pa.array([None if value is None else function(value) for value in values.to_pylist()], target)
+    if pa.types.is_null(values.type):
+        return pa.nulls(len(values), target)
     encoded = values.dictionary_encode()
     mapped = pa.array([function(value) for value in encoded.dictionary.to_pylist()], target)
     return mapped.take(encoded.indices)

@@ -127,7 +127,8 @@ def joined(context: Context, args: list[Any]) -> Any:
         return pa.nulls(context.length, context.type)
     if len(args) == 1:
         return pa.repeat(pa.scalar("", context.type), context.length)
-    return pc.binary_join_element_wise(*args[1:], args[0], null_handling="skip")
+    parts = [pc.fill_null(pc.binary_join_element_wise(pa.scalar(args[0]), arg, ""), "") for arg in args[1:]]
+    return pc.utf8_slice_codeunits(pc.binary_join_element_wise(*parts, ""), len(args[0]))
 
 
 def before_or_after(text: str, delimiter: str, count: int) -> str:
