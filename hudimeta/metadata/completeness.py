@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["completion_order", "knows_whole_table", "proven_indexes", "proof_of"]
 
+_LAID_OUT = "0000"
+"""Instants of the metadata table that lay it out begin so; all others are those of writes."""
 _OF_TABLES = frozenset({record_index.PARTITION, partition_stats.PARTITION})
 
 
@@ -56,7 +58,7 @@ def proven_indexes(table: MetadataTable, names: Iterable[str] | None = None) -> 
         return wanted
     newest = max(timeline.writes, key=completion_order, default=None)
     if newest is None:
-        return frozenset() if timeline.history.manifest() else wanted
+        return wanted if _is_unwritten(table) or not timeline.history.manifest() else frozenset()
     since = completion_order(newest)
     later = [i for i in (*timeline.completed, *table.laid_out) if completion_order(i) > since]
     found = _named(timeline.metadata(newest).get("extraMetadata"), version)
@@ -69,6 +71,11 @@ def proven_indexes(table: MetadataTable, names: Iterable[str] | None = None) -> 
             # Ours take back only what was never completed, and so never in the index.
             found = set()
     return wanted & found
+
+
+def _is_unwritten(table: MetadataTable) -> bool:
+    """True when the metadata table was laid out and nothing else: then no archived write needs to be looked for."""
+    return all(instant.time.startswith(_LAID_OUT) for instant in table.timeline)
 
 
 def _after_indexing(record: Mapping[str, object], found: set[str], version: int) -> set[str]:
