@@ -149,7 +149,7 @@ def test_a_column_of_apache_hudis_file_that_changed_its_name_is_not_null(rich_ta
     name = bytes([len(column)]) + column.encode()
     base.chmod(0o644)
     base.write_bytes(changed(name, name[:-1] + b"~")(base.read_bytes()))
-    with pytest.raises(CorruptFileError, match="Avro schema"):
+    with pytest.raises(CorruptFileError, match=r"own schema|pages of"):
         hudimeta.Table(folder).scan(columns=[column]).to_table()
 
 

@@ -442,3 +442,22 @@ def test_a_damaged_log_is_named(attached: SparkSession, tmp_path: Path) -> None:
     says = refusal(lambda: frame.collect())
     assert says.startswith("HUDIMETA_CORRUPT_FILE")
     assert log.name in says
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_damaged_page_is_no_other_value(attached: SparkSession, tmp_path: Path, skip: bool) -> None:
+    """Uncompressed, so that nothing but the page's checksum can tell: Spark compares it when it is asked to."""
+    options = {"hoodie.parquet.compression.codec": "uncompressed"}
+    schema = pa.schema([("id", pa.string()), ("v", pa.int64())])
+    table = hudimeta.Table.create(tmp_path / "t", schema, key="id", options=options)
+    table.insert({"id": ["a"], "v": [1234567890123456789]})
+    (base,) = (tmp_path / "t").glob("*.parquet")
+    data, value = base.read_bytes(), (1234567890123456789).to_bytes(8, "little")
+    base.write_bytes(data.replace(value, value[:-1] + b"\x22", 1))
+    reader = attached.read.format("hudimeta").option("hudimeta.read.corrupt", "skip" if skip else "fail")
+    frame = reader.load(str(tmp_path / "t")).select("v")
+    if skip:
+        assert frame.collect() == []
+    else:
+        with pytest.raises(Exception, match=r"CRC checksum verification failed|FAILED_READ_FILE"):
+            frame.collect()

@@ -10,7 +10,7 @@ key                        value
 
 Pages carry checksums of their own, so that each byte of a file is covered but those of the pages' headers, where Arrow or a
 wrong number of rows tells. Footers of others have no seal. What is known of them twice is compared: the names of the columns
-stand in the Avro schema too, and the file's name in a column of Hudi's, whose bounds the footer has.
+stand in a second schema too, and the file's name in a column of Hudi's, whose bounds the footer has.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _STRING = 0x18
 """Header of a Thrift field of type binary whose number is one above that of the field before it."""
 _NAME_COLUMN = "_hoodie_file_name"
 _NAME_COLUMN_AT = 4
-_AVRO_KEY = b"parquet.avro.schema"
+_SCHEMA_KEYS = (b"parquet.avro.schema", b"org.apache.spark.sql.parquet.row.metadata")
+"""Entries in which Hudi's writers state the columns once more, as JSON."""
+_INNER = ("type", "items", "values", "elementType", "keyType", "valueType")
 
 
 def blank_entries(name: str | None) -> dict[str, str]:
@@ -78,43 +80,58 @@ def check_name(entries: Mapping[bytes, bytes], metadata: Any, path: str, offset:
     """
     name = path.rpartition("/")[2]
     stated = entries.get(FILE_KEY.encode())
-    try:
-        found = stated.decode(errors="replace") if stated is not None else _name_in_rows(metadata)
-    except (ValueError, OSError) as error:
-        raise CorruptFileError(path, offset, f"readable statistics of {_NAME_COLUMN}", error) from error
+    found = stated.decode(errors="replace") if stated is not None else _name_in_rows(metadata)
     if found is not None and "." in name and found != name:
         raise CorruptFileError(path, offset, f"the file {name}", f"the content of {found}")
 
 
 def check_contents(entries: Mapping[bytes, bytes], metadata: Any, path: str, offset: int, *, sealed: bool) -> None:
-    """Compare what a footer says twice: the number of rows, and in files of others the names of the columns."""
+    """Compare what a footer says twice: the number of rows, and in files of others the columns."""
     if not sealed and any(key.encode() in entries for key in (FOOTER_KEY, INDEX_KEY, FILE_KEY)):
         raise CorruptFileError(path, offset, f"the entry {FOOTER_KEY} in the footer", "none")
     rows = sum(metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
     if rows != metadata.num_rows:
         raise CorruptFileError(path, offset, f"{metadata.num_rows} rows in the row groups", rows)
-    schema = entries.get(_AVRO_KEY)
-    if schema is None or sealed:
+    if sealed:
         return
+    for number in range(metadata.num_columns if metadata.num_row_groups else 0):
+        chunk, column = metadata.row_group(0).column(number), metadata.schema.column(number)
+        if (chunk.path_in_schema, chunk.physical_type) != (column.path, column.physical_type):
+            raise CorruptFileError(path, offset, f"pages of column {column.path}", f"pages of {chunk.path_in_schema}")
+    for key in _SCHEMA_KEYS:
+        if key in entries:
+            _compare_names(entries[key], metadata.schema, path, offset)
+
+
+def _compare_names(text: bytes, schema: Any, path: str, offset: int) -> None:
+    """Hold the names of a Parquet schema against those of the same schema as JSON."""
     try:
-        stated = [field["name"] for field in json.loads(schema)["fields"]]
+        stated = json.loads(text)
+        top = [field["name"] for field in stated["fields"]]
     except (ValueError, KeyError, TypeError):
-        raise CorruptFileError(path, offset, "an Avro record schema in the footer", repr(schema[:60])) from None
-    names = _top_names(metadata.schema)
-    if sorted(stated) != sorted(names):
-        odd = sorted(set(stated) ^ set(names))[:3]
-        raise CorruptFileError(path, offset, "the columns of the footer's Avro schema", f"a difference in {odd}")
+        raise CorruptFileError(path, offset, "a record schema in the footer", repr(text[:60])) from None
+    paths = [(schema.column(number).path, schema.column(number).name) for number in range(len(schema))]
+    # A plain column may have dots in its name; nothing but its leaf's name tells it from a field of a struct.
+    columns = {name if whole == name else whole.partition(".")[0] for whole, name in paths}
+    known = {part for whole, name in paths for part in (name, *whole.split("."))}
+    odd = (set(top) ^ columns) or (_field_names(stated) - known)
+    if odd:
+        raise CorruptFileError(path, offset, "the columns of the footer's own schema", f"a difference in {sorted(odd)[:3]}")
 
 
-def _top_names(schema: Any) -> list[str]:
-    """Columns of a Parquet schema; a leaf's path begins with its column."""
-    return list(dict.fromkeys(_top(schema.column(number).path, schema, number) for number in range(len(schema))))
-
-
-def _top(path: str, schema: Any, number: int) -> str:
-    leaf = schema.column(number)
-    # A plain column may have dots in its name; nothing but its depth tells it from a field of a struct.
-    return str(leaf.name) if path == leaf.name else path.partition(".")[0]
+def _field_names(schema: Any) -> set[str]:
+    """Names of the fields of all records in a schema of Avro's or Spark's."""
+    names: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            fields = node.get("fields")
+            names.update(field["name"] for field in fields or () if isinstance(field, dict))
+            waiting += [node[key] for key in _INNER if key in node] + list(fields or ())
+    return names
 
 
 def _name_in_rows(metadata: Any) -> str | None:

@@ -51,11 +51,11 @@ def read_metadata(source: Any, path: str = "", size: int = 0) -> Any:
     end = len(footer).to_bytes(4, "little") + MAGIC
     try:
         metadata = pq.read_metadata(pa.BufferReader(b"".join((MAGIC, footer, end))))
-    except (pa.ArrowException, ValueError, OSError) as error:
+        entries = metadata.metadata or {}
+        check_contents(entries, metadata, path, offset, sealed=sealed)
+        check_name(entries, metadata, path, offset)
+    except (pa.ArrowException, ValueError, LookupError, OSError) as error:
         raise CorruptFileError(path, offset, "the footer of a Parquet file", _first_line(error)) from error
-    entries = metadata.metadata or {}
-    check_contents(entries, metadata, path, offset, sealed=sealed)
-    check_name(entries, metadata, path, offset)
     return metadata
 
 
