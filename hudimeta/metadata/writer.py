@@ -191,7 +191,13 @@ class MetadataWriter:
         """Bytes of a base file with these records. Args: name: Under which it is going to lie; readers hold it to that."""
         info = {NAME_KEY: name.encode()}
         return write_hfile(
-            records.keys, records.values, schema_text=self._schema_text, bloom=True, with_min_max=True, extra_info=info
+            records.keys,
+            records.values,
+            schema_text=self._schema_text,
+            bloom=True,
+            with_min_max=True,
+            extra_info=info,
+            sealed=True,
         )
 
     @staticmethod

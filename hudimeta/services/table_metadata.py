@@ -52,13 +52,14 @@ class TableMetadata(MetadataTable):
             return f"TableMetadata({hidden(self.snapshot.storage.root)}: {self.snapshot.listing_reason})"
         return super().__repr__()
 
-    def validate(self, partitions: Sequence[str] | None = None, *, prove: bool = False) -> ValidationReport:
+    def validate(self, partitions: Sequence[str] | None = None, *, prove: bool = False, deep: bool = False) -> ValidationReport:
         """Compare the metadata table with the table: listing, statistics, filters, and the indexes of rows.
 
         Args:
             partitions: Metadata partitions to check; all when None.
             prove: Record on the timeline that indexes of the whole table which hold lack no row, so that reads use them;
                 nothing is recorded when the table moved meanwhile.
+            deep: Read every byte of the table as well, and name each file that is damaged; works without a metadata table too.
 
         Returns:
             What holds, what differs (with counts and examples), and what cannot be told because the table moved meanwhile.
@@ -69,7 +70,7 @@ class TableMetadata(MetadataTable):
         """
         from hudimeta.services.validation import validate
 
-        report = validate(self.snapshot, partitions, self._engine)
+        report = validate(self.snapshot, partitions, self._engine, deep=deep)
         if not prove or not report.proven:
             return report
         from hudimeta.services.indexing.proof import record_proof_of

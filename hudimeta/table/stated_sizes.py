@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from hudimeta.timeline.active import Timeline
 
-__all__ = ["listed_as_stated"]
+__all__ = ["files_of_write", "listed_as_stated"]
 
 
 def listed_as_stated(listing: pa.Table, timeline: Timeline) -> pa.Table:
@@ -33,7 +33,7 @@ def listed_as_stated(listing: pa.Table, timeline: Timeline) -> pa.Table:
     stated: dict[tuple[str, str], list[int]] = {}
     timeline.prefetch(timeline.writes)
     for instant in timeline.writes:
-        for partition, name, size in _files_of(timeline.metadata(instant)):
+        for partition, name, size in files_of_write(timeline.metadata(instant)):
             stated.setdefault((partition, name), []).append(size)
     sizes = []
     for partition, name, size in zip(*(listing[c].to_pylist() for c in ("partition_path", "name", "size")), strict=True):
@@ -46,7 +46,7 @@ def listed_as_stated(listing: pa.Table, timeline: Timeline) -> pa.Table:
     return listing.set_column(listing.schema.get_field_index("size"), "size", pa.array(sizes, pa.int64()))
 
 
-def _files_of(metadata: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
+def files_of_write(metadata: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
     """Partition, name and size of each file that a write made."""
     for partition, stats in (metadata.get("partitionToWriteStats") or {}).items():
         for stat in stats:

@@ -27,7 +27,17 @@ from hudimeta.types import Action, Instant, State
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COLUMNS", "History", "ManifestEntry", "decode_manifest", "encode_manifest", "is_history_file", "is_manifest"]
+__all__ = [
+    "COLUMNS",
+    "MANIFEST_PREFIX",
+    "VERSION_FILE",
+    "History",
+    "ManifestEntry",
+    "decode_manifest",
+    "encode_manifest",
+    "is_history_file",
+    "is_manifest",
+]
 
 COLUMNS = ("instant_time", "completion_time", "action", "metadata", "plan")
 """Columns of `History.load`, in its order."""

@@ -16,6 +16,7 @@ from hudimeta.formats.hfile.index import BlockIndex, decode_index_block, decode_
 from hudimeta.formats.hfile.layout import BlockKind
 from hudimeta.formats.hfile.parallel import run_blocks
 from hudimeta.formats.hfile.range_reader import RangeReader, as_range_reader
+from hudimeta.formats.hfile.seal import check_body, check_trailer
 from hudimeta.formats.hfile.spans import SpanReader
 from hudimeta.formats.hfile.trailer import TRAILER_SIZE, Trailer, decode_file_info, decode_trailer
 from hudimeta.formats.plain_arrays import binaries, places
@@ -223,6 +224,7 @@ class HFileReader:
         if size < TRAILER_SIZE:
             raise CorruptFileError(self.path, size, f"an HFile of at least {TRAILER_SIZE} bytes", f"{size} bytes")
         (raw,) = self._spans.read_many([(size - TRAILER_SIZE, TRAILER_SIZE)])
+        self._trailer_bytes = bytes(raw)
         trailer = decode_trailer(raw, self.path, size - TRAILER_SIZE)
         end = size - TRAILER_SIZE
         for name, offset in (
@@ -262,6 +264,7 @@ class HFileReader:
         at = self.trailer.file_info_offset
         info = self._block(raw[at - start :], BlockKind.FILE_INFO, at)
         self._file_info = decode_file_info(info.data, self.path, at)
+        check_trailer(self._file_info, self._trailer_bytes, self.path, end)
         self._refuse_other_cells()
         if (self.trailer.entry_count == 0) != (len(self._root) == 0):
             raise CorruptFileError(
@@ -276,6 +279,20 @@ class HFileReader:
             raise UnsupportedFeature(f"HFile cells with MVCC versions ({self.path or 'in memory'})")
         if "hfile.MAX_TAGS_LEN" in self._file_info:
             raise UnsupportedFeature(f"HFile cells with tags ({self.path or 'in memory'})")
+
+    # --- verifying
+
+    def verify(self) -> None:
+        """Read every byte.
+
+        Raises:
+            CorruptFileError: Something is damaged, be it in bytes that reading passes over.
+        """
+        self.scan()
+        for name in self.meta_names:
+            self.meta_block(name)
+        (body,) = self._spans.read_many([(0, self.trailer.file_info_offset)])
+        check_body(self._file_info, body, self.path)
 
     # --- blocks
 

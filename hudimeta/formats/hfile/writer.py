@@ -26,6 +26,7 @@ from hudimeta.formats.hfile.layout import (
     encode_key,
 )
 from hudimeta.formats.hfile.parallel import run_blocks
+from hudimeta.formats.hfile.seal import seal_entries
 from hudimeta.formats.hfile.trailer import Trailer, encode_file_info
 
 __all__ = ["DEFAULT_BLOCK_SIZE", "write_hfile"]
@@ -54,6 +55,7 @@ def write_hfile(
     extra_info: Mapping[str, bytes] | None = None,
     created_ms: int = 0,
     threads: int | None = None,
+    sealed: bool = False,
 ) -> bytes:
     """The bytes of an HFile.
 
@@ -71,6 +73,7 @@ def write_hfile(
         extra_info: Further entries of the file info.
         created_ms: `hfile.CREATE_TIME_TS`, epoch milliseconds; 0 keeps the bytes a function of the content.
         threads: Threads that pack blocks of large files; None for one per core.
+        sealed: Add checksums of body and trailer to the file info (see `seal`).
 
     Raises:
         ValueError: Keys are not sorted or not unique, or numbers of keys and values differ.
@@ -117,8 +120,10 @@ def write_hfile(
         last_data_block=places[-1][0] if places else -1,
         codec=codec,
     )
-    body += [root_block, meta_block, block(BlockKind.FILE_INFO, encode_file_info(info)), trailer.encode()]
-    return b"".join(body)
+    body += [root_block, meta_block]
+    end = trailer.encode()
+    info.update(seal_entries(body, end) if sealed else {})
+    return b"".join((*body, block(BlockKind.FILE_INFO, encode_file_info(info)), end))
 
 
 def _codec(name: str) -> Codec:

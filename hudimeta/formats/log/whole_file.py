@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.log.block import BlockType, CorruptSpan, HeaderKey
-from hudimeta.formats.log.data_blocks import decode_data_block
+from hudimeta.formats.log.data_blocks import decode_data_block, open_hfile_block
 from hudimeta.formats.log.delete_block import decode_delete_block
 from hudimeta.formats.log.framing import read_blocks
 from hudimeta.formats.log.positions import decode_positions
@@ -32,6 +32,8 @@ def verify_log_file(data: bytes | memoryview, path: str = "", size: int | None =
     for block in scan.blocks:
         if block.type is BlockType.DELETE:
             decode_delete_block(block)
+        elif block.type is BlockType.HFILE_DATA:
+            open_hfile_block(block).scan()
         elif block.rollback_target is None:
             decode_data_block(block)
         if HeaderKey.RECORD_POSITIONS in block.header:

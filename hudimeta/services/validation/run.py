@@ -19,6 +19,7 @@ from hudimeta.metadata import (
 )
 from hudimeta.read.snapshot import Snapshot
 from hudimeta.redaction import hidden
+from hudimeta.services.validation.every_byte import EveryByte
 from hudimeta.services.validation.expressions import Expressions
 from hudimeta.services.validation.filters import check_filters
 from hudimeta.services.validation.keyed import KeyedIndexes
@@ -32,12 +33,14 @@ __all__ = ["validate"]
 Check = tuple[str, Callable[[], CheckResult]]
 
 
-def validate(snapshot: Snapshot, partitions: Sequence[str] | None = None, engine: Engine | None = None) -> ValidationReport:
+def validate(
+    snapshot: Snapshot, partitions: Sequence[str] | None = None, engine: Engine | None = None, *, deep: bool = False
+) -> ValidationReport:
     """Compare a table's metadata table with the table.
 
     Args:
         snapshot: The newest moment of the table. partitions: Metadata partitions to check; None for all that are ready.
-        engine: Where files are read.
+        engine: Where files are read. deep: Read every byte of the table as well, with or without a metadata table.
 
     Returns:
         What holds, what differs, and what cannot be told.
@@ -46,8 +49,17 @@ def validate(snapshot: Snapshot, partitions: Sequence[str] | None = None, engine
         IndexNotReady: The table has no metadata table, or not that partition.
         ConfigError: A name that is no metadata partition of the table.
     """
-    metadata = snapshot.metadata
+    every = EveryByte(snapshot, engine or LocalEngine()) if deep else None
+    try:
+        metadata = snapshot.metadata
+    except (NotFound, CorruptFileError, MetadataError) as error:
+        if every is None:
+            raise
+        opened = CheckResult("metadata table", differences=(Difference("cannot be read", 1, (error.message,)),))
+        return _report(snapshot, (opened, *_timed(every.checks())))
     if metadata is None:
+        if every is not None:
+            return _report(snapshot, tuple(_timed(every.checks())))
         raise IndexNotReady(files.PARTITION, f"not there: {snapshot.listing_reason}")
     for name in partitions or ():
         if name not in metadata.ready:
@@ -55,7 +67,18 @@ def validate(snapshot: Snapshot, partitions: Sequence[str] | None = None, engine
     subject = Subject(snapshot, metadata, engine or LocalEngine())
     wanted = metadata.ready if partitions is None else tuple(partitions)
     results = tuple(_run(name, check) for name, check in _checks(subject, wanted))
+    return _report(snapshot, results if every is None else (*results, *_timed(every.checks())))
+
+
+def _report(snapshot: Snapshot, results: tuple[CheckResult, ...]) -> ValidationReport:
     return ValidationReport(hidden(snapshot.storage.root), snapshot.latest_write, results, _moved(snapshot))
+
+
+def _timed(results: Iterator[CheckResult]) -> Iterator[CheckResult]:
+    begin = time.perf_counter()
+    for found in results:
+        yield replace(found, seconds=time.perf_counter() - begin)
+        begin = time.perf_counter()
 
 
 def _checks(subject: Subject, wanted: Sequence[str]) -> Iterator[Check]:

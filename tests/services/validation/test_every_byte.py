@@ -1,0 +1,65 @@
+"""`validate(deep=True)`: every file that is damaged is named."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from hudimeta.errors import HudiError
+from hudimeta.hudi_table import Table
+from hudimeta.services.validation.result import Outcome
+from tests.conftest import Unpack
+from tests.damage.harm import HARMS, kind_of
+from tests.damage.subjects import Subject, own_subject
+
+PASSING = {"lock", "heartbeat", "marker"}
+"""Files that live no longer than a write."""
+ONE_TRY_EACH = ("one bit", "cut", "sibling")
+
+
+@pytest.fixture(scope="module", params=["mor_worn", "cow_bare"])
+def subject(request: pytest.FixtureRequest) -> Subject:
+    """A table of ours as bytes."""
+    return own_subject(request.param)
+
+
+def told(table: Path) -> str:
+    """What is said of a table: the report, or why there is none."""
+    try:
+        return str(Table(table).metadata.validate(deep=True))
+    except HudiError as error:
+        return str(error)
+
+
+def test_a_sound_table_holds(subject: Subject, tmp_path: Path) -> None:
+    subject.lay_out(tmp_path / "t")
+    report = Table(tmp_path / "t").metadata.validate(deep=True)
+    assert report.outcome is Outcome.HOLDS
+    assert {"every byte of the timeline", "every byte of base files"} <= {check.name for check in report.checks}
+
+
+def test_each_sort_of_file_is_read(subject: Subject, tmp_path: Path) -> None:
+    """Of each sort one file is damaged in each way; pages and seals of ours leave no byte out but those that say nothing."""
+    dice, table, silent = random.Random(3), tmp_path / "t", []
+    subject.lay_out(table)
+    kinds = sorted({kind_of(path) for path, content in subject.files.items() if content} - PASSING)
+    for kind in kinds:
+        paths = [path for path, content in subject.files.items() if content and kind_of(path) == kind]
+        for harm in ONE_TRY_EACH:
+            path = dice.choice(paths)
+            change = HARMS[harm](path, subject.files, subject.past, dice)
+            if change is None or change[path] == subject.files[path]:
+                continue
+            (table / path).write_bytes(change[path])
+            if path.rpartition("/")[2] not in told(table):
+                silent.append((kind, harm, path))
+            (table / path).write_bytes(subject.files[path])
+    assert silent == []
+
+
+def test_tables_by_apache_hudi_hold(rich_table: Unpack) -> None:
+    for name in ("mdt_all_v9", "archived_lsm", "corrupt_tail_log", "alter_rename_mor", "v6_mor_written_by_12"):
+        report = Table(rich_table(name)).metadata.validate(deep=True)
+        assert not [c for c in report.checks if c.name.startswith("every byte") and c.outcome is not Outcome.HOLDS], str(report)
