@@ -114,7 +114,7 @@ class FsspecStorage:
             try:
                 self._fs.pipe_file(self._at(path), data, IfMatch=tag)
             except OSError as error:
-                if "PreconditionFailed" in str(error) or "precondition" in str(error).lower():
+                if _is_refused_condition(error):
                     return False
                 raise
             return True
@@ -205,6 +205,28 @@ def _forget_listings(file_system: Any) -> None:
     if cache is not None and hasattr(cache, "use_listings_cache"):
         cache.use_listings_cache = False
         cache.clear()
+
+
+_REFUSED = ("PreconditionFailed", "ConditionalRequestConflict", "412")
+"""Codes of a store's answer to a conditional request that came too late; the second one: others were writing just then."""
+_REFUSED_STATUS = (409, 412)
+
+
+def _is_refused_condition(error: BaseException | None) -> bool:
+    """True when a store refused a request because of its condition.
+
+    Its client's own error says so by code or by HTTP status. What an fsspec driver makes of that error has a text, which
+    changes from version to version, and the client's error as its cause.
+    """
+    while error is not None:
+        response = getattr(error, "response", None)
+        if isinstance(response, Mapping):
+            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            return status in _REFUSED_STATUS or str(response.get("Error", {}).get("Code")) in _REFUSED
+        if getattr(error, "code", None) == _REFUSED_STATUS[1] or getattr(error, "status", None) == _REFUSED_STATUS[1]:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _modified_ms(entry: Mapping[str, Any]) -> int:

@@ -14,10 +14,11 @@ from datetime import timezone, tzinfo
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from hudimeta.errors import CorruptFileError
+from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.storage.at_once import at_once
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.timeline import content
+from hudimeta.timeline.archived import archived_files
 from hudimeta.timeline.display import timeline_text
 from hudimeta.timeline.history import History
 from hudimeta.timeline.listing import Listing, list_instants
@@ -269,14 +270,7 @@ class Timeline:
         return committed
 
     def completions_of(self, times: pa.StringArray) -> pa.StringArray:
-        """`completion_of` of many requested times.
-
-        Args:
-            times: Arrow array of string.
-
-        Returns:
-            Arrow string array, null where not committed.
-        """
+        """`completion_of` of many requested times, an Arrow array of string; null where not committed."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -301,7 +295,7 @@ class Timeline:
         return self._file_names.get((instant.time, instant.action.completed_as), ())
 
     def read(self, instant: Instant) -> bytes:
-        """The bytes of the file of the instant's highest state, read once. Raises NotFound when it is gone meanwhile."""
+        """The bytes of the file of the instant's highest state, read once. Raises NotFound when it was rolled back."""
         return self._read_file(instant.file_name)
 
     def pending_bytes(self, instant: Instant, state: State = State.REQUESTED) -> bytes:
@@ -316,7 +310,7 @@ class Timeline:
 
         Raises:
             CorruptFileError: the file cannot be decoded, or is empty though its action is completed (see `empty_writes`).
-            NotFound: it is gone meanwhile.
+            NotFound: the instant was rolled back meanwhile.
         """
         must_say = self.layout != LAYOUT_V1 and instant.is_completed and instant.action in _REMOVALS
         if instant.size == 0 and (must_say or instant in self.empty_writes):
@@ -378,10 +372,15 @@ class Timeline:
         return content.latest_schema(newest_first, self)
 
     def _read_file(self, name: str) -> bytes:
-        data = self._bytes.get(name)
-        if data is None:
-            data = self._bytes[name] = self._storage.read(join(self.folder, name))
-        return data
+        if name not in self._bytes:
+            try:
+                self._bytes[name] = self._storage.read(join(self.folder, name))
+            except NotFound:
+                # Who archived it since the listing wrote it into the history first.
+                self._bytes |= archived_files(self.history, name.partition("_")[0].partition(".")[0])
+                if name not in self._bytes:
+                    raise
+        return self._bytes[name]
 
     def _decode(self, name: str, is_commit: bool) -> dict[str, Any]:
         return content.decode_instant(self._read_file(name), join(self._place, self.folder, name), is_commit)

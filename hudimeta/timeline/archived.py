@@ -7,11 +7,35 @@ from typing import Any
 
 from hudimeta.timeline.content import decode_instant
 from hudimeta.timeline.history import History
+from hudimeta.timeline.naming import completed_name, pending_name
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["ArchivedRecords"]
+__all__ = ["ArchivedRecords", "archived_files"]
 
 _TIMES = ("instant_time", "completion_time", "action")
+
+
+def archived_files(history: History, since: str) -> dict[str, bytes]:
+    """What the files of archived instants held, by name: for who listed a timeline just before another process archived some.
+
+    Completed files, and plans: the requested file of a service, the inflight one of an overwrite.
+
+    Args:
+        history: Of the timeline. since: Instants before it may be left out.
+
+    Raises:
+        CorruptFileError: The history is damaged.
+    """
+    found: dict[str, bytes] = {}
+    rows = history.load((*_TIMES, "metadata", "plan"), since)
+    for time, completion, word, said, plan in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        action = Action(word)
+        found[completed_name(time, action, completion)] = said or b""
+        if plan is not None:
+            for pending in (a for a in Action if a.completed_as is action):
+                state = State.INFLIGHT if pending is Action.REPLACE_COMMIT else State.REQUESTED
+                found[pending_name(time, pending, state)] = plan
+    return found
 
 
 class ArchivedRecords:

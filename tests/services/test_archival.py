@@ -252,3 +252,34 @@ def test_recovery_removes_what_an_archival_left_that_died(tmp_path: Path) -> Non
     assert [path for path in left if table.storage.stat(path) is not None] == []
     table.check()
     check_all(table.storage)
+
+
+def test_a_timeline_that_was_listed_before_an_archival_tells_all_the_same_what_its_instants_said(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 10, **{"hoodie.datasource.write.operation": "upsert"})
+    table.write(Operation.INSERT_OVERWRITE, simple_rows([0], 20))
+    table.write(Operation.UPSERT, simple_rows([1], 21))
+    table.session().coordinator.recover()
+    before, listed = Table(table.path).timeline, Table(table.path).timeline
+    said = {i: (before.metadata(i), before.plan(i) if i.action is Action.CLEAN else None) for i in before.completed}
+    for ts in range(22, 30):
+        table.write(Operation.UPSERT, simple_rows([ts % 6], ts))
+    archival.archive(table.session())
+    gone = set(listed.completed) - set(Table(table.path).timeline.completed)
+    assert len(gone) > 3
+    for instant in listed.completed:
+        assert (listed.metadata(instant), listed.plan(instant) if instant.action is Action.CLEAN else None) == said[instant]
+
+
+def test_a_write_goes_on_when_what_it_looked_at_is_archived_meanwhile(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 4)
+
+    def meanwhile() -> None:
+        for ts in range(5, 14):
+            table.write(Operation.UPSERT, simple_rows([ts % 6 * 2], ts))
+        archival.archive(table.session())
+
+    session = WriteSession(table.storage, table.options, engine=Interrupted(meanwhile))
+    write_rows(session, Operation.UPSERT, simple_rows([21, 23], 30, partitions=1))
+    table.model.write(Operation.UPSERT, simple_rows([21, 23], 30, partitions=1))
+    table.check()
+    check_all(table.storage)

@@ -75,3 +75,50 @@ def test_errors_of_a_drivers_own_are_storage_errors(monkeypatch: pytest.MonkeyPa
     for request in (lambda: storage.read("a"), lambda: storage.put("a", b""), lambda: storage.put_if_absent("a", b"")):
         with pytest.raises(StorageError, match="DriverError: 503, slow down"):
             request()
+
+
+class ClientError(Exception):
+    """As botocore's: what the store answered is in `response`."""
+
+    def __init__(self, code: str, status: int) -> None:
+        self.response = {"Error": {"Code": code, "Message": ""}, "ResponseMetadata": {"HTTPStatusCode": status}}
+        super().__init__(f"An error occurred ({code}) when calling the PutObject operation")
+
+
+class Conditional(MemoryFileSystem):  # type: ignore[misc]
+    """Replaces a file on condition as the driver of S3 does: with an OSError of changing words around the client's error."""
+
+    cachable = False
+    refusal: tuple[str, str, int] = ("", "", 0)
+
+    def info(self, path: str, **kwargs: Any) -> Any:
+        return super().info(path, **kwargs) | {"ETag": '"1"'}
+
+    def pipe_file(self, path: str, value: bytes, **kwargs: Any) -> None:
+        text, code, status = self.refusal
+        if "IfMatch" in kwargs and status:
+            raise OSError(22, text) from ClientError(code, status)
+        super().pipe_file(path, value)
+
+
+WORDS = ("PreconditionFailed", "At least one of the pre-conditions you specified did not hold", "Bedingung nicht erfüllt")
+
+
+@pytest.mark.parametrize(("code", "status"), [("PreconditionFailed", 412), ("ConditionalRequestConflict", 409)])
+@pytest.mark.parametrize("text", WORDS)
+def test_a_refused_condition_is_known_by_its_code_whatever_the_text(text: str, code: str, status: int) -> None:
+    driver = Conditional()
+    store = FsspecStorage(driver, f"/bucket-{uuid.uuid4().hex}/table", "s3://bucket/table")
+    store.put("lock", b"old")
+    driver.refusal = (text, code, status)
+    assert not store.put_if_unchanged("lock", b"new", b"old")
+    assert store.read("lock") == b"old"
+
+
+def test_another_error_is_no_refused_condition_though_its_text_says_so() -> None:
+    driver = Conditional()
+    store = FsspecStorage(driver, f"/bucket-{uuid.uuid4().hex}/table", "s3://bucket/table")
+    store.put("lock", b"old")
+    driver.refusal = ("no precondition helps against this", "AccessDenied", 403)
+    with pytest.raises(StorageError, match="no precondition helps"):
+        store.put_if_unchanged("lock", b"new", b"old")
