@@ -41,7 +41,7 @@ spark-oldest: ## a small set of Spark's tests on the oldest Spark that is suppor
 	@$(RUN) --spark-oldest python -m pytest tests/spark tests/write -m oldest $(PYTEST_ARGS)
 
 crash-full: ## kills and errors at every storage call of everything, then a thousand random histories of 50 steps: hours
-	@CRASH_FULL=1 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=7200 $(PYTEST_ARGS)
+	@CRASH_FULL=1 CRASH_KILLS=1000 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=7200 $(PYTEST_ARGS)
 
 faults-full: ## routed writes: fifty while workers die at random and slow tasks run twice, and one of five million rows, some twenty minutes
 	@HUDIMETA_FAULTS_FULL=1 HUDIMETA_ROUTED_LARGE=1 $(RUN) --java python -m pytest tests/spark/test_routed_writes.py -k "random_kills or does_not_grow" --timeout=3900 $(PYTEST_ARGS)

@@ -8,18 +8,21 @@ tables that are not ours and what is refused anyway are left to Spark.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import RLock
 from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameWriterV2
+from pyspark.sql.streaming import DataStreamWriter
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import OPERATION, ROUTED_WRITES
 from pyspark_hudimeta.attached_table_writer import AttachedTableWriter
 from pyspark_hudimeta.routed_write import save_frame
 from pyspark_hudimeta.sql_session import SqlSession
+from pyspark_hudimeta.stream_batch import AttachedStreamWriter
 from pyspark_hudimeta.table_writes import insert_into, save_as_table
 from pyspark_hudimeta.target import write_target
 from pyspark_hudimeta.writer import LOG, writer_options
@@ -32,28 +35,34 @@ _UNROUTED = "delete_partition"
 _lock = RLock()
 Find = Callable[[SparkSession], SqlSession | None]
 """What statements of a session need; None for a session that is not attached."""
+Adopt = Callable[[SparkSession, SparkSession], Callable[[], None] | None]
+"""Attaches a session as another one is, and returns what undoes it; None where that other one is not attached."""
 _routes: dict[int, Find] = {}
+_adopters: dict[int, Adopt] = {}
 _original: dict[str, Any] = {}
 
 
-def route_writes(owner: int, find: Find) -> None:
+def route_writes(owner: int, find: Find, adopt: Adopt) -> None:
     """From now on writes of the DataFrames of some sessions are routed.
 
     Args:
-        owner: Who asks, for `stop_routing`. find: Knows the sessions.
+        owner: Who asks, for `stop_routing`. find: Knows the sessions. adopt: Attaches the session of a batch of a stream.
     """
     with _lock:
         if not _original:
-            _original.update({name: ClassicDataFrame.__dict__[name] for name in ("write", "writeTo")})
+            _original.update({name: ClassicDataFrame.__dict__[name] for name in ("write", "writeTo", "writeStream")})
             ClassicDataFrame.write = property(_write, doc=DataFrame.write.__doc__)
             ClassicDataFrame.writeTo = _write_to
+            ClassicDataFrame.writeStream = property(_write_stream, doc=DataFrame.writeStream.__doc__)
         _routes[owner] = find
+        _adopters[owner] = adopt
 
 
 def stop_routing(owner: int) -> None:
     """Undo `route_writes`; when nobody is left, Spark's class is as it was."""
     with _lock:
         _routes.pop(owner, None)
+        _adopters.pop(owner, None)
         if not _routes:
             for name in list(_original):
                 setattr(ClassicDataFrame, name, _original.pop(name))
@@ -68,6 +77,17 @@ def _session_of(frame: DataFrame) -> SqlSession | None:
 def _write(frame: DataFrame) -> DataFrameWriter:
     session = _session_of(frame)
     return AttachedWriter(frame, session) if session is not None else DataFrameWriter(frame)
+
+
+def _write_stream(frame: DataFrame) -> DataStreamWriter:
+    spark = frame.sparkSession
+    return AttachedStreamWriter(frame, partial(_adopted, spark)) if _session_of(frame) is not None else DataStreamWriter(frame)
+
+
+def _adopted(spark: SparkSession, batch: SparkSession) -> Callable[[], None]:
+    """Attach the session of a batch, unless that of its stream has been detached; returns what undoes it."""
+    found = (adopt(spark, batch) for adopt in list(_adopters.values()))
+    return next((release for release in found if release is not None), lambda: None)
 
 
 def _write_to(self: DataFrame, table: str) -> DataFrameWriterV2:

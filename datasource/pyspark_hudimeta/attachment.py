@@ -70,7 +70,7 @@ def attach(spark: SparkSession, staging: str | None = None) -> None:
         )
     if spark not in _attachments:
         _attachments[spark] = attachment = Attachment(spark, staging)
-        route_writes(id(attachment), _statements)
+        route_writes(id(attachment), _statements, _adopt)
         register_functions(spark)
         kind: Any = type(spark)
         spark.__class__ = _subclass(kind)
@@ -98,7 +98,7 @@ class Attachment:
     """What an attached session has: open tables, staged files, reports."""
 
     def __init__(self, spark: SparkSession, staging: str | None) -> None:
-        self.session_class = type(spark)
+        self.session_class, self.staging = type(spark), staging
         self.log = ScanLog()
         self._jvm = Jvm(spark)
         self._jvm.allow_callbacks()
@@ -235,6 +235,14 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
 def _statements(spark: SparkSession) -> SqlSession | None:
     attachment = _attachments.get(spark)
     return attachment.statements(spark) if attachment is not None else None
+
+
+def _adopt(spark: SparkSession, batch: SparkSession) -> Callable[[], None] | None:
+    """Attach the session object of a batch as that of its stream is; returns what detaches it."""
+    if spark not in _attachments:
+        return None
+    attach(batch, _attachments[spark].staging)
+    return partial(detach, batch)
 
 
 def _opened(spark: SparkSession, options: Mapping[str, str]) -> Any | None:

@@ -17,6 +17,7 @@ from hudimeta.write.session import WriteSession
 from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.routed_executors import SparkExecutors
 from pyspark_hudimeta.spark_engine import SparkEngine
+from pyspark_hudimeta.stream_batch import of_its_batch
 from pyspark_hudimeta.writer import writer_options
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def write_frame(
     Raises:
         HudiError: The write was not published.
     """
-    options = OPTIONS.read(given)
+    options = OPTIONS.read(of_its_batch(spark, location, given))
     if operation is Operation.UPSERT and options.get(INSERT_DROP_DUPLICATES):
         operation = Operation.INSERT
     session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
@@ -62,10 +63,10 @@ def save_frame(
     Raises:
         HudiError: The write was not published.
     """
-    options = OPTIONS.read(writer_options(given))
-    operation = operation_of(options, overwrite)
+    operation = operation_of(OPTIONS.read(writer_options(given)), overwrite)
     if operation not in ROUTED:
         return None
+    options = OPTIONS.read(of_its_batch(spark, location, writer_options(given)))
     storage = CountingStorage(open_storage(location, options.given))
     session = open_or_create(storage, options, data_schema(rows), operation)
     session.engine = SparkEngine(spark)
@@ -86,7 +87,7 @@ def change_frame(
     """
     from hudimeta.services.after_write import tend
 
-    options = OPTIONS.read(given)
+    options = OPTIONS.read(of_its_batch(spark, location, given))
     session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
     return tend(session, change_routed(session, change, where, SparkExecutors(spark, options=options), zone))
@@ -111,7 +112,7 @@ def compute_frame(
     """
     from hudimeta.services.after_write import tend
 
-    options = OPTIONS.read(given)
+    options = OPTIONS.read(of_its_batch(spark, location, given))
     session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
     executors = SparkExecutors(spark, options=options)
 

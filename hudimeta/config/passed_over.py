@@ -122,7 +122,7 @@ _OFF = """
     datasource.hive_sync.use_spark_catalog datasource.hive_sync.username datasource.meta.sync.base.path
     datasource.meta_sync.condition.sync datasource.partition_extractor_class
     datasource.read.table.valued.function.filesystem.relation.subpath datasource.streaming.startoffset
-    datasource.write.streaming.checkpoint.identifier datasource.write.streaming.disable.compaction
+    datasource.write.streaming.disable.compaction
     datasource.write.streaming.ignore.failed.batch datasource.write.streaming.retry.count
     datasource.write.streaming.retry.interval.ms errortable.base.path errortable.insert.shuffle.parallelism
     errortable.source.rdd.persist errortable.target.table.name errortable.upsert.shuffle.parallelism

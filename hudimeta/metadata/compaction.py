@@ -27,6 +27,7 @@ from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.keys import ALL_PARTITIONS
 from hudimeta.metadata.kinds import codec_of
 from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.record import schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import WRITE_TOKEN, MetadataWriter
@@ -139,7 +140,7 @@ def compact(storage: Storage, table: MetadataTable, writer: MetadataWriter, time
     """
     timeline = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
     the_plan = plan(table)
-    instant = times.next(table.timeline.last_time, table.data_timeline.last_time)
+    instant = compaction_instant(table, times)
     timeline.create_requested(instant, Action.COMPACTION, the_plan.encode())
     timeline.create_inflight(instant, Action.COMPACTION)
     _execute(storage, table, writer, times, instant, the_plan)

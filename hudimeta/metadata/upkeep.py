@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.own_instants import clean_instant
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
@@ -55,7 +56,7 @@ def clean(storage: Storage, table: MetadataTable, times: InstantGenerator, retai
     files = {partition: tuple(sorted(names)) for partition, names in sorted(gone.items())}
     the_plan = CleanPlan(_POLICY, earliest, files, (), writes[-1].time)
     inner = storage.sub(METADATA_ROOT)
-    instant = times.next(timeline.last_time, table.data_timeline.last_time)
+    instant = clean_instant(table, times)
     TimelineWriter(inner, timeline.folder).create_requested(
         instant, Action.CLEAN, encode_plan(without_user(inner.root), the_plan)
     )

@@ -23,6 +23,7 @@ __all__ = [
     "SystemClock",
     "format_instant",
     "normalise_instant",
+    "one_earlier",
     "parse_instant",
     "timeline_zone",
 ]
@@ -179,6 +180,16 @@ class InstantGenerator:
 def _as_millis(instant: str) -> str:
     """The last 17-digit instant that is not later than the one given, as text."""
     return instant + "999" if len(instant) == _SECONDS_DIGITS else instant
+
+
+def one_earlier(instant: str) -> str | None:
+    """The instant one millisecond before one of 17 digits; None for any other text."""
+    try:
+        wall, millis = _wall(instant)
+        earlier = wall + timedelta(milliseconds=millis - 1)
+    except (ValueError, OverflowError):
+        return None
+    return _digits(earlier, earlier.microsecond // 1000) if len(instant) == _MILLIS_DIGITS else None
 
 
 def _one_later(instant: str) -> str:

@@ -51,6 +51,7 @@ from hudimeta.write.publication import OpenWrite, Publication, commit_record
 from hudimeta.write.recovery import Recovery
 from hudimeta.write.schema_commits import write_schema_commit
 from hudimeta.write.strays import remove_metadata_markers
+from hudimeta.write.stream_batches import refuse_repeated
 
 __all__ = ["Coordinator", "OpenWrite", "Publication"]
 
@@ -216,6 +217,7 @@ class Coordinator:
         self._check_still_ours(timeline, write)
         if dead or self._metadata is None or _may_have_other_indexes(timeline, publication.known):
             self._check_metadata_is_known(write)
+        refuse_repeated(publication.extra, timeline, write.operation.value)
         changed = [FileGroupId(f.partition_path, f.file_id) for f in publication.files if not f.is_new_group]
         changed += [FileGroupId(p, file_id) for p, ids in publication.replaced.items() for file_id in ids]
         if write.action is not Action.COMPACTION:
@@ -240,7 +242,8 @@ class Coordinator:
         self.published_on = timeline
         content = encode_commit_metadata(commit_record(write, publication, extra), replace=write.replaces)
         self._lock.check()
-        completion = self._times.next(timeline.last_time, write.instant)
+        # The time before the completion is left to the metadata table's own actions, see `metadata.own_instants`.
+        completion = self._times.next(self._times.next(timeline.last_time, write.instant))
         if publication.history is not None:
             write_schema_commit(self._storage, timeline, write.instant, completion, publication.history)
         try:
@@ -282,6 +285,11 @@ class Coordinator:
                 f"instant {write.instant} is not in flight any more: another writer rolled it back",
                 "Nothing was published; run the write again.",
             )
+        others = [
+            i.action.value for i in timeline if i.time == write.instant and i.action not in (write.action, Action.SAVEPOINT)
+        ]
+        if others:
+            raise CommitConflict(write.operation.value, [("", f"the instant {write.instant}")], f"of a {others[0]}")
 
     def _check_metadata_is_known(self, write: OpenWrite) -> None:
         """A metadata table, or an index, that another writer built meanwhile would never hear of this write, and one that was

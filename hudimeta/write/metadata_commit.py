@@ -11,6 +11,7 @@ import pyarrow as pa
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
+from hudimeta.errors import CommitConflict
 from hudimeta.metadata import compaction, files, upkeep
 from hudimeta.metadata.completeness import proof_of, proven_indexes
 from hudimeta.metadata.delta import MetadataDelta
@@ -207,6 +208,9 @@ class MetadataCommit:
         deltas: Mapping[str, IndexDelta],
         apart: Callable[[Mapping[str, int]], Sequence[WrittenLog]] = lambda _: (),
     ) -> dict[str, str]:
+        taken = [i.action.value for i in table.timeline if i.time == instant and i.action is not Action.DELTA_COMMIT]
+        if taken:
+            raise CommitConflict("metadata table", [("", f"the instant {instant}")], f"of a {taken[0]} of the metadata table")
         if table.timeline.get(instant, Action.DELTA_COMMIT) is not None:
             # An earlier run of the same service died behind this step: what it wrote is taken back and written again.
             take_back_delta(self._storage, instant)

@@ -37,7 +37,16 @@ from hudimeta.write.operations import execute_plan, plan_inserts
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.strays import delete_strays
-from hudimeta.write.table_writer import ATTEMPTS, Outcome, overwritten, prepare, publish, replaced_by, write_batch
+from hudimeta.write.table_writer import (
+    ATTEMPTS,
+    Outcome,
+    overwritten,
+    prepare,
+    publish,
+    repeated_batch,
+    replaced_by,
+    write_batch,
+)
 from hudimeta.write.timings import Timings
 from hudimeta.write.written_file import WrittenFile
 
@@ -219,6 +228,9 @@ class PlainWrite:
             staged = [decode_table(storage.read(result.staged)) for result in results if result.staged is not None]
             rows = pa.concat_tables(staged) if staged else None
             for attempt in range(1, ATTEMPTS + 1):
+                if (repeated := repeated_batch(session)) is not None:
+                    self.abort()
+                    return repeated
                 try:
                     report = self._publish(session, results, rows, timings, attempt)
                     break

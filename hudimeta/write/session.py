@@ -62,6 +62,7 @@ from hudimeta.write.slice_keys import (
 from hudimeta.write.slice_rows import SliceRows
 from hudimeta.write.statistics_columns import files_hold, schema_of, statistics_after
 from hudimeta.write.stored_rows import StoredRows, StoredRowsReader, codable_columns
+from hudimeta.write.stream_batches import StreamBatch
 from hudimeta.write.supported import check_supported
 
 __all__ = ["TableView", "WriteSession"]
@@ -165,11 +166,13 @@ class WriteSession:
         )
 
     def extra_metadata(self) -> dict[str, str]:
-        """Options that the user wants in the commit's metadata."""
+        """Options that the user wants in the commit's metadata, and which batch of a stream the write is."""
+        batch = StreamBatch.of(self.options)
+        entries = {} if batch is None else batch.entries()
         prefix = self.options.get(keys.EXTRA_METADATA_PREFIX)
-        if not prefix:
-            return {}
-        return {k: v for k, v in self.options.given.items() if k.startswith(prefix.lower())}
+        if prefix:
+            entries |= {k: v for k, v in self.options.given.items() if k.startswith(prefix.lower())}
+        return entries
 
 
 class TableView:

@@ -38,6 +38,7 @@ from hudimeta.write.table_writer import (
     check_ages,
     overwritten,
     publish,
+    repeated_batch,
     replaced_by,
     write_rows,
 )
@@ -69,6 +70,8 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
     second = next(portions, None)
     if second is None:
         return write_rows(session, operation, first)
+    if (repeated := repeated_batch(session)) is not None:
+        return repeated
     timings, mark = Timings(), session.request_mark()
     view = session.table_at(session.properties.load_timeline(session.storage))
     schema = view.schema if operation is Operation.DELETE else view.evolve(reader.schema).schema

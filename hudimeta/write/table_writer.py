@@ -25,6 +25,7 @@ from hudimeta.write.partitions import named_partitions, partition_batch
 from hudimeta.write.published_schema import published_schema
 from hudimeta.write.report import REPORT_KEY, CommitReport
 from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.stream_batches import StreamBatch
 from hudimeta.write.timings import Timings
 from hudimeta.write.written_file import WrittenFile
 
@@ -37,6 +38,7 @@ __all__ = [
     "prepare",
     "publish",
     "replaced_by",
+    "repeated_batch",
     "until_no_conflict",
     "write_batch",
     "write_prepared",
@@ -119,9 +121,23 @@ def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitRepo
     return until_no_conflict(session, partial(_attempt_to_delete, session, names))
 
 
+def repeated_batch(session: WriteSession) -> CommitReport | None:
+    """What to answer when the write is a batch of a stream that is in the table already, see `StreamBatch`; else None."""
+    batch = StreamBatch.of(session.options)
+    if batch is None:
+        return None
+    operation = session.options.get(keys.OPERATION) or Operation.UPSERT.value
+    return batch.report(session.properties.load_timeline(session.storage), operation)
+
+
 def until_no_conflict(session: WriteSession, run: Callable[[int], CommitReport]) -> CommitReport:
-    """Run an attempt, given its number, again after conflicts; the last of `ATTEMPTS` raises."""
+    """Run an attempt, given its number, again after conflicts; the last of `ATTEMPTS` raises.
+
+    A batch of a stream that is in the table already is not written again.
+    """
     for attempt in range(1, ATTEMPTS + 1):
+        if (repeated := repeated_batch(session)) is not None:
+            return repeated
         try:
             return run(attempt)
         except CommitConflict:

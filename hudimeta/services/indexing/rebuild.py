@@ -24,6 +24,7 @@ from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
 from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.read.snapshot import Snapshot
@@ -142,7 +143,7 @@ def _beside(session: WriteSession, timeline: Timeline, table: MetadataTable) -> 
     timelines = TimelineWriter(inner, table.timeline.folder)
     groups = [(name, group) for name in table.ready for group in table.file_groups(name)]
     plan = compaction.CompactionPlan([(name, group) for name, group in groups if group.base or group.logs])
-    instant = times.next(table.timeline.last_time, timeline.last_time)
+    instant = compaction_instant(table, times)
     timelines.create_requested(instant, Action.COMPACTION, plan.encode())
     timelines.create_inflight(instant, Action.COMPACTION)
     stats, reports = [], []
