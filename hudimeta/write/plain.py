@@ -19,7 +19,7 @@ import pyarrow as pa
 from hudimeta.concurrency.liveness import Heartbeat
 from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
-from hudimeta.errors import CommitConflict, CommitError, ConfigError, StorageError
+from hudimeta.errors import CommitConflict, CommitError, ConfigError, NotFound, StorageError
 from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.redaction import hidden, redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
@@ -234,7 +234,7 @@ class PlainWrite:
                 try:
                     report = self._publish(session, results, rows, timings, attempt)
                     break
-                except CommitConflict:
+                except (CommitConflict, NotFound):
                     if attempt == ATTEMPTS:
                         raise
                     session.reload()

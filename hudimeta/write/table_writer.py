@@ -9,7 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from hudimeta.config import options as keys
-from hudimeta.errors import CommitConflict
+from hudimeta.errors import CommitConflict, NotFound
 from hudimeta.index.key_file import KeyFile
 from hudimeta.keys.record_key import generated_keys
 from hudimeta.types import Operation
@@ -140,7 +140,7 @@ def until_no_conflict(session: WriteSession, run: Callable[[int], CommitReport])
             return repeated
         try:
             return run(attempt)
-        except CommitConflict:
+        except (CommitConflict, NotFound):  # a file that was planned with may have been replaced and cleaned meanwhile
             if attempt == ATTEMPTS:
                 raise
             session.reload()

@@ -14,7 +14,7 @@ from hudimeta.concurrency.liveness import Heartbeat, is_alive
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitConflict, CommitError, NotFound
 from hudimeta.hudi_table import Table
-from hudimeta.storage import LocalStorage, Storage, open_storage
+from hudimeta.storage import FileInfo, LocalStorage, Storage, open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.types import Action, Operation
@@ -387,3 +387,36 @@ def test_spark_jobs_may_create_a_table_together(tmp_path: Path) -> None:
     for n in range(3):
         table.model.write(Operation.UPSERT, simple_rows([n], 1))
     finish(table)
+
+
+class SlowToBegin(LocalStorage):
+    """Lets something happen after a write has looked at the table, and before it shows that it has begun."""
+
+    def __init__(self, root: str, meanwhile: Callable[[], object]) -> None:
+        super().__init__(root)
+        self._meanwhile: Callable[[], object] | None = meanwhile
+
+    def stat(self, path: str) -> FileInfo | None:
+        # Markers of the last write are looked for in between.
+        if self._meanwhile is not None and path.startswith(".hoodie/.temp/"):
+            meanwhile, self._meanwhile = self._meanwhile, None
+            meanwhile()
+        return super().stat(path)
+
+
+def test_a_write_whose_files_are_replaced_and_cleaned_meanwhile_looks_again(tmp_path: Path) -> None:
+    """The file that it planned to rewrite is gone before it reads it."""
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.UPSERT, simple_rows(range(6), 1))
+
+    def meanwhile() -> None:
+        for ts in (2, 3, 4):
+            table.write(Operation.UPSERT, simple_rows([0, 1], ts))
+        assert Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean().deleted
+
+    rows = simple_rows([2, 3], 9)
+    session = WriteSession(SlowToBegin(table.path, meanwhile), table.options)
+    assert write_rows(session, Operation.UPSERT, rows).attempts == 2
+    table.model.write(Operation.UPSERT, rows)
+    table.model.check(table.read())
+    check_all(table.storage)
