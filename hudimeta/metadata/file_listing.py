@@ -16,7 +16,7 @@ from hudimeta.formats.plain_arrays import no_rows, texts
 from hudimeta.metadata import file_deltas, files
 from hudimeta.metadata.group_files import BaseFile, FileGroup
 from hudimeta.metadata.groups import GroupFinder
-from hudimeta.metadata.keys import ALL_PARTITIONS
+from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
 from hudimeta.metadata.log_entries import LogEntry, arrange
 from hudimeta.metadata.slice_files import SliceFiles
 
@@ -33,6 +33,16 @@ class FileListing:
     def __init__(self, finder: GroupFinder, sources: SliceFiles) -> None:
         self._finder, self._sources = finder, sources
         self._looked_up: dict[str, pa.Table] = {}
+        self._again: pa.Table | None = None
+
+    def name_again(self, gone: Sequence[tuple[str, str]]) -> None:
+        """Name files, by partition path and name, that were removed after the moment that is looked at; see `cleaned_since`.
+
+        Their sizes do not matter: they are gone.
+        """
+        if gone:
+            keys, names = texts([to_key_partition(p) for p, _ in gone]), texts([name for _, name in gone])
+            self._again = pa.table({"key": keys, "name": names, "size": pa.array([1] * len(gone), pa.int64())})
 
     @cached_property
     def _base(self) -> BaseFile | None:
@@ -89,15 +99,29 @@ class FileListing:
 
     def partitions(self) -> pa.StringArray:
         """Keys of the partitions ("." for a table without), sorted."""
-        return self._lookup([ALL_PARTITIONS]).column("name").combine_chunks().sort()
+        found = self._lookup([ALL_PARTITIONS]).column("name").combine_chunks()
+        if self._again is not None:
+            found = pa.concat_arrays([found, self._again.column("key").combine_chunks()]).unique()
+        return found.sort()
 
     def of_partitions(self, keys: Sequence[str]) -> pa.Table:
         """Live files of some partitions: key, name, size."""
-        return self._lookup(keys)
+        return self._with_again(self._lookup(keys), keys)
 
     def all(self) -> pa.Table:
         """Live files of all partitions: key, name, size."""
-        return files.without_partition_list(self.records())
+        return self._with_again(files.without_partition_list(self.records()), None)
+
+    def _with_again(self, found: pa.Table, keys: Sequence[str] | None) -> pa.Table:
+        import pyarrow.compute as pc
+
+        again = self._again
+        if again is None:
+            return found
+        if keys is not None:
+            again = again.filter(pc.is_in(again.column("key"), value_set=texts(list(keys))))
+        again = again.filter(pc.invert(pc.is_in(again.column("name"), value_set=found.column("name").combine_chunks())))
+        return pa.concat_tables([found, again.select(found.schema.names).cast(found.schema)])
 
     def records(self) -> pa.Table:
         """All live entries, the list of partitions included."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 from hudimeta.errors import IndexNotReady, MetadataOutOfSync
 from hudimeta.formats.plain_arrays import texts
 from hudimeta.metadata import files
+from hudimeta.metadata.cleaned_since import cleaned_since
 from hudimeta.metadata.file_listing import FileListing
 from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.groups import GroupFinder
@@ -67,8 +68,7 @@ class MetadataTable:
             storage: Rooted at the data table. properties: Of the data table. data_timeline: Of the data table, listed
                 *before*: an instant that completes between the two listings must not be taken for one that never began.
 
-        Raises:
-            IndexNotReady: The table has none. MetadataOutOfSync: It has no completed instant, or lacks a completed write.
+        Raises: IndexNotReady: The table has none. MetadataOutOfSync: It has no completed instant, or lacks a completed write.
         """
         if not properties.has_metadata_table:
             raise IndexNotReady(files.PARTITION, "not built: the table has no metadata table")
@@ -79,7 +79,9 @@ class MetadataTable:
         if not timeline.writes:
             raise MetadataOutOfSync(files.PARTITION, "any completed instant")
         _check_in_step(data_timeline, timeline)
-        return cls(storage, properties, data_timeline, timeline)
+        table = cls(storage, properties, data_timeline, timeline)
+        table._listing.name_again([] if legacy else cleaned_since(storage, properties, data_timeline, timeline))
+        return table
 
     def __repr__(self) -> str:
         return f"MetadataTable({hidden(self._table_storage.root)}: {', '.join(self.ready)})"
@@ -89,13 +91,10 @@ class MetadataTable:
         """Delta commits before all time: each laid partitions of the metadata table out, at its completion."""
         return tuple(i for i in self._finder.initialisers if i.time < _CREATION)
 
-    # Files
-
     def partitions(self) -> pa.StringArray:
         """Partition paths of the table, sorted; [""] for a table without partitions that has files."""
         if self._partitions is None:
-            keys = self._listing.partitions()
-            self._partitions = texts([from_key_partition(k) for k in keys.to_pylist()])
+            self._partitions = texts([from_key_partition(k) for k in self._listing.partitions().to_pylist()])
         return self._partitions
 
     def files(self, partitions: Sequence[str] | None = None) -> pa.Table:

@@ -420,3 +420,20 @@ def test_a_write_whose_files_are_replaced_and_cleaned_meanwhile_looks_again(tmp_
     table.model.write(Operation.UPSERT, rows)
     table.model.check(table.read())
     check_all(table.storage)
+
+
+@pytest.mark.parametrize("where", [None, "x >= 1"])
+def test_a_scan_that_waited_until_its_files_were_cleaned_does_not_come_back_with_fewer_rows(
+    tmp_path: Path, where: str | None
+) -> None:
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.UPSERT, simple_rows(range(6), 1))
+    scans = [Table(table.path).scan(where) for _ in range(2)]
+    for ts in (2, 3, 4):
+        table.write(Operation.UPSERT, simple_rows([0, 2], ts))
+    assert Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean().deleted
+    with pytest.raises(NotFound, match="open the table again"):
+        scans[0].to_table()
+    with pytest.raises(NotFound, match="open the table again"):
+        scans[1].count()
+    assert Table(table.path).scan(where).to_table().num_rows == 6
