@@ -26,8 +26,10 @@ PURPOSE = "partition path"
 _ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
 _ESCAPED_RE2 = r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]"""
 _CODE = re.compile("%([0-9A-Fa-f]{2})")
-_BAD_PATH_RE2 = r"(^|/)\.{0,2}(/|$)|^\.hoodie(/|$)|\x00"
-"""Parts that name no folder below the table, Hudi's own folder, and what no path can hold."""
+_BAD_PATH_RE2 = r"(^|/)(\.|%2[eE]){0,2}(/|$)|^\.hoodie(/|$)|\x00"
+"""Parts that name no folder below the table (web stores take `%2e` for a dot), Hudi's own folder, and what no path can hold."""
+_MOST_NAME_BYTES = 255
+"""Longer names of folders neither local disks nor HDFS have."""
 
 
 def escape(value: str) -> str:
@@ -74,22 +76,32 @@ def decorate(text: pa.Array, field: str, *, hive: bool, encode: bool) -> pa.Arra
     return pc.binary_join_element_wise(f"{field}=", text, "") if hive else text
 
 
+def _has_long_name(path: str | None) -> bool:
+    return path is not None and any(len(name.encode()) > _MOST_NAME_BYTES for name in path.split("/"))
+
+
+def _shown(path: str) -> str:
+    return repr(path if len(path) <= _MOST_NAME_BYTES else f"{path[:40]}…{path[-40:]}")
+
+
 def finish_path(segments: Sequence[pa.Array], fields: Sequence[str]) -> pa.StringArray:
     """Join the segments and refuse paths that would leave the table or fall together on a file system.
 
     Raises:
         SchemaMismatch: A segment is empty, `.` or `..`: such a folder is not below the table, or not a folder of its own. Or
-            the path is in `.hoodie`, or holds the character NUL.
+            the path is in `.hoodie`, or holds the character NUL, or a name is too long for a folder.
     """
     import pyarrow.compute as pc
 
     paths = segments[0] if len(segments) == 1 else pc.binary_join_element_wise(*segments, "/")
     row = first_row(pc.match_substring_regex(paths, _BAD_PATH_RE2))
+    if row is None and len(paths) and (pc.max(pc.binary_length(paths)).as_py() or 0) > _MOST_NAME_BYTES:
+        row = next((r for r, path in enumerate(paths.to_pylist()) if _has_long_name(path)), None)
     if row is not None:
         raise SchemaMismatch(
             ", ".join(fields),
-            f"{paths[row].as_py()!r} as a partition path in row {row}",
-            "folder names without empty, '.' or '..' parts, outside of .hoodie",
+            f"{_shown(paths[row].as_py())} as a partition path in row {row}",
+            f"folder names without empty, '.' or '..' parts, outside of .hoodie, of {_MOST_NAME_BYTES} bytes each at most",
             "Change the value, or create the table with hoodie.datasource.write.partitionpath.urlencode=true.",
         )
     return paths

@@ -27,20 +27,25 @@ __all__ = ["EMPTY_PLACEHOLDER", "NULL_PLACEHOLDER", "composite_keys", "generated
 NULL_PLACEHOLDER = "__null__"
 EMPTY_PLACEHOLDER = "__empty__"
 PURPOSE = "record key"
+MAX_KEY_BYTES = 32_767
+"""An index keeps a key as the key of an HFile."""
 
 
 def plain_keys(rows: Rows, field: str, consistent_timestamp: bool = False) -> pa.StringArray:
     """Keys of one field, the value alone.
 
     Raises:
-        SchemaMismatch: The column is missing or of a nested type, or a value is null or empty; the text names the first row.
+        SchemaMismatch: The column is missing or of a nested type, or a value is null, empty or endless; the text names the
+            first row.
     """
     import pyarrow.compute as pc
 
     keys = text_column(rows, field, PURPOSE, consistent_timestamp)
     if not len(keys):
         return keys
-    shortest = pc.min(pc.binary_length(keys)).as_py()
+    shortest, longest = pc.min_max(pc.binary_length(keys)).as_py().values()
+    if (longest or 0) > MAX_KEY_BYTES:
+        raise _long_key(keys, field)
     if keys.null_count or not shortest:
         row = first_row(pc.equal(pc.fill_null(keys, ""), ""))
         raise _bad_key(field, row)
@@ -51,7 +56,7 @@ def composite_keys(rows: Rows, fields: Sequence[str], consistent_timestamp: bool
     """Keys of the form `f1:v1,f2:v2` (one field gives `f1:v1`).
 
     Raises:
-        SchemaMismatch: A column is missing or nested, or a row has nothing but null and empty values.
+        SchemaMismatch: A column is missing or nested, or a row has nothing but null and empty values, or endless ones.
     """
     import pyarrow.compute as pc
 
@@ -67,12 +72,24 @@ def composite_keys(rows: Rows, fields: Sequence[str], consistent_timestamp: bool
     row = first_row(nothing)
     if row is not None:
         raise _bad_key(", ".join(fields), row)
-    return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, ",")
+    keys = parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, ",")
+    if len(keys) and pc.max(pc.binary_length(keys)).as_py() > MAX_KEY_BYTES:
+        raise _long_key(keys, ", ".join(fields))
+    return keys
 
 
 def generated_keys(count: int, instant: str, task: int, first: int = 0) -> pa.StringArray:
     """Keys of a table without key fields: `<instant>_<task>_<row>`, rows counted from `first`; spelled as sequence numbers."""
     return sequence_numbers(instant, task, count, first)
+
+
+def _long_key(keys: pa.Array, field: str) -> SchemaMismatch:
+    import pyarrow.compute as pc
+
+    sizes = pc.binary_length(keys)
+    row = first_row(pc.greater(sizes, MAX_KEY_BYTES))
+    found = f"a record key of {pc.max(sizes).as_py():,} bytes in row {row}"
+    return SchemaMismatch(field, found, f"at most {MAX_KEY_BYTES:,} bytes, as indexes hold them", "Use a shorter key.")
 
 
 def _bad_key(field: str, row: int | None) -> SchemaMismatch:

@@ -53,6 +53,10 @@ def contents(path: Path) -> list[tuple[str, str | None, str, int]]:
         ("id", ("x", 1, ".hoodie", 2), "outside of .hoodie"),
         ("id", ("x", 1, ".hoodie/timeline", 2), "outside of .hoodie"),
         ("id", ("x", 1, "nul\0", 2), "as a partition path in row [01]"),
+        ("id", ("x", 1, "%2e%2E", 2), "as a partition path in row [01]"),
+        ("id", ("x", 1, "a/" + "ä" * 128, 2), "of 255 bytes each at most"),
+        ("id", ("k" * 32_768, 1, "p", 2), "32,768 bytes in row [01]"),
+        (["id", "n"], ("k" * 32_768, 1, "p", 2), "32,7[0-9]* bytes in row [01]"),
     ],
 )
 def test_rows_that_have_no_place_are_refused(
