@@ -9,7 +9,7 @@ RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast shapes-full doors-full connect spark-oldest crash-full faults-full damage-full damage-tables damage-tables-full skipping-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast shapes-full doors-full connect spark-oldest crash-full faults-full damage-full damage-tables damage-tables-full hostile-full skipping-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -54,6 +54,9 @@ damage-tables: ## two thousand damages to files of whole tables, read, written t
 
 damage-tables-full: ## forty thousand of them, hours (HUDIMETA_DAMAGED_TABLES says how many, HUDIMETA_DAMAGE_SEED which)
 	@HUDIMETA_DAMAGED_TABLES=$${HUDIMETA_DAMAGED_TABLES:-40000} $(RUN) python -m pytest tests/damage --timeout=86400 $(PYTEST_ARGS)
+
+hostile-full: ## two thousand tables of which one text or number is hostile, some forty minutes (HUDIMETA_HOSTILE_SEED says which)
+	@HUDIMETA_HOSTILE=2000 $(RUN) python -m pytest tests/hostile --timeout=7200 $(PYTEST_ARGS)
 
 skipping-full: ## five thousand generated queries, each read with all indexes, with each of them off, and with none
 	@HUDIMETA_SKIPPING_QUERIES=5040 $(RUN) python -m pytest tests/read/skipping/test_switching_indexes.py -k combination --timeout=3600 $(PYTEST_ARGS)

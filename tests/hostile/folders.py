@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hudimeta.formats.avro.container import decode_container, decode_container_schema, encode_container
+from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import (
     CLEANER_PLAN,
     COMPACTION_PLAN,
@@ -25,6 +25,8 @@ from hudimeta.table.properties_file import PROPERTIES_PATH
 from hudimeta.timeline.clean_record import CleanPlan, encode_plan
 from hudimeta.timeline.rollback_record import encode_rollback_plan
 from hudimeta.types import Action
+from tests.hostile.rewriting import change_container, change_metadata, make_foreign, replaced
+from tests.hostile.trial import PARTS
 
 Spoil = Callable[[Path], None]
 """Changes the table at a path; `victim` and `x` lie beside it."""
@@ -70,11 +72,7 @@ def _newest(table: Path, ending: str = ".deltacommit") -> Path:
 
 
 def _rewrite_commit(table: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    path = _newest(table)
-    data = path.read_bytes()
-    (record,) = decode_container(data)
-    change(record)
-    path.write_bytes(encode_container(decode_container_schema(data), [record]))
+    change_container(_newest(table), change)
 
 
 # Plans and markers
@@ -215,7 +213,7 @@ def _(table: Path) -> None:
 
 for _path in (
     *(".hoodie", ".hoodie/timeline", ".hoodie/metadata", ".hoodie/metadata/files", ".hoodie/.temp", ".hoodie/.locks"),
-    *(".hoodie/.heartbeat", ".hoodie/.schema", ".hoodie/.index_defs", ".hoodie/timeline/history", "a"),
+    *(".hoodie/.heartbeat", ".hoodie/.schema", ".hoodie/.index_defs", ".hoodie/timeline/history", PARTS[0]),
 ):
 
     def _link_folder(table: Path, path: str = _path) -> None:
@@ -232,7 +230,7 @@ for _path in (
 
 
 def _data_file(table: Path, ending: str) -> Path:
-    return next(p for p in sorted((table / "a").iterdir()) if p.name.endswith(ending) or ending in p.name)
+    return next(p for p in sorted((table / PARTS[0]).iterdir()) if p.name.endswith(ending) or ending in p.name)
 
 
 for _what, _find in {
@@ -412,14 +410,14 @@ def _(table: Path) -> None:
 @_folder("names with control characters")
 def _(table: Path) -> None:
     for name in ("new\nline", "tab\t", "\x1b[31mred", "\u202eright to left", "'quote\"", "back\\slash", "a=b:c"):
-        (table / "a" / name).write_bytes(b"x")
+        (table / PARTS[0] / name).write_bytes(b"x")
         (table / name).mkdir()
         (table / name / ".hoodie_partition_metadata").write_bytes(b"commitTime=0\npartitionDepth=1\n")
 
 
 @_folder("names that are no text")
 def _(table: Path) -> None:
-    with open(os.fsencode(table / "a") + b"/\xff\xfe", "wb"):
+    with open(os.fsencode(table / PARTS[0]) + b"/\xff\xfe", "wb"):
         pass
 
 
@@ -436,10 +434,19 @@ def _(table: Path) -> None:
         path.write_bytes(re.sub(rb"DATABLK\*........", b"DATABLK*\x7f\xff\xff\xff\x7f\xff\xff\xff", data, flags=re.DOTALL))
 
 
-def snapshot_of(folder: Path) -> dict[str, object]:
-    """All that lies below a folder: names and content; of what a test moves there too."""
-    found: dict[str, object] = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        found[name] = path.read_bytes() if path.is_file() else "link" if path.is_symlink() else "folder"
-    return found
+# Records of the metadata table
+
+for _what, _texts in {
+    "a partition above": ("aaaaaaaaa", "../victim"),
+    "an absolute partition": ("aaaaaaaaa", "/../../.."),
+    "an encoded partition": ("aaaaaaaaa", "%2e%2e/vv"),
+    "a file in another folder": (".parquet", "/../../x"),
+    "another ending": (".parquet", ".victims"),
+}.items():
+    for _partition in ("files", "record_index", "column_stats"):
+
+        def _records(table: Path, texts: tuple[str, str] = _texts, partition: str = _partition) -> None:
+            make_foreign(table)
+            change_metadata(table / ".hoodie/metadata" / partition, replaced(*texts))
+
+        _folder(f"{_what} in {_partition}")(_records)

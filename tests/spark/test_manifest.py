@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark_hudimeta.manifest import MANIFEST_FILES, base_files, encode_manifest, file_uri, write_manifest
 
+from hudimeta.errors import OutsideTable
 from hudimeta.storage import open_storage
 from tests.spark.tables import create, ids, rows
 
@@ -30,6 +31,22 @@ ODD = ["plain", "with blank", "100%", "a%3Db", "k=v", "q?x#y", "[x]", "é–日�
 )
 def test_uris(root: str, path: str, uri: str) -> None:
     assert file_uri(root, path) == uri
+
+
+@pytest.mark.parametrize("partition", ["../victim", "..", "/victim", "linked", "a//b"])
+def test_files_outside_are_not_handed_to_spark(partition: str, tmp_path: Path) -> None:
+    (tmp_path / "t" / "a").mkdir(parents=True)
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "t" / "linked").symlink_to(tmp_path / "victim")
+    columns = {
+        "partition_path": [partition],
+        "base_file": ["f.parquet"],
+        "base_instant": ["20260101000000000"],
+        "base_size": [1],
+    }
+    with pytest.raises(OutsideTable):
+        base_files(pa.table(columns), str(tmp_path / "t"))
+    assert base_files(pa.table({**columns, "partition_path": ["a"]}), str(tmp_path / "t")).num_rows == 1
 
 
 @pytest.mark.oldest
