@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,14 +14,26 @@ from hudimeta.formats.avro.ordering import ordering_values
 from hudimeta.formats.log import BlockType, LogBlock, decode_data_block, decode_delete_block
 from hudimeta.read.merge_rules import DELETED_COLUMN, OPERATION_COLUMN, MergeRules
 from hudimeta.read.ordering import field_type, ordering_columns
+from hudimeta.table.file_names import parse_log_file
 
-__all__ = ["Conform", "DataPart", "DeletePart", "LogPart", "data_part", "delete_part", "read_log_parts"]
+__all__ = [
+    "Conform",
+    "DataPart",
+    "DeletePart",
+    "LogPart",
+    "data_part",
+    "delete_part",
+    "deletes_of",
+    "read_log_parts",
+    "rows_of",
+]
 
 Conform: TypeAlias = Callable[[pa.Table, pa.Schema], pa.Table]
 """Brings rows to a schema: (rows as stored, schema) -> rows with exactly that schema."""
 
 _Mask: TypeAlias = npt.NDArray[np.bool_]
 _DELETE_OPERATION = "D"
+_FILE_NAME = "_hoodie_file_name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +99,42 @@ def read_log_parts(
     columns = None if whole else [*schema.names, *rules.columns]
     for block in blocks:
         if block.type is BlockType.DELETE:
-            yield delete_part(decode_delete_block(block), schema, rules)
+            yield delete_part(deletes_of(block), schema, rules)
         else:
-            yield data_part(decode_data_block(block, columns), schema, conform, rules, block.is_partial)
+            yield data_part(rows_of(block, columns), schema, conform, rules, block.is_partial)
+
+
+def rows_of(block: LogBlock, columns: Sequence[str] | None = None) -> pa.Table:
+    """Rows of a data block, which have to be of the file group whose log it stands in.
+
+    A seal knows the file. Of blocks without one the rows tell: Hudi writes the file id where rows of a base file have its name.
+
+    Args:
+        block: With its content. columns: See `decode_data_block`.
+
+    Raises:
+        CorruptFileError: Damaged content, or rows of another file group.
+    """
+    if block.is_sealed:
+        return decode_data_block(block, columns)
+    rows = decode_data_block(block, None if columns is None else [*columns, _FILE_NAME])
+    log = parse_log_file(block.path.rpartition("/")[2])
+    if log is not None and _FILE_NAME in rows.column_names:
+        for name in rows.column(_FILE_NAME).unique().to_pylist():
+            if name is not None and name.partition("_")[0] != log.file_id:
+                raise block.damaged(f"rows of file group {log.file_id}", f"rows of {name}")
+    return rows
+
+
+def deletes_of(block: LogBlock) -> pa.Table:
+    """Records of a delete block, which have to be of the partition that it lies in. See `rows_of`."""
+    deletes = decode_delete_block(block)
+    folder, _, name = block.path.rpartition("/")
+    if not block.is_sealed and parse_log_file(name) is not None:
+        for partition in deletes.column("partition_path").unique().to_pylist():
+            if partition is not None and partition != folder:
+                raise block.damaged(f"deletes in partition {folder!r}", f"deletes in {partition!r}")
+    return deletes
 
 
 def delete_part(deletes: pa.Table, schema: pa.Schema, rules: MergeRules) -> DeletePart:

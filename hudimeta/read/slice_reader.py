@@ -13,14 +13,12 @@ import pyarrow as pa
 from hudimeta.config.registry import HudiWarning
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.log import BlockType
-from hudimeta.formats.log.data_blocks import decode_data_block
-from hudimeta.formats.log.delete_block import decode_delete_block
 from hudimeta.formats.plain_arrays import texts
 from hudimeta.read.base_file import BaseFile, open_base_file
 from hudimeta.read.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT, BootstrapSource
 from hudimeta.read.file_slice import FileSlice
 from hudimeta.read.log_damage import LogFileRules
-from hudimeta.read.log_parts import LogPart, data_part, delete_part, read_log_parts
+from hudimeta.read.log_parts import LogPart, data_part, delete_part, deletes_of, read_log_parts, rows_of
 from hudimeta.read.log_records import SliceBlocks, SliceLog, scan_slice_logs
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.partition_columns import path_values
@@ -282,9 +280,9 @@ class SliceReader:
             return
         for block in contents:
             if block.type is BlockType.DELETE:
-                yield delete_part(decode_delete_block(block), task.merged, task.rules)
+                yield delete_part(deletes_of(block), task.merged, task.rules)
             else:
-                rows = history.at(block.instant).read_as(decode_data_block(block), history.latest)
+                rows = history.at(block.instant).read_as(rows_of(block), history.latest)
                 yield data_part(rows, task.merged, self._bring_altered, task.rules, block.is_partial)
 
     def _bring(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:

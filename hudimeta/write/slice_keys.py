@@ -8,12 +8,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.formats.log import decode_data_block
 from hudimeta.formats.parquet import read_key_column
 from hudimeta.index.key_file import KeyFile
 from hudimeta.keys import KeyGenerator
 from hudimeta.read.file_slice import FileSlice
 from hudimeta.read.log_damage import LogFileRules, read_log_file
+from hudimeta.read.log_parts import rows_of
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.read.read_task import ReadTask, VisibleInstants
 from hudimeta.read.slice_reader import SliceReader
@@ -47,7 +47,7 @@ def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> 
     for name, size in zip(file.logs, file.log_sizes, strict=True):
         path = join(file.partition_path, name)
         blocks = [block for block in read_log_file(rules, path, size).blocks if block.type.holds_records]
-        parts += [decode_data_block(b, [KEY_COLUMN])[KEY_COLUMN].combine_chunks().cast(pa.string()) for b in blocks]
+        parts += [rows_of(b, [KEY_COLUMN])[KEY_COLUMN].combine_chunks().cast(pa.string()) for b in blocks]
     return pa.concat_arrays([pa.array([], pa.string()), *parts])
 
 

@@ -146,3 +146,19 @@ def test_a_dead_append_to_a_version_6_log_is_passed_over(rich_table: Unpack) -> 
     scan = hudimeta.Table(folder).scan()
     assert scan.to_table().equals(expected)
     assert len(scan.report.corrupt) == 1
+
+
+@pytest.mark.parametrize("name", ["dms_payload_mor8", "deletes_mor"])
+def test_log_files_of_apache_hudis_that_are_exchanged_are_refused(rich_table: Unpack, name: str) -> None:
+    """Of one instant, so that nothing but their rows tells which file group they are of."""
+    folder = rich_table(name, fresh=True)
+    used = sorted(path for path in hudimeta.Table(folder).scan().plan().files if ".log." in path)
+    one, other = next(
+        (a, b) for a in used for b in used if a.split("_")[1] == b.split("_")[1] and a.split("_")[0] != b.split("_")[0]
+    )
+    contents = [(folder / path).read_bytes() for path in (one, other)]
+    for path, content in zip((one, other), reversed(contents), strict=True):
+        (folder / path).chmod(0o644)
+        (folder / path).write_bytes(content)
+    with pytest.raises(CorruptFileError):
+        hudimeta.Table(folder, {"hoodie.metadata.enable": "false"}).scan().to_table()
