@@ -220,17 +220,26 @@ class CommitConflict(CommitError):
 
     Attributes:
         action: What was being written. file_groups: (partition, file id) pairs both touched. winner: Instant that won.
+
+    Args:
+        cure: What helps where running the write again does not.
     """
 
     code = "COMMIT_CONFLICT"
 
-    def __init__(self, action: str, file_groups: Iterable[tuple[str, str]], winner: str) -> None:
+    def __init__(
+        self,
+        action: str,
+        file_groups: Iterable[tuple[str, str]],
+        winner: str,
+        cure: str = "Nothing was published; run the write again.",
+    ) -> None:
         self.action, self.file_groups, self.winner = action, tuple(file_groups), winner
         shown = ", ".join(f"{p}/{f}" if p else f for p, f in self.file_groups[:3])
         more = f" and {len(self.file_groups) - 3} more" if len(self.file_groups) > 3 else ""
         super().__init__(
             f"{action} touches file groups that instant {winner} changed meanwhile: {shown}{more}",
-            "Nothing was published; run the write again.",
+            cure,
         )
 
 

@@ -32,7 +32,7 @@ from hudimeta.timeline.clock import parse_instant
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 from hudimeta.write.base_files import BaseFileWriter
-from hudimeta.write.conflicts import groups_under_clustering, groups_under_compaction
+from hudimeta.write.conflicts import groups_in_plans
 from hudimeta.write.coordinator import OpenWrite, Publication
 from hudimeta.write.markers import MARKERS, read_markers
 from hudimeta.write.published_schema import published_schema
@@ -125,9 +125,9 @@ def pending(timeline: Timeline) -> list[Instant]:
 def plan(session: WriteSession, view: TableView) -> CompactionPlan:
     """The file slices with log files that the strategy takes.
 
-    Left out are those that pending compactions rewrite or pending clusterings replace.
+    Left out are those in the plan of a pending service.
     """
-    taken = groups_under_compaction(view.timeline) | groups_under_clustering(view.timeline)
+    taken = groups_in_plans(view.timeline)
     slices = [s for s in slices_of(view.slices()) if s.log_files and FileGroupId(s.partition_path, s.file_id) not in taken]
     return CompactionPlan(tuple(choose(slices, session.options)))
 

@@ -14,9 +14,16 @@ __all__ = [
     "groups_under_compaction",
     "check_conflicts",
     "check_schema",
+    "groups_in_plans",
     "touched_file_groups",
     "writes_since",
 ]
+
+
+_WAIT = (
+    "Nothing was published. Run again, new rows go elsewhere; to change or delete rows that are stored there, first finish or "
+    "cancel that clustering with Apache Hudi."
+)
 
 
 def writes_since(timeline: Timeline, seen: frozenset[str]) -> list[Instant]:
@@ -64,7 +71,7 @@ def check_conflicts(
     mine, unique = set(changed), None if keyed_partitions is None else set(keyed_partitions)
     for pending in timeline.pending:
         if pending.action is Action.CLUSTERING and (both := sorted(_pairs(mine & _clustered(timeline, pending)))):
-            raise CommitConflict(operation, both, f"{pending.time} (a pending clustering)")
+            raise CommitConflict(operation, both, f"{pending.time} (a pending clustering)", _WAIT)
     for instant in writes_since(timeline, seen):
         groups, grown = touched_file_groups(timeline, instant)
         both = sorted(_pairs(mine & groups))
@@ -94,9 +101,22 @@ def check_schema(timeline: Timeline, seen: frozenset[str], operation: str, avro_
             raise CommitConflict(operation, [("", "the table's schema")], instant.time)
 
 
+def groups_in_plans(timeline: Timeline) -> set[FileGroupId]:
+    """File groups that are in the plan of a pending service: no new row goes to their base files, no other plan takes them.
+
+    What a log compaction takes are log files alone; what is appended to the log meanwhile does not mind.
+    """
+    merged = _in_operations(timeline, Action.LOG_COMPACTION)
+    return groups_under_compaction(timeline) | groups_under_clustering(timeline) | merged
+
+
 def groups_under_compaction(timeline: Timeline) -> set[FileGroupId]:
     """File groups that planned compactions are going to rewrite: their base files must not be rewritten by anybody else."""
-    plans = [timeline.plan(i) for i in timeline.pending if (i.pending_action or i.action) is Action.COMPACTION]
+    return _in_operations(timeline, Action.COMPACTION)
+
+
+def _in_operations(timeline: Timeline, action: Action) -> set[FileGroupId]:
+    plans = [timeline.plan(i) for i in timeline.pending if (i.pending_action or i.action) is action]
     return {
         FileGroupId(operation["partitionPath"] or "", operation["fileId"])
         for plan in plans

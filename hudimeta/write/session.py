@@ -42,7 +42,7 @@ from hudimeta.types import FileGroupId, TableType
 from hudimeta.write.base_files import BaseFileWriter, FileFormat, bloom_settings
 from hudimeta.write.change_files import ChangeFormat
 from hudimeta.write.column_history import column_history
-from hudimeta.write.conflicts import groups_under_compaction
+from hudimeta.write.conflicts import groups_in_plans
 from hudimeta.write.coordinator import Coordinator
 from hudimeta.write.index_facts import WantedFacts
 from hudimeta.write.index_updates.registry import wanted_facts
@@ -225,7 +225,7 @@ class TableView:
         slices = self.slices(partitions)
         asked = None if partitions is None else frozenset(partitions)
         ranges = self._key_ranges(partitions) if key_ranges else {}
-        busy = groups_under_compaction(self.timeline)
+        busy = groups_in_plans(self.timeline)
         found: dict[str, list[KeyFile]] = {}
         for one in slices_of(slices):
             if asked is None or one.partition_path in asked:

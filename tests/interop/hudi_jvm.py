@@ -190,11 +190,9 @@ class Commands:
                 planned = client.scheduleCompaction(none)
                 if not planned.isPresent():
                     return {"instant": None}
-                if self._has_own_schema:
-                    client.compact(planned.get(), True)  # or nobody would complete it
-                else:
-                    client.compact(planned.get())
-                return {"instant": planned.get()}
+                return self._compact(client, planned.get())
+            if name == "run_compaction":
+                return self._compact(client, str(instant))
             if name == "cluster":
                 planned = client.scheduleClustering(none)
                 if not planned.isPresent():
@@ -222,12 +220,22 @@ class Commands:
                 }[name]
                 planned = schedule(none)
                 return {"instant": planned.get() if planned.isPresent() else None}
+            if name == "run_log_compaction":
+                client.logCompact(instant, True)
+                return {"instant": instant}
             if name == "run_clustering":
                 client.cluster(instant, True)
                 return {"instant": instant}
             raise ValueError(f"no service named {name}")
         finally:
             client.close()
+
+    def _compact(self, client: Any, instant: str) -> dict[str, Any]:
+        if self._has_own_schema:
+            client.compact(instant, True)  # or nobody would complete it
+        else:
+            client.compact(instant)
+        return {"instant": instant}
 
     def validate(self, path: str) -> dict[str, Any]:
         """What Hudi's own reader of the metadata table says, against storage, footers and rows."""

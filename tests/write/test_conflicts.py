@@ -10,7 +10,7 @@ from hudimeta.errors import CommitConflict
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
 from hudimeta.hudi_table import Table
-from hudimeta.testing.builders import ModelledTable, simple_rows
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
@@ -70,10 +70,28 @@ def test_a_file_group_that_a_clustering_will_replace_is_not_changed(
     table: ModelledTable, operation: Operation, rows: object
 ) -> None:
     planned = plan_clustering(table, "p0")
-    with pytest.raises(CommitConflict, match=f"{planned}.*clustering"):
+    with pytest.raises(CommitConflict, match=f"{planned}.*clustering") as refused:
         table.write(operation, rows)  # type: ignore[arg-type]
+    assert "cancel that clustering" in str(refused.value)
     table.check()
     check_all(table.storage, ALWAYS)
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("operation", [Operation.INSERT, Operation.UPSERT])
+def test_new_rows_go_round_file_groups_that_a_clustering_will_replace(tmp_path: Path, kind: str, operation: Operation) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": kind})
+    table.write(Operation.INSERT, simple_rows(range(10), 1))
+    planned = {s["file_id"] for s in Table(table.path).file_slices().to_pylist()}
+    for partition in ("p0", "p1"):
+        plan_clustering(table, partition)
+    table.write(operation, simple_rows(range(20, 30), 2))
+    slices = Table(table.path).file_slices().to_pylist()
+    assert len(slices) == 2 * len(planned)
+    table.write(operation, simple_rows(range(30, 36), 3))
+    assert len(Table(table.path).file_slices()) == len(slices), "the small files that no plan names are filled"
+    table.check()
+    check_all(table.storage)
 
 
 def test_other_partitions_can_be_written(table: ModelledTable) -> None:
