@@ -52,14 +52,18 @@ def statistics_enclose_every_value(table: Inspection) -> None:
         return
     schema = with_meta_columns(avro_to_arrow(found[1]))
     types = {c: kind for c in definition.source_fields if (kind := column_type(schema, c)) is not None}
-    rows = {path: _rows(table, path, schema) for path in _base_files(table)}
-    wrong = _file_statistics(metadata, types, rows)
+    stored = {path: _rows(table, path) for path in _base_files(table)}
+    rows = {path: conform(part, schema) for path, part in stored.items()}
+    held = {path.rpartition("/")[2]: part.schema for path, part in stored.items()}
+    wrong = _file_statistics(metadata, types, rows, held)
     if partition_stats.PARTITION in metadata.ready:
         wrong += _partition_statistics(metadata, types, rows)
     _refuse("statistics", wrong)
 
 
-def _file_statistics(metadata: MetadataTable, types: dict[str, pa.DataType], rows: dict[str, pa.Table]) -> list[str]:
+def _file_statistics(
+    metadata: MetadataTable, types: dict[str, pa.DataType], rows: dict[str, pa.Table], held: dict[str, pa.Schema]
+) -> list[str]:
     by_name = {path.rpartition("/")[2]: part for path, part in rows.items()}
     wrong = []
     for column, stats in metadata.column_stats(types).items():
@@ -67,7 +71,7 @@ def _file_statistics(metadata: MetadataTable, types: dict[str, pa.DataType], row
         for name, part in by_name.items():
             if name in stated:
                 wrong += [f"{name}, {column}: {why}" for why in _breaches(_values(part, column), stated[name], exact=True)]
-            elif len(part):
+            elif len(part) and column_type(held[name], column) is not None:  # else it was added, or got its name, later
                 wrong.append(f"{name}, {column}: no statistics")
     return wrong
 
@@ -122,11 +126,11 @@ def _values(rows: pa.Table, column: str) -> pa.ChunkedArray:
     return pc.struct_field(rows[top], rest) if rest else rows[top]
 
 
-def _rows(table: Inspection, path: str, schema: pa.Schema) -> pa.Table:
+def _rows(table: Inspection, path: str) -> pa.Table:
     import pyarrow.parquet as pq
 
     with table.storage.open_input(path) as source:
-        return conform(pq.ParquetFile(source).read(), schema)
+        return pq.ParquetFile(source).read()
 
 
 def _base_files(table: Inspection) -> list[str]:
