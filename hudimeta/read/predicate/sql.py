@@ -81,7 +81,10 @@ def parse_sql(text: str, *, qualified: bool = False) -> Expr:
         raise PredicateError(text, ALLOWED, f"The text breaks off. {hint}") from error
     if len(parsed) != 1 or parsed[0] is None:
         raise PredicateError(text, ALLOWED, "The text holds more than one statement.")
-    return _Translation(text, qualified).expr(parsed[0])
+    try:
+        return _Translation(text, qualified).expr(parsed[0])
+    except RecursionError as error:
+        raise PredicateError(text, "expressions that are nested less deeply") from error
 
 
 def _where(errors: list[dict[str, Any]]) -> str:

@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudimeta.errors import PredicateError
 from hudimeta.read.predicate.function_kernels import Kernel
 from hudimeta.read.predicate.types import map_unique
 
 if TYPE_CHECKING:
     from hudimeta.read.predicate.signature import Context
+
+
+MAX_TEXT = 1_000_000
+"""Longest text that a function makes of a short one, in characters."""
+
+
+def check_length(length: int) -> None:
+    """Refuse what would fill the memory."""
+    if length > MAX_TEXT:
+        raise PredicateError(length, f"at most {MAX_TEXT} characters", what="length of a text that is made longer")
 
 
 def lower(_context: Context, args: list[Any]) -> Any:
@@ -130,6 +141,8 @@ def pad(side: str) -> Kernel:
         width, filler = args[1], args[2] if len(args) > 2 else " "
         if width is None or filler is None:
             return pa.nulls(len(args[0]), args[0].type)
+
+        check_length(width)
 
         def padded(text: str) -> str:
             missing = width - len(text)

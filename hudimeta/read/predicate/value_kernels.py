@@ -16,6 +16,7 @@ from hudimeta.errors import PredicateError
 from hudimeta.read.predicate.casts import cast_array
 from hudimeta.read.predicate.function_kernels import Kernel
 from hudimeta.read.predicate.local_time import SECOND_US, check_zone, micros, to_instant, to_local
+from hudimeta.read.predicate.text_kernels import check_length
 from hudimeta.read.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP, LONG, is_integer, map_unique
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def place_from(sought: str, text: str, start: int = 1) -> int:
 
 def repeated(text: str, times: int) -> str:
     """A text several times."""
+    check_length(times * len(text))
     return text * max(times, 0)
 
 

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from hudimeta.errors import ConfigError, PredicateError
-from hudimeta.read.predicate import FUNCTION_NAMES, bind, parse
+from hudimeta.read.predicate import FUNCTION_NAMES, bind, evaluate, parse
 
 SCHEMA = pa.schema([(f"c{n}", pa.int32()) for n in range(200)] + [("s", pa.string()), ("ai", pa.list_(pa.int32()))])
+TWO_ROWS = pa.table({field.name: pa.array([None, "a"] if field.name == "s" else [None] * 2, field.type) for field in SCHEMA})
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "predicates.md"
 
 
@@ -30,11 +31,15 @@ DOCS = Path(__file__).resolve().parents[3] / "docs" / "predicates.md"
         ("c1 = '" + "x" * 10_000 + "'", "INT"),
         ([("c1", "~~", 5)], "~~"),
         ("c1 >", "c1 >"),
+        ("c1" + " + 1" * 5000 + " > 0", "nested"),
+        ("(" * 3000 + "c1 = 1" + ")" * 3000, "breaks off"),
+        ("repeat(s, 2000000000) = 'a'", "at most"),
+        ("lpad(s, 2000000000, 'x') = 'a'", "at most"),
     ],
 )
 def test_an_error_is_short_and_to_the_point(where: Any, named: str) -> None:
     with pytest.raises(PredicateError) as caught:
-        bind(parse(where), SCHEMA)
+        evaluate(bind(parse(where), SCHEMA), TWO_ROWS)
     text = str(caught.value)
     assert isinstance(caught.value, ConfigError)  # what callers caught before
     assert named in text
