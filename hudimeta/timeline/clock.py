@@ -111,8 +111,8 @@ def normalise_instant(text: str, zone: tzinfo | None = timezone.utc, key: str = 
     """Any spelling of a moment as the text that instants are compared with.
 
     As in Hudi 1.2.0: a date is its first millisecond; a time with seconds and no fraction is the last millisecond of that
-    second, so that every instant within it is included; 14 digits are compared as text, which puts them before every instant
-    of 17 digits within their second, and are the millisecond before it here. A spelling with a zone is converted to the
+    second, so that every instant within it is included; 14 digits stay, and being compared as text stand before every
+    instant of 17 digits within their second. A spelling with a zone is converted to the
     table's, one without is wall-clock time in the table's zone.
 
     Args:
@@ -121,7 +121,7 @@ def normalise_instant(text: str, zone: tzinfo | None = timezone.utc, key: str = 
         key: The option that it came from, for the error.
 
     Returns:
-        17 digits.
+        17 digits, or 14 that were given.
 
     Raises:
         ConfigError: any other spelling, or no such date; it lists what is allowed.
@@ -132,9 +132,7 @@ def normalise_instant(text: str, zone: tzinfo | None = timezone.utc, key: str = 
             if len(given) not in (_SECONDS_DIGITS, _MILLIS_DIGITS):
                 raise ValueError(given)
             wall, millis = _wall(given)
-            if len(given) == _SECONDS_DIGITS:
-                return _digits(wall - timedelta(seconds=1), _LAST_MILLIS)
-            return _digits(wall, millis)
+            return given if len(given) == _SECONDS_DIGITS else _digits(wall, millis)
         return _from_date_time(given, zone)
     except (ValueError, OverflowError, OSError):
         raise ConfigError(key, text, ALLOWED_SPELLINGS) from None

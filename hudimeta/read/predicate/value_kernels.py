@@ -137,10 +137,14 @@ def before_or_after(text: str, delimiter: str, count: int) -> str:
     """`substring_index`: what stands before the count-th delimiter, or after it counted from the end."""
     if not delimiter or not count:
         return ""
+    at = -1 if count > 0 else len(text)
+    for _ in range(count):  # delimiters may overlap
+        at = text.find(delimiter, at + 1)
+        if at < 0:
+            return text
     if count > 0:
-        return delimiter.join(text.split(delimiter)[:count])
-    at = len(text)
-    for _ in range(-count):  # delimiters found from the end may overlap others found from the start
+        return text[:at]
+    for _ in range(-count):
         at = text.rfind(delimiter, 0, at + len(delimiter) - 1) if at > 0 else -1
         if at < 0:
             return text
