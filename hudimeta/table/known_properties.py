@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hudimeta.formats.one_apart import one_apart
+
 __all__ = ["KNOWN_PROPERTIES", "damaged_name"]
 
 _TABLE = (
@@ -37,15 +39,4 @@ def damaged_name(key: str) -> str | None:
     """The known property whose name differs from an unknown one by a single character; None without such."""
     if key in KNOWN_PROPERTIES:
         return None
-    return next((known for known in sorted(KNOWN_PROPERTIES) if _one_apart(key, known)), None)
-
-
-def _one_apart(one: str, other: str) -> bool:
-    """True when a character changed, added or taken away makes the one text the other."""
-    if abs(len(one) - len(other)) > 1 or one == other:
-        return False
-    same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    if len(one) == len(other):
-        return one[same + 1 :] == other[same + 1 :]
-    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
-    return longer[same + 1 :] == shorter[same:]
+    return next((known for known in sorted(KNOWN_PROPERTIES) if one_apart(key, known)), None)

@@ -10,9 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.one_apart import one_apart
 from hudimeta.timeline.naming import InstantFile
 
 __all__ = ["refuse_implausible", "refuse_moved"]
+
+_SCHEMA_KEYS = ("schema", "latest_schema")
+"""Without these a commit says nothing of the table's columns, and older ones would be believed."""
 
 
 def refuse_moved(data: bytes, path: str) -> None:
@@ -40,6 +44,10 @@ def refuse_implausible(metadata: Mapping[str, Any], instant: InstantFile, path: 
     Raises:
         CorruptFileError: What it says of a file cannot be.
     """
+    for key, value in metadata["extraMetadata"].items():
+        meant = next((name for name in _SCHEMA_KEYS if one_apart(key, name)), None)
+        if meant is not None or "\0" in key or (key in _SCHEMA_KEYS and "\0" in value):
+            raise CorruptFileError(path, 0, f"the entry {meant or 'schema'} of extraMetadata", repr(key))
     for partition, stats in metadata["partitionToWriteStats"].items():
         for stat in stats:
             for right, wrong in _contradictions(partition, stat, instant):

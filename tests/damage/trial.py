@@ -166,8 +166,11 @@ class Trials:
         self, outcome: Outcome, when: str, found: Answers, allowed: tuple[Answers, ...], *, may_refuse: bool = True
     ) -> None:
         for question, answer in found.items():
-            if any(answer == one[question] for one in allowed if question in one):
+            right = [one[question] for one in allowed if question in one]
+            if answer in right:
                 continue
+            if isinstance(answer, _Refused) and any(isinstance(one, _Refused) for one in right):
+                continue  # a clean that did not get to its end has removed files of a moment that it takes away
             if isinstance(answer, _Refused):
                 outcome.detected = True
                 if not may_refuse:
@@ -175,7 +178,7 @@ class Trials:
             elif isinstance(answer, Exception):
                 outcome.faults.append(("other exception", f"{when}, {question}: {_told(answer)}"))
             else:
-                expected = next((one[question] for one in allowed if question in one), None)
+                expected = next(iter(right), None)
                 outcome.faults.append(("wrong answer", f"{when}, {question}: {_difference(answer, expected)}"))
 
     def _answers_before(self, name: str) -> Answers:

@@ -91,3 +91,13 @@ def test_a_clean_that_says_nothing_is_refused(tmp_path: Path) -> None:
         CorruptFileError, match="is damaged at byte 0: expected the metadata of a completed action, found an empty file"
     ):
         Table(table.path).scan(as_of=first).to_table()
+
+
+def test_the_schema_of_a_commit_of_others_is_not_lost_to_one_bit(rich_table: Unpack) -> None:
+    """The commit before it would be believed, and columns be missing."""
+    path = rich_table("evolve_write_cow8", fresh=True)
+    newest = max((path / ".hoodie/timeline").glob("*_*.commit"))
+    newest.chmod(0o644)
+    newest.write_bytes(newest.read_bytes().replace(b"\x0cschema", b"\x0cschemc"))
+    with pytest.raises(CorruptFileError, match="expected the entry schema of extraMetadata, found 'schemc'"):
+        Table(path).scan().to_table()
