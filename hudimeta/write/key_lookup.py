@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict, ConfigError, CorruptFileError, IndexNotReady, MetadataError, NotFound
@@ -19,7 +20,9 @@ from hudimeta.index.key_file import KeyFile
 from hudimeta.index.record_index import RecordIndex
 from hudimeta.index.simple import SimpleIndex
 from hudimeta.index.tagging import Homes, Index, IndexKind, Tagging
+from hudimeta.keys import PartitionLayout
 from hudimeta.metadata.completeness import proven_indexes
+from hudimeta.read.partition_columns import path_values
 from hudimeta.table.properties import load as load_properties
 from hudimeta.types import Action
 from hudimeta.write.batch import KeyedBatch
@@ -115,10 +118,28 @@ class KeyLookup:
         if self.choice.is_global:
             ordering_of = self._view.ordering_reader()
             settled = settle_partitions(batch, tagging, ordering_of, self._session.rules, moves=self.choice.moves)
+            if not self.choice.moves and settled.batch is not batch:
+                settled = replace(settled, batch=self._as_shown(settled.batch))
         text = str(tagging) + (f"; {settled.moved:,} rows move to another partition" if settled.moved else "")
         if settled.outdated:
             text += f"; {settled.outdated:,} rows left out, because the row in another partition is newer"
         return Found(settled, files, _unmatched(batch, tagging), tagging.asked, tagging.hits, text)
+
+    def _as_shown(self, batch: KeyedBatch) -> KeyedBatch:
+        """Rows that stay in their partition though its column changed hold what readers show of them: the partition's value."""
+        properties, rows = self._session.properties, batch.rows
+        if properties.drop_partition_columns:
+            return batch
+        paths = batch.partitions.dictionary_encode()
+        shown = path_values(paths.dictionary, PartitionLayout.from_properties(properties), rows.schema, properties)
+        fixed = {*properties.record_keys, *(name.partition(".")[0] for name in self._session.rules.ordering_fields)}
+        for name in (name for name in shown.column_names if name not in fixed):
+            own, at = rows.column(name), rows.schema.get_field_index(name)
+            value = shown.column(name).combine_chunks().take(paths.indices)
+            differs = pc.and_(pc.is_valid(value), pc.fill_null(pc.not_equal(own, value), True))
+            if pc.any(differs).as_py():
+                rows = rows.set_column(at, rows.schema.field(at), pc.if_else(differs, value, own))
+        return replace(batch, rows=rows)
 
     def homes(self, batch: KeyedBatch) -> Homes | None:
         """Where the rows of an overwrite must go; None when they may go anywhere."""

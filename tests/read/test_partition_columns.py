@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hudimeta
@@ -101,4 +102,6 @@ def test_a_row_that_stays_when_its_partition_column_changes_is_found_where_it_li
     for where in ("region = 'eu'", "region = 'eu' AND val = 10", "region = 'eu' OR val = 77", "lower(region) = 'eu'"):
         assert ids(table, where) == ["a"], where
     assert ids(table, "region = 'us'") == ["c"]
+    stored = [pq.read_table(file, columns=["region"], partitioning=None) for file in (tmp_path / "t/eu").glob("*.parquet")]
+    assert {value for one in stored for value in one["region"].to_pylist()} == {"eu"}, "the files alone say the same"
     table.metadata.validate().raise_if_differs()
