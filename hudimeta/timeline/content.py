@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.json_text import parse_json
 from hudimeta.timeline.naming import parse_instant_name
-from hudimeta.timeline.plausible import refuse_implausible, refuse_moved
+from hudimeta.timeline.plausible import refuse_implausible, refuse_misshapen, refuse_moved
 from hudimeta.types import Action, Instant, Operation
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ def decode_instant(data: bytes, path: str, is_commit: bool) -> dict[str, Any]:
     records = _decode_container(data, path, kinds) if data.startswith(_AVRO_MAGIC) else [_decode_json(data, path)]
     if len(records) != 1:
         raise CorruptFileError(path, 0, "one record", f"{len(records)} records")
+    if named is not None:
+        refuse_misshapen(records[0], named, path)
     return records[0]
 
 

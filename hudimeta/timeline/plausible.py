@@ -12,8 +12,15 @@ from typing import Any
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.one_apart import one_apart
 from hudimeta.timeline.naming import InstantFile
+from hudimeta.types import Action, State
 
-__all__ = ["refuse_implausible", "refuse_moved"]
+__all__ = ["refuse_implausible", "refuse_misshapen", "refuse_moved"]
+
+_OF_PARTITIONS: Mapping[tuple[Action, State], tuple[str, tuple[str, ...]]] = {
+    (Action.CLEAN, State.COMPLETED): ("partitionMetadata", ("deletePathPatterns", "successDeleteFiles")),
+    (Action.SAVEPOINT, State.COMPLETED): ("partitionMetadata", ("savepointDataFile",)),
+}
+"""What the records of services say of each partition, and their readers count on."""
 
 _SCHEMA_KEYS = ("schema", "latest_schema")
 """Without these a commit says nothing of the table's columns, and older ones would be believed."""
@@ -52,6 +59,26 @@ def refuse_implausible(metadata: Mapping[str, Any], instant: InstantFile, path: 
         for stat in stats:
             for right, wrong in _contradictions(partition, stat, instant):
                 raise CorruptFileError(path, 0, right, wrong)
+
+
+def refuse_misshapen(record: Mapping[str, Any], instant: InstantFile, path: str) -> None:
+    """Check the record of a service for what all of its kind have.
+
+    Args:
+        record: As it was decoded. instant: What the file's name says. path: Of the file.
+
+    Raises:
+        CorruptFileError: A member is missing, or is of another kind.
+    """
+    member, names = _OF_PARTITIONS.get((instant.action, instant.state), ("", ()))
+    if not member:
+        return
+    if member not in record or not isinstance(record[member] or {}, Mapping):
+        raise CorruptFileError(path, 0, f"a record with {member}", f"one with {', '.join(record)}")
+    for part in (record[member] or {}).values():
+        for name in names:
+            if not isinstance(part, Mapping) or not isinstance(part.get(name), list):
+                raise CorruptFileError(path, 0, f"{member} with lists {name}", repr(part)[:80])
 
 
 def _contradictions(partition: str, stat: Mapping[str, Any], instant: InstantFile) -> Iterable[tuple[str, str]]:

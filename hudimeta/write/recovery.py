@@ -82,6 +82,7 @@ class Recovery:
             dead = [*self._dead(timeline), *self._dead_runs(timeline)]
         if dead:
             return self.everywhere()
+        self._remove_unnamed_indexes(timeline)
         if timeline.writes:
             write = max(timeline.writes, key=lambda i: i.completion or i.time)
             last = write.time
@@ -91,6 +92,13 @@ class Recovery:
                 self._remove_traces(last)
                 sweep_metadata(self._storage, [i.time for i in timeline.pending])
         return ()
+
+    def _remove_unnamed_indexes(self, timeline: Timeline) -> None:
+        """Where an index was made last, its maker may have died before the table's properties named it."""
+        newest = max((i.completion or i.time for i in timeline.writes), default="")
+        if any(i.action is Action.INDEXING and (i.completion or i.time) > newest for i in timeline.completed):
+            with self._lock.held():
+                remove_unnamed(self._storage, self._load())
 
     def _load(self) -> Timeline:
         return self._properties.load_timeline(self._storage)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -301,3 +302,17 @@ def test_an_empty_plan_is_named(tmp_path: Path) -> None:
         Table(table.path, options).clean()
     assert caught.value.path == f".hoodie/timeline/{planned}.clean.requested"
     table.model.check(table.read())
+
+
+@pytest.mark.parametrize("member", ["successDeleteFiles", "deletePathPatterns", "partitionMetadata"])
+def test_a_record_of_a_clean_that_lost_a_member_is_damage(tmp_path: Path, member: str) -> None:
+    """A changed bit in a name of the schema in the head of a file that nobody sealed."""
+    table = written(tmp_path / "t", 4)
+    Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean()
+    (file,) = (tmp_path / "t" / ".hoodie" / "timeline").glob("*.clean")
+    record = Table(table.path).timeline.metadata(Table(table.path).timeline.completed[-1])
+    text = json.dumps(record).replace(member, member.replace("e", "g", 1))
+    file.write_text(text)
+    with pytest.raises(CorruptFileError, match=member) as caught:
+        Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean()
+    assert caught.value.path.endswith(file.name)
