@@ -15,6 +15,7 @@ __all__ = [
     "QueryType",
     "State",
     "TableType",
+    "is_text",
 ]
 
 META_COLUMNS: tuple[str, ...] = (
@@ -142,3 +143,11 @@ class FileGroupId:
 
     partition_path: str
     file_id: str
+
+
+def is_text(value: str) -> bool:
+    """Whether a Python text can be written at all: one with half a surrogate pair, as wrong decoding leaves it, cannot."""
+    try:
+        return value.isascii() or bool(value.encode())
+    except UnicodeEncodeError:
+        return False

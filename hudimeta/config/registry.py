@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from hudimeta.config.near_misses import nearest, right_name
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.redaction import shown_options
+from hudimeta.types import is_text
 
 __all__ = ["OPTIONS", "HudiWarning", "NotDone", "Option", "Options", "Registry"]
 
@@ -274,6 +275,9 @@ def _in_lower_case(given: Mapping[str, object]) -> dict[str, str]:
         if value is None:
             continue
         text = _as_text(value)
+        for one in (key, text):
+            if not is_text(one):
+                raise ConfigError(ascii(key)[1:-1], one, "text without halves of surrogate pairs")
         if found.setdefault(key.lower(), text) != text:
             raise ConfigError(key, f"{found[key.lower()]} and {text}", "one value", "Names of options have no case.")
     return found

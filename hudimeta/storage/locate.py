@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from hudimeta.errors import ConfigError
 from hudimeta.storage.local import LocalStorage
 from hudimeta.storage.protocol import Storage
+from hudimeta.types import is_text
 
 __all__ = ["absolute_location", "open_storage"]
 
@@ -28,6 +29,8 @@ def absolute_location(location: str | os.PathLike[str]) -> str:
     text = os.fspath(location)
     if not text.strip():
         raise ConfigError("path", text, "the table's folder", "Give the path of the table.")
+    if "\0" in text or not is_text(text):
+        raise ConfigError("path", text, "a path without NUL and halves of surrogate pairs", "Give the path of the table.")
     match = _SCHEME.match(text)
     if match is None:
         return os.path.abspath(text)

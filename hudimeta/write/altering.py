@@ -17,7 +17,7 @@ from hudimeta.schema import SchemaChange, check_key_texts, with_meta_columns
 from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names
 from hudimeta.schema.internal_schema import SchemaHistory
 from hudimeta.schema.normalise import normalise_type
-from hudimeta.types import Operation
+from hudimeta.types import Operation, is_text
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.coordinator import Publication
 from hudimeta.write.published_schema import PublishedSchema
@@ -37,6 +37,9 @@ def alteration(
     retype: Mapping[str, pa.DataType],
 ) -> Alteration:
     """The change that the arguments of `Table.alter` ask for. Raises ConfigError when it is none."""
+    odd = next((name for name in (add if isinstance(add, Mapping) else ()) if not is_text(name)), None)
+    if odd is not None:
+        raise ConfigError("alter", odd, "names without halves of surrogate pairs")
     fields = [pa.field(name, kind) for name, kind in add.items()] if isinstance(add, Mapping) else list(add)
     names = (drop,) if isinstance(drop, str) else tuple(drop)
     change = Alteration(names, dict(rename), dict(retype), tuple(fields))

@@ -61,7 +61,7 @@ def as_table(data: Any) -> pa.Table:
             # Of every row: PyArrow's own conversion takes the columns of the first row and drops what only others have.
             names = dict.fromkeys(name for row in data for name in row)
             return pa.table({name: _column(name, [row.get(name) for row in data]) for name in names})
-    except (pa.ArrowException, TypeError) as error:
+    except (pa.ArrowException, TypeError, ValueError) as error:
         raise SchemaMismatch(
             "*", f"not one column of one type and length ({error})", "columns that fit together", _ADVICE
         ) from error
@@ -79,5 +79,5 @@ def _column(name: str, values: Any) -> Any:
         return values
     try:
         return pa.array(values)
-    except (pa.ArrowException, TypeError, OverflowError) as error:
+    except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
         raise SchemaMismatch(name, f"of no one type ({error})", "values of one type", _ADVICE) from error

@@ -40,6 +40,7 @@ from hudimeta.read.predicate.tree import (
     literal,
 )
 from hudimeta.read.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP
+from hudimeta.types import is_text
 
 if TYPE_CHECKING:
     from hudimeta.read.predicate.bind import Bound
@@ -111,6 +112,8 @@ def _condition(column: Column, op: str, rest: list[Any], whole: Any) -> Expr:
     if not rest:
         raise PredicateError(whole, _ALLOWED_TUPLES, f"The operator {op!r} needs a value.")
     value = rest[0]
+    if isinstance(value, str) and not is_text(value):
+        raise PredicateError(whole, "text without halves of surrogate pairs")
     if word in ("in", "not in", "between"):
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
             raise PredicateError(whole, _ALLOWED_TUPLES, f"The operator {op!r} needs a list.")

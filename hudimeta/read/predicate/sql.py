@@ -38,6 +38,7 @@ from hudimeta.read.predicate.tree import (
     literal,
 )
 from hudimeta.read.predicate.types import bounded_decimal
+from hudimeta.types import is_text
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -68,6 +69,8 @@ def parse_sql(text: str, *, qualified: bool = False) -> Expr:
     """
     if not text.strip():
         raise PredicateError(text, ALLOWED, "The text is empty.")
+    if not is_text(text):
+        raise PredicateError(text[:60], "text without halves of surrogate pairs")
     if len(text) > MAX_TEXT:
         raise PredicateError(text[:60] + "…", f"at most {MAX_TEXT} characters")
     from sqlglot.errors import ParseError, TokenError

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field, fields
 
 import pyarrow as pa
 
+from hudimeta.errors import PredicateError
+from hudimeta.types import is_text
+
 __all__ = [
     "FIELD",
     "ITEM",
@@ -279,10 +282,12 @@ def literal(value: object) -> Literal:
             naive: a timestamp without zone), a NumPy scalar or a pyarrow Scalar.
 
     Raises:
-        TypeError: For values of other types.
+        TypeError: For values of other types. PredicateError: For half a text.
     """
     from hudimeta.read.predicate.types import natural_scalar
 
+    if isinstance(value, str) and not is_text(value):
+        raise PredicateError(value[:60], "text without halves of surrogate pairs")
     scalar = natural_scalar(value)
     return Literal(scalar, type=scalar.type)
 
