@@ -48,7 +48,15 @@ DAMAGES: Mapping[str, Damage] = {
 }
 
 
-@pytest.fixture(scope="module", params=KINDS)
+EXCHANGED = ("an older log file", "another file group's")
+WHATEVER_THE_FORM = ("the first block alone", "middle", "zeros")
+CASES = [
+    *((kind, damage) for kind in ("parquet", "no metadata table") for damage in (*DAMAGES, *EXCHANGED)),
+    *((kind, damage) for kind in ("avro", "hfile") for damage in WHATEVER_THE_FORM),
+]
+
+
+@pytest.fixture(scope="module")
 def pristine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table whose slice in p0 has two log files; the second has rows and deletes."""
     folder = tmp_path_factory.mktemp("log_damage") / "t"
@@ -72,7 +80,7 @@ def copy_of(pristine: Path, to: Path) -> Path:
     return to
 
 
-@pytest.mark.parametrize("damage", [*DAMAGES, "an older log file", "another file group's"])
+@pytest.mark.parametrize(("pristine", "damage"), CASES, indirect=["pristine"])
 def test_damage_of_a_completed_log_file_stops_reads_writes_and_services(pristine: Path, damage: str, tmp_path: Path) -> None:
     folder = copy_of(pristine, tmp_path / "t")
     older, log = logs_of(folder)
@@ -94,6 +102,7 @@ def test_damage_of_a_completed_log_file_stops_reads_writes_and_services(pristine
     assert hudimeta.Table(folder).scan(where="ts > 1").count() == 12
 
 
+@pytest.mark.parametrize("pristine", ["avro", "no metadata table"], indirect=True)
 def test_what_was_added_behind_the_end_is_passed_over_and_reported(pristine: Path, tmp_path: Path) -> None:
     folder = copy_of(pristine, tmp_path / "t")
     log = logs_of(folder)[1]
