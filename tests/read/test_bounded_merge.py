@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import hudimeta
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.avro.container import sealed_container
 from hudimeta.formats.log import (
     BlockType,
     HeaderKey,
@@ -126,7 +127,7 @@ def test_a_slice_of_500_log_files_reads(tmp_path: Path) -> None:
     for number in range(499):
         time = str(int(write.time) + 1000 + number)
         done = timeline / f"{time}_{int(write.completion or 0) + 1000 + number}.deltacommit"
-        done.write_bytes((timeline / write.file_name).read_bytes())
+        done.write_bytes(sealed_container((timeline / write.file_name).read_bytes(), done.name))
         copy = log.with_name(log.name.replace(write.time, time))
         copy.write_bytes(of_instant(content, log.name, time, copy.name))
     expected = sorted((f"k{n}", "log" if n < 100 else "base") for n in range(300))

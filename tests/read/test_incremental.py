@@ -11,6 +11,7 @@ import pytest
 
 import hudimeta
 from hudimeta.errors import TableError
+from hudimeta.formats.avro.container import sealed_container
 from hudimeta.types import Instant
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("v", pa.string())])
@@ -98,7 +99,9 @@ def test_commits_archived_behind_a_savepoint_are_in_the_range(tmp_path: Path) ->
 def complete_at(table: hudimeta.Table, instant: Instant, completion: int) -> hudimeta.Table:
     """The table with another completion time of an instant."""
     folder = Path(table.path) / ".hoodie/timeline"
-    (folder / instant.file_name).rename(folder / f"{instant.time}_{completion}.{instant.action.value}")
+    done, name = folder / instant.file_name, f"{instant.time}_{completion}.{instant.action.value}"
+    (folder / name).write_bytes(sealed_container(done.read_bytes(), name))
+    done.unlink()
     return hudimeta.Table(table.path)
 
 

@@ -30,7 +30,10 @@ def test_a_stated_mode_counts_before_any_payload_class() -> None:
             "OverwriteNonDefaultsWithLatestAvroPayload",
             MergeRules(COMMIT, ("ts",), partial_mode=PartialUpdateMode.IGNORE_DEFAULTS),
         ),
-        ("PartialUpdateAvroPayload", MergeRules(EVENT, ("ts",), partial_mode=PartialUpdateMode.IGNORE_DEFAULTS)),
+        (
+            "PartialUpdateAvroPayload",
+            MergeRules(EVENT, ("ts",), partial_mode=PartialUpdateMode.IGNORE_DEFAULTS, last_keeps_meta=True),
+        ),
     ],
 )
 def test_payload_classes_are_translated(payload: str, rules: MergeRules) -> None:

@@ -20,6 +20,7 @@ from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.formats.orc_tail import writer_zones
 from hudimeta.read.base_file import open_base_file
 from hudimeta.storage import open_storage
+from tests.edited_properties import edit_properties, forget_properties
 
 SCHEMA = pa.schema(
     [
@@ -76,8 +77,8 @@ def tables(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[hudimeta.Tab
     for base in folder.glob("*.parquet"):
         orc.write_table(pq.read_table(base), base.with_suffix(".orc"), stripe_size=4096, batch_size=16)
         base.unlink()
-    properties = folder / ".hoodie" / "hoodie.properties"
-    properties.write_text(properties.read_text() + "hoodie.table.base.file.format=ORC\n")
+    forget_properties(folder)
+    edit_properties(folder, lambda text: text + "hoodie.table.base.file.format=ORC\n")
     return found[0], hudimeta.Table(folder, {"hoodie.metadata.enable": "false"})
 
 
