@@ -11,6 +11,8 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from pyspark_hudimeta.spark_version import check_spark, has_data_sources, too_old
+
 if TYPE_CHECKING:
     from pyspark_hudimeta.attachment import attach, detach, last_reports
     from pyspark_hudimeta.commit_report import last_commit
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark_hudimeta.spark_engine import SparkEngine
     from pyspark_hudimeta.table_functions import register_functions
 
+if not has_data_sources():
+    raise ImportError(str(too_old()))
 try:
     from pyspark_hudimeta.source import DefaultSource
 except Exception:
@@ -42,5 +46,6 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
+        check_spark()
         return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,6 +12,7 @@ from pyspark.sql.readwriter import DataFrameWriterV2
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import ROUTED_WRITES
+from pyspark_hudimeta.registration import without_sql_words
 from pyspark_hudimeta.sql_definition import refuse_to_replace
 from pyspark_hudimeta.table_writes import append_to, overwrite_partitions, save_as_table
 from pyspark_hudimeta.writer import writer_options
@@ -110,4 +111,4 @@ class AttachedTableWriter(DataFrameWriterV2):  # type: ignore[misc]  # Spark's o
             self._told[key] = str(value).lower() if isinstance(value, bool) else str(value)
 
     def _is_routed(self) -> bool:
-        return bool(OPTIONS.read(writer_options(self._told)).get(ROUTED_WRITES))
+        return bool(OPTIONS.read(without_sql_words(writer_options(self._told))).get(ROUTED_WRITES))

@@ -1,8 +1,8 @@
 """`df.write` to hudimeta tables in an attached session, by path or by name: routed through Spark's executors.
 
-Spark makes each DataFrame of its own class, whose `write` and `writeTo` know nothing of sessions. So while any session is
-attached, these two ask whether the DataFrame's session is one of them; for all others they are what they were. Other formats,
-tables that are not ours and what is refused anyway are left to Spark.
+Spark makes each DataFrame of its own class, whose `write`, `writeStream` and `writeTo` know nothing of sessions. So while any
+session is attached, these ask whether the DataFrame's session is one of them; for all others they are what they were. Other
+formats, tables that are not ours and what is refused anyway are left to Spark.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from pyspark.sql.readwriter import DataFrameWriterV2
 from pyspark.sql.streaming import DataStreamWriter
 
 from hudimeta.config import OPTIONS
-from hudimeta.config.options import OPERATION, ROUTED_WRITES
+from hudimeta.config.options import OPERATION, PARTITION_PATH, ROUTED_WRITES
+from hudimeta.errors import UnsupportedFeature
 from pyspark_hudimeta.attached_table_writer import AttachedTableWriter
+from pyspark_hudimeta.registration import without_sql_words
 from pyspark_hudimeta.routed_write import save_frame
 from pyspark_hudimeta.sql_session import SqlSession
 from pyspark_hudimeta.stream_batch import AttachedStreamWriter
@@ -80,8 +82,10 @@ def _write(frame: DataFrame) -> DataFrameWriter:
 
 
 def _write_stream(frame: DataFrame) -> DataStreamWriter:
-    spark = frame.sparkSession
-    return AttachedStreamWriter(frame, partial(_adopted, spark)) if _session_of(frame) is not None else DataStreamWriter(frame)
+    session = _session_of(frame)
+    if session is None:
+        return DataStreamWriter(frame)
+    return AttachedStreamWriter(frame, partial(_adopted, frame.sparkSession), session.is_ours)
 
 
 def _adopted(spark: SparkSession, batch: SparkSession) -> Callable[[], None]:
@@ -170,8 +174,11 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
     def _saved(self, path: str | None) -> bool:
         """Route the write, if it is one that is routed."""
         told = self._told if path is None else {**self._told, "path": path}
-        if (self._format or "").lower() != _FORMAT or self._mode not in _MODES or self._layout or self._partitions:
+        if (self._format or "").lower() != _FORMAT or self._mode not in _MODES or self._layout:
             return False
+        if self._partitions:
+            hint = f"Name the columns with {PARTITION_PATH.key} in the write that creates the table, and leave partitionBy out."
+            raise UnsupportedFeature("partitionBy in a save to a folder", hint)
         lower = {key.lower(): value for key, value in told.items()}
         if not self._is_routed():
             return False
@@ -212,5 +219,5 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
             super().saveAsTable(name)
 
     def _is_routed(self) -> bool:
-        options = OPTIONS.read(writer_options(self._told))
+        options = OPTIONS.read(without_sql_words(writer_options(self._told)))
         return bool(options.get(ROUTED_WRITES)) and options.get(OPERATION) != _UNROUTED

@@ -15,6 +15,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.streaming import DataStreamReader
 from pyspark.sql.types import StructType
 
 from hudimeta import Table
@@ -33,6 +34,7 @@ from pyspark_hudimeta.native_table import NativeTable
 from pyspark_hudimeta.sql_session import SqlSession
 from pyspark_hudimeta.sql_statements import run_statement
 from pyspark_hudimeta.staging import Staging
+from pyspark_hudimeta.streams import AttachedStreamReader
 from pyspark_hudimeta.table_functions import register_functions
 from pyspark_hudimeta.target import read_target
 
@@ -211,6 +213,10 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
         def read(self) -> DataFrameReader:
             return AttachedReader(self, partial(_opened, self), partial(_attached, self))
 
+        @property
+        def readStream(self) -> DataStreamReader:  # noqa: N802 - Spark's name
+            return AttachedStreamReader(self, partial(_is_ours, self))
+
         def sql(self, sqlQuery: Any, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - Spark's name
             attachment = _attachments.get(self)
             if attachment is not None:
@@ -243,6 +249,11 @@ def _adopt(spark: SparkSession, batch: SparkSession) -> Callable[[], None] | Non
         return None
     attach(batch, _attachments[spark].staging)
     return partial(detach, batch)
+
+
+def _is_ours(spark: SparkSession, name: str) -> bool:
+    session = _statements(spark)
+    return session is not None and session.is_ours(name)
 
 
 def _opened(spark: SparkSession, options: Mapping[str, str]) -> Any | None:

@@ -18,14 +18,30 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StringType, StructField, StructType
 
+from hudimeta.config import OPTIONS, SQL_WORDS
+from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.redaction import redacted
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["Carrier", "Registration", "carriers", "is_registering", "kept_options", "registered_schema"]
+if TYPE_CHECKING:
+    from hudimeta.table.properties import TableProperties
+
+__all__ = [
+    "Carrier",
+    "Registration",
+    "carriers",
+    "is_registering",
+    "kept_options",
+    "refuse_contradictions",
+    "registered_schema",
+    "stated_options",
+    "without_sql_words",
+]
 
 CARRIER_KEY = "hudimeta"
 """Key of the field metadata that holds a registration."""
@@ -36,6 +52,7 @@ MARKER_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 _NARROWEST, _SPREAD = 2_000_000_000, 100_000_000
 """Lengths of the marker: so long that no string is refused."""
 
+_TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 _OWN = ("hoodie.", "hudimeta.", "as.of.instant")
 _SECRET = re.compile(r"secret|password|token|credential|sas|[_.]key\b|account_key", re.IGNORECASE)
 
@@ -100,6 +117,40 @@ def kept_options(options: Mapping[str, str]) -> dict[str, str]:
                 "A catalog would keep it in clear text: give credentials through the environment of Spark's processes.",
             )
     return kept
+
+
+def stated_options(given: Mapping[str, str]) -> dict[str, str]:
+    """What OPTIONS and TBLPROPERTIES say of the table, by the names of options; Hudi's short names are known here.
+
+    Raises:
+        ConfigError: A slip, or an option with two values. UnsupportedFeature: One that is not done.
+    """
+    found: dict[str, str] = {}
+    for name, value in given.items():
+        lower = name.lower()
+        if lower not in SQL_WORDS and not lower.startswith(_OWN):
+            OPTIONS.check({name: value})
+            continue
+        key = SQL_WORDS.get(lower, lower)
+        text = _TYPES.get(value.strip().lower(), value) if key == keys.TABLE_TYPE.key else value
+        if found.setdefault(key, text) != text:
+            raise ConfigError(name, f"{found[key]} and {text}", "one value", f"Give {name} or {key}, not both.")
+    OPTIONS.read(found)
+    return found
+
+
+def without_sql_words(given: Mapping[str, str]) -> dict[str, str]:
+    """Options without Hudi's short names, which belong to the creation of a table by name."""
+    return {key: value for key, value in given.items() if key.lower() not in SQL_WORDS}
+
+
+def refuse_contradictions(properties: TableProperties, stated: Mapping[str, str], location: str) -> None:
+    """Raise ConfigError where options of a statement say another thing than the table that is there; its name may differ."""
+    from hudimeta.write.creation import contradictions
+
+    mine = {key: value for key, value in stated.items() if key != keys.TABLE_NAME.key}
+    for key, (have, given) in contradictions(properties, OPTIONS.read(mine)).items():
+        raise ConfigError(key, given, f"{have}, as the table at {location} has it")
 
 
 def registered_schema(schema: StructType, location: str, options: Mapping[str, str]) -> StructType:

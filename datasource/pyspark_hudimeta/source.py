@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 
-from hudimeta.config.options import INCREMENTAL_BEGIN, LISTED_SLICES, QUERY_TYPE
-from hudimeta.errors import HudiError, UnsupportedFeature
+from hudimeta.config.options import LISTED_SLICES, QUERY_TYPE
+from hudimeta.errors import HudiError
 from hudimeta.types import META_COLUMNS, QueryType
+from pyspark_hudimeta.spark_version import check_spark
 from pyspark_hudimeta.target import Target, read_target, write_target
 from pyspark_hudimeta.worker_heap import settle
 
@@ -38,6 +39,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
+        check_spark()
         super().__init__(options)
         self.pinned: str | None = None
 
@@ -60,7 +62,13 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
             HudiError: No table, or one that cannot be read, or options that do not fit.
         """
         from pyspark_hudimeta.arrow_types import spark_schema
-        from pyspark_hudimeta.registration import is_registering, kept_options, registered_schema
+        from pyspark_hudimeta.registration import (
+            is_registering,
+            kept_options,
+            refuse_contradictions,
+            registered_schema,
+            stated_options,
+        )
 
         target = read_target(self.options)
         if not is_registering(self.options):
@@ -69,8 +77,10 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
             found = spark_schema(scan.schema)
             settle()
             return found
+        stated = stated_options(self.options)
         kept = kept_options(self.options)
         table = _opened(Target(target.location, kept))
+        refuse_contradictions(table.properties, stated, target.location)
         columns = shown_columns(table.schema.names, kept)
         return registered_schema(spark_schema(table.scan(columns=columns).schema), target.location, kept)
 
@@ -98,19 +108,15 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
 
     def streamReader(self, schema: StructType) -> NoReturn:  # noqa: N802 - Spark's name
         """Refuse `readStream`. Raises UnsupportedFeature."""
-        hint = (
-            f"Read what later commits wrote as batches: {QUERY_TYPE.key}=incremental with {INCREMENTAL_BEGIN.key}, "
-            "the completion time of the commit up to which you have read."
-        )
-        raise UnsupportedFeature("readStream of a hudimeta table", hint)
+        from pyspark_hudimeta.streams import refuse_read_stream
+
+        refuse_read_stream()
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802 - Spark's name
         """Refuse `writeStream`. Raises UnsupportedFeature."""
-        hint = (
-            "Write each batch of the stream: writeStream.foreachBatch(lambda rows, number: "
-            "rows.write.format('hudimeta').mode('append').save(path)); as an upsert, a repeated batch changes nothing."
-        )
-        raise UnsupportedFeature("writeStream to a hudimeta table", hint)
+        from pyspark_hudimeta.streams import refuse_write_stream
+
+        refuse_write_stream()
 
     def _pin(self, scan: Scan) -> None:
         """Hold the newest instant that the scan sees, unless the user named a moment or a range."""

@@ -10,17 +10,16 @@ from pyspark.errors import ParseException
 from pyspark.sql.types import StructField, StructType
 
 from hudimeta import Table
-from hudimeta.config import OPTIONS
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
 from hudimeta.sql import AlterTable, CreateTable, DropTable, quoted
 from hudimeta.storage import open_storage
 from hudimeta.types import META_COLUMNS
-from hudimeta.write.creation import contradictions
 from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.assignment import column_of
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.location import resolve
+from pyspark_hudimeta.registration import refuse_contradictions, stated_options
 from pyspark_hudimeta.sql_insertion import opened
 from pyspark_hudimeta.sql_session import OWNS_FILES, Entry, SqlSession, literal
 
@@ -28,18 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["alter", "create", "drop", "refuse_to_replace"]
-
-_WORDS = {
-    "primarykey": keys.RECORD_KEY.key,
-    "precombinefield": keys.ORDERING.key,
-    "orderingfields": keys.ORDERING.key,
-    "type": keys.TABLE_TYPE.key,
-    "payloadclass": keys.PAYLOAD_CLASS.key,
-    "recordmergemode": keys.MERGE_MODE.key,
-}
-"""Apache Hudi's short names of table properties."""
-_TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
-_OWN = ("hoodie.", "hudimeta.")
 
 
 def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None = None) -> DataFrame | None:
@@ -117,14 +104,10 @@ def _declared(text: str) -> StructType:
 def _options(statement: CreateTable, columns: StructType) -> dict[str, str]:
     """The engine's options of a CREATE TABLE."""
     found = {keys.HIVE_STYLE.key: "true", keys.TABLE_NAME.key: statement.name.table}
-    for name, value in statement.options.items():
-        key = _WORDS.get(name.lower(), name)
-        if key == keys.TABLE_TYPE.key:
-            value = _TYPES.get(value.lower(), value)
+    for key, value in stated_options(statement.options).items():
         if key in (keys.RECORD_KEY.key, keys.ORDERING.key):
             value = ",".join(column_of(columns, part.strip()) for part in value.split(",") if part.strip())
-        if key.startswith(_OWN):
-            found[key] = value
+        found[key] = value
     if statement.partition_by:
         found[keys.PARTITION_PATH.key] = ",".join(column_of(columns, name) for name in statement.partition_by)
     return found
@@ -138,9 +121,8 @@ def _make(location: str, columns: StructType, options: dict[str, str]) -> bool:
         arrow = written_schema(columns)
         Table.create(location, arrow, options=options)
         return True
-    stated = {name: value for name, value in options.items() if name not in (keys.TABLE_NAME.key, keys.HIVE_STYLE.key)}
-    for key, (have, given) in contradictions(table.properties, OPTIONS.read(stated)).items():
-        raise ConfigError(key, given, f"{have}, as the table at {location} has it")
+    stated = {name: value for name, value in options.items() if name != keys.HIVE_STYLE.key}
+    refuse_contradictions(table.properties, stated, location)
     theirs = [name for name in table.schema.names if name not in META_COLUMNS]
     if sorted(name.lower() for name in theirs) != sorted(name.lower() for name in columns.names):
         allowed = f"the columns of the table at {location}: {', '.join(theirs)}"
@@ -215,6 +197,9 @@ def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str) -
         table.alter(add=written_schema(_declared(statement.add)))
     elif statement.rename is not None:
         table.alter(rename=dict([statement.rename]))
+    elif statement.retype is not None:
+        column, kind = statement.retype
+        table.alter(retype={column: written_schema(_declared(f"c {kind}")).field(0).type})
     else:
         table.alter(drop=statement.drop)
     session.plain(text)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import StructField, StructType
 
 from hudimeta.redaction import redacted
-from hudimeta.sql import TableName
+from hudimeta.sql import TableName, target_of
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.location import resolve
 from pyspark_hudimeta.registration import carriers
@@ -112,6 +112,11 @@ class SqlSession:
         properties = {str(item._1()): str(item._2()) for item in self.jvm.items(stored.properties().toSeq())}
         shown = StructType([StructField(c.name, c.dataType) for c in schema if c.name not in META_COLUMNS])
         return Entry(name, carrier.registration.location, carrier.registration.options, shown, properties)
+
+    def is_ours(self, name: str) -> bool:
+        """True for the name, as Spark takes it, of a hudimeta table of the session's catalog."""
+        named = target_of(f"INSERT INTO {name} VALUES ()")
+        return named is not None and self.entry(named) is not None
 
     def is_taken(self, name: TableName) -> bool:
         """True when the session's catalog has a table or a view of this name that is not temporary."""

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.config.of_reads import refuse_on_write
 from hudimeta.sql import (
+    AlterEntry,
     AlterTable,
     CreateTable,
     Delete,
     DropTable,
     Insert,
     Merge,
+    SetOption,
     Update,
     may_write,
     named_parameters,
@@ -26,6 +29,7 @@ from hudimeta.sql import (
 )
 from pyspark_hudimeta.sql_changes import delete, merge, update
 from pyspark_hudimeta.sql_definition import alter, create, drop
+from pyspark_hudimeta.sql_entries import alter_entry, check_setting
 from pyspark_hudimeta.sql_insertion import insert
 from pyspark_hudimeta.sql_session import Entry, SqlSession
 
@@ -65,6 +69,11 @@ def run_statement(
     if word in ("CREATE", "REPLACE"):
         statement = parse(written)
         return create(session, statement) if isinstance(statement, CreateTable) else None
+    if word == "SET":
+        setting = parse(written)
+        if isinstance(setting, SetOption):
+            check_setting(setting)
+        return None
     name = target_of(written)
     entry = session.entry(name) if name is not None else None
     statement = _parsed(written, name) if entry is not None and name is not None else None
@@ -79,11 +88,15 @@ def _parsed(text: str, name: TableName) -> Statement | None:
 
 
 def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> DataFrame | None:
+    if isinstance(statement, (Insert, Update, Delete, Merge)):
+        refuse_on_write(entry.options)
     match statement:
         case Insert():
             return insert(session, entry, statement)
         case AlterTable():
             return alter(session, entry, statement, text)
+        case AlterEntry():
+            return alter_entry(session, entry, statement, text)
         case DropTable():
             return drop(session, entry, statement)
         case Update():
@@ -92,5 +105,5 @@ def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> 
             return delete(session, entry, statement)
         case Merge():
             return merge(session, entry, statement)
-        case CreateTable():
+        case CreateTable() | SetOption():
             return None

@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import DataStreamWriter
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import STREAM_BATCH, STREAM_IDENTIFIER
+from pyspark_hudimeta.streams import IsOurs, RefusingStreamWriter
 
 __all__ = ["AttachedStreamWriter", "of_its_batch"]
 
@@ -38,15 +38,15 @@ class _Batch:
 _running: weakref.WeakKeyDictionary[SparkSession, _Batch] = weakref.WeakKeyDictionary()
 
 
-class AttachedStreamWriter(DataStreamWriter):  # type: ignore[misc]  # Spark's own classes are not typed here
-    """Spark's writer of streams, whose batches have attached sessions.
+class AttachedStreamWriter(RefusingStreamWriter):
+    """Spark's writer of streams, whose batches have attached sessions, and which refuses tables of ours as sinks.
 
     Args:
-        frame: The stream. adopt: Attaches the session of a batch, and returns what undoes it.
+        frame: The stream. adopt: Attaches the session of a batch, and returns what undoes it. is_ours: See `IsOurs`.
     """
 
-    def __init__(self, frame: DataFrame, adopt: Callable[[SparkSession], Callable[[], None]]) -> None:
-        super().__init__(frame)
+    def __init__(self, frame: DataFrame, adopt: Callable[[SparkSession], Callable[[], None]], is_ours: IsOurs) -> None:
+        super().__init__(frame, is_ours)
         self._adopt = adopt
 
     def foreachBatch(self, func: Callable[[DataFrame, int], None]) -> AttachedStreamWriter:  # noqa: N802 - Spark's name

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hudimeta.config.of_reads import refuse_on_write
 from hudimeta.config.options import OVERWRITE_MODE, PATH
 from hudimeta.errors import ConfigError
 from hudimeta.sql import CreateTable, Insert, TableName, target_of
@@ -109,6 +110,7 @@ def _insert(
     if place is not None and resolve(place) != entry.location:
         allowed = f"{entry.location}, where {entry.name.sql} is"
         raise ConfigError(PATH.key, place, allowed, "Leave it out: the table's name says where it is.")
+    refuse_on_write(told)
     meant = replace(entry, options={**writer_options(told), **entry.options})
     insert(session, meant, Insert(entry.name, "", overwrite=overwrite, by_name=by_name), _data(rows))
 

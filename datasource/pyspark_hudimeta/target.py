@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql.types import StructType
 
+from hudimeta.config.of_reads import refuse_on_write
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.redaction import redacted
 from pyspark_hudimeta.location import given_location
@@ -63,8 +64,9 @@ def write_target(options: Mapping[str, str], schema: StructType) -> Target:
         options: Of the write. schema: Of the rows, with the metadata that Spark left on them.
 
     Raises:
-        TableError: Nothing trustworthy says which table. ConfigError: Two things say different tables.
+        TableError: Nothing trustworthy says which table. ConfigError: Two things say different tables, or an option of reads.
     """
+    refuse_on_write(options)
     found = list(carriers(schema))
     own = {c.registration.location: c.registration for c in found if not c.marked and c.registration.insertable}
     location = given_location(options)

@@ -20,6 +20,7 @@ __all__ = [
     "MERGER",
     "MERGE_MEMORY",
     "METADATA_ENABLE",
+    "OF_READS",
     "META_COLUMNS_SHOWN",
     "PATH",
     "QUERY_TYPE",
@@ -119,3 +120,6 @@ SCHEMA_ON_READ = OPTIONS.flag(
     "Read files older than an ALTER through the table's schema history; false finds columns by name alone.",
 )
 DATA_SKIPPING = OPTIONS.flag("hoodie.enable.data.skipping", True, "Skip files by the statistics in the metadata table.")
+
+OF_READS = (AS_OF, QUERY_TYPE, FILTER, COLUMNS, INCREMENTAL_BEGIN, INCREMENTAL_END, INCREMENTAL_FORMAT, MERGER)
+"""Options that say what a read returns."""

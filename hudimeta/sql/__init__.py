@@ -11,6 +11,7 @@ from hudimeta.sql.parameters import named_parameters
 from hudimeta.sql.parser import may_write, parse, source_of, target_of
 from hudimeta.sql.qualifiers import without_database
 from hudimeta.sql.statement import (
+    AlterEntry,
     AlterTable,
     CreateTable,
     Delete,
@@ -20,6 +21,7 @@ from hudimeta.sql.statement import (
     MergeAction,
     MergeClause,
     MergeRows,
+    SetOption,
     Statement,
     TableName,
     Update,
@@ -27,6 +29,7 @@ from hudimeta.sql.statement import (
 )
 
 __all__ = [
+    "AlterEntry",
     "AlterTable",
     "CreateTable",
     "Delete",
@@ -36,6 +39,7 @@ __all__ = [
     "MergeAction",
     "MergeClause",
     "MergeRows",
+    "SetOption",
     "Statement",
     "TableName",
     "Update",

@@ -1,14 +1,22 @@
-"""CREATE TABLE, ALTER TABLE and DROP TABLE."""
+"""CREATE TABLE, ALTER TABLE, DROP TABLE and their kin, and SET."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hudimeta.redaction import redacted
 from hudimeta.sql.cursor import Cursor
-from hudimeta.sql.statement import AlterTable, CreateTable, DropTable, TableName
+from hudimeta.sql.statement import AlterEntry, AlterTable, CreateTable, Delete, DropTable, SetOption, TableName
 
-__all__ = ["alter_table", "create_table", "drop_table"]
+__all__ = [
+    "alter_table",
+    "create_table",
+    "drop_table",
+    "repair_table",
+    "set_option",
+    "truncate_table",
+]
 
 _QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 
@@ -64,7 +72,9 @@ def _clause(cursor: Cursor, found: _Clauses) -> None:
     if cursor.accept("USING"):
         found.provider = ".".join(cursor.dotted()).lower()
     elif cursor.accept("OPTIONS") or cursor.accept("TBLPROPERTIES"):
-        found.options |= _properties(cursor.inside())
+        for key, value in _properties(cursor.inside()).items():
+            if found.options.setdefault(key, value) != value:
+                found.odd = found.odd or f"{key} with two values in CREATE TABLE"
     elif cursor.accept("PARTITIONED", "BY"):
         _partitions(cursor.inside(), found)
     elif cursor.accept("LOCATION"):
@@ -120,16 +130,47 @@ def drop_table(cursor: Cursor) -> DropTable:
     return DropTable(name, if_exists, purge)
 
 
-def alter_table(cursor: Cursor) -> AlterTable:
-    """ALTER TABLE name ADD COLUMNS (…) | RENAME COLUMN a TO b | DROP COLUMNS (…)."""
+def truncate_table(cursor: Cursor) -> Delete | AlterEntry:
+    """TRUNCATE TABLE name, which is a DELETE of all rows, or TRUNCATE TABLE name PARTITION (…)."""
+    cursor.expect("TRUNCATE", "TABLE")
+    name = TableName(cursor.dotted())
+    if cursor.accept("PARTITION"):
+        return AlterEntry(name, "TRUNCATE TABLE … PARTITION")
+    cursor.finish()
+    return Delete(name, None, None)
+
+
+def repair_table(cursor: Cursor) -> AlterEntry:
+    """[MSCK] REPAIR TABLE name …."""
+    cursor.accept("MSCK")
+    cursor.expect("REPAIR", "TABLE")
+    return AlterEntry(TableName(cursor.dotted()), "REPAIR TABLE")
+
+
+def set_option(cursor: Cursor) -> SetOption:
+    """SET key = value."""
+    cursor.expect("SET")
+    key, equals, value = cursor.rest().partition("=")
+    if not equals:
+        cursor.fail()
+    return SetOption(key.strip().strip("`"), value.strip())
+
+
+def alter_table(cursor: Cursor) -> AlterTable | AlterEntry:
+    """ALTER TABLE name ADD COLUMNS (…) | RENAME COLUMN a TO b | DROP COLUMNS (…) | ALTER COLUMN a TYPE t, or of the entry."""
     cursor.expect("ALTER", "TABLE")
     name = TableName(cursor.dotted())
+    entry = _entry_change(cursor, name)
+    if entry is not None:
+        return entry
     if cursor.accept("RENAME", "COLUMN"):
         old = ".".join(cursor.dotted())
         cursor.expect("TO")
         new = cursor.identifier()
         cursor.finish()
         return AlterTable(name, rename=(old, new))
+    if cursor.accept("ALTER") or cursor.accept("CHANGE"):
+        return _altered_column(cursor, name)
     if cursor.accept("ADD"):
         _columns_word(cursor)
         added = cursor.inside().rest() if cursor.peek() == "(" else cursor.rest()
@@ -144,6 +185,62 @@ def alter_table(cursor: Cursor) -> AlterTable:
     inside.finish()
     cursor.finish()
     return AlterTable(name, drop=tuple(names))
+
+
+_ENTRY_CHANGES = (
+    ("REPLACE", "COLUMNS"),
+    ("SET", "LOCATION"),
+    ("SET", "SERDE"),
+    ("SET", "SERDEPROPERTIES"),
+    ("SET", "FILEFORMAT"),
+    ("ADD", "PARTITION"),
+    ("ADD", "IF", "NOT", "EXISTS", "PARTITION"),
+    ("ADD", "CONSTRAINT"),
+    ("DROP", "PARTITION"),
+    ("DROP", "IF", "EXISTS", "PARTITION"),
+    ("DROP", "CONSTRAINT"),
+    ("RECOVER", "PARTITIONS"),
+    ("CLUSTER", "BY"),
+    ("PARTITION",),
+)
+"""What ALTER TABLE does to an entry, by the words behind the table's name."""
+
+
+def _entry_change(cursor: Cursor, name: TableName) -> AlterEntry | None:
+    """The change of an entry that comes next; None where a change of columns does."""
+    for words in _ENTRY_CHANGES:
+        if cursor.accept(*words):
+            return AlterEntry(name, f"ALTER TABLE … {' '.join(words)}")
+    if cursor.accept("RENAME", "TO"):
+        return AlterEntry(name, "ALTER TABLE … RENAME TO", new_name=TableName(cursor.dotted()))
+    for verb in ("SET", "UNSET"):
+        if cursor.accept(verb, "TBLPROPERTIES"):
+            cursor.accept("IF", "EXISTS")
+            return AlterEntry(name, f"ALTER TABLE … {verb} TBLPROPERTIES", tuple(_property_names(cursor.inside())))
+    return None
+
+
+def _property_names(inside: Cursor) -> Iterator[str]:
+    while not inside.done:
+        word = inside.next()
+        key = word.text
+        while word.kind != "string" and inside.accept("."):
+            key += "." + inside.next().text
+        yield key
+        if not inside.done and inside.peek() != ",":
+            inside.until(",")
+        inside.accept(",")
+
+
+def _altered_column(cursor: Cursor, name: TableName) -> AlterTable | AlterEntry:
+    """What ALTER [COLUMN] does to a column: its type is the table's, a comment Spark's alone, anything else of the entry."""
+    cursor.accept("COLUMN")
+    column = ".".join(cursor.dotted())
+    if cursor.accept("TYPE"):
+        return AlterTable(name, retype=(column, cursor.rest()))
+    if cursor.peek() == "COMMENT":
+        cursor.fail()
+    return AlterEntry(name, "ALTER TABLE … ALTER COLUMN other than TYPE and COMMENT")
 
 
 def _columns_word(cursor: Cursor) -> None:

@@ -13,6 +13,7 @@ from hudimeta.sql.statement import Merge, Statement, TableName
 __all__ = ["may_write", "parse", "source_of", "target_of"]
 
 _BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+_OWN = ("hoodie", "hudimeta")
 _FIRST = re.compile(_BLANK + r"([A-Za-z]+)", re.DOTALL)
 
 _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
@@ -20,6 +21,10 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "REPLACE": definition.create_table,
     "DROP": definition.drop_table,
     "ALTER": definition.alter_table,
+    "TRUNCATE": definition.truncate_table,
+    "MSCK": definition.repair_table,
+    "REPAIR": definition.repair_table,
+    "SET": definition.set_option,
     "INSERT": insert,
     "WITH": insert,
     "UPDATE": changes.update,
@@ -30,6 +35,9 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
 _BEFORE_NAME = {
     "DROP": (("DROP", "TABLE", "IF", "EXISTS"), ("DROP", "TABLE")),
     "ALTER": (("ALTER", "TABLE"),),
+    "TRUNCATE": (("TRUNCATE", "TABLE"),),
+    "MSCK": (("MSCK", "REPAIR", "TABLE"),),
+    "REPAIR": (("REPAIR", "TABLE"),),
     "INSERT": (
         ("INSERT", "INTO", "TABLE"),
         ("INSERT", "INTO"),
@@ -54,6 +62,8 @@ def may_write(text: str) -> str:
         return word if "insert" in text.lower() else ""
     if word in ("CREATE", "REPLACE"):
         return word if "hudimeta" in text.lower() else ""
+    if word == "SET":
+        return word if any(own in text.lower() for own in _OWN) else ""
     return word if word in _STATEMENTS else ""
 
 

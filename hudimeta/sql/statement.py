@@ -10,6 +10,7 @@ from typing import TypeAlias
 from hudimeta.redaction import redacted
 
 __all__ = [
+    "AlterEntry",
     "AlterTable",
     "CreateTable",
     "Delete",
@@ -19,6 +20,7 @@ __all__ = [
     "MergeAction",
     "MergeClause",
     "MergeRows",
+    "SetOption",
     "Statement",
     "TableName",
     "Update",
@@ -155,12 +157,40 @@ class Merge:
 
 @dataclass(frozen=True)
 class AlterTable:
-    """ALTER TABLE that changes columns. add: Text of the new columns. rename: Old and new name. drop: Names."""
+    """ALTER TABLE that changes columns.
+
+    Attributes:
+        add: Text of the new columns. rename: Old and new name. drop: Names. retype: A name and the text of its new type.
+    """
 
     name: TableName
     add: str | None = None
     rename: tuple[str, str] | None = None
     drop: tuple[str, ...] = ()
+    retype: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class AlterEntry:
+    """A statement that in Spark changes the catalog's entry of a table, and nothing of the table.
+
+    Attributes:
+        what: Its words, such as `SET LOCATION`. properties: Names of table properties that it sets or takes away.
+        new_name: Of the table, where it renames it.
+    """
+
+    name: TableName
+    what: str
+    properties: tuple[str, ...] = ()
+    new_name: TableName | None = None
+
+
+@dataclass(frozen=True)
+class SetOption:
+    """SET key = value."""
+
+    key: str
+    value: str
 
 
 @dataclass(frozen=True)
@@ -172,4 +202,4 @@ class DropTable:
     purge: bool = False
 
 
-Statement: TypeAlias = "CreateTable | Insert | Update | Delete | Merge | AlterTable | DropTable"
+Statement: TypeAlias = "CreateTable | Insert | Update | Delete | Merge | AlterTable | AlterEntry | DropTable | SetOption"

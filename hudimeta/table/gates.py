@@ -17,9 +17,10 @@ READABLE_VERSIONS = (6, 8, 9)
 WRITABLE_VERSIONS = (8, 9)
 _LAYOUT_OF_VERSION = {6: LAYOUT_V1, 8: LAYOUT_V2, 9: LAYOUT_V2}
 
-_UNREADABLE = ("hoodie.table.log.file.format", "hoodie.datasource.write.slash.separated.date.partitioning")
-"""Properties that change what rows or partition values are; see `hudimeta.config.not_done`."""
+_UNREADABLE = ("hoodie.table.log.file.format",)
+"""Properties that change what rows are; see `hudimeta.config.not_done`."""
 _UNWRITABLE = (
+    "hoodie.datasource.write.slash.separated.date.partitioning",
     "hoodie.table.multiple.base.file.formats.enable",
     "hoodie.partition.metafile.use.base.format",
     "hoodie.bucket.index.partition.expressions",

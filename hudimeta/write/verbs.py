@@ -13,6 +13,8 @@ from hudimeta.engine import Engine
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.metadata.secondary_index import PREFIX
 from hudimeta.storage import Storage
+from hudimeta.table.properties import update as update_properties
+from hudimeta.table.properties_file import NAME_KEY
 from hudimeta.types import Operation, TableType
 from hudimeta.write.creation import create_table
 from hudimeta.write.report import CommitReport
@@ -38,6 +40,7 @@ __all__ = [
     "is_predicate",
     "merge",
     "recover",
+    "rename",
     "schedule_compaction",
     "update",
     "write",
@@ -169,6 +172,13 @@ def alter(storage: Storage, options: Options, add: Any, rename: Any, drop: Any, 
 
     session = WriteSession(storage, options)
     return tend(session, altering.alter(session, altering.alteration(add, rename, drop, retype)))
+
+
+def rename(storage: Storage, options: Options, name: str) -> None:
+    """Give a table another name in its properties; its folder stays."""
+    session = WriteSession(storage, options)
+    with session.lock.held():
+        update_properties(storage, {NAME_KEY: name})
 
 
 def delete_partition(storage: Storage, options: Options, partitions: str | Sequence[str]) -> CommitReport:

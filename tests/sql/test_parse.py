@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudimeta.sql import (
+    AlterEntry,
     AlterTable,
     CreateTable,
     Delete,
@@ -16,6 +17,7 @@ from hudimeta.sql import (
     MergeAction,
     MergeClause,
     MergeRows,
+    SetOption,
     TableName,
     Update,
     may_write,
@@ -131,7 +133,7 @@ def test_alter_and_drop() -> None:
         "merge into t using s on t.id = s.id when not matched then delete",
         "merge into t using s on t.id = s.id when not matched then insert (a, b) values (1)",
         "drop view t",
-        "alter table t set tblproperties ('a' = 'b')",
+        "alter table t set owner me",
         "insert into t select 'open",
     ],
 )
@@ -204,3 +206,40 @@ def test_no_text_makes_the_parser_fail(text: str) -> None:
         parse(beginning + text)
         target_of(beginning + text)
         named_parameters(beginning + text, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("alter table t replace columns (id string)", AlterEntry(name("t"), "ALTER TABLE … REPLACE COLUMNS")),
+        ("ALTER TABLE db.t SET LOCATION '/x'", AlterEntry(name("db", "t"), "ALTER TABLE … SET LOCATION")),
+        (
+            "alter table t set tblproperties ('hoodie.x' = 'a, b', foo.bar = 1, type 'mor')",
+            AlterEntry(name("t"), "ALTER TABLE … SET TBLPROPERTIES", ("hoodie.x", "foo.bar", "type")),
+        ),
+        (
+            "alter table t unset tblproperties if exists ('hoodie.x', y)",
+            AlterEntry(name("t"), "ALTER TABLE … UNSET TBLPROPERTIES", ("hoodie.x", "y")),
+        ),
+        ("alter table t rename to db.u", AlterEntry(name("t"), "ALTER TABLE … RENAME TO", new_name=name("db", "u"))),
+        ("alter table t drop if exists partition (p = 1)", AlterEntry(name("t"), "ALTER TABLE … DROP IF EXISTS PARTITION")),
+        ("alter table t alter column a first", AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN other than TYPE and COMMENT")),
+        ("msck repair table t", AlterEntry(name("t"), "REPAIR TABLE")),
+        ("truncate table t partition (p = 1)", AlterEntry(name("t"), "TRUNCATE TABLE … PARTITION")),
+        ("truncate table t", Delete(name("t"), None, None)),
+        ("alter table t alter column a.b type decimal(9, 2)", AlterTable(name("t"), retype=("a.b", "decimal(9, 2)"))),
+        ("alter table t alter column a comment 'x'", None),
+        ("alter table t set owner me", None),
+        ("set hoodie.metadata.enable=false", SetOption("hoodie.metadata.enable", "false")),
+        ("SET `hudimeta.index.use` = none", SetOption("hudimeta.index.use", "none")),
+        ("set spark.sql.ansi.enabled = true", None),
+    ],
+)
+def test_what_spark_changes_in_its_catalog_alone_is_read(text: str, found: object) -> None:
+    assert parse(text) == found
+
+
+def test_options_with_two_values_are_odd() -> None:
+    made = parse("create table t (id int) using hudimeta options (type 'mor') tblproperties (type = 'cow')")
+    assert isinstance(made, CreateTable)
+    assert made.odd == "type with two values in CREATE TABLE"

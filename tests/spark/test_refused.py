@@ -1,0 +1,251 @@
+"""What is refused at the doors of Spark: options that are not done, streams, statements of the catalog alone, an old Spark."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark_hudimeta
+import pytest
+from pyspark_hudimeta.spark_version import check_spark
+
+import hudimeta
+from hudimeta.errors import UnsupportedFeature
+from tests.spark.tables import KEYS, check, contents, create, ids, refusal, rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NUMBER = count()
+
+
+@pytest.fixture
+def attached(spark: SparkSession) -> Iterator[SparkSession]:
+    pyspark_hudimeta.attach(spark)
+    yield spark
+    pyspark_hudimeta.detach(spark)
+
+
+@pytest.fixture(params=["plain", "attached"])
+def session(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[SparkSession]:
+    """A plain session, then an attached one."""
+    if request.param == "attached":
+        pyspark_hudimeta.attach(spark)
+    yield spark
+    pyspark_hudimeta.detach(spark)
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
+    """A registered table of ten rows at `tmp_path / "t"`."""
+    create(tmp_path / "t")
+    name = f"refused_{next(NUMBER)}"
+    spark.sql(f"create table {name} using hudimeta location '{tmp_path / 't'}'")
+    yield name
+    spark.sql(f"drop table if exists {name}")
+
+
+REFUSED = [
+    ({"hoodie.clustering.inline": "true"}, "HUDIMETA_UNSUPPORTED: option hoodie.clustering.inline=true"),
+    ({"hoodie.datasource.hive_sync.enable": "true"}, "Register the table"),
+    ({"timestampAsOf": "2026-01-02"}, "Did you mean as.of.instant?"),
+    ({"filter": "id > 1"}, "Did you mean hudimeta.filter?"),
+    ({"primaryKey": "id"}, "Did you mean hoodie.datasource.write.recordkey.field?"),
+]
+
+
+@pytest.mark.parametrize(("options", "says"), REFUSED)
+def test_options_are_refused_by_reads_and_writes(
+    session: SparkSession, tmp_path: Path, options: dict[str, str], says: str
+) -> None:
+    create(tmp_path / "t")
+    frame = session.createDataFrame(rows([20]).to_pandas())
+    place = str(tmp_path / "t")
+    assert says in refusal(lambda: session.read.format("hudimeta").options(**options).load(place))
+    assert says in refusal(lambda: frame.write.format("hudimeta").mode("append").options(**options).save(place))
+    new = str(tmp_path / "new")
+    more = {**KEYS, "hoodie.table.name": "new", **options}
+    assert says in refusal(lambda: frame.write.format("hudimeta").mode("append").options(**more).save(new))
+    assert not (tmp_path / "new").exists()
+    assert len(contents(tmp_path / "t")) == 10
+
+
+@pytest.mark.parametrize("option", ["as.of.instant", "hudimeta.filter", "hoodie.datasource.read.begin.instanttime"])
+def test_options_of_reads_are_refused_by_writes(session: SparkSession, tmp_path: Path, option: str) -> None:
+    create(tmp_path / "t")
+    write = session.createDataFrame(rows([20]).to_pandas()).write.format("hudimeta").mode("append").option(option, "2026")
+    assert "it is an option of reads" in refusal(lambda: write.save(str(tmp_path / "t")))
+    assert len(contents(tmp_path / "t")) == 10
+
+
+def test_rows_do_not_go_into_a_view_of_the_past(session: SparkSession, tmp_path: Path) -> None:
+    table = create(tmp_path / "t")
+    then = table.timeline.writes[-1].time
+    session.sql(
+        f"create or replace temp view past using hudimeta options (path '{tmp_path / 't'}', 'as.of.instant' '{then}', "
+        "'hudimeta.columns' 'id,part,ts,x')"
+    )
+    try:
+        assert "it is an option of reads" in refusal(lambda: session.sql("insert into past values (30, 'p0', 1, 1.0)"))
+    finally:
+        session.catalog.dropTempView("past")
+    assert len(contents(tmp_path / "t")) == 10
+
+
+@pytest.mark.parametrize(
+    ("properties", "says"),
+    [
+        ("primarykeys = 'id'", "Did you mean hoodie.datasource.write.recordkey.field?"),
+        ("primary_key = 'id'", "Did you mean hoodie.datasource.write.recordkey.field?"),
+        ("type = 'mor'", "'MERGE_ON_READ', allowed is COPY_ON_WRITE"),
+        ("primaryKey = 'x'", "allowed is id"),
+        ("'hoodie.table.base.file.format' = 'ORC'", "hoodie.table.base.file.format=ORC"),
+    ],
+)
+def test_properties_of_create_table_are_judged(session: SparkSession, tmp_path: Path, properties: str, says: str) -> None:
+    create(tmp_path / "t")
+    there = f"create table wrong using hudimeta tblproperties ({properties}) location '{tmp_path / 't'}'"
+    assert says in refusal(lambda: session.sql(there))
+    assert not session.catalog.tableExists("wrong")
+
+
+def test_two_values_of_a_property_are_refused(attached: SparkSession, tmp_path: Path) -> None:
+    for clauses in (
+        "options (type 'mor') tblproperties (type = 'cow')",
+        "tblproperties (primaryKey = 'id', 'hoodie.table.recordkey.fields' = 'x')",
+        "tblproperties (primaryKey = 'id', 'hoodie.datasource.write.recordkey.field' = 'x')",
+    ):
+        statement = f"create table wrong (id int, x int) using hudimeta {clauses} location '{tmp_path / 't'}'"
+        refusal(lambda statement=statement: attached.sql(statement))  # type: ignore[misc]
+        assert not (tmp_path / "t").exists()
+
+
+CATALOG_ALONE = {
+    "alter table {t} replace columns (id bigint, z int)": "ADD COLUMNS, RENAME COLUMN",
+    "alter table {t} set location '/elsewhere'": "CREATE TABLE … LOCATION",
+    "alter table {t} set tblproperties ('hoodie.table.type' = 'MERGE_ON_READ')": "What a table was created with stays",
+    "alter table {t} set tblproperties (primaryKey = 'x', harmless = 1)": "What a table was created with stays",
+    "alter table {t} unset tblproperties ('hudimeta.filter')": "What a table was created with stays",
+    "alter table {t} alter column x first": "ALTER COLUMN … TYPE",
+    "alter table {t} alter column x set default 5": "ALTER COLUMN … TYPE",
+    "alter table {t} alter column x drop not null": "ALTER COLUMN … TYPE",
+    "alter table {t} cluster by (id)": "sort.columns",
+    "alter table {t} add partition (part = 'z')": "Partitions come with their rows",
+    "alter table {t} drop partition (part = 'p1')": "Partitions come with their rows",
+    "alter table {t} recover partitions": "Partitions come with their rows",
+    "msck repair table {t}": "nothing to repair",
+    "truncate table {t} partition (part = 'p1')": "Partitions come with their rows",
+}
+
+
+def test_statements_of_the_catalog_alone_are_refused(attached: SparkSession, table: str, tmp_path: Path) -> None:
+    described = attached.sql(f"describe extended {table}").collect()
+    for statement, says in CATALOG_ALONE.items():
+        assert says in refusal(lambda text=statement: attached.sql(text.format(t=table))), statement  # type: ignore[misc]
+    assert attached.sql(f"describe extended {table}").collect() == described
+    assert ids(attached.table(table)) == list(range(10))
+    check(tmp_path / "t")
+
+
+def test_what_is_only_of_the_catalog_goes_to_it(attached: SparkSession, table: str) -> None:
+    attached.sql(f"alter table {table} set tblproperties (team = 'taxis')")
+    attached.sql(f"comment on table {table} is 'trips'")
+    attached.sql(f"alter table {table} alter column x comment 'fare'")
+    properties = dict(map(tuple, attached.sql(f"show tblproperties {table}").collect()))
+    assert properties["team"] == "taxis"
+    assert {row.col_name: row.comment for row in attached.sql(f"describe {table}").collect()}["x"] == "fare"
+    assert ids(attached.table(table)) == list(range(10))
+
+
+def test_types_names_and_rows_change_in_the_table_and_in_the_catalog(
+    attached: SparkSession, table: str, tmp_path: Path
+) -> None:
+    attached.sql(f"alter table {table} add columns (n int)")
+    attached.sql(f"alter table {table} alter column n type bigint")
+    assert str(hudimeta.Table(tmp_path / "t").schema.field("n").type) == "int64"
+    assert dict(attached.table(table).dtypes)["n"] == "bigint"
+    new = f"{table}_new"
+    attached.sql(f"alter table {table} rename to {new}")
+    try:
+        assert hudimeta.Table(tmp_path / "t").properties.name == new
+        attached.sql(f"insert into {new} (id, part, ts, x, n) values (50, 'p0', 1, 1.0, 5000000000)")
+        assert len(ids(attached.table(new))) == 11
+        attached.sql(f"truncate table {new}")
+        assert ids(attached.table(new)) == []
+    finally:
+        attached.sql(f"drop table {new}")
+    check(tmp_path / "t")
+
+
+def test_set_judges_what_writes_will_read(attached: SparkSession) -> None:
+    for statement, says in (
+        ("set hoodie.clustering.inline = true", "hoodie.clustering.inline=true is not supported"),
+        ("set hoodie.datasource.write.operation = upserts", "insert, upsert"),
+        ("set hoodie.datasource.query.type = incremental", "an option of writes"),
+        ("set hudimeta.filtre = a", "Did you mean hudimeta.filter?"),
+    ):
+        assert says in refusal(lambda text=statement: attached.sql(text))  # type: ignore[misc]
+        assert attached.conf.get(statement.split()[1], None) is None
+    attached.sql("set hoodie.datasource.query.type = snapshot")
+    attached.conf.unset("hoodie.datasource.query.type")
+
+
+def test_streams_are_refused_at_once_in_an_attached_session(attached: SparkSession, table: str, tmp_path: Path) -> None:
+    stream = attached.readStream.format("rate").load().selectExpr("value as id", "'p' as part", "value as ts", "0.5D as x")
+    refused: list[Callable[[], Any]] = [
+        lambda: attached.readStream.format("hudimeta").load(str(tmp_path / "t")),
+        lambda: attached.readStream.load(str(tmp_path / "t"), format="HudiMeta"),
+        lambda: attached.readStream.table(table),
+    ]
+    for read in refused:
+        assert "Read what later commits wrote as batches" in refusal(read)
+    writer = stream.writeStream.option("checkpointLocation", str(tmp_path / "progress"))
+    for write in (
+        lambda: writer.format("hudimeta").start(str(tmp_path / "t")),
+        lambda: stream.writeStream.start(str(tmp_path / "t"), format="hudimeta"),
+        lambda: stream.writeStream.option("checkpointLocation", str(tmp_path / "progress")).toTable(table),
+    ):
+        assert "foreachBatch" in refusal(write)
+    assert not attached.streams.active
+    assert not (tmp_path / "progress").exists()
+
+
+def test_save_modes_that_cannot_work_say_which_do(session: SparkSession, tmp_path: Path) -> None:
+    frame = session.createDataFrame(rows([1]).to_pandas())
+    for mode in (None, "error", "errorifexists", "ignore"):
+        writer = frame.write.format("hudimeta").options(**KEYS, **{"hoodie.table.name": "t"})
+        with pytest.raises(Exception, match='"Append" or "Overwrite"'):
+            (writer if mode is None else writer.mode(mode)).save(str(tmp_path / "t"))
+    assert not (tmp_path / "t").exists()
+
+
+def test_partition_by_says_which_option_names_the_partitions(attached: SparkSession, tmp_path: Path) -> None:
+    writer = attached.createDataFrame(rows([1]).to_pandas()).write.format("hudimeta").mode("append").partitionBy("part")
+    says = refusal(lambda: writer.save(str(tmp_path / "t")))
+    assert "hoodie.datasource.write.partitionpath.field" in says
+
+
+def test_an_older_spark_is_told_so_in_one_sentence(tmp_path: Path) -> None:
+    check_spark("4.1.0")
+    check_spark("5.0.0.dev1")
+    for old in ("4.0.1", "3.5.6"):
+        with pytest.raises(UnsupportedFeature, match=f"PySpark {old} is not supported. Use Spark 4.1 or later"):
+            check_spark(old)
+    (tmp_path / "pyspark").mkdir()
+    (tmp_path / "pyspark" / "__init__.py").write_text("__version__ = '3.5.6'\n")
+    python_path = os.pathsep.join([str(tmp_path), *sys.path])
+    asked = "import pyspark_hudimeta"
+    run = subprocess.run(
+        [sys.executable, "-c", asked],
+        env={**os.environ, "PYTHONPATH": python_path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "HUDIMETA_UNSUPPORTED: PySpark 3.5.6 is not supported" in run.stderr.splitlines()[-1]
+    assert run.stderr.count("Traceback") == 1
