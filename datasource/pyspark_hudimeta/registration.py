@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -144,11 +144,25 @@ def without_sql_words(given: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in given.items() if key.lower() not in SQL_WORDS}
 
 
-def refuse_contradictions(properties: TableProperties, stated: Mapping[str, str], location: str) -> None:
-    """Raise ConfigError where options of a statement say another thing than the table that is there; its name may differ."""
+def refuse_contradictions(
+    properties: TableProperties, stated: Mapping[str, str], location: str, columns: Sequence[str] = ()
+) -> None:
+    """Refuse a statement whose options say another thing than the table that is there; its name may differ.
+
+    Args:
+        properties, location: Of the table. stated: What the statement says.
+        columns: Of the table, where the statement may spell them with other capitals.
+
+    Raises:
+        ConfigError: What contradicts.
+    """
     from hudimeta.write.creation import contradictions
 
+    spelt = {name.lower(): name for name in columns}
     mine = {key: value for key, value in stated.items() if key != keys.TABLE_NAME.key}
+    for key in (keys.RECORD_KEY.key, keys.ORDERING.key):
+        if key in mine:
+            mine[key] = ",".join(spelt.get(name.lower(), name) for name in keys.RECORD_KEY.parse(mine[key]))
     for key, (have, given) in contradictions(properties, OPTIONS.read(mine)).items():
         raise ConfigError(key, given, f"{have}, as the table at {location} has it")
 

@@ -80,7 +80,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
         stated = stated_options(self.options)
         kept = kept_options(self.options)
         table = _opened(Target(target.location, kept))
-        refuse_contradictions(table.properties, stated, target.location)
+        refuse_contradictions(table.properties, stated, target.location, table.schema.names)
         columns = shown_columns(table.schema.names, kept)
         return registered_schema(spark_schema(table.scan(columns=columns).schema), target.location, kept)
 

@@ -39,7 +39,6 @@ _HINTS = {
     "SET LOCATION": "DROP TABLE keeps the files of a table with LOCATION; CREATE TABLE … LOCATION registers another folder.",
     "TBLPROPERTIES": _PROPERTIES,
     "PARTITION": _PARTITIONS,
-    "REPAIR": "The table's own metadata lists its partitions: there is nothing to repair.",
     "CLUSTER BY": "hoodie.bulkinsert.user.defined.partitioner.sort.columns sorts the rows of a bulk insert.",
 }
 

@@ -13,7 +13,6 @@ __all__ = [
     "alter_table",
     "create_table",
     "drop_table",
-    "repair_table",
     "set_option",
     "truncate_table",
 ]
@@ -138,13 +137,6 @@ def truncate_table(cursor: Cursor) -> Delete | AlterEntry:
         return AlterEntry(name, "TRUNCATE TABLE … PARTITION")
     cursor.finish()
     return Delete(name, None, None)
-
-
-def repair_table(cursor: Cursor) -> AlterEntry:
-    """[MSCK] REPAIR TABLE name …."""
-    cursor.accept("MSCK")
-    cursor.expect("REPAIR", "TABLE")
-    return AlterEntry(TableName(cursor.dotted()), "REPAIR TABLE")
 
 
 def set_option(cursor: Cursor) -> SetOption:

@@ -22,8 +22,6 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "DROP": definition.drop_table,
     "ALTER": definition.alter_table,
     "TRUNCATE": definition.truncate_table,
-    "MSCK": definition.repair_table,
-    "REPAIR": definition.repair_table,
     "SET": definition.set_option,
     "INSERT": insert,
     "WITH": insert,
@@ -36,8 +34,6 @@ _BEFORE_NAME = {
     "DROP": (("DROP", "TABLE", "IF", "EXISTS"), ("DROP", "TABLE")),
     "ALTER": (("ALTER", "TABLE"),),
     "TRUNCATE": (("TRUNCATE", "TABLE"),),
-    "MSCK": (("MSCK", "REPAIR", "TABLE"),),
-    "REPAIR": (("REPAIR", "TABLE"),),
     "INSERT": (
         ("INSERT", "INTO", "TABLE"),
         ("INSERT", "INTO"),

@@ -224,7 +224,6 @@ def test_no_text_makes_the_parser_fail(text: str) -> None:
         ("alter table t rename to db.u", AlterEntry(name("t"), "ALTER TABLE … RENAME TO", new_name=name("db", "u"))),
         ("alter table t drop if exists partition (p = 1)", AlterEntry(name("t"), "ALTER TABLE … DROP IF EXISTS PARTITION")),
         ("alter table t alter column a first", AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN other than TYPE and COMMENT")),
-        ("msck repair table t", AlterEntry(name("t"), "REPAIR TABLE")),
         ("truncate table t partition (p = 1)", AlterEntry(name("t"), "TRUNCATE TABLE … PARTITION")),
         ("truncate table t", Delete(name("t"), None, None)),
         ("alter table t alter column a.b type decimal(9, 2)", AlterTable(name("t"), retype=("a.b", "decimal(9, 2)"))),
