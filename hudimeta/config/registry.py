@@ -86,6 +86,7 @@ class Registry:
         self._passed: set[str] = set()
         self._prefixes: set[str] = set()
         self._order: list[Option[Any]] = []
+        self._known: set[str] = set()
         self._names: frozenset[str] = frozenset()
 
     def __iter__(self) -> Iterator[Option[Any]]:
@@ -99,6 +100,8 @@ class Registry:
     @property
     def names(self) -> frozenset[str]:
         """Every known name in lower case, done or not."""
+        if len(self._names) != len(self._known):
+            self._names = frozenset(self._known)
         return self._names
 
     def add(self, option: Option[T]) -> Option[T]:
@@ -127,9 +130,9 @@ class Registry:
         self._prefixes.add(prefix)
 
     def _claim(self, key: str) -> None:
-        if key in self._names:
+        if key in self._known:
             raise ValueError(f"option {key} is declared twice")
-        self._names |= {key}
+        self._known.add(key)
 
     def text(self, key: str, default: str | None, doc: str, **more: Any) -> Option[str | None]:
         """Declare a text option; None means not set."""
@@ -198,10 +201,10 @@ class Registry:
 
     def _judge_unknown(self, key: str, text: str) -> None:
         if key.lower().startswith("hudimeta."):
-            near = nearest(key.lower(), self._names)
+            near = nearest(key.lower(), self.names)
             hint = f"Did you mean {near}?" if near else "See docs/options.md for all options."
             raise ConfigError(key, text, "a known option", hint)
-        near = right_name(key, self._names)
+        near = right_name(key, self.names)
         if near is not None:
             raise ConfigError(key, text, "a known option", f"Did you mean {near}?")
         if key.lower().startswith("hoodie."):
