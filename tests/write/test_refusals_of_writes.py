@@ -133,7 +133,7 @@ def test_options_that_are_not_done_are_refused_by_every_verb(tmp_path: Path, kin
     ("changes", "read"),
     [
         ({"hoodie.table.log.file.format": "HFILE_LOG"}, False),
-        ({"hoodie.datasource.write.slash.separated.date.partitioning": "true"}, False),
+        ({"hoodie.datasource.write.slash.separated.date.partitioning": "true"}, True),
         ({"hoodie.table.multiple.base.file.formats.enable": "true"}, True),
         ({"hoodie.bucket.index.partition.expressions": "2024.*,8"}, True),
         ({"hoodie.partition.metafile.use.base.format": "true"}, True),
