@@ -15,7 +15,15 @@ import pyarrow as pa
 from hudimeta.errors import SchemaMismatch
 from hudimeta.keys.columns import Rows, first_row, text_column
 
-__all__ = ["DEFAULT_PARTITION", "LEGACY_DEFAULT_PARTITION", "escape", "finish_path", "simple_segment", "unescape"]
+__all__ = [
+    "DEFAULT_PARTITION",
+    "LEGACY_DEFAULT_PARTITION",
+    "check_new_partition",
+    "escape",
+    "finish_path",
+    "simple_segment",
+    "unescape",
+]
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 LEGACY_DEFAULT_PARTITION = "default"
@@ -105,3 +113,21 @@ def finish_path(segments: Sequence[pa.Array], fields: Sequence[str]) -> pa.Strin
             "Change the value, or create the table with hoodie.datasource.write.partitionpath.urlencode=true.",
         )
     return paths
+
+
+def check_new_partition(path: str) -> None:
+    """Refuse a partition that would keep Apache Hudi from the whole table.
+
+    Java takes what stands before a colon in the first folder's name for the scheme of a URI: Hudi cannot make such a partition,
+    and neither reads nor writes a table that has one. Partitions that are there already are left as they are.
+
+    Raises:
+        SchemaMismatch: The first folder's name has a colon.
+    """
+    if ":" in path.partition("/")[0]:
+        raise SchemaMismatch(
+            "of the partition path",
+            f"{path!r}",
+            "no colon in the first folder's name, which Apache Hudi cannot read nor write",
+            "Change the value, or create the table with hoodie.datasource.write.partitionpath.urlencode=true.",
+        )

@@ -17,7 +17,7 @@ from hudimeta.formats.bloom import TypeCode
 from hudimeta.formats.parquet import BloomSettings, ParquetFooter, write_base_file
 from hudimeta.formats.parquet.footer import BLOOM_TYPE_KEY
 from hudimeta.formats.parquet.known_keys import KnownKeys
-from hudimeta.keys import add_meta_columns, hide_meta_columns, with_file_name
+from hudimeta.keys import add_meta_columns, check_new_partition, hide_meta_columns, with_file_name
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.metadata.writer import partition_metafile
 from hudimeta.read.fold import fold_log_records
@@ -261,5 +261,6 @@ def mark_partition(storage: Storage, instant: str, partition_path: str) -> None:
     """Java finds a partition on storage only by this file; it is written once and never changed."""
     path = join(partition_path, PARTITION_METAFILE)
     if storage.stat(path) is None:
+        check_new_partition(partition_path)
         depth = partition_path.count("/") + 1 if partition_path else 0
         storage.put(path, partition_metafile(instant, depth))

@@ -120,3 +120,18 @@ def test_slashes_make_folders_unless_they_are_encoded(tmp_path: Path, kind: str)
         hudimeta.Table(tmp_path / "encoded").insert(rows(("z", 1, "..", 1)))
     hudimeta.Table(tmp_path / "encoded").insert(rows(("z", 1, "a/../b", 1), ("w", 1, "nul\0", 1)))
     assert {("z", "a/../b"), ("w", "nul\0")} <= {(i, part) for i, part, *_ in contents(tmp_path / "encoded")}
+
+
+@BOTH
+def test_a_colon_that_apache_hudi_cannot_read_is_refused_unless_it_is_encoded(tmp_path: Path, kind: str) -> None:
+    for hive in ("false", "true"):
+        path = tmp_path / f"plain_{hive}"
+        table = create(path, kind, hive_style_partitioning=hive)
+        with pytest.raises(SchemaMismatch, match=r"urlencode=true"):
+            table.upsert(rows(("x", 1, "10:30", 1)))
+        assert contents(path) == [("kept", "p", "part=p" if hive == "true" else "p", 1)]
+        check_all(open_storage(path))
+        table.upsert(rows(("x", 1, "a/10:30", 1)))
+    encoded = tmp_path / "encoded"
+    create(encoded, kind, **{"partitionpath.urlencode": "true"}).upsert(rows(("x", 1, "10:30", 1)))
+    assert ("x", "10:30", "10%3A30", 1) in contents(encoded)
