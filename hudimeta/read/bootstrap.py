@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.read.base_file import open_base_file
-from hudimeta.storage import join, open_storage
+from hudimeta.storage import absolute_location, join, open_storage
 from hudimeta.types import META_COLUMNS
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ BASE_PATH_KEY: Final = "hoodie.bootstrap.base.path"
 _INDEX_FILE: Final = ".hoodie/.aux/.bootstrap/.fileids/00000000-0000-0000-0000-000000000000-0_1-0-1_00000000000001.hfile"
 
 
+def _scheme(location: str) -> str:
+    return "" if location.startswith("/") else location.partition(":")[0]
+
+
 class BootstrapSource:
     """The source of one bootstrapped table.
 
@@ -41,7 +45,10 @@ class BootstrapSource:
 
     def __init__(self, storage: Storage, properties: Mapping[str, str], options: Mapping[str, str]) -> None:
         self._table = storage
-        self._source = open_storage(properties[BASE_PATH_KEY], options)
+        where = properties[BASE_PATH_KEY]
+        # The table's files say where: secrets of the table's own store go to no other.
+        same = _scheme(absolute_location(where)) == _scheme(storage.root)
+        self._source = open_storage(where, options if same else None)
         self._index: HFileReader | None = None
 
     def pieces(self, file_slice: FileSlice, columns: Sequence[str]) -> Iterator[pa.Table]:
