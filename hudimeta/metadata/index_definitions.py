@@ -79,7 +79,10 @@ def decode_definitions(data: bytes, path: str = DEFAULT_PATH) -> dict[str, Index
 
 
 def encode_definitions(definitions: Mapping[str, IndexDefinition]) -> bytes:
-    """The file's bytes, sealed; the inverse of `decode_definitions`."""
+    """The file's bytes, sealed; the inverse of `decode_definitions`.
+
+    Each says its version, as Apache Hudi does from 1.1 on; older releases pass over what they do not know.
+    """
     entries = {}
     for name, definition in definitions.items():
         entries[name] = {
@@ -88,5 +91,6 @@ def encode_definitions(definitions: Mapping[str, IndexDefinition]) -> bytes:
             "indexFunction": definition.function,
             "sourceFields": list(definition.source_fields),
             "indexOptions": dict(definition.options),
-        } | ({"version": definition.version} if definition.version else {})
+            "version": definition.version or "V1",
+        }
     return sealed_json(json.dumps({"indexDefinitions": entries}, indent=2).encode(), DEFAULT_PATH.rpartition("/")[2])

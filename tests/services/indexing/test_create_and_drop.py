@@ -265,4 +265,5 @@ def test_the_definition_is_what_apache_hudi_writes(tmp_path: Path) -> None:
         "indexFunction": "from_unixtime",
         "sourceFields": ["ts"],
         "indexOptions": {"expr": "from_unixtime", "format": "yyyy-MM-dd"},
+        "version": "V1",
     }
