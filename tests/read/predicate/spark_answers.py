@@ -44,14 +44,17 @@ class SparkRows:
 
     def answers(self, texts: list[str], zone: str = "UTC") -> list[list[Any] | str]:
         """The values of each expression, RAISED for rows that raise; the class of the error where Spark refuses it all."""
-        before = {name: self.spark.conf.get(name, "") for name in (*_INTERPRETED, "spark.sql.session.timeZone")}
+        before = {name: self.spark.conf.get(name, None) for name in (*_INTERPRETED, "spark.sql.session.timeZone")}
         try:
             for name, value in {**_INTERPRETED, "spark.sql.session.timeZone": zone}.items():
                 self.spark.conf.set(name, value)
             return [answer for at in range(0, len(texts), AT_ONCE) for answer in self._some(texts[at : at + AT_ONCE])]
         finally:
-            for name, value in before.items():
-                self.spark.conf.set(name, value)
+            for name, earlier in before.items():
+                if earlier is None:
+                    self.spark.conf.unset(name)
+                else:
+                    self.spark.conf.set(name, earlier)
 
     def _some(self, texts: list[str]) -> list[list[Any] | str]:
         refused: dict[int, str] = {}
