@@ -18,7 +18,7 @@ from hudimeta.errors import PredicateError
 from hudimeta.read.predicate.arithmetic import arithmetic_types
 from hudimeta.read.predicate.bind_calls import function_of, refused, signature_of, try_out
 from hudimeta.read.predicate.casts import can_cast, cast_array
-from hudimeta.read.predicate.constants import distinct, fitting, integer_bound
+from hudimeta.read.predicate.constants import distinct, fitting, integer_bound, rounds
 from hudimeta.read.predicate.evaluate import fold, match
 from hudimeta.read.predicate.local_time import check_zone
 from hudimeta.read.predicate.names import closest_name, resolve
@@ -260,10 +260,12 @@ class _Binder:
 
     def against_constant(self, expr: Expr, op: CompareOp, child: Expr, constant: Literal) -> Expr:
         """`child op constant`, in the child's own type wherever that changes nothing."""
+        if is_integer(constant.scalar.type) and not constant.is_null and child.type is not None and is_decimal(child.type):
+            constant = literal(decimal.Decimal(constant.scalar.as_py()))  # with no more digits than it has
         target = self.common(expr, [child, constant])
         if target == child.type:
             return Compare(op, child, self.cast(constant, target), type=_BOOLEAN)
-        same = fitting(child, constant)
+        same = None if rounds(child.type, target) else fitting(child, constant)
         if same is not None:
             return Compare(op, child, same, type=_BOOLEAN)
         rounded = integer_bound(op, child, constant)
@@ -279,7 +281,7 @@ class _Binder:
             return self.junction(Or(()), [fold(part, self.zone) if _is_constant(part) else part for part in equal])
         constants = [item for item in items if isinstance(item, Literal)]
         valid = [item for item in constants if not item.is_null]
-        if target != child.type and child.type is not None:
+        if target != child.type and child.type is not None and not rounds(child.type, target):
             own = [fitting(child, item) if item.type != child.type else item for item in valid]
             if all(item is not None for item in own):
                 valid, target = [item for item in own if item is not None], child.type

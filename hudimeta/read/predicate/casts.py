@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.read.predicate import datetime_text
-from hudimeta.read.predicate.local_time import SECOND_US, days_of, is_utc, micros, to_instant, to_local
+from hudimeta.read.predicate.local_time import DAY_US, SECOND_US, days_of, is_utc, micros, to_instant, to_local
 from hudimeta.read.predicate.number_text import (
     decimal_of_text,
     digits_of_java,
@@ -37,7 +37,7 @@ from hudimeta.read.predicate.types import (
     map_unique,
 )
 
-__all__ = ["can_cast", "cast_array", "cast_is_monotone", "cast_is_total", "to_canonical"]
+__all__ = ["can_cast", "cast_array", "cast_is_monotone", "cast_is_total", "negated", "to_canonical"]
 
 _TIMES = (INSTANT, LOCAL_TIMESTAMP)
 _BLANKS = "".join(chr(c) for c in range(0x21)) + "\x7f"
@@ -239,7 +239,9 @@ def _fitted(number: decimal.Decimal | None, target: pa.DataType) -> decimal.Deci
 def _times(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
     source = values.type
     if source == DATE:
-        local = values.cast(LOCAL_TIMESTAMP)
+        days = np.asarray(values.view(pa.int32()).fill_null(0)).astype(np.int64)
+        mask = np.asarray(values.is_null()) | (np.abs(days) > datetime_text.LAST_DAY_OF_TIMES)
+        local = pa.array(np.where(mask, 0, days) * DAY_US, mask=mask).view(LOCAL_TIMESTAMP)
         return local if target == LOCAL_TIMESTAMP else to_instant(local, zone)
     if source == LOCAL_TIMESTAMP:
         return days_of(values) if target == DATE else to_instant(values, zone)
@@ -270,6 +272,15 @@ def _instant_of_number(values: pa.Array) -> pa.Array:
     mask = ~(np.abs(raw) < (1 << 63) / SECOND_US)
     whole = (np.where(mask, 0, raw) * SECOND_US).astype(np.int64)
     return pa.array(whole, mask=mask).view(INSTANT)
+
+
+def negated(values: pa.Array) -> pa.Array:
+    """Decimals with the other sign; Scala keeps 34 digits of them, and what gets one digit more by that is null."""
+    import pyarrow.compute as pc
+
+    if values.type.precision <= _SCALA.prec:
+        return pc.negate(values)
+    return map_unique(values, lambda number: _fitted(_SCALA.minus(number), values.type), values.type)
 
 
 def _wrapped_micros(seconds: decimal.Decimal) -> int:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hudimeta.read.predicate.tree import CompareOp, Expr, Literal
 from hudimeta.read.predicate.types import integer_range, is_decimal, is_floating, is_integer, is_numeric
 
-__all__ = ["distinct", "fitting", "integer_bound"]
+__all__ = ["distinct", "fitting", "integer_bound", "rounds"]
 
 
 def fitting(child: Expr, constant: Literal) -> Literal | None:
@@ -57,3 +57,8 @@ def distinct(scalars: list[pa.Scalar], target: pa.DataType) -> pa.Array:
         return pa.array([scalar.as_py() for scalar in values], target).unique()
     except OverflowError:  # of a year that Python has not
         return pa.concat_arrays([pa.repeat(scalar, 1) for scalar in values]).cast(target).unique()
+
+
+def rounds(source: pa.DataType | None, target: pa.DataType) -> bool:
+    """Whether decimals are compared in a type with fewer decimals than they have."""
+    return source is not None and is_decimal(source) and is_decimal(target) and bool(target.scale < source.scale)

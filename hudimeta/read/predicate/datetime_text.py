@@ -20,6 +20,7 @@ from hudimeta.read.predicate.local_time import DAY_US, SECOND_US, micros, to_ins
 from hudimeta.read.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP
 
 __all__ = [
+    "LAST_DAY_OF_TIMES",
     "Pattern",
     "compile_pattern",
     "format_local",
@@ -75,7 +76,7 @@ _SHORT_ZONES = {
 }
 """Java's `ZoneId.SHORT_IDS`."""
 _LAST_YEAR = 10_000_000
-_LAST_DAY, _LAST_DAY_OF_TIMES = (1 << 31) - 1, 106_751_990
+_LAST_DAY, LAST_DAY_OF_TIMES = (1 << 31) - 1, 106_751_990
 """The last day, before and after the epoch, whose number fits 32 bits, and the last whose microseconds fit 64 bits."""
 
 
@@ -186,7 +187,7 @@ def _micros_of_parts(parts: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[
     hour, minute, second = (_numbers(parts, name) for name in ("hour", "minute", "second"))
     digits = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(pc.struct_field(parts, "fraction"), ""), 6, "0"), 0, 6)
     fraction = np.asarray(pc.fill_null(pc.cast(digits, pa.int64()), 0))
-    valid &= (hour < 24) & (minute < 60) & (second < 60) & (np.abs(days) <= _LAST_DAY_OF_TIMES)
+    valid &= (hour < 24) & (minute < 60) & (second < 60) & (np.abs(days) <= LAST_DAY_OF_TIMES)
     days = np.where(valid, days, 0)
     return days * DAY_US + (hour * 3600 + minute * 60 + second) * SECOND_US + fraction, valid
 

@@ -13,11 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from hudimeta.read.predicate.casts import cast_array
+from hudimeta.read.predicate.casts import cast_array, negated
 from hudimeta.read.predicate.datetime_text import compile_pattern, format_local, parse_with_pattern
 from hudimeta.read.predicate.local_time import DAY_US, SECOND_US, micros, to_instant, to_local
 from hudimeta.read.predicate.number_text import java_double_text
-from hudimeta.read.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP, LONG, is_decimal, is_floating, is_integer, map_unique
+from hudimeta.read.predicate.types import (
+    DATE,
+    INSTANT,
+    LOCAL_TIMESTAMP,
+    LONG,
+    common_type,
+    is_decimal,
+    is_floating,
+    is_integer,
+    map_unique,
+)
 
 if TYPE_CHECKING:
     from hudimeta.read.predicate.signature import Context
@@ -81,7 +91,10 @@ def from_unixtime(context: Context, args: list[Any]) -> Any:
 
 def unix_timestamp(context: Context, args: list[Any]) -> Any:
     """Whole seconds since the epoch of a timestamp, or of a text read by a pattern."""
-    return cast_array(to_timestamp(context, args), LONG, context.zone)
+    raw = micros(to_timestamp(context, args))
+    numbers = np.asarray(raw.fill_null(0))
+    # towards zero, as Java divides
+    return pa.array((numbers + (numbers < 0) * (SECOND_US - 1)) // SECOND_US, mask=np.asarray(raw.is_null()))
 
 
 def to_timestamp(context: Context, args: list[Any]) -> Any:
@@ -221,6 +234,8 @@ def absolute(_context: Context, args: list[Any]) -> Any:
     values = args[0]
     if is_integer(values.type):
         return pc.if_else(pc.equal(values, _smallest(values.type)), None, pc.abs(values))
+    if is_decimal(values.type):
+        return pc.if_else(pc.less(values, pa.scalar(decimal.Decimal(0), values.type)), negated(values), values)
     return pc.abs(values)
 
 
@@ -231,7 +246,7 @@ def negative(_context: Context, args: list[Any]) -> Any:
     values = args[0]
     if is_integer(values.type):
         return pc.if_else(pc.equal(values, _smallest(values.type)), None, pc.negate(values))
-    return pc.negate(values)
+    return negated(values) if is_decimal(values.type) else pc.negate(values)
 
 
 def _smallest(t: pa.DataType) -> pa.Scalar:
@@ -279,6 +294,8 @@ def rounded(context: Context, args: list[Any]) -> Any:
     values, t = args[0], context.type
     if digits is None:
         return pa.nulls(context.length, context.type)
+    if is_decimal(t) and digits >= t.scale:
+        return cast_array(values, t, context.zone)
     step = decimal.Decimal(1).scaleb(-max(min(digits, 400), -400))
 
     def exact(number: Any) -> Any:
@@ -287,7 +304,7 @@ def rounded(context: Context, args: list[Any]) -> Any:
                 return number
             number = decimal.Decimal(java_double_text(number, single=t == pa.float32()))
         whole = decimal.Decimal(number).quantize(step, decimal.ROUND_HALF_UP, decimal.Context(prec=800))
-        return float(whole) if is_floating(t) else int(whole) if is_integer(t) else whole
+        return float(whole) + 0.0 if is_floating(t) else int(whole) if is_integer(t) else whole
 
     def fitting(number: Any) -> Any:
         result = exact(number)
@@ -311,7 +328,7 @@ def sign(_context: Context, args: list[Any]) -> Any:
     """-1.0, 0.0, 1.0 or NaN."""
     import pyarrow.compute as pc
 
-    return pc.if_else(pc.is_nan(args[0]), args[0], pc.sign(args[0]))
+    return pc.if_else(pc.or_(pc.is_nan(args[0]), pc.equal(args[0], 0.0)), args[0], pc.sign(args[0]))
 
 
 def remainder(context: Context, args: list[Any]) -> Any:
@@ -338,14 +355,16 @@ def coalesce(_context: Context, args: list[Any]) -> Any:
     return pc.coalesce(*args)
 
 
-def null_if(_context: Context, args: list[Any]) -> Any:
+def null_if(context: Context, args: list[Any]) -> Any:
     """The first value, or null where both are equal."""
     import pyarrow.compute as pc
 
     from hudimeta.read.predicate.comparison import compare
     from hudimeta.read.predicate.tree import CompareOp
 
-    same = pc.fill_null(compare(CompareOp.EQ, args[0], args[1]), False)
+    both = common_type(args[0].type, args[1].type)
+    left, right = (cast_array(arg, both, context.zone) for arg in args)
+    same = pc.fill_null(compare(CompareOp.EQ, left, right), False)
     return pc.if_else(same, pa.scalar(None, args[0].type), args[0])
 
 

@@ -92,6 +92,14 @@ def _alike(skip: int = 0) -> Callable[[Types], Signature]:
     return resolve
 
 
+def _first_of_two(types: Types) -> Signature:
+    """Two values that can be compared; the first keeps its type."""
+    both = common_type(types[0], types[1])
+    if both is None or pa.types.is_nested(both):
+        raise WrongArguments("two values that can be compared")
+    return Signature((types[0], types[1]), types[0])
+
+
 def _remainder(types: Types) -> Signature:
     both = common_type(types[0], types[1])
     if both is None or not is_numeric(both) or is_decimal(both):
@@ -244,7 +252,7 @@ def _catalogue() -> dict[str, Function]:
         "mod": Function(_remainder, run.remainder, (2, 2)),
         "pmod": Function(_remainder, run.positive_remainder, (2, 2)),
         "coalesce": Function(_alike(), run.coalesce, (1, 1000)),
-        "nullif": Function(_alike(), run.null_if, (2, 2)),
+        "nullif": Function(_first_of_two, run.null_if, (2, 2)),
         "if": Function(_alike(1), run.choose, (3, 3)),
         "greatest": Function(_alike(), run.greatest, (2, 1000)),
         "least": Function(_alike(), run.least, (2, 1000)),
@@ -271,9 +279,8 @@ def _catalogue() -> dict[str, Function]:
     return table | {alias: table[name] for alias, name in aliases.items()}
 
 
-def _truncated(types: Types) -> Signature:
-    moment = types[1] if types[1] == LOCAL_TIMESTAMP else INSTANT
-    return Signature((STRING, moment), moment)
+def _truncated(_types: Types) -> Signature:
+    return Signature((STRING, INSTANT), INSTANT)
 
 
 def _by_constant(_types: Types, constants: Constants, _zone: str) -> int:

@@ -48,8 +48,10 @@ def _map(t: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
 
 def _key(key: pa.DataType, given: pa.DataType) -> pa.DataType:
     """The type in which a key is looked for."""
-    if key == given or pa.types.is_null(given) or (is_integer(key) and is_integer(given)):
+    if key == given or pa.types.is_null(given):
         return key
+    if is_integer(key) and is_integer(given):
+        return key if key.bit_width >= given.bit_width else given
     raise WrongArguments(f"a key of type {key}")
 
 
@@ -93,7 +95,15 @@ def _sought(result: pa.DataType) -> Callable[[Types], Signature]:
     return resolve
 
 
+def _moment(types: Types) -> Signature:
+    if types[0] != INSTANT and not pa.types.is_null(types[0]):
+        raise WrongArguments("a TIMESTAMP")
+    return Signature((INSTANT,), LONG)
+
+
 def _keyed(types: Types) -> Signature:
+    if pa.types.is_null(types[1]):
+        raise WrongArguments("a key")
     return Signature((types[0], _key(_map(types[0])[0], types[1])), BOOLEAN)
 
 
@@ -242,9 +252,9 @@ def more_functions() -> dict[str, Function]:
         "rint": _simple(value_kernels.whole_number, DOUBLE, to=DOUBLE),
         "unix_date": Function(_days, value_kernels.as_days, (1, 1), order=lambda *_: 1, total=True),
         "date_from_unix_date": _simple(value_kernels.as_days, INT, to=DATE),
-        "unix_seconds": _simple(value_kernels.since_epoch(value_kernels.SECOND), INSTANT, to=LONG),
-        "unix_millis": _simple(value_kernels.since_epoch(value_kernels.MILLISECOND), INSTANT, to=LONG),
-        "unix_micros": _simple(value_kernels.since_epoch(value_kernels.MICROSECOND), INSTANT, to=LONG),
+        "unix_seconds": Function(_moment, value_kernels.since_epoch(value_kernels.SECOND), (1, 1), total=True),
+        "unix_millis": Function(_moment, value_kernels.since_epoch(value_kernels.MILLISECOND), (1, 1), total=True),
+        "unix_micros": Function(_moment, value_kernels.since_epoch(value_kernels.MICROSECOND), (1, 1), total=True),
         "timestamp_seconds": Function(_number_of_seconds, value_kernels.instant_of(value_kernels.SECOND), (1, 1)),
         "timestamp_millis": Function(_takes(LONG, to=INSTANT), value_kernels.instant_of(value_kernels.MILLISECOND), (1, 1)),
         "timestamp_micros": Function(_takes(LONG, to=INSTANT), value_kernels.instant_of(value_kernels.MICROSECOND), (1, 1)),

@@ -92,7 +92,7 @@ def element(context: Context, args: list[Any]) -> Any:
 
 
 def _value_of_key(context: Context, maps: _Lists, wanted: pa.Array) -> pa.Array:
-    rows, positions, same, _ = maps.equal(maps.keys, wanted)
+    rows, positions, same, _ = maps.equal(cast_array(maps.keys, wanted.type, context.zone), wanted)
     at = np.full(len(maps.length), -1)
     at[rows[same][::-1]] = positions[same][::-1]  # the first of equal keys
     return maps.take(at, at < 0, context.type)
@@ -121,10 +121,10 @@ def contains(context: Context, args: list[Any]) -> Any:
     return pa.array(found, mask=lists.null | np.asarray(args[1].is_null()) | (unknown & ~found))
 
 
-def contains_key(_context: Context, args: list[Any]) -> Any:
+def contains_key(context: Context, args: list[Any]) -> Any:
     """Whether a map has a key."""
     maps = _Lists.of(args[0])
-    rows, _, same, _ = maps.equal(maps.keys, args[1])
+    rows, _, same, _ = maps.equal(cast_array(maps.keys, args[1].type, context.zone), args[1])
     found = np.bincount(rows[same], minlength=len(maps.length)) > 0
     return pa.array(found, mask=maps.null | np.asarray(args[1].is_null()))
 

@@ -2,8 +2,8 @@
 
 The rules are those of Spark 4, whose ANSI mode is on: a string beside a number is read as a number (BIGINT beside integers,
 DOUBLE beside fractions), beside a date as a date; integers beside FLOAT become DOUBLE; DATE beside TIMESTAMP becomes
-TIMESTAMP at midnight of the session's zone. Comparisons of decimals are exact: where Spark's 38 digits would not hold
-both sides, 76 do here.
+TIMESTAMP at midnight of the session's zone. Decimals are compared in a type of at most 38 digits, which keeps those before the
+point and rounds the rest away.
 """
 
 from __future__ import annotations
@@ -185,7 +185,9 @@ def _common_number(a: pa.DataType, b: pa.DataType) -> pa.DataType:
         return DOUBLE
     a, b = (decimal_of_integer(t) if is_integer(t) else t for t in (a, b))
     scale = max(a.scale, b.scale)
-    return decimal_type(max(a.precision - a.scale, b.precision - b.scale) + scale, scale)
+    precision = max(a.precision - a.scale, b.precision - b.scale) + scale
+    # digits over 38 are taken from the scale, and both sides are rounded, as in Spark
+    return decimal_type(min(precision, MAX_PRECISION), max(scale - max(precision - MAX_PRECISION, 0), 0))
 
 
 def natural_scalar(value: object) -> pa.Scalar:

@@ -306,7 +306,7 @@ class Predicates:
         ])  # fmt: skip
 
     def _bool(self, depth: int) -> str:
-        return self.predicate(depth)
+        return f"({self.predicate(depth)})"
 
     def predicate(self, depth: int = 2) -> str:
         """A BOOLEAN expression."""

@@ -94,5 +94,5 @@ class SparkRows:
 
         jvm: Any = self.spark._jvm
         utils = jvm.org.apache.spark.sql.classic.ExpressionUtils
-        inner = utils.expression(expr(f"named_struct('v', ({text}))")._jc)
+        inner = utils.expression(expr(f"named_struct('v', try_element_at(array({text}), 1))")._jc)
         return Column(utils.column(jvm.org.apache.spark.sql.catalyst.expressions.TryEval(inner)))
