@@ -22,7 +22,17 @@ from typing import Any
 
 from hudimeta.errors import CorruptFileError
 
-__all__ = ["FILE_KEY", "FOOTER_KEY", "INDEX_KEY", "blank_entries", "check_contents", "check_name", "check_seal", "sealed_end"]
+__all__ = [
+    "FILE_KEY",
+    "FOOTER_KEY",
+    "INDEX_KEY",
+    "blank_entries",
+    "check_contents",
+    "check_name",
+    "check_seal",
+    "named_in",
+    "sealed_end",
+]
 
 FOOTER_KEY, INDEX_KEY, FILE_KEY = "hudimeta.footer.crc32", "hudimeta.index.crc32", "hudimeta.file"
 _BLANK = "0" * 8
@@ -52,24 +62,39 @@ def sealed_end(end: bytes) -> bytes:
     return end[:start] + bytes(footer) + end[-_TAIL:]
 
 
-def check_seal(footer: bytes, path: str, offset: int) -> bool:
+def check_seal(end: bytes, path: str, offset: int) -> bool:
     """Compare a footer with its seal, before anybody looks into it; False when it has none.
 
     Args:
-        footer: Its bytes. path: For errors. offset: Where it begins in the file.
+        end: The end of the file from its footer on. path: For errors. offset: Where it begins in the file.
 
     Raises:
         CorruptFileError: Its bytes changed.
     """
-    at = footer.find(_before(FOOTER_KEY))
+    at = end.rfind(_before(FOOTER_KEY))
     if at < 0:
         return False
     at += len(_before(FOOTER_KEY))
-    stated = footer[at : at + len(_BLANK)]
+    footer = memoryview(end)[:-_TAIL]
+    stated = bytes(footer[at : at + len(_BLANK)])
     checksum = zlib.crc32(footer[at + len(_BLANK) :], zlib.crc32(_BLANK.encode(), zlib.crc32(footer[:at])))
     if stated != f"{checksum:08x}".encode():
         raise CorruptFileError(path, offset, f"a footer with the checksum {stated.decode(errors='replace')}", f"{checksum:08x}")
     return True
+
+
+def named_in(end: bytes) -> dict[bytes, bytes]:
+    """The entry of the file's name, of a footer whose seal was found to be right; none when it has none."""
+    key = FILE_KEY.encode()
+    at = end.rfind(key + bytes((_STRING,)))
+    if at < 0:
+        return {}
+    start = at + len(key) + 1
+    length, shift = end[start] & 0x7F, 7
+    while end[start] & 0x80:
+        start += 1
+        length, shift = length | (end[start] & 0x7F) << shift, shift + 7
+    return {key: bytes(end[start + 1 : start + 1 + length])}
 
 
 def check_name(entries: Mapping[bytes, bytes], metadata: Any, path: str, offset: int) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.parquet.pages import chunk_span
-from hudimeta.formats.parquet.seal import INDEX_KEY, check_contents, check_name, check_seal
+from hudimeta.formats.parquet.seal import INDEX_KEY, check_contents, check_name, check_seal, named_in
 from hudimeta.formats.parquet.thrift import decode_struct
 from hudimeta.formats.parquet.whole_footer import MAGIC
 
@@ -45,13 +45,12 @@ def read_metadata(source: Any, path: str = "", size: int = 0) -> Any:
     actual = int(source.size())
     if size and actual != size:
         raise CorruptFileError(path, min(actual, size), f"a file of {size} bytes", f"{actual} bytes")
-    footer = _footer(source, actual, path)
-    offset = actual - _END - len(footer)
-    sealed = check_seal(footer, path, offset)
-    end = len(footer).to_bytes(4, "little") + MAGIC
+    end = _end(source, actual, path)
+    offset = actual - len(end)
+    sealed = check_seal(end, path, offset)
     try:
-        metadata = pq.read_metadata(pa.BufferReader(b"".join((MAGIC, footer, end))))
-        entries = metadata.metadata or {}
+        metadata = pq.read_metadata(pa.BufferReader(end))  # which looks at nothing before the footer
+        entries = named_in(end) if sealed else metadata.metadata or {}  # making all of them texts takes as long as the rest
         check_contents(entries, metadata, path, offset, sealed=sealed)
         check_name(entries, metadata, path, offset)
     except (pa.ArrowException, ValueError, LookupError, OSError) as error:
@@ -59,8 +58,8 @@ def read_metadata(source: Any, path: str = "", size: int = 0) -> Any:
     return metadata
 
 
-def _footer(source: Any, size: int, path: str) -> bytes:
-    """The bytes of the footer."""
+def _end(source: Any, size: int, path: str) -> bytes:
+    """The bytes of the footer, and its length and the magic behind it. Footers with a filter are large: nothing is copied."""
     if size < _END + len(MAGIC):
         raise CorruptFileError(path, size, "the footer of a Parquet file", f"a file of {size} bytes")
     tail = bytes(source.read_at(min(size, TAIL_BYTES), max(size - TAIL_BYTES, 0)))
@@ -70,8 +69,8 @@ def _footer(source: Any, size: int, path: str) -> bytes:
     if length > size - _END - len(MAGIC):
         raise CorruptFileError(path, size - _END, f"the footer of a Parquet file within its {size} bytes", f"{length} bytes")
     if length + _END > len(tail):
-        return bytes(source.read_at(length, size - _END - length))
-    return tail[-_END - length : -_END]
+        return bytes(source.read_at(length + _END, size - _END - length))
+    return tail[-_END - length :]
 
 
 def open_verified(source: Any, path: str = "", size: int = 0, **options: Any) -> Any:
