@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -42,6 +43,23 @@ class Directories:
         self._kinds = [column.dataType.typeName() for column in schema]
         self._java_schema = java_schema
 
+    def directories(self, listed: Sequence[tuple[pa.Table, Sequence[Any]]]) -> Iterator[Any]:
+        """Several directories; many files go to the JVM together. Args: listed: Files and values of each, see `directory`."""
+        together = sum(files.num_rows for files, _ in listed)
+        if len(listed) < 2 or together < MANY:
+            yield from (self.directory(files, values) for files, values in listed)
+            return
+        whole = self._by_manifest(pa.concat_tables([files for files, _ in listed]))
+        start = 0
+        for files, values in listed:
+            part = whole.slice(start, start + files.num_rows)
+            start += files.num_rows
+            ends = ((part.head(), 0), (part.last(), files.num_rows - 1))
+            if whole.size() != together or any(_name(status) != _last(files, at) for status, at in ends):
+                yield self.directory(files, values)  # the JVM has them in another order
+            else:
+                yield self._jvm.datasources.PartitionDirectory(self._row(values), part)
+
     def directory(self, files: pa.Table, values: Sequence[Any]) -> Any:
         """One directory.
 
@@ -78,6 +96,16 @@ class Directories:
             return relation.location().listFiles(nothing, nothing).head().files()
         finally:
             storage.delete_folder(folder)
+
+
+def _name(status: Any) -> str:
+    """The name of a file that Spark has listed."""
+    return str(status.getPath().getName())
+
+
+def _last(files: pa.Table, number: int) -> str:
+    """The name of one of some files."""
+    return unquote(files.column("uri")[number].as_py().rpartition("/")[2])
 
 
 def satisfying(jvm: Jvm, directories: Iterable[Any], schema: Any, filters: Sequence[Any]) -> Iterator[Any]:

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from hudimeta.config.options import READ_CORRUPT
+from hudimeta.metadata.record_index import PARTITION as RECORD_INDEX
 from hudimeta.read.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT
 from hudimeta.read.file_slice import FileSlice, slices_of
 from hudimeta.read.native_files import foreign_instants, holds_times
@@ -91,13 +92,16 @@ class NativeTable:
     def from_path(self) -> tuple[str, ...]:
         """Partition columns whose values come from partition paths: those that files do not hold, or that cannot be trusted.
 
-        Files of a bootstrapped table can hold empty texts there, and so can files of the partition that stands for no value.
+        Files of a bootstrapped table can hold empty texts there, and so can files of the partition that stands for no value. A
+        row that Apache Hudi found by its record index can have stayed in its partition when the column changed.
         """
         snapshot = self._snapshot
         if not snapshot.properties.partition_fields:
             return snapshot.schema.dropped
         stated = self._path_values(_one(snapshot.listing.partitions()))
-        distrusted = snapshot.properties.get(BASE_PATH_KEY) or any(column.null_count for column in stated.columns)
+        rows_may_stay = RECORD_INDEX in snapshot.properties.metadata_partitions
+        nulls = any(column.null_count for column in stated.columns)
+        distrusted = rows_may_stay or nulls or snapshot.properties.get(BASE_PATH_KEY)
         return tuple(dict.fromkeys([*snapshot.schema.dropped, *(stated.column_names if distrusted else [])]))
 
     @cached_property
@@ -298,13 +302,16 @@ class NativeTable:
             for s, made in staged
             if made.uri is not None
         ]
+        of_paths: dict[str | None, pa.Table] = _by_partition(together) if self.from_path else {None: together}
+        listed = []
         for path, constants in values.items():
-            listed = base_files(_of(together, path), self._snapshot.storage.root)
             beside = [f for f in made_files if path is None or f["partition"] == path]
             columns = {name: [f[name] for f in beside] for name in MANIFEST_FILES.names}
-            files = pa.concat_tables([listed, pa.table(columns, schema=MANIFEST_FILES)])
+            mine = base_files(of_paths[path] if path in of_paths else together.slice(0, 0), self._snapshot.storage.root)
+            files = pa.concat_tables([mine, pa.table(columns, schema=MANIFEST_FILES)])
             if files.num_rows:
-                yield make.directory(files, [*constants, *own])
+                listed.append((files, [*constants, *own]))
+        yield from make.directories(listed)
         for file_slice, made in staged:
             if made.made.replaced is not None:
                 if made.directory is None:
@@ -340,8 +347,13 @@ def _one(paths: pa.Array | pa.ChunkedArray) -> pa.Array:
     return paths.combine_chunks() if isinstance(paths, pa.ChunkedArray) else paths
 
 
-def _of(slices: pa.Table, path: str | None) -> pa.Table:
-    return slices if path is None else slices.filter(pc.equal(slices.column("partition_path"), path))
+def _by_partition(slices: pa.Table) -> dict[str | None, pa.Table]:
+    """Slices by the path of their partition."""
+    ordered = slices.sort_by("partition_path")
+    runs = pc.run_end_encode(ordered.column("partition_path").combine_chunks())
+    ends = runs.run_ends.to_pylist()
+    starts = [0, *ends][: len(ends)]
+    return {p: ordered.slice(a, b - a) for p, a, b in zip(runs.values.to_pylist(), starts, ends, strict=True)}
 
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:

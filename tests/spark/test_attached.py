@@ -345,6 +345,37 @@ def test_partition_columns_that_files_lack_come_from_the_path(
     assert report.report.partitions_kept == 1 < report.report.partitions
 
 
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_row_that_stayed_in_its_partition_shows_the_value_of_that(attached: SparkSession, tmp_path: Path, kind: str) -> None:
+    options = {"hoodie.record.index.update.partition.path": "false"}
+    first = rows(range(4)).set_column(1, "part", pa.array(["a", "a", "b", "b"]))
+    indexes = ["column_stats", "record_index"]
+    create(tmp_path / "t", first, type=kind, indexes=indexes, options=options)
+    moved = rows([0], ts=5).set_column(1, "part", pa.array(["b"]))
+    hudimeta.Table(tmp_path / "t", options).upsert(moved)
+    frame = load(attached, tmp_path / "t")
+    assert sorted(map(tuple, frame.select("id", "part").collect())) == [(0, "a"), (1, "a"), (2, "b"), (3, "b")]
+    assert ids(frame.where("part = 'a'")) == [0, 1]
+    assert ids(frame.where("part = 'a' AND ts > 1 OR id = 3")) == [0, 3]
+    assert NATIVE_SCAN in plan(frame)
+
+
+def test_columns_that_only_a_commit_names_come_from_the_path(attached: SparkSession, rich_table: Callable[..., Path]) -> None:
+    path = rich_table("drop_partition_mor9", fresh=True)
+    expected = contents(path, "id", "country", "n")
+    frame = load(attached, path)
+    assert sorted(map(tuple, frame.select("id", "country", "n").collect())) == expected
+    assert sorted(row.id for row in frame.where("country = 'de'").collect()) == [i for i, c, _ in expected if c == "de"]
+    attached.sql(f"CREATE TABLE dropped_columns USING hudimeta LOCATION '{path}'")
+    try:
+        attached.sql("DELETE FROM dropped_columns WHERE country = 'de'")
+        attached.sql("UPDATE dropped_columns SET val = -1 WHERE n = '20'")
+    finally:
+        attached.sql("DROP TABLE dropped_columns")
+    assert contents(path, "id", "country", "n") == [row for row in expected if row[1] != "de"]
+    assert {row.country for row in load(attached, path).where("val = -1").collect()} == {"fr"}
+
+
 def test_the_partition_of_no_value_holds_nulls(attached: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "t", rows(range(4)).set_column(1, "part", pa.array(["", None, "a", "b"])))
     expected = [(n, row) for n, row in sorted(contents(tmp_path / "t", "id", "part"))]
