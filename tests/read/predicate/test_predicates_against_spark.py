@@ -40,6 +40,12 @@ POOL: dict[str, tuple[pa.DataType, list[object]]] = {
     "tn": (pa.timestamp("us"), list(MOMENTS)),
     "bo": (pa.bool_(), [True, False, None]),
     "bi": (pa.binary(), [b"", b"abc", None, b"\xff"]),
+    "ai": (pa.list_(pa.int32()), [[1, 2, None], [], None, [5], [-1, 5]]),
+    "at": (pa.list_(pa.string()), [["a", None], ["abc", "b"], [], None]),
+    "ad": (pa.list_(pa.float64()), [[math.nan, 1.5], [-0.0], [None], None]),
+    "ms": (pa.map_(pa.string(), pa.int32()), [[("a", 1), ("b", None)], [], None, [("a", 5)]]),
+    "mi": (pa.map_(pa.int32(), pa.string()), [[(1, "x"), (5, "abc")], [(2, None)], None]),
+    "sa": (pa.list_(pa.struct([("q", pa.int32())])), [[{"q": 5}, None], [{"q": None}], [], None]),
     "st": (pa.struct([("a", pa.int32()), ("t", pa.string())]), [{"a": 5, "t": "x"}, {"a": None, "t": None}, None]),
 }
 LENGTH = 60
@@ -91,6 +97,23 @@ TRY_CAST(d AS BIGINT) = 2 | CAST(i AS TIMESTAMP) > ts | CAST(l AS FLOAT) = 9.007
 nvl(s, 'none') = 'none' | nullif(i, 5) IS NULL | if(bo, i, dec) = 5 | greatest(i, l) = 5 | least(d, f) = 0.1
 CASE WHEN i > 0 THEN 'p' WHEN i < 0 THEN 'm' END = 'm' | CASE i WHEN 5 THEN 1 ELSE 0 END = 1 | NULL | i = NULL
 i + NULL > 1
+size(ai) = 2 | cardinality(ms) = 1 | array_size(ai) = 0 | array_contains(ai, 2) | array_contains(ai, 5L)
+array_contains(ad, double('NaN')) | array_contains(at, 'a') | array_position(ai, 2) = 2 | array_max(ai) = 2
+array_min(ad) = 0.0 | array_max(ad) = double('NaN') | get(ai, 1) = 2 | try_element_at(ai, -1) = 5 | ms['a'] = 1
+ms.a = 5 | element_at(ms, 'a') = 1 | mi[5] = 'abc' | ms['nothing'] IS NULL | map_contains_key(ms, 'b')
+size(map_keys(mi)) = 2 | get(map_values(ms), 0) = 1 | get(sa, 0).q = 5 | split(x, '-')[0] = '2024' | size(split(s, 'b')) = 2
+st['a'] = 5 | i & 5 = 5 | (b|i) = -1 | i ^ l = 0 | ~i = 6 | shiftleft(i, 3) = 40 | shiftright(l, 60) = -4 | hex(i) = '5'
+hex(s) = '616263' | hex(bi) = 'FF' | unhex('616263') = bi | md5(s) = '900150983cd24fb0d6963f7d28e17f72' | sha1(bi) < 'a'
+sha2(s, 256) > 'a' | crc32(s) = 891568578 | base64(bi) = 'YWJj' | ascii(s) = 97 | chr(i + 60) = 'A' | octet_length(s) = 3
+bit_length(bi) = 24 | instr(s, 'b') = 2 | locate('c', s) = 3 | locate('c', s, 4) = 0 | repeat(s, 2) = 'abcabc'
+translate(s, 'ab', 'x') = 'xc' | concat_ws('-', s, n) = 'abc-5' | substring_index(x, '-', 2) = '2024-02'
+substring_index(x, '-', -1) = '1' | split_part(x, '-', 3) = '29' | split_part(x, '-', -1) = '31' | nvl2(i, l, 7) = 5
+nanvl(d, 1.5D) = 1.5 | rint(d) = 2 | equal_null(i, l) | unix_date(da) = 19782 | date_from_unix_date(i) = '1970-01-06'
+unix_seconds(ts) = -1 | unix_millis(ts) = 1709209801120 | unix_micros(ts) < 0 | timestamp_seconds(i) < ts
+timestamp_millis(i) > ts | timestamp_micros(l) IS NOT NULL | from_utc_timestamp(ts, 'America/New_York') < tn
+to_utc_timestamp(ts, 'Asia/Kolkata') < ts | make_date(2024, 2, 29) = da | next_day(da, 'MO') = '2024-03-04'
+dayname(da) = 'Thu' | monthname(da) = 'Feb' | dec = 1.5D | dec IN (1.5D, -0.01D) | dec <= -0.01D | big = 1.5D
+CAST(dec AS FLOAT) = -0.01 | CAST(big AS DOUBLE) < 0 | s ILIKE 'STRASSE' | s RLIKE '^A' | s RLIKE 'c$' | s RLIKE '(?i)c%$'
 """.replace("\n", " | ").split(" | ")
 WRITTEN = [text for text in EXPRESSIONS if text]
 
