@@ -283,7 +283,7 @@ def _to_whole(context: Context, values: pa.Array, kernel: str) -> Any:
     if is_decimal(values.type):
         values = values.cast(pa.decimal256(76, values.type.scale))  # rounding can add a digit
         return pc.call_function(kernel, [values]).cast(pa.decimal256(76, 0)).cast(context.type)
-    whole = pc.call_function(kernel, [values])
+    whole = pc.call_function(kernel, [pc.if_else(pc.is_nan(values), 0.0, values)])  # NaN is 0, as Java casts it
     inside = pc.and_(pc.greater_equal(whole, -(2.0**63)), pc.less(whole, 2.0**63))
     return pc.if_else(inside, whole, None).cast(LONG, safe=False)
 

@@ -222,7 +222,8 @@ class Ranges:
         order = 0
         if len(constants) == len(args) - 1 and None not in constants.values() and first.low.type == first.high.type == types[0]:
             order = function.order(types, constants, self.zone)
-        if not order or expr.type is None:
+        lost_nan = is_floating(types[0]) and expr.type is not None and not is_floating(expr.type) and bool(first.nan.any())
+        if not order or expr.type is None or lost_nan:  # what NaN becomes elsewhere is no largest value
             return self.unknown(expr.type, null, value)
         result = expr.type
 

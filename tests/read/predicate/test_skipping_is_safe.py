@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudimeta.errors import ConfigError
-from hudimeta.read.predicate import Bound, ColumnBounds, FileStats, bind, evaluate, may_match, to_parquet_filter
+from hudimeta.read.predicate import Bound, ColumnBounds, FileStats, bind, evaluate, may_match, parse, to_parquet_filter
 from hudimeta.read.predicate.tree import (
     And,
     Arithmetic,
@@ -346,3 +346,12 @@ def test_the_parquet_filter_keeps_matching_rows(predicate: Expr) -> None:
     numbered = ROWS.append_column("n", pa.array(range(ROWS.num_rows)))
     kept = set(numbered.filter(weaker)["n"].to_pylist())
     assert set(numbered.filter(evaluate(bound, ROWS))["n"].to_pylist()) <= kept, str(bound)
+
+
+def test_nan_is_zero_once_it_is_whole() -> None:
+    """Bounds of footers leave NaN out: they say nothing of `ceil` where NaN may be."""
+    table = pa.table({"x": [math.nan, 5.5]})
+    bound = bind(parse("ceil(x) = 0"), table.schema)
+    assert evaluate(bound, table).to_pylist() == [True, False]
+    stats = FileStats(1, {"x": ColumnBounds(pa.array([5.5]), pa.array([5.5]), pa.array([0]), pa.array([2]))})
+    assert may_match(bound, stats).keep.tolist() == [True]
