@@ -31,6 +31,7 @@ from pyspark_hudimeta.jvm import Jvm
 from pyspark_hudimeta.leaves import Leaf, exchanged
 from pyspark_hudimeta.native_filter import native_filter
 from pyspark_hudimeta.native_table import NativeTable
+from pyspark_hudimeta.spark_places import why_spark_cannot_open
 from pyspark_hudimeta.sql_session import SqlSession
 from pyspark_hudimeta.sql_statements import run_statement
 from pyspark_hudimeta.staging import Staging
@@ -104,7 +105,8 @@ class Attachment:
         self.log = ScanLog()
         self._jvm = Jvm(spark)
         self._jvm.allow_callbacks()
-        self._staging = Staging(weakref.proxy(spark), staging)
+        self._session: SparkSession = weakref.proxy(spark)
+        self._staging = Staging(self._session, staging)
         self._tables: OrderedDict[Any, Any] = OrderedDict()
         self._lock = RLock()
 
@@ -156,6 +158,9 @@ class Attachment:
             return None, None, f"it is a query of type {kind.value}"
         if options.get(LISTED_SLICES) is not None:
             return None, None, "HudiTable has planned which slices it reads"
+        cannot_open = why_spark_cannot_open(self._session, leaf.target.location)
+        if cannot_open:
+            return None, None, cannot_open
         now, snapshot = self._moment(leaf, options)
         why, where, kept = native_filter(options.get(FILTER), snapshot.schema.arrow)
         why = why or _misfit(leaf, snapshot)

@@ -31,6 +31,7 @@ from pyspark_hudimeta.listed_slices import encode_slices
 from pyspark_hudimeta.manifest import base_files
 from pyspark_hudimeta.parquet_options import NO_SKIPPING, PARQUET_OPTIONS
 from pyspark_hudimeta.scan_folders import is_connect, private_folder, shared_folder
+from pyspark_hudimeta.spark_places import why_spark_cannot_open
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -90,19 +91,25 @@ class FrameScan:
         if isinstance(self._scan, ChangeScan):
             slices = self._scan.plan().slices
             return NativeSlices(slices.slice(0, 0), slices, ("changes are found by comparing files",))
-        if self._scan.task.skip_damage:
+        if self._why_python:
             slices = self._scan.plan().slices
-            return NativeSlices(slices.slice(0, 0), slices, (NO_SKIPPING,))
+            return NativeSlices(slices.slice(0, 0), slices, (self._why_python,))
         return native_slices(self._scan.snapshot, self._scan.plan().slices, self._needed.names)
+
+    @cached_property
+    def _why_python(self) -> str:
+        """Why Spark's own reader cannot read any file of the table; "" when it can."""
+        root = self._scan.snapshot.storage.root
+        return NO_SKIPPING if self._scan.task.skip_damage else why_spark_cannot_open(self._spark, root)
 
     def to_df(self) -> DataFrame:
         """The rows. The DataFrame shows the moment of the scan whenever it is used."""
         if isinstance(self._scan, ChangeScan):
             return self._from_python(None)
         frames = []
-        if self.parts.native.num_rows or not self.parts.others.num_rows:
+        if self.parts.native.num_rows or not (self.parts.others.num_rows or self._why_python):
             frames.append(self._from_files(self.parts.native))
-        if self.parts.others.num_rows:
+        if self.parts.others.num_rows or not frames:
             frames.append(self._from_python(self.parts.others))
         return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
 
