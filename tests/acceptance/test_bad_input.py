@@ -230,7 +230,7 @@ def test_rows_that_cannot_be_written(case: str, verb: str, written: Path) -> Non
     ("what", "kind", "says"),
     [
         ("idd = 5", ConfigError, "'idd'.*Did you mean 'id'"),
-        ("id = ", ConfigError, "hudimeta.filter"),
+        ("id = ", ConfigError, "predicate 'id = '"),
         ([("id", "~", 5)], ConfigError, "'~'"),
         ({"n": [1]}, SchemaMismatch, "'id' is missing.*Add the column"),
         ({"id": [1]}, SchemaMismatch, "'part' is missing.*Add the column"),

@@ -29,7 +29,8 @@ def test_keys_values_and_partitions_work_from_end_to_end(kind: str, encode: str,
     layout = {"key": "id", "partition_by": "part", "type": kind, "indexes": indexes, "options": options}
     table = hudimeta.Table.create(tmp_path / "t", SCHEMA, **layout)
     texts = [*ODD, *NOT_IN_FOLDERS]
-    parts = [*ODD, *("p" for _ in NOT_IN_FOLDERS)]
+    # Apache Hudi can neither read nor write a folder with a colon, which is refused: see `tests/write/test_bad_keys.py`.
+    parts = ["p" if text in NOT_IN_FOLDERS or (":" in text and encode == "false") else text for text in texts]
     table.insert(pa.table([texts, parts, texts], schema=SCHEMA))
     table.upsert(pa.table([texts[::2], parts[::2], [f"{text}!" for text in texts[::2]]], schema=SCHEMA))
     values = {text: f"{text}!" if at % 2 == 0 else text for at, text in enumerate(texts)}
