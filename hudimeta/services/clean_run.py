@@ -10,15 +10,17 @@ from dataclasses import dataclass, replace
 
 from hudimeta.concurrency.lock import TableLock
 from hudimeta.engine import Engine, LocalEngine, nearby_if_small
-from hudimeta.errors import CommitError
+from hudimeta.errors import CommitError, CorruptFileError
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import list_table
+from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clean_record import CleanPlan, decode_plan, encode_metadata
 from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.timeline.naming import pending_name
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Instant, State
 from hudimeta.write.metadata_commit import MetadataCommit
@@ -60,6 +62,7 @@ class CleanRunner:
     def _run(self, timeline: Timeline, found: Instant, engine: Engine) -> tuple[CleanPlan, int]:
         time = found.time
         the_plan = decode_plan(timeline.plan(found))
+        _refuse_other_files(the_plan, time, join(timeline.folder, pending_name(time, Action.CLEAN, State.REQUESTED)))
         writer = TimelineWriter(self.storage, timeline.folder)
         if found.state is State.REQUESTED:
             writer.create_inflight(time, Action.CLEAN)
@@ -103,3 +106,13 @@ class CleanRunner:
         else:
             files = list_table(self.storage)
         return list(zip(files["partition_path"].to_pylist(), files["name"].to_pylist(), strict=True))
+
+
+def _refuse_other_files(the_plan: CleanPlan, time: str, path: str) -> None:
+    """A clean deletes data files that are older than its plan, and nothing else, whatever the plan names."""
+    for partition, names in the_plan.files.items():
+        for name in names:
+            parsed = parse_base_file(name) or parse_log_file(name)
+            if parsed is None or parsed.instant >= time or partition.partition("/")[0] == ".hoodie":
+                hint = "Nothing was deleted. Remove the plan's files, and the next clean plans anew."
+                raise CorruptFileError(path, 0, f"names of data files from before {time}", join(partition, name), hint)

@@ -34,7 +34,7 @@ from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.conflicts import groups_in_plans
 from hudimeta.write.coordinator import OpenWrite, Publication
-from hudimeta.write.markers import MARKERS, read_markers
+from hudimeta.write.markers import MARKERS, files_of_write
 from hudimeta.write.published_schema import published_schema
 from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, WriteSession
@@ -251,8 +251,8 @@ def _fresh(session: WriteSession, timeline: Timeline) -> tuple[str, list[Instant
 
 def _remove_leftovers(session: WriteSession, instant: str) -> None:
     """Delete the base files of a run that died, which their markers name."""
-    for marker in read_markers(session.storage, instant) or ():
-        session.storage.delete(marker.path)
+    for path in files_of_write(session.storage, instant) or ():
+        session.storage.delete(path)
 
 
 def _columns_at(session: WriteSession, view: TableView, instant: str) -> tuple[pa.Schema, SchemaHistory | None]:

@@ -23,7 +23,7 @@ from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Instant, State
-from hudimeta.write.markers import read_markers, remove_markers
+from hudimeta.write.markers import files_of_write, refuse_files_of_others, remove_markers
 from hudimeta.write.strays import delete_marked_metadata
 
 __all__ = ["RollbackOutcome", "RollbackPlan", "execute", "pending_plan", "plan"]
@@ -77,9 +77,9 @@ def plan(storage: Storage, instant: Instant, partitions: Sequence[str]) -> Rollb
     if instant.is_completed:
         raise CommitError(f"instant {instant.time} is completed and cannot be rolled back", "Restore to a savepoint instead.")
     action = instant.pending_action or instant.action
-    markers = read_markers(storage, instant.time)
-    if markers is not None:
-        return RollbackPlan(instant.time, action, _by_partition(m.path for m in markers))
+    marked = files_of_write(storage, instant.time)
+    if marked is not None:
+        return RollbackPlan(instant.time, action, _by_partition(marked))
     return RollbackPlan(instant.time, action, _search(storage, instant.time, partitions), listed=True)
 
 
@@ -122,6 +122,7 @@ def execute(
         time: Requested time of that rollback; None starts a new one.
         has_metadata: The table has a metadata table.
     """
+    refuse_files_of_others((join(p, name) for p, names in the_plan.files.items() for name in names), the_plan.instant)
     writer = TimelineWriter(storage, timeline.folder)
     if time is None:
         time = times.next(timeline.last_time)
@@ -159,9 +160,9 @@ def _with_late_files(storage: Storage, instant: str, deleted: Mapping[str, Seque
     Spark gives a write up while some of its tasks still run.
     """
     found = {partition: list(names) for partition, names in deleted.items()}
-    for marker in read_markers(storage, instant) or ():
-        partition, _, name = marker.path.rpartition("/")
-        if name not in found.get(partition, ()) and storage.delete(marker.path):
+    for path in files_of_write(storage, instant) or ():
+        partition, _, name = path.rpartition("/")
+        if name not in found.get(partition, ()) and storage.delete(path):
             found.setdefault(partition, []).append(name)
     return found
 

@@ -12,7 +12,7 @@ from hudimeta.metadata.rollback import take_back_delta
 from hudimeta.storage import Storage, join
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, State
-from hudimeta.write.markers import marker_folder, read_markers, staging_folder
+from hudimeta.write.markers import files_of_write, marker_folder, staging_folder
 
 __all__ = ["is_ours", "note", "take_back"]
 
@@ -40,8 +40,8 @@ def take_back(storage: Storage, folder: str, instant: str) -> None:
         storage: Rooted at the table. folder: Of the timeline. instant: Of the compaction.
     """
     take_back_delta(storage, instant)
-    for marker in read_markers(storage, instant) or ():
-        storage.delete(marker.path)
+    for path in files_of_write(storage, instant) or ():
+        storage.delete(path)
     Heartbeat(storage, instant).stop()
     storage.delete_folder(marker_folder(instant))
     storage.delete_folder(staging_folder(instant))

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.storage import OutputStream, Storage, join
+from hudimeta.table.file_names import parse_base_file, parse_log_file
 
 __all__ = [
     "MARKERS",
     "STAGING",
     "Marker",
     "MarkerKind",
+    "files_of_write",
     "marked",
     "marked_output",
     "marker_folder",
     "read_markers",
+    "refuse_files_of_others",
     "remove_markers",
     "staging_folder",
     "write_marker",
@@ -133,6 +136,35 @@ def read_markers(storage: Storage, instant: str) -> list[Marker] | None:
             elif _INFIX in entry.name and not entry.name.endswith(_CHECKSUM):
                 paths.add(entry.path[len(folder) + 1 :])
     return [_parse(p) for p in sorted(paths)]
+
+
+def files_of_write(storage: Storage, instant: str) -> list[str] | None:
+    """Paths of the data files that are marked for a write, for whoever deletes them; None when it has no marker folder.
+
+    Raises:
+        CorruptFileError: A marker that names anything but a data file of that write.
+    """
+    markers = read_markers(storage, instant)
+    return None if markers is None else refuse_files_of_others([marker.path for marker in markers], instant)
+
+
+def refuse_files_of_others(paths: Iterable[str], instant: str) -> list[str]:
+    """Some paths, all of data files that a write made: only these may go with it, whatever a plan or a marker names.
+
+    Args:
+        paths: Relative to the table. instant: Of the write, which the names of its files bear.
+
+    Raises:
+        CorruptFileError: Something else is named.
+    """
+    found = list(paths)
+    for path in found:
+        folder, _, name = path.rpartition("/")
+        parsed = parse_base_file(name) or parse_log_file(name)
+        if parsed is None or parsed.instant != instant or folder.partition("/")[0] == ".hoodie":
+            hint = f"Nothing was deleted. Remove the marker below {marker_folder(instant)}, or the plan, that names it."
+            raise CorruptFileError(path, 0, f"a data file of {instant} in what is to be deleted", name, hint)
+    return found
 
 
 def _parse(text: str) -> Marker:

@@ -21,7 +21,7 @@ from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 from hudimeta.write.compaction_runs import is_ours, take_back
 from hudimeta.write.leftovers import remove_temporary_files, remove_unfinished_metadata, remove_unnamed_history
-from hudimeta.write.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
+from hudimeta.write.markers import MARKERS, STAGING, files_of_write, marker_folder, read_markers, remove_markers
 from hudimeta.write.schema_commits import forget_schema_commit
 from hudimeta.write.strays import delete_unnamed, sweep_metadata
 
@@ -164,8 +164,8 @@ class Recovery:
                 archived = ArchivedRecords(timeline.history, _WRITES, since=instant)
                 self._delete_all_but(instant, *(archived.metadata(i) for i in archived.instants if i.time == instant))
         else:
-            for marker in read_markers(self._storage, instant) or ():
-                self._storage.delete(marker.path)
+            for path in files_of_write(self._storage, instant) or ():
+                self._storage.delete(path)
         self._remove_traces(instant)
 
     def tidy(self, timeline: Timeline, instants: Iterable[Instant]) -> None:

@@ -13,7 +13,7 @@ from hudimeta.metadata.writer import WRITE_TOKEN
 from hudimeta.storage import Storage
 from hudimeta.timeline.active import Timeline
 from hudimeta.types import Action
-from hudimeta.write.markers import MARKERS, Marker, MarkerKind, read_markers, remove_markers
+from hudimeta.write.markers import MARKERS, Marker, MarkerKind, files_of_write, read_markers, remove_markers
 from hudimeta.write.written_file import WrittenFile
 
 __all__ = [
@@ -34,9 +34,9 @@ def delete_strays(storage: Storage, instant: str, files: Sequence[WrittenFile]) 
 
 def delete_unnamed(storage: Storage, instant: str, kept: Collection[str]) -> None:
     """Delete what is marked for a write and is not among some paths."""
-    for marker in read_markers(storage, instant) or ():
-        if marker.path not in kept:
-            storage.delete(marker.path)
+    for path in files_of_write(storage, instant) or ():
+        if path not in kept:
+            storage.delete(path)
 
 
 # In the metadata table
