@@ -250,7 +250,7 @@ def _limits(kind: pa.DataType) -> dict[str, Any] | None:
         found = -(1 << kind.bit_width - 1), (1 << kind.bit_width - 1) - 1
     elif t.is_decimal(kind):
         most = Decimal(10**kind.precision - 1).scaleb(-kind.scale, Context(prec=kind.precision + 1))
-        found = -most, most
+        found = most.copy_negate(), most  # a minus would round to the 28 digits of the context
     elif t.is_date32(kind):
         found = date.min, date.max
     elif t.is_timestamp(kind) and kind.unit in ("ms", "us"):

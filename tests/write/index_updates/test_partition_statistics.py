@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Context, Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,6 +45,21 @@ def test_partition_statistics_that_are_built_over_log_files_leave_no_partition_o
     table = hudimeta.Table(tmp_path / "t", {"hudimeta.index.use": "partition_stats"})
     for where in ("x = 70", "id = 'k0000'", "ts = 2", "x IS NOT NULL AND ts > 1"):
         assert table.scan(where=where).to_table()["id"].to_pylist() == ["k0000"], where
+    table.metadata.validate().raise_if_differs()
+
+
+@pytest.mark.parametrize("digits", [9, 28, 29, 38])
+def test_decimals_of_every_length_have_statistics(digits: int, tmp_path: Path) -> None:
+    """The widest bounds of a long decimal have more digits than Python's decimals keep when they are negated."""
+    kind = pa.decimal128(digits, 4)
+    most = Decimal(10**digits - 1).scaleb(-4, Context(prec=40))
+    rows = pa.table({"id": ["a", "b"], "part": ["p", "q"], "d": pa.array([most, most.copy_negate()], kind)})
+    indexes = ["column_stats", "partition_stats"]
+    table = hudimeta.Table.create(tmp_path / "t", rows.schema, key="id", partition_by="part", indexes=indexes)
+    table.insert(rows)
+    assert partitions(table, "d") == {"p", "q"}
+    table.delete(pa.table({"id": ["b"], "part": ["q"]}))
+    assert table.scan(where="d > 0").to_table()["d"].to_pylist() == [most]
     table.metadata.validate().raise_if_differs()
 
 
