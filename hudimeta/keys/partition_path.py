@@ -126,7 +126,7 @@ def check_new_partition(path: str) -> None:
     """
     if ":" in path.partition("/")[0]:
         raise SchemaMismatch(
-            "of the partition path",
+            "_hoodie_partition_path",
             f"{path!r}",
             "no colon in the first folder's name, which Apache Hudi cannot read nor write",
             "Change the value, or create the table with hoodie.datasource.write.partitionpath.urlencode=true.",

@@ -221,7 +221,8 @@ def test_insert_adds_rows_and_with_an_order_the_newer_row_of_a_key_wins(attached
 
 def test_every_form_of_insert(attached: SparkSession, name: Name) -> None:
     t = name()
-    attached.sql(f"create table {t} {TRIPS} tblproperties (primaryKey = 'id', type = 'mor')")
+    encoded = "'hoodie.datasource.write.partitionpath.urlencode' = 'true'"  # without it, no partition has a colon
+    attached.sql(f"create table {t} {TRIPS} tblproperties (primaryKey = 'id', type = 'mor', {encoded})")
     attached.sql(f"insert into {t} (month, id) values ('a', 1), ('b', 2)")
     attached.sql(f"with s as (select 3 as id, 'c' as m) insert into {t} (id, month) select id, m from s")
     attached.sql(f"insert into {t} by name select 'd' as month, 4 as id, 1.5 as fare, 7 as ts")
