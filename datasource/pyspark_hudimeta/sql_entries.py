@@ -5,10 +5,10 @@ What is only of the entry passes: comments, and properties that are nobody's but
 
 from __future__ import annotations
 
-import contextlib
+import warnings
 from typing import TYPE_CHECKING
 
-from hudimeta.config import OPTIONS, SQL_WORDS
+from hudimeta.config import OPTIONS, SQL_WORDS, HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.config.near_misses import right_name
 from hudimeta.errors import ConfigError, UnsupportedFeature
@@ -80,8 +80,10 @@ def _renamed(session: SqlSession, entry: Entry, statement: AlterEntry, text: str
     try:
         rename(open_storage(entry.location, options.given), options, new.table)
     except BaseException:
-        with contextlib.suppress(Exception):  # the error that is raised says what matters
+        try:
             session.plain(f"ALTER TABLE {new.sql} RENAME TO {entry.name.sql}")
+        except Exception as error:  # whatever Spark's catalog says; the error that is raised says what went wrong first
+            warnings.warn(f"the catalog goes on calling the table {new.sql}, unlike the table itself: {error}", HudiWarning, 2)
         raise
     return session.nothing()
 
