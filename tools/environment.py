@@ -53,7 +53,16 @@ class Environment:
 PROJECT = Environment(".venv", ("-e", ".[spark,connect,demo,bench,test,check]"), ("pyproject.toml",))
 OLDEST_SPARK = Environment(
     ".venv-spark-oldest",
-    ("-e", ".[connect]", "pyspark==4.1.0", "pandas<3", "pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100"),
+    (
+        "-e",
+        ".[connect]",
+        "pyspark==4.1.0",
+        "pandas<3",
+        "fsspec>=2024.10",
+        "pytest>=8",
+        "pytest-timeout>=2.3",
+        "hypothesis>=6.100",
+    ),
     ("pyproject.toml",),
 )
 INTEROP = Environment(".venv-interop", ("pyspark==3.5.6", "pandas<3", "pyarrow", "setuptools"))

@@ -19,6 +19,8 @@ from tests.crash.scenes import SCENES, TYPES, Starts
 
 KILLS = int(os.environ.get("CRASH_KILLS", "12"))
 SEED = int(os.environ.get("CRASH_SEED", str(random.randrange(1 << 30))))
+MOST_TRIES = 4 * KILLS
+"""A timer that rings when the write is over kills nobody: then another moment is tried."""
 CASES = [(name, type) for name in SCENES for type in TYPES if name != "compaction" or type == "MERGE_ON_READ"]
 
 
@@ -54,7 +56,9 @@ def test_a_kill_at_any_moment_leaves_nothing_that_stays(starts: Starts) -> None:
     home = starts.home / "moments"
     home.mkdir()
     killed = 0
-    for number in range(KILLS):
+    for number in range(MOST_TRIES):
+        if killed == KILLS:
+            break
         name, type = chance.choice(CASES)
         scene = starts.scene(name, type)
         if (name, type) not in took:
@@ -62,7 +66,11 @@ def test_a_kill_at_any_moment_leaves_nothing_that_stays(starts: Starts) -> None:
             shutil.rmtree(home / "whole")
         copy = scene.fresh(home / str(number))
         moment = chance.uniform(0.0005, took[name, type])
-        killed += killed_after(scene, moment, copy) is None
+        ended = killed_after(scene, moment, copy)
+        if ended is None:
+            killed += 1
+        else:  # The first look came while the machine was busier.
+            took[name, type] = min(took[name, type], ended)
         where = f"a kill of {name}, {type}, after {moment:.4f} s (CRASH_SEED={SEED}, number {number})"
         try:
             check_goes_on(scene, copy, where, recovering=chance.random() < 0.5)
@@ -71,5 +79,5 @@ def test_a_kill_at_any_moment_leaves_nothing_that_stays(starts: Starts) -> None:
                 pytest.fail(str(error))
             print(f"WRONG {error}", flush=True)
         shutil.rmtree(copy)
-    print(f"{killed} of {KILLS} kills met the writer at work")
-    assert killed >= KILLS // 2
+    print(f"{killed} kills met the writer at work")
+    assert killed == KILLS
