@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hudimeta.read.split import Split, read_split
     from hudimeta.write.report import CommitReport
 
+__version__ = "0.2.0"
+
 __all__ = [
     "CommitReport",
     "HudiError",
@@ -27,6 +29,7 @@ __all__ = [
     "ScanReport",
     "Split",
     "Table",
+    "__version__",
     "errors",
     "read_split",
 ]

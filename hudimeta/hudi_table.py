@@ -50,7 +50,7 @@ class Table:
         self, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None, *, engine: Engine | None = None
     ) -> None:
         self._options, self._engine = OPTIONS.read(options), engine
-        storage = CountingStorage(open_storage(path, self._options.given))
+        storage = CountingStorage(open_storage(path, self._options.texts))
         self._snapshot = Snapshot.open(storage, self._options)
         self._unread = True
         self._metadata: TableMetadata | None = None

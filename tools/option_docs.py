@@ -14,6 +14,10 @@ Names are Hudi's where Hudi has one; ours alone begin with `hudimeta.`. They go 
 `spark.read.format("hudimeta").option(...)` and to `df.write.format("hudimeta").option(...)`; in an attached session also to
 `OPTIONS` and `TBLPROPERTIES` of CREATE TABLE and to `SET`, which writes read. Case does not matter.
 
+Options for every table of a machine stand in `hudi-defaults.conf`, the file that Apache Hudi reads: in `/etc/hudi/conf` and in
+the folder that the environment variable `HUDI_CONF_DIR` names, which wins. An option that is given wins over both, and so does
+what a table has stored; `conf/` holds samples.
+
 * Every option of Apache Hudi (1.0.2 to 1.2.0) is known. What is done stands in the first table. What is not done and would
   change rows, layout or side effects is an error, whichever door it comes in by, unless its value asks for what hudimeta does
   anyway: the second table. The rest changes nothing that you see and is passed over: the third.

@@ -76,7 +76,7 @@ class SparkExecutors:
     def over_rows(self, task: RowTask[R]) -> list[R]:
         """See `Executors`."""
         if self._files is None and self._options is not None and self._options.get(ROUTED_READ_FILES):
-            self._files = scanned_files(self._spark, self._rows, self._schema, self._options.given)
+            self._files = scanned_files(self._spark, self._rows, self._schema, self._options.texts)
         if isinstance(self._files, ScannedFiles):
             return self.map(PartTask(self._files.reading, task), self._files.parts)
         found = self._run(self._rows, _over_rows(_packed(task), self._schema))

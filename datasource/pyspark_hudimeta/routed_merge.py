@@ -55,7 +55,7 @@ def merge_frame(
         from hudimeta.services.after_write import tend
 
         options = OPTIONS.read(given)
-        session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
+        session = WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
         executors = SparkExecutors(spark, source, schema, options)
         return tend(session, merge_routed(session, plan, executors, schema))
 

@@ -45,7 +45,7 @@ def write_frame(
     options = OPTIONS.read(of_its_batch(spark, location, given))
     if operation is Operation.UPSERT and options.get(INSERT_DROP_DUPLICATES):
         operation = Operation.INSERT
-    session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
+    session = WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
     return _written(spark, session, operation, rows)
 
 
@@ -67,7 +67,7 @@ def save_frame(
     if operation not in ROUTED:
         return None
     options = OPTIONS.read(of_its_batch(spark, location, writer_options(given)))
-    storage = CountingStorage(open_storage(location, options.given))
+    storage = CountingStorage(open_storage(location, options.texts))
     session = open_or_create(storage, options, data_schema(rows), operation)
     session.engine = SparkEngine(spark)
     return _written(spark, session, operation, rows)
@@ -88,7 +88,7 @@ def change_frame(
     from hudimeta.services.after_write import tend
 
     options = OPTIONS.read(of_its_batch(spark, location, given))
-    session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
+    session = WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
     return tend(session, change_routed(session, change, where, SparkExecutors(spark, options=options), zone))
 
@@ -113,7 +113,7 @@ def compute_frame(
     from hudimeta.services.after_write import tend
 
     options = OPTIONS.read(of_its_batch(spark, location, given))
-    session = WriteSession(CountingStorage(open_storage(location, options.given)), options, engine=SparkEngine(spark))
+    session = WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
     executors = SparkExecutors(spark, options=options)
 
     def hold(moment: str | None, schema: pa.Schema) -> None:

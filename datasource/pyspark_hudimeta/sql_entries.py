@@ -78,7 +78,7 @@ def _renamed(session: SqlSession, entry: Entry, statement: AlterEntry, text: str
     options = OPTIONS.read({**session.settings, **entry.options})
     session.plain(text)
     try:
-        rename(open_storage(entry.location, options.given), options, new.table)
+        rename(open_storage(entry.location, options.texts), options, new.table)
     except BaseException:
         try:
             session.plain(f"ALTER TABLE {new.sql} RENAME TO {entry.name.sql}")

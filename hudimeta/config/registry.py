@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Generic, TypeVar
 
+from hudimeta.config.machine import NOTHING, machine_options
 from hudimeta.config.near_misses import nearest, right_name
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.redaction import shown_options
@@ -26,6 +27,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 _PACKAGE = "org.apache.hudi."
 """Of Hudi's own Java classes."""
+_STANDS_IN_FILE = "It stands in the machine's hudi-defaults.conf (/etc/hudi/conf or HUDI_CONF_DIR)."
 
 
 class HudiWarning(UserWarning):
@@ -77,9 +79,15 @@ class NotDone:
 
 
 class Registry:
-    """All declared options."""
+    """All declared options.
 
-    def __init__(self) -> None:
+    Args:
+        usual: Gives what stands for options that a user does not give, before their defaults; None for nothing.
+    """
+
+    def __init__(self, usual: Callable[[], Mapping[str, str]] | None = None) -> None:
+        self._usual = usual
+        self._judged: Mapping[str, str] = NOTHING
         self._by_key: dict[str, Option[Any]] = {}
         self._not_done: dict[str, NotDone] = {}
         self._families: list[NotDone] = []
@@ -212,25 +220,56 @@ class Registry:
 
     def read(self, given: Mapping[str, str] | None) -> Options:
         """Check keys and values of what a user gave; see `check` and `Options.get` for what may be raised."""
-        options = Options(self, dict(given or {}))
+        options = Options(self, dict(given or {}), self._usual_options())
         self.check({key: _as_text(value) for key, value in (given or {}).items() if value is not None})
+        self._parse(options)
+        return options
+
+    def _usual_options(self) -> Mapping[str, str]:
+        """What the machine gives, judged like a user's options, but once. What it says to others is refused here too."""
+        usual = NOTHING if self._usual is None else self._usual()
+        if usual is not self._judged:
+            try:
+                self.check(usual)
+                self._parse(Options(self, usual))
+            except ConfigError as error:
+                raise ConfigError(error.key, error.value, error.allowed, f"{error.hint} {_STANDS_IN_FILE}") from error
+            except UnsupportedFeature as error:
+                raise UnsupportedFeature(error.feature, f"{error.hint} {_STANDS_IN_FILE}") from error
+            self._judged = usual
+        return usual
+
+    def _parse(self, options: Options) -> None:
         for key in options.given:
             option = self.find(key)
             if option is not None:
                 options.get(option)
-        return options
 
 
 class Options:
-    """What a user gave, read through the registry.
+    """What a user gave, read through the registry. Pickled options of `OPTIONS` are the same in the process that gets them.
 
     Attributes:
         given: The raw texts, keys in lower case.
+        usual: What the machine says where the user says nothing; keys in lower case.
     """
 
-    def __init__(self, registry: Registry, given: Mapping[str, object]) -> None:
+    def __init__(self, registry: Registry, given: Mapping[str, object], usual: Mapping[str, str] = NOTHING) -> None:
         self.registry = registry
         self.given = _in_lower_case(given)
+        self.usual = usual
+
+    def __reduce__(self) -> tuple[Callable[..., Options], tuple[dict[str, str], dict[str, str]]]:
+        return _unpickled, (self.given, dict(self.usual))
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What the user and the machine say, the user's word first; keys in lower case."""
+        return {**self.usual, **self.given}
+
+    def stated(self) -> Options:
+        """Only what the user gave: what must agree with the table. A machine speaks of new tables."""
+        return Options(self.registry, self.given)
 
     def __repr__(self) -> str:
         return f"Options({shown_options(self.given)!r})"
@@ -251,7 +290,8 @@ class Options:
         Raises:
             ConfigError: The text is not allowed, or two names of the option have different values.
         """
-        found = {k: self.given[k] for k in (option.key, *option.aliases) if k in self.given}
+        names = (option.key, *option.aliases)
+        found = {k: self.given[k] for k in names if k in self.given} or {k: self.usual[k] for k in names if k in self.usual}
         if not found:
             return option.default
         values = [_parsed(option, key, text) for key, text in found.items()]
@@ -261,7 +301,11 @@ class Options:
 
     def having(self, more: Mapping[str, object]) -> Options:
         """These options with `more` on top."""
-        return Options(self.registry, {**self.given, **{k.lower(): v for k, v in more.items()}})
+        return Options(self.registry, {**self.given, **{k.lower(): v for k, v in more.items()}}, self.usual)
+
+
+def _unpickled(given: Mapping[str, str], usual: Mapping[str, str]) -> Options:
+    return Options(OPTIONS, given, usual)
 
 
 def _parsed(option: Option[T], key: str, text: str) -> T:
@@ -363,5 +407,5 @@ def _class_parser(names: tuple[str, ...]) -> Callable[[str], str]:
     return parse
 
 
-OPTIONS = Registry()
+OPTIONS = Registry(machine_options)
 """Every option of hudimeta: each module of this package that has some adds them when it is imported."""

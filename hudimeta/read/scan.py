@@ -150,7 +150,7 @@ class Scan:
         instants = VisibleInstants(frozenset(snapshot.timeline.completion_times), snapshot.timeline.first_active_write)
         if self._range_slices is not None and self._changes is not None:
             instants = VisibleInstants(frozenset(self._changes.times), None)
-        store = {k: v for k, v in snapshot.options.given.items() if k.startswith("hudimeta.storage.")}
+        store = {k: v for k, v in snapshot.options.texts.items() if k.startswith("hudimeta.storage.")}
         return ReadTask(
             location=snapshot.storage.root,
             properties=dict(snapshot.properties),
@@ -165,7 +165,7 @@ class Scan:
             storage_options=store,
             footers=self._bound is not None and _may_use_footers(snapshot),
             beside=self._beside,
-            merge_options={k: v for k, v in snapshot.options.given.items() if k in MERGE_OPTIONS},
+            merge_options={k: v for k, v in snapshot.options.texts.items() if k in MERGE_OPTIONS},
             skip_damage=self._skip_damage,
         )
 

@@ -288,7 +288,7 @@ def _merge_all(
         None,
         instants,
         history=history,
-        merge_options={k: v for k, v in session.options.given.items() if k in MERGE_OPTIONS},
+        merge_options={k: v for k, v in session.options.texts.items() if k in MERGE_OPTIONS},
     )
     engine = nearby_if_small(session.engine, planned.size)
     return engine.map(_Merge(session.storage, task, writer), list(enumerate(_with_sizes(view, planned.slices))))

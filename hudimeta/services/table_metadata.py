@@ -157,5 +157,5 @@ class TableMetadata(MetadataTable):
     def _session(self, options: Mapping[str, str]) -> WriteSession:
         from hudimeta.write.session import WriteSession
 
-        given = OPTIONS.read(dict(self.snapshot.options.having(options).given))
+        given = OPTIONS.read(self.snapshot.options.having(options).given)
         return WriteSession(self.snapshot.storage, given, engine=self._engine)

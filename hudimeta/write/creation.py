@@ -101,7 +101,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     if options.get(keys.METADATA_ENABLE):
         planned = planned_indexes(stored_columns(schema, options), options, version, bool(partitions))
     more = index_properties(planned) if planned else {}
-    more |= {k: v for k, v in options.given.items() if k.startswith("hoodie.keygen.timebased.")}
+    more |= {k: v for k, v in options.texts.items() if k.startswith("hoodie.keygen.timebased.")}
     more |= _merge_properties(options, version)
     if options.get(keys.CDC_ENABLED):
         more |= {keys.CDC_ENABLED.key: "true", keys.CDC_MODE.key: options.get(keys.CDC_MODE) or "DATA_BEFORE_AFTER"}
@@ -218,6 +218,7 @@ def _bucket_properties(options: Options) -> dict[str, str]:
 
 def contradictions(properties: TableProperties, options: Options) -> dict[str, tuple[str, str]]:
     """Options of a write that contradict an existing table: key -> (what the table has, what was given)."""
+    options = options.stated()
     found: dict[str, tuple[str, str]] = {}
     lists = (
         (keys.RECORD_KEY, properties.record_keys),

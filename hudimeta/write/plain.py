@@ -90,12 +90,12 @@ class PlainWrite:
     """One write of a DataFrame: begun on the driver, pickled to the tasks, committed on the driver by another process.
 
     Attributes:
-        location: The table. given: The options as the user gave them. open_write: The instant and what it knows.
+        location: The table. options: Of the write. open_write: The instant and what it knows.
         schema: Data columns of the table after the write.
     """
 
     location: str
-    given: Mapping[str, str]
+    options: Options
     open_write: OpenWrite
     schema: pa.Schema
 
@@ -111,7 +111,7 @@ class PlainWrite:
         """
         given = {k: v for k, v in options.items() if k.lower() != keys.PATH.key}
         parsed = OPTIONS.read(given)
-        storage = CountingStorage(open_storage(location, given))
+        storage = CountingStorage(open_storage(location, parsed.texts))
         operation = operation_of(parsed, overwrite)
         session = open_or_create(storage, parsed, schema, operation)
         view = session.table_at(session.properties.load_timeline(storage))
@@ -119,10 +119,10 @@ class PlainWrite:
         ensure_metadata(session)  # before there is a coordinator, which has to know of it
         undone = session.coordinator.recover_from_tasks()
         write, _ = session.coordinator.begin(operation, None if undone else view.timeline, heartbeat=True)
-        return cls(location, given, replace(write, rolled_back=(*undone, *write.rolled_back)), checked.schema)
+        return cls(location, parsed, replace(write, rolled_back=(*undone, *write.rolled_back)), checked.schema)
 
     def _storage(self) -> Storage:
-        return CountingStorage(open_storage(self.location, self.given))
+        return CountingStorage(open_storage(self.location, self.options.texts))
 
     # In a task
 
@@ -155,7 +155,7 @@ class PlainWrite:
         operation = self.open_write.operation
         if operation not in _OWN_GROUPS and not self._fills_files(rows):
             return [], rows, set()
-        session = WriteSession(storage, OPTIONS.read(self.given), in_task=True)
+        session = WriteSession(storage, self.options, in_task=True)
         view = session.table_at(session.properties.load_timeline(storage))
         if view.lookup.fixes_places:
             return [], rows, set()  # two tasks would both begin the file group of a bucket
@@ -195,7 +195,7 @@ class PlainWrite:
 
     def _fills_files(self, rows: pa.Table) -> bool:
         """Whether an insert's rows are enough for a file, and may be written before anybody has looked for their keys."""
-        operation, options = self.open_write.operation, OPTIONS.read(self.given)
+        operation, options = self.open_write.operation, self.options
         if operation is not Operation.INSERT or duplicate_policy(options, operation) is not DuplicatePolicy.NONE:
             return False
         return bool(rows.nbytes >= options.get(keys.MAX_FILE_SIZE))
@@ -221,7 +221,7 @@ class PlainWrite:
         storage = self._storage()
         mark = len(storage.log) if isinstance(storage, CountingStorage) else 0
         results: list[TaskResult] = [pickle.loads(message) for message in messages if message]
-        session = WriteSession(storage, OPTIONS.read(self.given))
+        session = WriteSession(storage, self.options)
         timings = Timings()
         heartbeat = Heartbeat(storage, self.open_write.instant)
         with heartbeat.beating():
@@ -319,7 +319,7 @@ class PlainWrite:
         """Roll the write back unless it is published already. Never raises: the next writer finishes what is left."""
         storage = self._storage()
         try:
-            WriteSession(storage, OPTIONS.read(self.given)).coordinator.abort(self.open_write)
+            WriteSession(storage, self.options).coordinator.abort(self.open_write)
         except Exception as error:
             warnings.warn(
                 f"instant {self.open_write.instant} is left to the next writer: {hidden(str(error))}", HudiWarning, stacklevel=2

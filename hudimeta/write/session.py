@@ -98,7 +98,7 @@ class WriteSession:
         check_supported(self.properties, options)
         self.times = InstantGenerator(clock or SystemClock(), self.properties.zone)
         self.lock = table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS))
-        self.rules = MergeRules.from_properties(self.properties, options.given)
+        self.rules = MergeRules.from_properties(self.properties, options.texts)
 
     @cached_property
     def coordinator(self) -> Coordinator:
@@ -171,7 +171,7 @@ class WriteSession:
         entries = {} if batch is None else batch.entries()
         prefix = self.options.get(keys.EXTRA_METADATA_PREFIX)
         if prefix:
-            entries |= {k: v for k, v in self.options.given.items() if k.startswith(prefix.lower())}
+            entries |= {k: v for k, v in self.options.texts.items() if k.startswith(prefix.lower())}
         return entries
 
 
@@ -267,7 +267,7 @@ class TableView:
     def generator(self) -> KeyGenerator:
         """The key generator, with what only a row of the table can tell."""
         # Hudi stores the settings of times with the generator TIMESTAMP, but not with CUSTOM: there every writer gives them.
-        given = {k: v for k, v in self._session.options.given.items() if k.startswith(TIME_PREFIXES)}
+        given = {k: v for k, v in self._session.options.texts.items() if k.startswith(TIME_PREFIXES)}
         found = KeyGenerator.from_properties({**given, **self._session.properties})
         if not self._session.properties.populate_meta:
             return found.of_an_empty_table()  # nothing is stored that a key could differ from

@@ -6,6 +6,8 @@ import re
 import runpy
 from pathlib import Path
 
+import hudimeta
+
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
@@ -31,3 +33,9 @@ def test_modules_named_by_the_architecture_page_exist() -> None:
 def test_the_option_page_is_what_the_registry_says() -> None:
     made = runpy.run_path(str(ROOT / "tools" / "option_docs.py"))["text"]()
     assert (ROOT / "docs" / "options.md").read_text(encoding="utf-8") == made, "run: python tools/option_docs.py"
+
+
+def test_the_changelog_begins_with_the_version_of_the_package() -> None:
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == hudimeta.__version__

@@ -1,4 +1,4 @@
-"""Every example of docs/spark.md runs, in order, in a classic session; those of Spark Connect in one of its own."""
+"""The examples of docs/spark.md and README.md run, in order, in a classic session; those of Spark Connect in one of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "spark.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```(python|sql)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+FENCED = re.compile(r"^```(python|sql)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+EXAMPLES = FENCED.findall(PAGE)
 ROWS = "id string, month string, fare double, ts bigint"
 OVER_CONNECT = "builder.remote"
 
@@ -71,6 +72,30 @@ def test_the_examples(spark: SparkSession, tmp_path: Path, capfd: pytest.Capture
         for view in ("other", "januaries"):
             spark.catalog.dropTempView(view)
     assert "FileScan parquet" in capfd.readouterr().out
+
+
+@pytest.mark.skipif("HUDIMETA_TEST_REMOTE" in os.environ, reason="the page begins with classic sessions")
+def test_the_examples_of_the_first_page(spark: SparkSession, tmp_path: Path) -> None:
+    """As somebody types them who has nothing yet, in order."""
+    page = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    try:
+        for language, example in FENCED.findall(page):
+            text = example.replace("/data/", f"{tmp_path}/")
+            if "import hudimeta\n" in text:
+                break  # without Spark: test_indexes runs it
+            if language == "python":
+                exec(compile(text, "README.md", "exec"), names)
+            else:
+                for statement in statements(text):
+                    spark.sql(statement).collect()
+        assert [tuple(row) for row in names["scan"].to_df().collect()] == [("t1", 61.0)]
+    finally:
+        pyspark_hudimeta.attach(spark)
+        spark.catalog.dropTempView("news")
+        for table in ("live", "trips"):
+            spark.sql(f"DROP TABLE IF EXISTS {table}")
+        pyspark_hudimeta.detach(spark)
 
 
 @pytest.mark.oldest

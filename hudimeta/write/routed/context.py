@@ -6,12 +6,12 @@ The driver pins the timeline; whatever completes meanwhile is not seen by any ta
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudimeta.config import OPTIONS
+from hudimeta.config import Options
 from hudimeta.errors import CommitError
 from hudimeta.redaction import redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
@@ -42,12 +42,12 @@ class RoutedWrite:
     """One attempt at a routed write.
 
     Attributes:
-        location: The table. given: The options as the user gave them. open_write: The instant and what it knows.
+        location: The table. options: Of the write. open_write: The instant and what it knows.
         timeline: The table's when the write began. schema: Data columns after the write.
     """
 
     location: str
-    given: Mapping[str, str]
+    options: Options
     open_write: OpenWrite
     timeline: Timeline
     schema: pa.Schema
@@ -61,8 +61,8 @@ class RoutedWrite:
         """The table as this write sees it; the same object for all tasks of a process."""
         name = (self.location, self.instant)
         if name not in _opened:
-            storage = CountingStorage(open_storage(self.location, self.given))
-            session = WriteSession(storage, OPTIONS.read(self.given), in_task=True)
+            storage = CountingStorage(open_storage(self.location, self.options.texts))
+            session = WriteSession(storage, self.options, in_task=True)
             _opened[name] = Opened(storage, session, session.table_at(self.timeline))
             while len(_opened) > _KEPT:
                 _opened.popitem(last=False)

@@ -182,8 +182,8 @@ class _Run:
     ) -> None:
         self.session, self.view, self._write = session, view, write
         self._timings, self._only = timings, checked.only
-        location, given = session.storage.root, dict(session.options.given)
-        self.routed = RoutedWrite(location, given, write, view.timeline, checked.schema)
+        location, options = session.storage.root, session.options
+        self.routed = RoutedWrite(location, options, write, view.timeline, checked.schema)
         self.executors = CountingExecutors(executors, self.routed, session.requests_elsewhere)
         self.facts = FactsSpec.of(view.metadata)
         self.at = At(session, view, self.routed, self.executors, self.facts)
