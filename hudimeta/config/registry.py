@@ -17,6 +17,17 @@ from typing import Any, Generic, TypeVar
 
 from hudimeta.config.machine import NOTHING, machine_options
 from hudimeta.config.near_misses import nearest, right_name
+from hudimeta.config.texts import (
+    as_text,
+    choice_parser,
+    class_parser,
+    parse_count,
+    parse_factor,
+    parse_flag,
+    parse_listing,
+    parse_number,
+    parse_share,
+)
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.redaction import shown_options
 from hudimeta.types import is_text
@@ -25,8 +36,6 @@ __all__ = ["OPTIONS", "HudiWarning", "NotDone", "Option", "Options", "Registry"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-_PACKAGE = "org.apache.hudi."
-"""Of Hudi's own Java classes."""
 _STANDS_IN_FILE = "It stands in the machine's hudi-defaults.conf (/etc/hudi/conf or HUDI_CONF_DIR)."
 
 
@@ -148,37 +157,37 @@ class Registry:
 
     def flag(self, key: str, default: bool, doc: str, **more: Any) -> Option[bool]:
         """Declare a true/false option."""
-        return self.add(Option(key, _parse_flag, default, "true or false", doc, **more))
+        return self.add(Option(key, parse_flag, default, "true or false", doc, **more))
 
     def number(self, key: str, default: int, doc: str, **more: Any) -> Option[int]:
         """Declare a whole-number option, 0 or more."""
-        return self.add(Option(key, _parse_number, default, "a whole number, 0 or more", doc, **more))
+        return self.add(Option(key, parse_number, default, "a whole number, 0 or more", doc, **more))
 
     def count(self, key: str, default: int, doc: str, **more: Any) -> Option[int]:
         """Declare a whole-number option, 1 or more."""
-        return self.add(Option(key, _parse_count, default, "a whole number, 1 or more", doc, **more))
+        return self.add(Option(key, parse_count, default, "a whole number, 1 or more", doc, **more))
 
     def share(self, key: str, default: float, doc: str, **more: Any) -> Option[float]:
         """Declare a number between 0 and 1, both excluded."""
-        return self.add(Option(key, _parse_share, default, "a number between 0 and 1", doc, **more))
+        return self.add(Option(key, parse_share, default, "a number between 0 and 1", doc, **more))
 
     def factor(self, key: str, default: float, doc: str, **more: Any) -> Option[float]:
         """Declare a number above 0."""
-        return self.add(Option(key, _parse_factor, default, "a number above 0", doc, **more))
+        return self.add(Option(key, parse_factor, default, "a number above 0", doc, **more))
 
     def choice(self, key: str, default: str | None, choices: Iterable[str], doc: str, **more: Any) -> Option[str | None]:
         """Declare an option with a closed set of values, compared without case and returned as declared."""
         names = tuple(choices)
-        return self.add(Option(key, _choice_parser(names), default, ", ".join(names), doc, **more))
+        return self.add(Option(key, choice_parser(names), default, ", ".join(names), doc, **more))
 
     def java_class(self, key: str, default: str, names: Iterable[str], doc: str, **more: Any) -> Option[str]:
         """Declare an option that names one of Hudi's own Java classes, with or without its package; the value is without."""
         known = tuple(names)
-        return self.add(Option(key, _class_parser(known), default, ", ".join(known), doc, **more))
+        return self.add(Option(key, class_parser(known), default, ", ".join(known), doc, **more))
 
     def listing(self, key: str, doc: str, **more: Any) -> Option[tuple[str, ...]]:
         """Declare a comma-separated list of names; empty when not set."""
-        return self.add(Option(key, _parse_listing, (), "names separated by commas", doc, **more))
+        return self.add(Option(key, parse_listing, (), "names separated by commas", doc, **more))
 
     def find(self, key: str) -> Option[Any] | None:
         """The option of a key or alias, compared without case."""
@@ -221,7 +230,7 @@ class Registry:
     def read(self, given: Mapping[str, str] | None) -> Options:
         """Check keys and values of what a user gave; see `check` and `Options.get` for what may be raised."""
         options = Options(self, dict(given or {}), self._usual_options())
-        self.check({key: _as_text(value) for key, value in (given or {}).items() if value is not None})
+        self.check({key: as_text(value) for key, value in (given or {}).items() if value is not None})
         self._parse(options)
         return options
 
@@ -321,7 +330,7 @@ def _in_lower_case(given: Mapping[str, object]) -> dict[str, str]:
     for key, value in given.items():
         if value is None:
             continue
-        text = _as_text(value)
+        text = as_text(value)
         for one in (key, text):
             if not is_text(one):
                 raise ConfigError(ascii(key)[1:-1], one, "text without halves of surrogate pairs")
@@ -337,74 +346,6 @@ def _warn_once(key: str) -> None:
     if key not in _warned:
         _warned.add(key)
         warnings.warn(f"hudimeta does not know the option {key} and ignores it", HudiWarning, stacklevel=4)
-
-
-def _as_text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return ",".join(str(v) for v in value)
-    return str(value)
-
-
-def _parse_flag(text: str) -> bool:
-    lowered = text.strip().lower()
-    if lowered not in ("true", "false"):
-        raise ValueError(text)
-    return lowered == "true"
-
-
-def _parse_number(text: str) -> int:
-    value = int(text.strip())
-    if value < 0:
-        raise ValueError(text)
-    return value
-
-
-def _parse_count(text: str) -> int:
-    value = _parse_number(text)
-    if not value:
-        raise ValueError(text)
-    return value
-
-
-def _parse_share(text: str) -> float:
-    value = float(text.strip())
-    if not 0 < value < 1:
-        raise ValueError(text)
-    return value
-
-
-def _parse_factor(text: str) -> float:
-    value = float(text.strip())
-    if not 0 < value < float("inf"):
-        raise ValueError(text)
-    return value
-
-
-def _parse_listing(text: str) -> tuple[str, ...]:
-    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
-
-
-def _choice_parser(names: tuple[str, ...]) -> Callable[[str], str]:
-    by_lower = {n.lower(): n for n in names}
-
-    def parse(text: str) -> str:
-        if text.strip().lower() not in by_lower:
-            raise ValueError(text)
-        return by_lower[text.strip().lower()]
-
-    return parse
-
-
-def _class_parser(names: tuple[str, ...]) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        package, _, name = text.strip().rpartition(".")
-        if name not in names or not (package + ".").startswith(_PACKAGE if package else "."):
-            raise ValueError(text)
-        return name
-
-    return parse
 
 
 OPTIONS = Registry(machine_options)

@@ -1,0 +1,98 @@
+"""From the texts of options to values: one parser a kind of option, each raising ValueError for what it does not allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+__all__ = [
+    "as_text",
+    "choice_parser",
+    "class_parser",
+    "parse_count",
+    "parse_factor",
+    "parse_flag",
+    "parse_listing",
+    "parse_number",
+    "parse_share",
+]
+
+_PACKAGE = "org.apache.hudi."
+"""Of Hudi's own Java classes."""
+
+
+def as_text(value: object) -> str:
+    """The text of an option's value, which may be a Python value."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(str(v) for v in value)
+    return str(value)
+
+
+def parse_flag(text: str) -> bool:
+    """`true` or `false`, without case. Raises ValueError."""
+    lowered = text.strip().lower()
+    if lowered not in ("true", "false"):
+        raise ValueError(text)
+    return lowered == "true"
+
+
+def parse_number(text: str) -> int:
+    """A whole number, 0 or more. Raises ValueError."""
+    value = int(text.strip())
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def parse_count(text: str) -> int:
+    """A whole number, 1 or more. Raises ValueError."""
+    value = parse_number(text)
+    if not value:
+        raise ValueError(text)
+    return value
+
+
+def parse_share(text: str) -> float:
+    """A number between 0 and 1, both excluded. Raises ValueError."""
+    value = float(text.strip())
+    if not 0 < value < 1:
+        raise ValueError(text)
+    return value
+
+
+def parse_factor(text: str) -> float:
+    """A finite number above 0. Raises ValueError."""
+    value = float(text.strip())
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def parse_listing(text: str) -> tuple[str, ...]:
+    """Names between commas; empty ones drop out."""
+    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+
+
+def choice_parser(names: tuple[str, ...]) -> Callable[[str], str]:
+    """A parser of one of some names, compared without case, which gives the name as it is declared."""
+    by_lower = {n.lower(): n for n in names}
+
+    def parse(text: str) -> str:
+        if text.strip().lower() not in by_lower:
+            raise ValueError(text)
+        return by_lower[text.strip().lower()]
+
+    return parse
+
+
+def class_parser(names: tuple[str, ...]) -> Callable[[str], str]:
+    """A parser of one of Hudi's own Java classes, with or without its package, which gives the bare name."""
+
+    def parse(text: str) -> str:
+        package, _, name = text.strip().rpartition(".")
+        if name not in names or not (package + ".").startswith(_PACKAGE if package else "."):
+            raise ValueError(text)
+        return name
+
+    return parse
