@@ -19,6 +19,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
+from hudimeta.formats.hfile import MAX_KEY_BYTES
 from hudimeta.keys.columns import Rows, first_row, text_column
 from hudimeta.keys.meta_fields import sequence_numbers
 
@@ -27,8 +28,6 @@ __all__ = ["EMPTY_PLACEHOLDER", "NULL_PLACEHOLDER", "composite_keys", "generated
 NULL_PLACEHOLDER = "__null__"
 EMPTY_PLACEHOLDER = "__empty__"
 PURPOSE = "record key"
-MAX_KEY_BYTES = 32_767
-"""An index keeps a key as the key of an HFile."""
 
 
 def plain_keys(rows: Rows, field: str, consistent_timestamp: bool = False) -> pa.StringArray:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hudimeta.errors import ConfigError, UnsupportedEvolution
 from hudimeta.schema.internal_schema import Column, InternalSchema, SchemaHistory
+from hudimeta.schema.names import check_names
 from hudimeta.schema.normalise import normalise_type
 from hudimeta.schema.promotion import Fit, fit
 from hudimeta.types import META_COLUMNS
@@ -207,7 +208,7 @@ def altered(latest: InternalSchema, change: Alteration, version: int, fixed: Seq
 
     Raises:
         ConfigError: Columns that are not there, are there already, or must stay. UnsupportedEvolution: A type that does not
-            promote, or a name that only case tells from another.
+            promote, or a name that only case tells from another. SchemaMismatch: A name that columns cannot have.
     """
     ids = _Ids(latest.max_column_id)
     columns = latest.columns
@@ -217,6 +218,7 @@ def altered(latest: InternalSchema, change: Alteration, version: int, fixed: Seq
         columns = _edited(columns, path, lambda _: None, "drop")
     for path, name in change.rename.items():
         _refuse_fixed("rename", path, kept)
+        check_names(pa.schema([pa.field(name, pa.null())]))
         columns = _edited(columns, path, lambda found, name=name: replace(found, name=name), "rename")  # type: ignore[misc]
         _refuse_twins(columns, "")  # at once: the next change would find either of the two by that name
     for path, kind in change.retype.items():
@@ -272,6 +274,7 @@ def _with_added(columns: Sequence[Column], path: Sequence[str], new: pa.Field, i
     if any(column.name == path[0] for column in columns):
         raise ConfigError("add", new.name, "a name that no column has")
     kind = normalise_type(new.type, new.name)
+    check_names(pa.schema([pa.field(path[0], kind)]))
     # Rows that are there have nothing in it.
     return (*columns, _column(ids.next(), pa.field(path[0], kind, nullable=True), ids))
 

@@ -12,12 +12,26 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.errors import SchemaMismatch
+from hudimeta.formats.hfile import MAX_KEY_BYTES
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.keys import secondary_keys
 from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.write.expression_facts import WantedExpression
 
-__all__ = ["NO_CHANGE", "FileFacts", "KeyChanges", "WantedFacts", "row_changes", "value_keys", "value_texts"]
+__all__ = [
+    "NO_CHANGE",
+    "FileFacts",
+    "KeyChanges",
+    "WantedFacts",
+    "refuse_long_values",
+    "row_changes",
+    "value_keys",
+    "value_texts",
+]
+
+_SHOWN = 60
+"""Characters of a key that an error shows."""
 
 
 def _no_texts() -> pa.StringArray:
@@ -119,7 +133,39 @@ def value_keys(rows: pa.Table, column: str, with_nulls: bool) -> pa.StringArray:
     if not with_nulls and texts.null_count:
         there = texts.is_valid()
         texts, keys = texts.filter(there), keys.filter(there)
-    return secondary_keys(texts, keys).cast(pa.string())
+    entries = secondary_keys(texts, keys).cast(pa.string())
+    if len(entries) and pc.max(pc.binary_length(entries)).as_py() > MAX_KEY_BYTES:
+        raise _endless(entries, keys, column)
+    return entries
+
+
+def refuse_long_values(rows: pa.Table, keys: pa.StringArray | None, wanted: WantedFacts) -> None:
+    """Refuse values that no entry of a secondary index can hold, before a write begins.
+
+    Args:
+        rows: Data columns. keys: Their record keys; None when the table generates them. wanted: By the table's indexes.
+
+    Raises:
+        SchemaMismatch: A value that is too long.
+    """
+    for _, column, with_nulls in wanted.values:
+        longest = pc.max(pc.binary_length(value_texts(rows, column))).as_py() or 0
+        if longest > MAX_KEY_BYTES // 4:  # escaped, with a key as long, it may be too long
+            named = pa.repeat(pa.scalar("", pa.string()), rows.num_rows) if keys is None else keys
+            value_keys(rows.append_column(KEY_COLUMN, named), column, with_nulls)
+
+
+def _endless(entries: pa.StringArray, keys: pa.StringArray, column: str) -> SchemaMismatch:
+    sizes = pc.binary_length(entries)
+    at = pc.index(pc.greater(sizes, MAX_KEY_BYTES), True).as_py()
+    key = keys[at].as_py()
+    shown = key if len(key) <= _SHOWN else f"{key[:_SHOWN]}…"
+    return SchemaMismatch(
+        column,
+        f"a value that makes an entry of {sizes[at].as_py():,} bytes in its secondary index, in the row with the key {shown!r}",
+        f"at most {MAX_KEY_BYTES:,} bytes for value and key together",
+        "Use a shorter value, or drop the index: t.metadata.drop_index(…).",
+    )
 
 
 def value_texts(rows: pa.Table, column: str) -> pa.StringArray:

@@ -305,7 +305,7 @@ class TableView:
 
     def read_base(self, schema: pa.Schema) -> Callable[[str, str, int], StoredRows]:
         """A reader of base files: all rows, in a schema with meta columns; with record keys, stored or not."""
-        session, facts = self._session, self._wanted_facts()
+        session, facts = self._session, self.facts_wanted()
         virtual = None if session.properties.populate_meta else self.generator()
         codable: frozenset[str] = frozenset()
         if not (facts.expressions or session.properties.cdc_enabled):
@@ -362,13 +362,14 @@ class TableView:
             bloom_settings(session.options),
             columns,
             regime,
-            self._wanted_facts(),
+            self.facts_wanted(),
             self._change_format(schema),
             session.properties.populate_meta,
             session.in_task,
         )
 
-    def _wanted_facts(self) -> WantedFacts:
+    def facts_wanted(self) -> WantedFacts:
+        """What the table's indexes want to know of every file."""
         zone = self._session.options.get(keys.INDEX_TIMEZONE) or "UTC"
         return WantedFacts() if self.metadata is None else wanted_facts(self.metadata, zone)
 

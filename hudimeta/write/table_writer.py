@@ -12,6 +12,7 @@ from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict, NotFound
 from hudimeta.index.key_file import KeyFile
 from hudimeta.keys.record_key import generated_keys
+from hudimeta.metadata.secondary_index import PREFIX as SECONDARY
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
@@ -19,6 +20,7 @@ from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.coordinator import OpenWrite, Publication
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
+from hudimeta.write.index_facts import refuse_long_values
 from hudimeta.write.index_updates.apart import IndexesApart
 from hudimeta.write.operations import WritePlan, execute_plan, plan_homes, plan_inserts, plan_tagged
 from hudimeta.write.partitions import named_partitions, partition_batch
@@ -200,6 +202,8 @@ def prepare(view: TableView, session: WriteSession, operation: Operation, rows: 
         return Prepared(partition_batch(rows, generator, view.schema, session.rules), view.schema)
     change = view.evolve(rows.schema)
     batch = keyed_batch(rows, change.schema, generator, session.rules)
+    if any(name.startswith(SECONDARY) for name in session.properties.metadata_partitions):
+        refuse_long_values(batch.rows, batch.keys, view.facts_wanted())
     if combines(session.options, operation) or (operation in _INSERTS and view.lookup.fixes_places):
         batch = combine(batch, rules, whole_table=whole_table)
     if operation is Operation.BULK_INSERT:

@@ -57,6 +57,16 @@ def contents(table: Table, as_of: str | None = None) -> list[dict[str, Any]]:
     return sorted(data.to_pylist(), key=lambda r: str(r["id"]))
 
 
+@pytest.mark.parametrize("name", ["a\nb", "nul\0", "a b", "1st", "'", "\u202ename", "", "_hoodie_mine"])
+def test_names_that_columns_cannot_have_are_refused(tmp_path: Path, name: str) -> None:
+    table = table_of(tmp_path / "t", "COPY_ON_WRITE")
+    instants = table.timeline.instants
+    for change in ({"add": {name: pa.int32()}}, {"add": {f"deep.{name}": pa.int32()}}, {"rename": {"note": name}}):
+        with pytest.raises(HudiError, match=r"SCHEMA_MISMATCH|CONFIG"):
+            table.alter(**change)  # type: ignore[arg-type]
+    assert Table(table.path).timeline.instants == instants
+
+
 def columns(table: Table) -> list[str]:
     return [name for name in table.schema.names if name not in META_COLUMNS]
 

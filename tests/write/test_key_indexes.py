@@ -11,7 +11,7 @@ import pytest
 
 import hudimeta
 from hudimeta.config import OPTIONS
-from hudimeta.errors import ConfigError, HudiError, UnsupportedFeature
+from hudimeta.errors import ConfigError, HudiError, SchemaMismatch, UnsupportedFeature
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
@@ -238,6 +238,41 @@ def test_values_of_odd_letters_are_found(tmp_path: Path, version: str) -> None:
     table.delete("v = '$'")
     secondary_answers_as_scan(Inspection(storage))
     record_index_is_live_keys(Inspection(storage))
+
+
+LONG = "$" * 16_384
+"""An entry has two bytes for each of these."""
+
+
+def test_values_that_no_entry_can_hold_are_refused(tmp_path: Path, door: str) -> None:
+    rows = pa.table({"id": ["a", "b"], "v": ["short", "x" * 32_700]})
+    indexes = ["record_index", "secondary_index_v"]
+    table = hudimeta.Table.create(tmp_path / "t", rows.schema, key="id", indexes=indexes)
+    table.insert(rows)
+    instants = table.timeline.instants
+    says = r"column 'v' is a value that makes an entry of 32,770 bytes .* with the key 'b'.* at most 32,767 bytes"
+    for verb in (table.insert, table.upsert, table.bulk_insert):
+        with pytest.raises(SchemaMismatch, match=says):
+            verb(rows.set_column(1, "v", pa.array(["short", LONG])))
+    timeline = hudimeta.Table(table.path).timeline
+    if door == "engine":
+        assert timeline.instants == instants, "nothing was begun"
+    assert (timeline.writes, timeline.pending) == (instants, ())  # tasks see the rows when the write has begun
+    with pytest.raises(SchemaMismatch, match=says):
+        table.update({"v": f"'{LONG}'"}, "id = 'b'")
+    assert table.scan().to_table().sort_by("id")["v"].to_pylist() == rows["v"].to_pylist()
+    check_all(open_storage(str(tmp_path / "t")))
+
+
+def test_an_index_over_values_that_no_entry_can_hold_is_not_made(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["a", "b"], "v": ["short", LONG]})
+    table = hudimeta.Table.create(tmp_path / "t", rows.schema, key="id", indexes=["record_index"])
+    table.insert(rows)
+    with pytest.raises(SchemaMismatch, match="an entry of 32,770 bytes in its secondary index"):
+        table.metadata.create_index("v", "secondary_index", "v")
+    table.upsert(rows.slice(1))
+    assert "secondary_index_v" not in hudimeta.Table(table.path).metadata.ready
+    check_all(open_storage(str(tmp_path / "t")))
 
 
 VALUES: dict[str, tuple[pa.DataType, list[Any], str, Any]] = {
