@@ -1,6 +1,6 @@
 """The archived part of a timeline: the LSM tree of Parquet files under `timeline/history` (layout 2).
 
-* `_version_`: ASCII decimal, number of the current manifest. Where it is missing, the largest `manifest_<N>` counts.
+* `_version_`: ASCII decimal, number of the current manifest, for readers in Java; here the largest `manifest_<N>` counts.
 * `manifest_<N>`: JSON ``{"files": [{"fileName": ..., "fileLen": ...}]}``. Files it does not name are leftovers of a merge whose
   rows stand elsewhere: reading the folder instead of the manifest would give them twice.
 * `<min>_<max>_<level>.parquet`: columns instantTime, completionTime, action (text, the completed word), metadata, plan (bytes
@@ -49,7 +49,6 @@ READ_ATTEMPTS = 3
 """An archiver may merge files and drop them between our reading the manifest and the files it names."""
 
 _NAME_PARTS = 3
-_MOST_DIGITS = 18
 _STORED_NAMES = {
     "instant_time": "instantTime",
     "completion_time": "completionTime",
@@ -175,22 +174,19 @@ class History:
         return decode_manifest(self._storage.read(path), path)
 
     def manifest_number(self) -> int | None:
-        """Number of the current manifest; None where nothing was archived."""
-        path = join(self._folder, VERSION_FILE)
-        try:
-            text = self._storage.read(path).strip()
-        except NotFound:
-            text = b""
-        if text.isdigit() and len(text) <= _MOST_DIGITS:
-            return int(text)
-        if text:
-            raise CorruptFileError(path, 0, "the number of a manifest", repr(text[:40]))
-        return self.newest_manifest()
+        """The greatest number of a manifest in the folder; None where nothing was archived. One LIST.
 
-    def newest_manifest(self) -> int | None:
-        """The greatest number of a manifest in the folder; one LIST."""
-        names = (_MANIFEST.fullmatch(info.name) for info in self._storage.list(self._folder))
-        return max((int(found[1]) for found in names if found), default=None)
+        `_version_` is not asked: a number that lost a bit can name an older manifest, whose history lacks instants.
+
+        Raises:
+            CorruptFileError: There is a `_version_`, but no manifest.
+        """
+        names = {info.name for info in self._storage.list(self._folder)}
+        found = (_MANIFEST.fullmatch(name) for name in names)
+        newest = max((int(one[1]) for one in found if one), default=None)
+        if newest is None and VERSION_FILE in names:
+            raise CorruptFileError(join(self._folder, VERSION_FILE), 0, "the manifest that it names", "no manifest")
+        return newest
 
     def legacy_archives(self) -> tuple[str, ...]:
         """Names of archive files of version 6 in the folder, which are not read; one LIST."""
@@ -217,7 +213,8 @@ class History:
             NotFound, CorruptFileError: It is gone, damaged, or of another size.
         """
         import pyarrow as pa
-        import pyarrow.parquet as pq
+
+        from hudimeta.formats.parquet import open_verified
 
         path = join(self._folder, name)
         stored = [_STORED_NAMES[column] for column in columns]
@@ -225,7 +222,8 @@ class History:
             with self._storage.open_input(path) as file:
                 if size is not None and file.size() != size:
                     raise CorruptFileError(path, min(size, file.size()), f"{size} bytes, as the manifest says", file.size())
-                rows = pq.read_table(file, columns=stored, use_threads=False, page_checksum_verification=True)
+                with open_verified(file, path) as found:
+                    rows = found.read(stored, use_threads=False)
         except (pa.ArrowInvalid, OSError) as error:
             raise CorruptFileError(path, 0, "a Parquet file of archived instants", str(error)) from error
         named: pa.Table = rows.select(stored).rename_columns(columns).cast(_schema(columns))

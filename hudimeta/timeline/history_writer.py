@@ -1,9 +1,10 @@
 """Writing the archived part of a timeline: new files, the manifest that names them, and merging of many small files into few.
 
-A run adds files of level 0, then `manifest_<N+1>`, then points `_version_` at it: readers see the old history until that last
-step, and all of the new one after it. The next run goes on from the newest manifest there is, whatever `_version_` says: the
-run that wrote it may have died before that step, or the number may be damaged. Ten files of a level are merged into one of the
-next. Files that only older manifests name stay for a while, because a reader may just have read such a manifest.
+A run adds files of level 0, then `manifest_<N+1>`: readers see the old history until that step, and all of the new one after
+it. Then it points `_version_`, which readers in Java ask, at that manifest. The next run goes on from the newest manifest there
+is, whatever `_version_` says: the run that wrote it may have died before that step, or the number may be damaged. Ten files of
+a level are merged into one of the next. Files that only older manifests name stay for a while, because a reader may just have
+read such a manifest.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.formats.avro.schemas import LSM_TIMELINE_INSTANT
+from hudimeta.formats.parquet import blank_entries, sealed_file
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.timeline.history import (
     COLUMNS,
@@ -74,14 +76,14 @@ class HistoryWriter:
             return
         starts = range(0, instants.num_rows, INSTANTS_A_FILE)
         fresh = [self._write(instants.slice(start, INSTANTS_A_FILE), 0) for start in starts]
-        current = max(self._history.manifest_number() or 0, self._history.newest_manifest() or 0)
+        current = self._history.manifest_number() or 0
         entries = [*self._history.manifest(current), *fresh]
         self._publish(self._merged(entries), current)
         self.remove_unnamed()
 
     def known(self, first: str) -> pa.StringArray:
         """Requested times from `first` on that the history holds: a run that died may have added them already."""
-        names = [e.name for e in self._history.manifest(self._history.newest_manifest()) if e.name.split("_")[1] >= first]
+        names = [e.name for e in self._history.manifest() if e.name.split("_")[1] >= first]
         found = [self._read(name)["instant_time"].combine_chunks() for name in names]
         return pa.concat_arrays([pa.array([], pa.string()), *found])
 
@@ -95,8 +97,8 @@ class HistoryWriter:
         sink = pa.BufferOutputStream()
         with pq.ParquetWriter(sink, _STORED, compression="gzip", store_schema=False, write_page_checksum=True) as writer:
             writer.write_table(stored)
-            writer.add_key_value_metadata(_FOOTER)
-        data = sink.getvalue().to_pybytes()
+            writer.add_key_value_metadata({**_FOOTER, **blank_entries(name)})
+        data = sealed_file(sink.getvalue().to_pybytes())
         self._storage.put(join(self._history.folder, name), data)
         return ManifestEntry(name, len(data))
 
@@ -123,7 +125,7 @@ class HistoryWriter:
     def remove_unnamed(self) -> None:
         """Delete manifests that are not among the kept ones, and files that none of those names, a run that died among them."""
         there = {entry.name for entry in self._storage.list(self._history.folder)}
-        newest = max(self._history.manifest_number() or 0, self._history.newest_manifest() or 0) if there else 0
+        newest = (self._history.manifest_number() or 0) if there else 0
         kept = {f"{MANIFEST_PREFIX}{number}" for number in range(newest - MANIFESTS_KEPT + 1, newest + 1)} & there
         named = {name for manifest in kept for name in self._names(join(self._history.folder, manifest))}
         for name in sorted(there - kept - named):

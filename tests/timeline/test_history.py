@@ -64,7 +64,7 @@ def test_nothing_was_archived(storage: Storage) -> None:
     assert (history.instants(), history.manifest(), history.manifest_number()) == ((), (), None)
 
 
-def test_the_current_manifest_counts(storage: Storage) -> None:
+def test_the_newest_manifest_counts(storage: Storage) -> None:
     merged = put_file(storage, 0, 5, level=1)
     put_manifest(storage, 3, put_file(storage, 0, 2), put_file(storage, 3, 5))
     put_manifest(storage, 4, put_file(storage, 6, 7), merged)
@@ -74,7 +74,7 @@ def test_the_current_manifest_counts(storage: Storage) -> None:
     assert [(i.action.value, i.completion) for i in history.instants()][4] == ("clean", at(104))
 
 
-def test_without_version_file_the_largest_number_counts(storage: Storage) -> None:
+def test_no_version_file_is_needed(storage: Storage) -> None:
     put_manifest(storage, 9, put_file(storage, 0, 1), version=False)
     put_manifest(storage, 10, put_file(storage, 0, 1), put_file(storage, 2, 3), version=False)
     assert times(History(storage, FOLDER, 2)) == [at(n) for n in range(4)]
@@ -136,9 +136,17 @@ def test_damage_is_named(storage: Storage) -> None:
     with pytest.raises(CorruptFileError) as caught:
         History(storage, FOLDER, 2).load()
     assert caught.value.path == f"{FOLDER}/{entry.name}"
-    storage.put(f"{FOLDER}/_version_", b"one")
-    with pytest.raises(CorruptFileError, match="the number of a manifest"):
+    storage.delete(f"{FOLDER}/manifest_1")
+    with pytest.raises(CorruptFileError, match="the manifest that it names"):
         History(storage, FOLDER, 2).manifest()
+
+
+@pytest.mark.parametrize("said", [b"1", b"3", b"one", b""])
+def test_a_damaged_version_file_hides_no_instant(storage: Storage, said: bytes) -> None:
+    put_manifest(storage, 1, put_file(storage, 0, 1))
+    put_manifest(storage, 2, put_file(storage, 0, 1), put_file(storage, 2, 3))
+    storage.put(f"{FOLDER}/_version_", said)
+    assert times(History(storage, FOLDER, 2)) == [at(n) for n in range(4)]
 
 
 entries = st.builds(ManifestEntry, st.from_regex(r"[0-9]{1,17}_[0-9]{1,17}_[0-9]\.parquet", fullmatch=True), st.integers(0))

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudimeta.errors import CorruptFileError
 from hudimeta.storage import CountingStorage, RequestLog, open_storage
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.history import History
@@ -79,6 +81,25 @@ def test_files_have_the_schema_that_apache_hudi_writes(tmp_path: Path) -> None:
     assert footer.schema.column(5).max_definition_level == 0  # required
     assert footer.row_group(0).column(0).compression == "GZIP"
     assert b"HoodieLSMTimelineInstant" in footer.metadata[b"parquet.avro.schema"]
+
+
+def test_every_byte_of_a_file_is_verified(tmp_path: Path) -> None:
+    add(tmp_path, 0, 2)
+    add(tmp_path, 2, 2)
+    file, other = sorted((tmp_path / FOLDER).glob("*.parquet"))
+    content = file.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    for at in [*range(4, footer, 7), *range(footer, len(content) - 8, 3), *range(len(content) - 8, len(content))]:
+        file.write_bytes(content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :])
+        try:
+            found = history(tmp_path).load()
+        except CorruptFileError:
+            continue
+        assert at < footer, "a footer is sealed"
+        assert found.equals(rows(0, 4)), "a page's header has bytes that mean nothing"
+    file.write_bytes(other.read_bytes())
+    with pytest.raises(CorruptFileError):
+        history(tmp_path).load()
 
 
 def test_ten_files_become_one_and_older_manifests_stay_readable(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ __all__ = [
     "check_seal",
     "named_in",
     "sealed_end",
+    "sealed_file",
 ]
 
 FOOTER_KEY, INDEX_KEY, FILE_KEY = "hudimeta.footer.crc32", "hudimeta.index.crc32", "hudimeta.file"
@@ -60,6 +61,12 @@ def sealed_end(end: bytes) -> bytes:
         at = footer.index(_before(key)) + len(_before(key))
         footer[at : at + len(_BLANK)] = f"{zlib.crc32(data):08x}".encode()
     return end[:start] + bytes(footer) + end[-_TAIL:]
+
+
+def sealed_file(content: bytes) -> bytes:
+    """A whole file with its checksums. Args: content: Without page indexes, and with the blank entries in its footer."""
+    start = len(content) - _TAIL - int.from_bytes(content[-_TAIL:-4], "little")
+    return content[:start] + sealed_end(content[start:])
 
 
 def check_seal(end: bytes, path: str, offset: int) -> bool:

@@ -241,7 +241,7 @@ def _says_something(named: InstantFile) -> bool:
 
 
 def _verify_version(storage: Storage, history: History, path: str) -> Sequence[str]:
-    text, newest = storage.read(path).strip(), history.newest_manifest()
+    text, newest = storage.read(path).strip(), history.manifest_number()
     if newest is not None and text != str(newest).encode():
         raise CorruptFileError(path, 0, f"{newest}, the number of the newest manifest", repr(text[:40]))
     return ()
