@@ -82,7 +82,10 @@ class Statistics:
         return findings.result("column_stats")
 
     def check_partitions(self) -> CheckResult:
-        """Statistics of each partition. Hudi's readers pass over one without a record where others have one."""
+        """Statistics of each partition. Hudi's readers pass over one without a record where others have one.
+
+        They lose no row where the column is null in the whole partition, as Hudi leaves one that did not get a column's rows.
+        """
         findings = self._findings()
         known = self._subject.metadata.partition_stats(self.columns) if self.columns else {}
         partitions: set[str] = set()
@@ -92,12 +95,7 @@ class Statistics:
             stated = known[name].rename_columns(["name", *known[name].column_names[1:]])
             for what, examples in breaches(whole, stated).items():
                 findings.wrong(f"column {name}: {what}", examples)
-            held = whole.rows.filter(pc.greater(whole.rows["value_count"], 0))["name"].to_pylist()
-            missing = sorted(set(held) - set(stated["name"].to_pylist()))
-            if missing and len(stated):
-                findings.wrong(f"column {name}: partitions without a record, which readers of Apache Hudi pass over", missing)
-            elif missing:
-                findings.notes.append(f"column {name}: {len(missing)} partitions without a record")
+            _tell_partitions_without(findings, name, whole.rows, stated)
         findings.compared = len(partitions)
         return findings.result("partition_stats", "partitions")
 
@@ -207,6 +205,20 @@ def _less(one: pa.Array, other: pa.Array) -> pa.Array:
     if not pa.types.is_floating(one.type):
         return pc.less(one, other)
     return pc.or_(pc.less(one, other), pc.and_(pc.invert(pc.is_nan(one)), pc.is_nan(other)))
+
+
+def _tell_partitions_without(findings: Findings, column: str, whole: pa.Table, stated: pa.Table) -> None:
+    """Partitions of which nothing is stated: a difference where they hold values and others have a record."""
+    silent = whole.filter(pc.invert(pc.is_in(whole["name"], value_set=stated["name"].combine_chunks())))
+    with_values = pc.greater(silent["value_count"], silent["null_count"])
+    if len(stated):
+        passed_over = sorted(silent.filter(with_values)["name"].to_pylist())
+        findings.wrong(f"column {column}: partitions without a record, which readers of Apache Hudi pass over", passed_over)
+        silent = silent.filter(pc.invert(with_values))
+    names = sorted(silent.filter(pc.greater(silent["value_count"], 0))["name"].to_pylist())
+    if names:
+        nulls = ", where it is null" if len(stated) else ""
+        findings.notes.append(f"column {column}: {len(names)} partitions without a record{nulls}, such as {names[0]}")
 
 
 def _note_missing(findings: Findings, column: str, found: FoundBounds, stated: pa.Table) -> None:

@@ -15,6 +15,7 @@ from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, IndexNotReady, ValidationFailed
 from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.metadata.delta import MetadataDelta, PartitionDelta
+from hudimeta.metadata.record import RecordLayout
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.services.validation import Outcome, ValidationReport, validate
 from hudimeta.storage import open_storage
@@ -102,15 +103,26 @@ def _report(table: ModelledTable) -> ValidationReport:
 
 def _slander(table: ModelledTable, change: Callable[[pa.Table], pa.Table], partition: str = column_stats.PARTITION) -> None:
     """Write records into the metadata table that are not true, as a broken writer would."""
+    records = hudimeta.Table(table.path).metadata.records(partition)
+    _write_metadata(table, partition, lambda layout: {"records": column_stats.encode_values(change(records), layout)})
+
+
+def _forget(table: ModelledTable, column: str, path: str) -> None:
+    """Take the statistics of a column in a partition away."""
+    records = _column(hudimeta.Table(table.path).metadata.records(partition_stats.PARTITION), column)
+    gone = records.filter(pa.compute.equal(records["file_name"], path))["key"].combine_chunks()
+    _write_metadata(table, partition_stats.PARTITION, lambda _: {"removed": gone})
+
+
+def _write_metadata(table: ModelledTable, partition: str, change: Callable[[RecordLayout], dict[str, Any]]) -> None:
     storage = open_storage(table.path)
     metadata = hudimeta.Table(table.path).metadata
     times = InstantGenerator(SystemClock(), metadata._properties.zone)
     instant = times.next(metadata.timeline.last_time)
     writer = MetadataWriter(storage, 8, times)
-    wrong = column_stats.encode_values(change(metadata.records(partition)), writer.layout)
     groups = {partition: len(metadata.file_groups(partition))}
     writer.begin(instant)
-    delta = MetadataDelta([PartitionDelta(partition, wrong)])
+    delta = MetadataDelta([PartitionDelta(partition, **change(writer.layout))])
     writer.complete(instant, writer.write_logs(instant, delta, groups), metadata.timeline.last_time)
 
 
@@ -182,6 +194,27 @@ def test_partition_bounds_that_are_too_narrow_are_found(tmp_path: Path) -> None:
     report = _report(table)
     assert [d.what for d in report.check("partition_stats").differences] == ["column ts: a value below the minimum"]
     assert report.check("column_stats").outcome is Outcome.HOLDS
+
+
+def test_a_partition_without_a_record_differs_where_it_holds_values(tmp_path: Path) -> None:
+    """Hudi leaves out partitions that it did not write to since a column came, and reads them all the same."""
+    table = ModelledTable(str(tmp_path / "t"))
+    rows = simple_rows(range(6), 1)
+    table.write(Operation.INSERT, rows.set_column(3, "x", pa.array([1.0, None] * 3)))
+    _forget(table, "x", "p1")
+    report = _report(table)
+    assert report.outcome is Outcome.HOLDS, report
+    assert report.check("partition_stats").notes == ("column x: 1 partitions without a record, where it is null, such as p1",)
+    for where, keys in {
+        "x IS NULL": ["k0001", "k0003", "k0005"],
+        "x >= 0 OR id = 'k0001'": ["k0000", "k0001", "k0002", "k0004"],
+    }.items():
+        chosen = hudimeta.Table(table.path, {"hudimeta.index.use": "partition_stats", "hudimeta.index.trust": "true"})
+        assert sorted(chosen.scan(where).to_table()["id"].to_pylist()) == keys
+    _forget(table, "ts", "p1")
+    (difference,) = _report(table).check("partition_stats").differences
+    assert difference.what == "column ts: partitions without a record, which readers of Apache Hudi pass over"
+    assert difference.examples == ("p1",)
 
 
 def test_a_metadata_file_that_is_damaged_is_a_difference(tmp_path: Path) -> None:
