@@ -96,6 +96,7 @@ class Statistics:
             for what, examples in breaches(whole, stated).items():
                 findings.wrong(f"column {name}: {what}", examples)
             _tell_partitions_without(findings, name, whole.rows, stated)
+            _tell_denied_nulls(findings, name, found.rows, stated, self._in_slices_with_logs)
         findings.compared = len(partitions)
         return findings.result("partition_stats", "partitions")
 
@@ -122,6 +123,12 @@ class Statistics:
             if kind is not None and not pa.types.is_nested(kind):
                 found[name] = kind
         return found
+
+    @cached_property
+    def _in_slices_with_logs(self) -> pa.Array:
+        """Names of the files of slices that have log files, whose rows may be superseded."""
+        slices = (one for one in self._subject.slices if one.log_files)
+        return pa.array([name for one in slices for name in (one.base_file, *one.log_files)], pa.string())
 
     @cached_property
     def _files(self) -> list[pa.Table | Unreadable]:
@@ -219,6 +226,22 @@ def _tell_partitions_without(findings: Findings, column: str, whole: pa.Table, s
     if names:
         nulls = ", where it is null" if len(stated) else ""
         findings.notes.append(f"column {column}: {len(names)} partitions without a record{nulls}, such as {names[0]}")
+
+
+def _tell_denied_nulls(findings: Findings, column: str, files: pa.Table, stated: pa.Table, with_logs: pa.Array) -> None:
+    """Partitions that are said to hold no null and do: Hudi counts only files with a record of the column, which came later.
+
+    Nulls of a slice with log files may be superseded by them: then nothing is told.
+    """
+    full = pc.and_(pc.equal(stated["null_count"], 0), pc.greater(stated["value_count"], 0))
+    denied = stated["name"].filter(pc.fill_null(full, False)).combine_chunks()
+    nulls = files.filter(pc.and_(pc.greater(files["null_count"], 0), pc.is_in(files["partition_path"], value_set=denied)))
+    superseded = pc.is_in(nulls["name"], value_set=with_logs)
+    wrong = sorted(set(nulls["partition_path"].filter(pc.invert(superseded)).to_pylist()))
+    findings.wrong(f"column {column}: nulls, where none are stated", wrong)
+    doubtful = sorted(set(nulls["partition_path"].to_pylist()) - set(wrong))
+    if doubtful:
+        findings.unknown.append(f"column {column}: whether {', '.join(doubtful[:SHOWN])} hold nulls, where none are stated")
 
 
 def _note_missing(findings: Findings, column: str, found: FoundBounds, stated: pa.Table) -> None:

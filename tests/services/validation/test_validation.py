@@ -217,6 +217,22 @@ def test_a_partition_without_a_record_differs_where_it_holds_values(tmp_path: Pa
     assert difference.examples == ("p1",)
 
 
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_partitions_that_are_said_to_hold_no_nulls_are_not_proven(tmp_path: Path, kind: str) -> None:
+    """Hudi counts only files with a record of a column that came later; a log file may hold all rows anew, or not."""
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": kind})
+    rows = simple_rows(range(6), 1)
+    table.write(Operation.INSERT, rows.set_column(3, "x", pa.array([1.0, None] * 3)))
+    table.write(Operation.UPSERT, simple_rows([1], 2))
+    _slander(table, lambda records: _said(_column(records, "x"), null_count=0), partition_stats.PARTITION)
+    report = hudimeta.Table(table.path).metadata.validate(prove=True)
+    found = report.check("partition_stats")
+    assert found.outcome is (Outcome.DIFFERS if kind == "COPY_ON_WRITE" else Outcome.CANNOT_TELL), report
+    assert "nulls, where none are stated" in str(report)
+    chosen = hudimeta.Table(table.path, {"hudimeta.index.use": "partition_stats"})
+    assert sorted(chosen.scan("x IS NULL").to_table()["id"].to_pylist()) == ["k0003", "k0005"]
+
+
 def test_a_metadata_file_that_is_damaged_is_a_difference(tmp_path: Path) -> None:
     table = _table(tmp_path)
     for log in Path(table.path, ".hoodie/metadata/column_stats").glob(".col-stats-*_2*.log.*"):
