@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 
-def workers() -> list[int]:
-    """Python workers of this process's own Spark: forks of a daemon that descends from it."""
+def workers(driver: int) -> list[int]:
+    """Python workers of a driver's Spark: forks of a daemon that descends from it. Args: driver: Number of its process."""
     parents: dict[int, int] = {}
     daemons: set[int] = set()
     for entry in Path("/proc").iterdir():
@@ -30,13 +30,13 @@ def workers() -> list[int]:
         parents[int(entry.name)] = int(status.rpartition(")")[2].split()[1])
         if b"pyspark.daemon" in command:
             daemons.add(int(entry.name))
-    return [pid for pid in daemons if parents.get(pid) in daemons and _descends(pid, parents)]
+    return [pid for pid in daemons if parents.get(pid) in daemons and _descends(pid, driver, parents)]
 
 
-def _descends(pid: int, parents: dict[int, int]) -> bool:
+def _descends(pid: int, driver: int, parents: dict[int, int]) -> bool:
     while pid in parents:
         pid = parents[pid]
-        if pid == os.getpid():
+        if pid == driver:
             return True
     return False
 
@@ -59,7 +59,7 @@ class Killer:
 
     def _run(self) -> None:
         while not self._over.wait(self._chance.uniform(0.05, 1.5)):
-            found = workers()
+            found = workers(os.getpid())
             if found:
                 try:
                     os.kill(self._chance.choice(found), signal.SIGKILL)

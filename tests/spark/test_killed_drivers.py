@@ -1,0 +1,360 @@
+"""SIGKILL of Spark's drivers and workers at random moments: the table reads as before or after, and nothing is left over.
+
+A driver is two processes, Python and the JVM, and either may die without the other; its workers outlive it for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from hudimeta.storage import Storage
+from hudimeta.testing.builders import simple_rows
+from hudimeta.testing.model import ModelTable
+from hudimeta.types import Operation
+from tests.crash.conftest import MEMORY
+from tests.crash.killing import Scene, check_goes_on
+from tests.crash.scenes import SHORT, TYPES, Starts, age_heartbeats, options_of
+from tests.spark.killed_driver import MARK, Order
+from tests.spark.routed_faults import workers
+
+MANY = "HUDIMETA_SPARK_KILLS"
+KILLS = int(os.environ.get(MANY, "0"))
+SEED = int(os.environ.get("CRASH_SEED", str(random.randrange(1 << 30))))
+MOST_TRIES = 4 * KILLS
+PATIENCE = 300
+"""Seconds within which a small session starts, writes a few rows, or ends after it lost a part of itself."""
+
+ROWS = simple_rows(range(6, 18), 5)
+NEW = simple_rows(range(20, 26), 5)
+FEW = simple_rows([1, 3, 60], 5)
+GONE = simple_rows(range(4), 5)
+
+
+# What is done, and what comes of it
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What a driver is told to do to a table.
+
+    Attributes:
+        order: All but the places. rows: To write. expect: What it makes of the model. worn: The table has files to clean.
+        again: It is told once more after the kill, and gets to its end. types: Of tables.
+    """
+
+    order: Order
+    rows: object = None
+    expect: Callable[[ModelTable], None] = lambda model: None
+    worn: bool = False
+    again: bool = False
+    types: tuple[str, ...] = TYPES
+
+
+def _written(operation: Operation, rows: object, *, attached: bool, act: str = "write") -> Deed:
+    order = Order(act, "", attached, operation=operation.value)
+    return Deed(order, rows, lambda model: model.write(operation, rows), again=act == "stream")
+
+
+def _merged(model: ModelTable) -> None:
+    fresh = {row["id"]: row["x"] for row in ROWS.to_pylist()}
+    held = {row["id"] for row in model.all_rows()}
+    model.change(lambda row: {**row, "x": fresh.get(row["id"], row["x"])})
+    model.write(Operation.INSERT, ROWS.filter([key not in held for key in ROWS["id"].to_pylist()]))
+
+
+def _updated(model: ModelTable) -> None:
+    model.change(lambda row: {**row, "x": row["x"] + 1} if row["ts"] == 2 else row)
+
+
+def _deleted(model: ModelTable) -> None:
+    model.change(lambda row: None if row["ts"] == 2 else row)
+
+
+FRAMES = {
+    Operation.UPSERT: ROWS,
+    Operation.INSERT: NEW,
+    Operation.BULK_INSERT: NEW,
+    Operation.DELETE: GONE,
+    Operation.INSERT_OVERWRITE: FEW,
+}
+DEEDS = {
+    **{f"plain {o.value}": _written(o, rows, attached=False) for o, rows in FRAMES.items()},
+    **{f"attached {o.value}": _written(o, rows, attached=True) for o, rows in FRAMES.items()},
+    "stream, plain": _written(Operation.UPSERT, NEW, attached=False, act="stream"),
+    "stream, attached": _written(Operation.INSERT, NEW, attached=True, act="stream"),
+    "merge": Deed(Order("merge", "", attached=True), ROWS, _merged),
+    "update": Deed(Order("update", "", attached=True), None, _updated),
+    "delete": Deed(Order("delete", "", attached=True), None, _deleted),
+    "HudiTable.upsert": _written(Operation.UPSERT, ROWS, attached=False, act="upsert"),
+    "compact": Deed(Order("compact", ""), again=True, types=("MERGE_ON_READ",)),
+    "clean": Deed(Order("clean", "", options=SHORT), worn=True, again=True),
+    "index": Deed(Order("index", ""), again=True),
+}
+
+
+# Drivers
+
+
+class Driver:
+    """A Spark driver of its own, with all that descends from it.
+
+    Args:
+        home: For its own files; nothing of a table.
+    """
+
+    def __init__(self, home: Path) -> None:
+        home.mkdir()
+        self._token = f"HUDIMETA_KILLED_DRIVER={home}".encode()
+        environment = {**os.environ, "HUDIMETA_KILLED_DRIVER": str(home)}
+        program = [sys.executable, str(Path(__file__).with_name("killed_driver.py")), str(home)]
+        self._log = (home / "log").open("wb")
+        pipe = subprocess.PIPE
+        self._python = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=self._log, cwd=home, env=environment)
+        self._heard = b""
+
+    def answer(self, seconds: float) -> str | None:
+        """What it says next; None if that takes longer, "" when it has ended."""
+        assert self._python.stdout is not None
+        end = time.monotonic() + seconds
+        while True:
+            while b"\n" in self._heard:
+                line, _, self._heard = self._heard.partition(b"\n")
+                if line.startswith(MARK.encode()):
+                    return line.decode().removeprefix(MARK)
+            if not select.select([self._python.stdout], [], [], max(0.0, end - time.monotonic()))[0]:
+                return None
+            heard = os.read(self._python.stdout.fileno(), 1 << 16)
+            if not heard:
+                return ""
+            self._heard += heard
+
+    def begin(self, order: Order) -> None:
+        """Tell it to do something, once it is ready; returns when it has begun."""
+        assert self._python.stdin is not None
+        self._python.stdin.write(order.to_json().encode() + b"\n")
+        self._python.stdin.flush()
+        while (heard := self.answer(PATIENCE)) == "ready":
+            continue
+        assert heard == "began", f"the driver said {heard!r}"
+
+    def do(self, order: Order) -> None:
+        """Tell it to do something, and see it done."""
+        self.begin(order)
+        heard = self.answer(PATIENCE)
+        assert heard == "done", f"{order.act} by the next driver: {heard!r}"
+
+    def alive(self) -> dict[int, bytes]:
+        """Its processes: Python, the JVM, Python workers; their commands by number."""
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                if self._token in (entry / "environ").read_bytes().split(b"\0"):
+                    found[int(entry.name)] = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+        return {pid: command for pid, command in found.items() if command}
+
+    def kill(self, whom: str, chance: random.Random) -> bool:
+        """Kill a part of it; False if there is none. Args: whom: One of `VICTIMS`. chance: Chooses a worker."""
+        if whom == "worker":
+            found = workers(self._python.pid)
+            victims = [chance.choice(found)] if found else []
+        else:
+            jvm = [pid for pid, command in self.alive().items() if b"java" in command.partition(b"\0")[0]]
+            victims = {"python": [self._python.pid], "jvm": jvm, "both": [*jvm, self._python.pid]}[whom]
+        for pid in victims:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return False
+        return bool(victims)
+
+    def wait(self) -> None:
+        """Until all of it has ended by itself, now that its Python or its JVM is dead."""
+        end = time.monotonic() + PATIENCE
+        while self._python.poll() is None or self.alive():
+            assert time.monotonic() < end, f"still alive: {self.alive()}"
+            time.sleep(0.02)
+
+    def end(self) -> None:
+        """Whatever it is doing."""
+        self._python.kill()
+        for pid in self.alive():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        self._python.wait()
+        for pipe in (self._python.stdin, self._python.stdout, self._log):
+            if pipe is not None:
+                pipe.close()
+
+
+VICTIMS = ("worker", "python", "worker", "jvm", "worker", "both")
+"""By turns; a driver costs seconds, and writes faster when it has written before."""
+
+
+class Drivers:
+    """One driver after another, each when it is needed. Args: home: For their files."""
+
+    def __init__(self, home: Path) -> None:
+        self._home, self._started = home, 0
+        self._now: Driver | None = None
+
+    @property
+    def now(self) -> Driver:
+        """The one at work."""
+        if self._now is None:
+            self._started += 1
+            self._now = Driver(self._home / f"driver{self._started}")
+        return self._now
+
+    def end(self) -> None:
+        """The one at work, if there is one."""
+        if self._now is not None:
+            self._now.end()
+        self._now = None
+
+
+# Kills
+
+
+@dataclass
+class Moment:
+    """When to kill: once so many new names were seen below the table, or after so many seconds.
+
+    Attributes:
+        names, seconds: The other one is None.
+    """
+
+    names: int | None
+    seconds: float | None
+
+
+def names_below(path: Path) -> set[str]:
+    """Every file and folder below one; what goes away meanwhile does not matter."""
+    found: set[str] = set()
+    left = [str(path)]
+    while left:
+        try:
+            with os.scandir(left.pop()) as entries:
+                for entry in entries:
+                    found.add(entry.path)
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(entry.path)
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def struck(driver: Driver, path: Path, moment: Moment, whom: str, chance: random.Random) -> tuple[str | None, int, float]:
+    """Wait for the moment and kill; what the driver had answered before (None: it was at work), names seen, seconds.
+
+    Returns:
+        The answer is None only if somebody was killed.
+    """
+    before, seen, began = names_below(path), set[str](), time.monotonic()
+    while True:
+        heard = driver.answer(0)
+        took = time.monotonic() - began
+        if heard is not None:
+            return heard, len(seen), took
+        seen |= names_below(path) - before
+        due = len(seen) >= moment.names if moment.names is not None else took >= (moment.seconds or 0)
+        if due and driver.kill(whom, chance):
+            return None, len(seen), took
+        time.sleep(0.001)
+
+
+def scene_of(deed: Deed, type: str, starts: Starts, act: Callable[[Path, Storage], None]) -> Scene:
+    table = (starts.worn if deed.worn else starts.young)(type)
+    before = table.model.copy()
+    before.past = {time: before.past[time] for time in sorted(before.past)[-1:]}
+    after = before.copy()
+    deed.expect(after)
+    return Scene(Path(table.path), act, before, after, age_heartbeats, again=act if deed.again else None)
+
+
+@pytest.fixture
+def starts() -> Iterator[Starts]:
+    where = MEMORY if os.access(MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="drivers", dir=where) as home:
+        yield Starts(Path(home))
+
+
+@pytest.mark.skipif(not KILLS, reason=f"set {MANY}=60: as many drivers and workers die, each driver costs seconds to start")
+def test_killed_drivers_and_workers_leave_nothing_that_stays(starts: Starts, tmp_path: Path) -> None:
+    chance, killed, wrong = random.Random(SEED), Counter[str](), []
+    names: dict[tuple[str, str], int] = {}
+    seconds: dict[tuple[str, str], float] = {}
+    drivers = Drivers(tmp_path)
+    cases = [(name, type) for name, deed in DEEDS.items() for type in deed.types]
+    try:
+        for number in range(MOST_TRIES):
+            if killed.total() >= KILLS:
+                break
+            if number % len(cases) == 0:
+                chance.shuffle(cases)
+            case = cases[number % len(cases)]
+            deed, type = DEEDS[case[0]], case[1]
+            whom = VICTIMS[killed.total() % len(VICTIMS)]
+            copy = starts.home / f"t{number}"
+            rows = tmp_path / f"rows{number}.parquet"
+            order = replace(deed.order, path=str(copy), options={**options_of(type), **deed.order.options})
+            if deed.rows is not None:
+                pq.write_table(deed.rows, rows)
+                order = replace(order, rows=str(rows))
+            scene = scene_of(deed, type, starts, lambda path, _, order=order: drivers.now.do(order))
+            scene.fresh(copy)
+            moment = Moment(chance.randint(0, names.get(case, 25)), None)
+            if chance.random() < 0.4:
+                moment = Moment(None, chance.uniform(0, seconds.get(case, 3.0)))
+            drivers.now.begin(order)
+            heard, seen, took = struck(drivers.now, copy, moment, whom, chance)
+            where = f"a kill of the {whom} at {case}, {moment} (CRASH_SEED={SEED}, number {number})"
+            if heard is None:
+                killed[whom] += 1
+                heard = drivers.now.answer(PATIENCE) if whom in ("worker", "jvm") else ""
+            else:
+                names[case], seconds[case] = seen, took
+                where = f"no kill at {case} (CRASH_SEED={SEED}, number {number})"
+                assert heard == "done", f"{where}: {heard}"
+                whom = "nobody"
+            print(f"{number}: {where}: {seen} names, {took:.2f} s, {heard!r:.300}", flush=True)
+            if whom in ("python", "jvm", "both"):
+                if whom == "jvm":
+                    drivers.now.kill("python", chance)
+                drivers.now.wait()
+                drivers.end()
+            if heard == "done":
+                scene = replace(scene, before=scene.after)
+            try:
+                check_goes_on(scene, copy, where, recovering=chance.random() < 0.5)
+            except AssertionError as error:
+                wrong.append(str(error))
+                print(f"WRONG {error}", flush=True)
+                if os.environ.get("CRASH_KEEP"):
+                    shutil.copytree(copy, Path(os.environ["CRASH_KEEP"]) / f"wrong{number}", symlinks=True)
+            shutil.rmtree(copy)
+    finally:
+        drivers.end()
+    print(f"killed {dict(killed)}")
+    assert not wrong
+    assert killed.total() >= KILLS
