@@ -9,7 +9,7 @@ RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast shapes-full doors-full connect spark-oldest crash-full faults-full damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast shapes-full doors-full connect spark-oldest crash-full faults-full spark-kills-full damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -45,6 +45,9 @@ crash-full: ## kills and errors at every storage call of everything, then a thou
 
 faults-full: ## routed writes: fifty while workers die at random and slow tasks run twice, and one of five million rows, some twenty minutes
 	@HUDIMETA_FAULTS_FULL=1 HUDIMETA_ROUTED_LARGE=1 $(RUN) --java python -m pytest tests/spark/test_routed_writes.py -k "random_kills or does_not_grow" --timeout=3900 $(PYTEST_ARGS)
+
+spark-kills-full: ## sixty kills of Spark's drivers (Python, the JVM, both) and workers at random moments of writes, streams, statements and services, half an hour
+	@HUDIMETA_SPARK_KILLS=$${HUDIMETA_SPARK_KILLS:-60} $(RUN) --java python -m pytest tests/spark/test_killed_drivers.py --timeout=7200 $(PYTEST_ARGS)
 
 predicates-full: ## twenty thousand random predicates judged by Spark and by us, over all types, recorded tables and doors, an hour
 	@HUDIMETA_PREDICATES=20000 $(RUN) --java python -m pytest tests/read/predicate/test_random_predicates.py --timeout=3600 $(PYTEST_ARGS)

@@ -105,3 +105,18 @@ def test_a_row_that_stays_when_its_partition_column_changes_is_found_where_it_li
     stored = [pq.read_table(file, columns=["region"], partitioning=None) for file in (tmp_path / "t/eu").glob("*.parquet")]
     assert {value for one in stored for value in one["region"].to_pylist()} == {"eu"}, "the files alone say the same"
     table.metadata.validate().raise_if_differs()
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_text_like_the_folder_of_nulls_reads_as_null_and_every_index_says_so(tmp_path: Path, kind: str) -> None:
+    indexes = ["column_stats", "partition_stats", "record_index"]
+    table = hudimeta.Table.create(tmp_path / "t", SCHEMA, "id", ["region"], ordering="ts", type=kind, indexes=indexes)
+    table.metadata.create_index("regions", "secondary_index", "region")
+    for ts in (1, 2):
+        given = [("a", "__HIVE_DEFAULT_PARTITION__", ts, ts), ("b", None, ts, ts), ("c", "", ts, ts), ("d", "de", ts, ts)]
+        hudimeta.Table(tmp_path / "t").upsert(rows(*given))
+    table = hudimeta.Table(tmp_path / "t")
+    assert ids(table, "region IS NULL") == ["a", "b", "c"]
+    assert ids(table, "region = '__HIVE_DEFAULT_PARTITION__'") == []
+    assert ids(table, "region = 'de'") == ["d"]
+    table.metadata.validate().raise_if_differs()

@@ -136,7 +136,9 @@ def session(home: str) -> SparkSession:
     builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.memory", "1g").config("spark.driver.bindAddress", "127.0.0.1")
     builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.local.dir", f"{home}/scratch")
-    builder = builder.config("spark.driver.extraJavaOptions", f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dderby.system.home={home}")
+    builder = builder.config(
+        "spark.driver.extraJavaOptions", f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dderby.system.home={home}"
+    )
     spark = builder.config("spark.sql.warehouse.dir", f"{home}/warehouse").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     spark.range(2).mapInArrow(lambda batches: batches, "id long").collect()
