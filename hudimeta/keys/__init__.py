@@ -3,7 +3,7 @@
 from hudimeta.keys.generator import KeyGenerator, PartitionField
 from hudimeta.keys.kinds import KeyGeneratorType
 from hudimeta.keys.meta_fields import add_meta_columns, drop_meta_columns, hide_meta_columns, sequence_numbers, with_file_name
-from hudimeta.keys.partition_path import DEFAULT_PARTITION, check_new_partition, escape, unescape
+from hudimeta.keys.partition_path import DEFAULT_PARTITION, check_new_partition, escape, is_readable_by_hudi, unescape
 from hudimeta.keys.partition_values import PartitionLayout, partition_values
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "drop_meta_columns",
     "escape",
     "hide_meta_columns",
+    "is_readable_by_hudi",
     "partition_values",
     "sequence_numbers",
     "unescape",

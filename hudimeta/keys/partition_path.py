@@ -21,6 +21,7 @@ __all__ = [
     "check_new_partition",
     "escape",
     "finish_path",
+    "is_readable_by_hudi",
     "simple_segment",
     "unescape",
 ]
@@ -115,19 +116,25 @@ def finish_path(segments: Sequence[pa.Array], fields: Sequence[str]) -> pa.Strin
     return paths
 
 
-def check_new_partition(path: str) -> None:
-    """Refuse a partition that would keep Apache Hudi from the whole table.
+def is_readable_by_hudi(path: str) -> bool:
+    """False for a partition that would keep Apache Hudi from the whole table.
 
-    Java takes what stands before a colon in the first folder's name for the scheme of a URI: Hudi cannot make such a partition,
-    and neither reads nor writes a table that has one. Partitions that are there already are left as they are.
+    Java takes what stands before a colon in the first folder's name for the scheme of a URI: Hudi cannot make such a partition.
+    Where a folder's name begins with `=` it looks for a column without a name: Hudi makes such a partition, and fails then.
+    """
+    return ":" not in path.partition("/")[0] and not path.startswith("=") and "/=" not in path
+
+
+def check_new_partition(path: str) -> None:
+    """Refuse a partition that would keep Apache Hudi from the whole table; those that are there already are left as they are.
 
     Raises:
-        SchemaMismatch: The first folder's name has a colon.
+        SchemaMismatch: See `is_readable_by_hudi`.
     """
-    if ":" in path.partition("/")[0]:
+    if not is_readable_by_hudi(path):
         raise SchemaMismatch(
             "_hoodie_partition_path",
             f"{path!r}",
-            "no colon in the first folder's name, which Apache Hudi cannot read nor write",
+            "no colon in the first folder's name and none that begins with '=': Apache Hudi could not read the table any more",
             "Change the value, or create the table with hoodie.datasource.write.partitionpath.urlencode=true.",
         )

@@ -8,13 +8,29 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError
-from hudimeta.keys import KeyGenerator
+from hudimeta.keys import KeyGenerator, check_new_partition, is_readable_by_hudi
 from hudimeta.read.merge_rules import MergeRules
 from hudimeta.schema import conform
+from hudimeta.storage import Storage, join
+from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.write.batch import KeyedBatch, deleted_rows, with_unstored
 from hudimeta.write.session import TableView
 
-__all__ = ["live_partitions", "named_partitions", "partition_batch"]
+__all__ = ["check_new_partitions", "live_partitions", "named_partitions", "partition_batch"]
+
+
+def check_new_partitions(storage: Storage, batch: KeyedBatch) -> None:
+    """Refuse rows for partitions that Apache Hudi could not read, while nothing is written yet.
+
+    Raises:
+        SchemaMismatch: See `check_new_partition`.
+    """
+    doubtful = {path for path in batch.partitions.unique().to_pylist() if not is_readable_by_hudi(path)}
+    if doubtful:
+        doubtful &= set(batch.partitions.filter(pa.array(~batch.deleted)).to_pylist())  # a delete begins no partition
+    for path in sorted(doubtful):
+        if storage.stat(join(path, PARTITION_METAFILE)) is None:
+            check_new_partition(path)
 
 
 def live_partitions(view: TableView) -> list[str]:

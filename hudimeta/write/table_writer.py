@@ -23,7 +23,7 @@ from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_polic
 from hudimeta.write.index_facts import refuse_long_values
 from hudimeta.write.index_updates.apart import IndexesApart
 from hudimeta.write.operations import WritePlan, execute_plan, plan_homes, plan_inserts, plan_tagged
-from hudimeta.write.partitions import named_partitions, partition_batch
+from hudimeta.write.partitions import check_new_partitions, named_partitions, partition_batch
 from hudimeta.write.published_schema import published_schema
 from hudimeta.write.report import REPORT_KEY, CommitReport
 from hudimeta.write.session import TableView, WriteSession
@@ -204,6 +204,8 @@ def prepare(view: TableView, session: WriteSession, operation: Operation, rows: 
     batch = keyed_batch(rows, change.schema, generator, session.rules)
     if any(name.startswith(SECONDARY) for name in session.properties.metadata_partitions):
         refuse_long_values(batch.rows, batch.keys, view.facts_wanted())
+    if not whole_table:  # else a row may stay where it is, whatever its partition
+        check_new_partitions(session.storage, batch)
     if combines(session.options, operation) or (operation in _INSERTS and view.lookup.fixes_places):
         batch = combine(batch, rules, whole_table=whole_table)
     if operation is Operation.BULK_INSERT:

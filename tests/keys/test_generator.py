@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import string
 
 import pyarrow as pa
 import pytest
@@ -47,6 +48,22 @@ def test_not_partitioned():
     keys = generator(keys="id", kind="NON_PARTITION", parts="")
     assert keys.record_keys(ROWS).to_pylist() == ["a", "b"]
     assert keys.partition_paths(ROWS).to_pylist() == ["", ""]
+
+
+ENCODED = {mark: f"{ord(mark):02X}" for mark in "\"#%'*/:=?[\\]^{"}
+"""The punctuation that Apache Hudi encodes; `}` it leaves."""
+
+
+@pytest.mark.parametrize("hive", ["true", "false"])
+def test_folders_of_every_punctuation(hive):
+    values = [f"a{mark}b" for mark in string.punctuation + " \t\x7fü"] + [None, "", "__HIVE_DEFAULT_PARTITION__"]
+    rows, front = pa.table({"id": values, "city": values}), "city=" if hive == "true" else ""
+    plain = [front + (value or "__HIVE_DEFAULT_PARTITION__") for value in values]
+    assert generator(keys="id", parts="city", hive=hive).partition_paths(rows).to_pylist() == plain
+    codes = {**ENCODED, "\t": "09", "\x7f": "7F"}
+    texts = ["".join(f"%{codes[c]}" if c in codes else c for c in value or "__HIVE_DEFAULT_PARTITION__") for value in values]
+    found = generator(keys="id", parts="city", hive=hive, encode="true").partition_paths(rows).to_pylist()
+    assert found == [front + text for text in texts]
 
 
 def test_nested_fields_by_dotted_name():

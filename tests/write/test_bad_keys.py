@@ -10,7 +10,7 @@ import pytest
 
 import hudimeta
 from hudimeta.errors import SchemaMismatch
-from hudimeta.keys import DEFAULT_PARTITION
+from hudimeta.keys import DEFAULT_PARTITION, escape
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 
@@ -36,6 +36,11 @@ def contents(path: Path) -> list[tuple[str, str | None, str, int]]:
     found = hudimeta.Table(path).scan().to_table()
     columns = (found[c].to_pylist() for c in ("id", "part", "_hoodie_partition_path", "v"))
     return sorted(zip(*columns, strict=True), key=str)
+
+
+def everything(path: Path) -> dict[str, bytes]:
+    """All files below a folder."""
+    return {str(file): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -123,15 +128,36 @@ def test_slashes_make_folders_unless_they_are_encoded(tmp_path: Path, kind: str)
 
 
 @BOTH
-def test_a_colon_that_apache_hudi_cannot_read_is_refused_unless_it_is_encoded(tmp_path: Path, kind: str) -> None:
-    for hive in ("false", "true"):
-        path = tmp_path / f"plain_{hive}"
-        table = create(path, kind, hive_style_partitioning=hive)
-        with pytest.raises(SchemaMismatch, match=r"urlencode=true"):
-            table.upsert(rows(("x", 1, "10:30", 1)))
-        assert contents(path) == [("kept", "p", "part=p" if hive == "true" else "p", 1)]
-        check_all(open_storage(path))
-        table.upsert(rows(("x", 1, "a/10:30", 1)))
+@pytest.mark.parametrize(
+    ("hive", "value", "fine"),
+    [("false", "10:30", "a/10:30"), ("true", "10:30", "a/10:30"), ("false", "=x", "x="), ("false", "a/=x", "a/x=")],
+)
+def test_a_name_that_apache_hudi_cannot_read_is_refused_unless_it_is_encoded(
+    door: str, tmp_path: Path, kind: str, hive: str, value: str, fine: str
+) -> None:
+    path = tmp_path / "plain"
+    table = create(path, kind, hive_style_partitioning=hive)
+    before, kept = everything(path), contents(path)
+    with pytest.raises(SchemaMismatch, match=r"urlencode=true"):
+        table.upsert(rows(("x", 1, value, 1)))
+    assert contents(path) == kept
+    assert everything(path) == before or door != "engine"  # tasks find out when their write is under way
+    check_all(open_storage(path))
+    table.upsert(rows(("x", 1, fine, 1)))
+    assert table.scan().to_table().num_rows == 2
+    table.delete(rows(("x", 1, value, 1)))  # which names nothing
     encoded = tmp_path / "encoded"
-    create(encoded, kind, **{"partitionpath.urlencode": "true"}).upsert(rows(("x", 1, "10:30", 1)))
-    assert ("x", "10:30", "10%3A30", 1) in contents(encoded)
+    create(encoded, kind, **{"partitionpath.urlencode": "true"}).upsert(rows(("x", 1, value, 1)))
+    assert ("x", value, escape(value), 1) in contents(encoded)
+
+
+def test_a_partition_that_is_there_already_stays_in_use(tmp_path: Path) -> None:
+    """Another writer may have made it."""
+    path = tmp_path / "t"
+    table = create(path)
+    table.insert(rows(("x", 1, "10", 1)))
+    mark = path / "10:30" / ".hoodie_partition_metadata"
+    mark.parent.mkdir()
+    mark.write_bytes((path / "10" / mark.name).read_bytes())
+    table.upsert(rows(("y", 1, "10:30", 1)))
+    assert ("y", "10:30", "10:30", 1) in contents(path)
