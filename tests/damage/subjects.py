@@ -11,8 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.config import OPTIONS
 from hudimeta.hudi_table import Table
-from hudimeta.types import META_COLUMNS
+from hudimeta.storage import open_storage
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.types import META_COLUMNS, Operation
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_writer import write_rows
 from tests.recorded_tables import CONFORMANCE, RICH
 
 __all__ = ["OWN", "Subject", "own_subject", "recorded_names", "recorded_subject"]
@@ -57,10 +62,7 @@ class Subject:
 
     def lay_out(self, at: Path) -> None:
         """Write the files below a folder."""
-        for path, content in self.files.items():
-            target = at / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+        _lay_out(self.files, at)
 
 
 @dataclass
@@ -138,7 +140,9 @@ def _worn(made: _Building) -> list[Callable[[Table], Any]]:
         *(lambda t, ts=ts: short(t).upsert(rows(range(ts % 4, ts % 4 + 3), ts)) for ts in range(5, 10)),
         lambda t: short(t).clean(),
         lambda t: short(t).archive(),
-        lambda t: short(t).upsert(rows(range(2), 11)),
+        *(lambda t, ts=ts: short(t).upsert(rows(range(ts % 4, ts % 4 + 3), ts)) for ts in range(10, 14)),
+        lambda t: short(t).archive(),
+        lambda t: short(t).upsert(rows(range(2), 15)),
     ]
 
 
@@ -165,7 +169,34 @@ def _cow_worn(path: Path) -> _Building:
 def _mor_worn(path: Path) -> _Building:
     made = _building(path, INDEXED, type="MERGE_ON_READ")
     steps = [*_usual(made), lambda t: t.compact(), *_worn(made)]
-    return _histories(made, [*steps, lambda t: t.schedule_compaction(), lambda t: t.upsert(rows(range(4, 7), 12))])
+    return _histories(made, [*steps, lambda t: t.schedule_compaction(), lambda t: t.upsert(rows(range(4, 7), 16))])
+
+
+def _dying(path: Path, type: str) -> _Building:
+    """A table with a write that died just before it completed: lock, markers, a pending instant, files that do not count."""
+    made = _histories(_building(path, INDEXED, type=type), _usual(_Building(path, {})))
+    photograph = _Photograph(path)
+    storage = FaultyStorage(open_storage(path), photograph)
+    write_rows(WriteSession(storage, OPTIONS.read(made.options)), Operation.UPSERT, rows(range(4, 18), 5))
+    made.now = photograph.files
+    shutil.rmtree(path)
+    _lay_out(made.now, path)
+    return made
+
+
+class _Photograph(FaultPlan):
+    """Keeps the table's files as they are before a write completes."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(None, Fault.KILL)
+        self.files: dict[str, bytes] = {}
+        self._path = path
+
+    def around(self, name: str, act: Callable[[], Any]) -> Any:
+        target = name.split()[-1]
+        if target.startswith(".hoodie/timeline/") and target.endswith(("commit", "deltacommit")):
+            self.files = _files_below(self._path)
+        return super().around(name, act)
 
 
 def _cow_flat(path: Path) -> _Building:
@@ -250,6 +281,8 @@ OWN: Mapping[str, Callable[[Path], _Building]] = {
     "cow_bare": _cow_bare,
     "mor_buckets": _mor_buckets,
     "cow_replaced": _cow_replaced,
+    "cow_dying": lambda path: _dying(path, "COPY_ON_WRITE"),
+    "mor_dying": lambda path: _dying(path, "MERGE_ON_READ"),
 }
 """Tables of ours by name."""
 
@@ -309,6 +342,13 @@ def _subject(
     writes = [instant.time for instant in table.timeline.writes]
     moments = tuple(writes[at] for at in sorted({0, len(writes) // 2, len(writes) - 2}) if 0 <= at < len(writes))
     return Subject(name, files, past, options, later, moments, predicates, cdc)
+
+
+def _lay_out(files: Mapping[str, bytes], at: Path) -> None:
+    for path, content in files.items():
+        target = at / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
 
 
 def _files_below(path: Path) -> dict[str, bytes]:

@@ -220,7 +220,8 @@ def _answers(place: Path, subject: Subject) -> Answers:
         questions[f"as of {moment}"] = lambda t, moment=moment: t.scan(as_of=moment).to_table()
     questions["read optimized"] = lambda t: t.scan(query_type="read_optimized").to_table()
     if subject.moments:
-        begin, end = subject.moments[0], subject.moments[-1]
+        has_history = any(kind_of(path) == "history manifest" for path in subject.files)
+        begin, end = "000" if has_history else subject.moments[0], subject.moments[-1]
         questions["incremental"] = lambda t: t.scan(query_type="incremental", begin=begin, end=end).to_table()
         if subject.cdc:
             questions["changes"] = lambda t: t.scan(query_type="cdc", begin="000", end=end).to_table()
