@@ -2,6 +2,9 @@
 PYTHON ?= python3
 RUN := $(PYTHON) tools/run.py
 PYTEST_ARGS ?=
+# One process has Spark's session, the others take the tests without it.
+TEST_PROCESSES ?= 2
+IN_PARALLEL := -n $(TEST_PROCESSES) --dist loadgroup
 BENCH_ARGS ?=
 HUDI ?= 1.0.2
 HUDI_NEXT ?= 1.2.0
@@ -9,7 +12,7 @@ RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast shapes-full doors-full connect spark-oldest crash-full faults-full spark-kills-full damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast test-full shapes-full doors-full connect spark-oldest crash-full faults-full spark-kills-full damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -21,11 +24,14 @@ setup: ## make .venv with everything, find or install Java
 demo: ## write, update, query and time-travel a table through plain PySpark (DEMO_ARGS="--size smoke" is short)
 	@$(RUN) --java python -m demo $(DEMO_ARGS)
 
-test: ## all tests that need no Apache Hudi (PYTEST_ARGS="-k timeline")
-	@$(RUN) --java python -m pytest --ignore=tests/interop $(PYTEST_ARGS)
+test: ## tests that need no Apache Hudi, of large sets the part that has its turn (PYTEST_ARGS="-k timeline")
+	@$(RUN) --java python -m pytest --ignore=tests/interop $(IN_PARALLEL) $(PYTEST_ARGS)
 
-test-fast: ## the tests that need no Spark
-	@$(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(PYTEST_ARGS)
+test-fast: ## the same without Spark
+	@$(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(IN_PARALLEL) $(PYTEST_ARGS)
+
+test-full: ## the same with Spark and with large sets as a whole, half an hour
+	@HUDIMETA_TURN=all $(RUN) --java python -m pytest --ignore=tests/interop $(IN_PARALLEL) $(PYTEST_ARGS)
 
 shapes-full: ## every shape of query through every door of Spark on every kind of table, some five minutes
 	@HUDIMETA_SHAPES_FULL=1 $(RUN) --java python -m pytest tests/spark/test_query_shapes.py --timeout=900 $(PYTEST_ARGS)
@@ -41,7 +47,7 @@ spark-oldest: ## a small set of Spark's tests on the oldest Spark that is suppor
 	@$(RUN) --spark-oldest python -m pytest tests/spark tests/write -m oldest $(PYTEST_ARGS)
 
 crash-full: ## kills and errors at every storage call of everything, then a thousand random histories of 50 steps: hours
-	@CRASH_FULL=1 CRASH_KILLS=1000 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=7200 $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all CRASH_FULL=1 CRASH_KILLS=1000 $(RUN) python -m pytest tests/crash tests/write/test_random_histories.py --timeout=7200 $(PYTEST_ARGS)
 
 faults-full: ## routed writes: fifty while workers die at random and slow tasks run twice, and one of five million rows, some twenty minutes
 	@HUDIMETA_FAULTS_FULL=1 HUDIMETA_ROUTED_LARGE=1 $(RUN) --java python -m pytest tests/spark/test_routed_writes.py -k "random_kills or does_not_grow" --timeout=3900 $(PYTEST_ARGS)

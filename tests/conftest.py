@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.recorded_tables import CONFORMANCE, RICH, SHARED, TableSet
+from tests.rotation import TURN, has_its_turn, title_of_turn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,19 +29,29 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))  # "search" lo
 MARKER_OF_FIXTURE = {"spark": "spark", "shared": "shared", "conformance_table": "shared"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by what its fixtures need, so that `-m "not spark"` holds without anybody remembering."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark each test by what its fixtures need, so that `-m "not spark"` holds without anybody remembering; then leave out
+    those of large sets that do not have their turn, unless somebody asks for tests by name.
+    """
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF_FIXTURE:
                 item.add_marker(MARKER_OF_FIXTURE[fixture])
         if "interop" in item.path.parent.parts:
             item.add_marker("interop")
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))  # one session for the whole run, in one of its processes
+    by_name = config.option.keyword or any("::" in argument for argument in config.args)
+    if TURN is not None and not by_name:
+        waiting = [item for item in items if not has_its_turn(item)]
+        items[:] = [item for item in items if has_its_turn(item)]
+        config.hook.pytest_deselected(items=waiting)
 
 
-def pytest_report_header() -> str:
-    """Say up front whether the recorded tables take part."""
-    return f"recorded tables: {SHARED}" if SHARED.is_dir() else f"recorded tables: none at {SHARED}, their tests are skipped"
+def pytest_report_header() -> list[str]:
+    """Say up front whether the recorded tables take part, and whose turn it is."""
+    tables = str(SHARED) if SHARED.is_dir() else f"none at {SHARED}, their tests are skipped"
+    return [f"recorded tables: {tables}", title_of_turn()]
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,12 @@ import pytest
 
 from tests.crash.killing import Point, survive_all, usual_points
 from tests.crash.scenes import SCENES, TYPES, Starts
+from tests.rotation import in_turn
 
 CASES = [(name, type) for name in SCENES for type in TYPES if name != "compaction" or type == "MERGE_ON_READ"]
 LEAST_POINTS = 400
+PARTS = 4
+"""Of the points of an act each run takes one part, by turns."""
 
 
 def points_of(starts: Starts, name: str, type: str) -> list[Point]:
@@ -19,11 +22,12 @@ def points_of(starts: Starts, name: str, type: str) -> list[Point]:
 def test_whatever_breaks_the_table_goes_on(starts: Starts, name: str, type: str) -> None:
     home = starts.home / f"copies {name} {type}"
     home.mkdir()
-    survive_all(starts.scene(name, type), points_of(starts, name, type), starts.calls(name, type), home)
+    points = in_turn(points_of(starts, name, type), PARTS)
+    survive_all(starts.scene(name, type), points, starts.calls(name, type), home)
 
 
 def test_so_many_points_are_enough(starts: Starts) -> None:
-    """Counted with what the usual run takes of every operation and service."""
+    """Counted with what the usual runs of all turns take of every operation and service."""
     counts = {case: len(points_of(starts, *case)) for case in CASES}
     print(f"{sum(counts.values())} points in {len(counts)} scenes: {counts}")
     assert min(counts.values()) >= 5
