@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["BaseFile", "damage_named", "open_base_file", "pages_named", "schema_of_base_file"]
 
 
+_LARGE_GROUP, _PORTION_ROWS = 1 << 18, 1 << 14
+"""Row groups of more rows than the first are read in portions: what repeats takes no room in a file, but does in memory."""
+
+
 class BaseFile:
     """An open base file.
 
@@ -81,6 +85,17 @@ class BaseFile:
         found = self._in_order(piece, columns)
         # Of a struct, the file may have none of the fields that are asked for.
         return _without_columns(self._content.rows_of(number)) if found is None else found
+
+    def portions(self, number: int, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows of one row group, those of a large one in portions. Args: number, columns: As of `piece`."""
+        wanted, content = self._known(columns), self._content
+        if isinstance(content, OrcFile) or not wanted or content.rows_of(number) <= _LARGE_GROUP:
+            yield self.piece(number, columns)
+            return
+        with damage_named(self.path):
+            for rows in content.read_portions(number, wanted):
+                found = self._in_order(rows, columns)
+                yield _without_columns(rows.num_rows) if found is None else found
 
     def pages_around(
         self, number: int, columns: Sequence[str], matches: npt.NDArray[np.bool_]
@@ -147,6 +162,17 @@ class _ParquetFile:
         with pages_named(self.path, self._file, self._parquet.metadata, [number], columns):
             rows = self._parquet.read_row_group(number, columns=columns)
             return _as_many(rows, self.rows_of(number), self.path)
+
+    def read_portions(self, number: int, columns: Sequence[str]) -> Iterator[pa.Table]:
+        left = self.rows_of(number)
+        with pages_named(self.path, self._file, self._parquet.metadata, [number], columns):
+            for batch in self._parquet.iter_batches(_PORTION_ROWS, row_groups=[number], columns=columns):
+                left -= batch.num_rows
+                yield pa.Table.from_batches([batch])
+        if left:
+            raise CorruptFileError(
+                self.path, 0, f"{self.rows_of(number)} rows in row group {number}", self.rows_of(number) - left
+            )
 
     def _read(self, offset: int, length: int) -> bytes:
         return bytes(self._file.read_at(length, offset))

@@ -161,7 +161,8 @@ class SliceReader:
             instant, predicate = file_slice.base_instant, self.task.predicate
             groups = file.groups_of(file_slice.share, file_slice.shares)
             if constants is None or predicate is None:
-                yield from (self._piece(file, number, wanted, instant) for number in groups)
+                for number in groups:
+                    yield from self._portions(file, number, wanted, instant)
             else:
                 for number in self._matching_row_groups(file, groups, predicate, constants):
                     yield from self._matching_piece(file, number, wanted, instant, predicate, constants)
@@ -233,10 +234,22 @@ class SliceReader:
 
     def _piece(self, file: BaseFile, number: int, wanted: pa.Schema, instant: str) -> pa.Table:
         """A row group with the columns of today, under today's names and types."""
+        return self._as_of_today(file.piece(number, self._stored_names(wanted, instant)), wanted, instant)
+
+    def _portions(self, file: BaseFile, number: int, wanted: pa.Schema, instant: str) -> Iterator[pa.Table]:
+        """The same, a large one in portions."""
+        pieces = file.portions(number, self._stored_names(wanted, instant))
+        return (self._as_of_today(piece, wanted, instant) for piece in pieces)
+
+    def _stored_names(self, wanted: pa.Schema, instant: str) -> Sequence[str]:
+        """What columns were called when a file was written."""
         history = self.task.history
         then = None if history is None else history.at(instant)
-        names = leaf_paths(wanted) if then is None or history is None else _former_names(wanted.names, then, history.latest)
-        piece = file.piece(number, names)
+        return leaf_paths(wanted) if then is None or history is None else _former_names(wanted.names, then, history.latest)
+
+    def _as_of_today(self, piece: pa.Table, wanted: pa.Schema, instant: str) -> pa.Table:
+        history = self.task.history
+        then = None if history is None else history.at(instant)
         # Arrow forgets how many rows a table without columns has, so a column of nothing keeps the count.
         rows = piece if piece.num_columns else pa.table({"": pa.nulls(piece.num_rows)})
         if not len(wanted):
