@@ -34,14 +34,14 @@ test-full: ## the same with Spark and with large sets as a whole, half an hour
 	@HUDIMETA_TURN=all $(RUN) --java python -m pytest --ignore=tests/interop $(IN_PARALLEL) $(PYTEST_ARGS)
 
 shapes-full: ## every shape of query through every door of Spark on every kind of table, some five minutes
-	@HUDIMETA_SHAPES_FULL=1 $(RUN) --java python -m pytest tests/spark/test_query_shapes.py --timeout=900 $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_SHAPES_FULL=1 $(RUN) --java python -m pytest tests/spark/test_query_shapes.py --timeout=900 $(PYTEST_ARGS)
 
 connect: ## Spark's tests of table functions, HudiTable, routed writes, query shapes and the guide through Spark Connect, some six minutes
-	@HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py tests/docs/test_spark.py $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py tests/docs/test_spark.py $(PYTEST_ARGS)
 
 doors-full: ## all tests of writes, and services after them, through HudiTable, by Spark's executors: a classic session, then Spark Connect, two hours
-	@HUDIMETA_DOORS_FULL=1 $(RUN) --java python -m pytest tests/write tests/services tests/concurrency -m spark --timeout=900 $(PYTEST_ARGS)
-	@HUDIMETA_DOORS_FULL=1 HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/write tests/services tests/concurrency -m spark --timeout=900 $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_DOORS_FULL=1 $(RUN) --java python -m pytest tests/write tests/services tests/concurrency -m spark --timeout=900 $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_DOORS_FULL=1 HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/write tests/services tests/concurrency -m spark --timeout=900 $(PYTEST_ARGS)
 
 spark-oldest: ## a small set of Spark's tests on the oldest Spark that is supported, in an environment of its own
 	@$(RUN) --spark-oldest python -m pytest tests/spark tests/write -m oldest $(PYTEST_ARGS)
@@ -71,7 +71,7 @@ hostile-full: ## two thousand tables of which one text or number is hostile, som
 	@HUDIMETA_HOSTILE=2000 $(RUN) python -m pytest tests/hostile --timeout=7200 $(PYTEST_ARGS)
 
 skipping-full: ## five thousand generated queries, each read with all indexes, with each of them off, and with none
-	@HUDIMETA_SKIPPING_QUERIES=5040 $(RUN) python -m pytest tests/read/skipping/test_switching_indexes.py -k combination --timeout=3600 $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_SKIPPING_QUERIES=5040 $(RUN) python -m pytest tests/read/skipping/test_switching_indexes.py -k combination --timeout=3600 $(PYTEST_ARGS)
 
 check: lint types layers ## lint, strict types, layer order
 
@@ -86,7 +86,7 @@ layers:
 	@$(RUN) python -m pytest -q tests/test_layers.py
 
 conformance: ## compare the engine and Spark with recorded answers of Apache Hudi (needs ../shared)
-	@$(RUN) --java python -m pytest tests/conformance $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all $(RUN) --java python -m pytest tests/conformance $(PYTEST_ARGS)
 
 interop: ## alternate with real Apache Hudi on the same tables (fetches Spark 3.5 and Hudi's jar once; HUDI=1.2.0 chooses it)
 	@$(RUN) --interop=$(HUDI) python -m pytest tests/interop $(PYTEST_ARGS)
