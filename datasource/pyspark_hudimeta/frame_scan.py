@@ -30,6 +30,7 @@ from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.listed_slices import encode_slices
 from pyspark_hudimeta.manifest import base_files
 from pyspark_hudimeta.parquet_options import NO_SKIPPING, PARQUET_OPTIONS
+from pyspark_hudimeta.path_columns import PathColumns
 from pyspark_hudimeta.scan_folders import is_connect, private_folder, shared_folder
 from pyspark_hudimeta.spark_places import why_spark_cannot_open
 
@@ -122,13 +123,14 @@ class FrameScan:
 
     def _from_files(self, slices: pa.Table) -> DataFrame:
         snapshot = self._scan.snapshot
-        files = base_files(slices, snapshot.storage.root)
+        paths = PathColumns.of(snapshot, slices.column("partition_path"), self._needed.names)
+        files = paths.numbered(base_files(slices, snapshot.storage.root))
         if is_connect(self._spark):
             folder = shared_folder(snapshot.storage, files)
         else:
             folder = private_folder(snapshot.properties.name, files)
         reader = self._spark.read.options(recursiveFileLookup="true", **PARQUET_OPTIONS)
-        frame = reader.schema(spark_schema(self._needed)).parquet(folder)
+        frame = paths.shown(reader.schema(spark_schema(self._needed)).parquet(folder))
         for condition in self._conditions():
             frame = frame.where(condition)
         return frame.select(*[self._shown(frame, name) for name in self._scan.schema.names])

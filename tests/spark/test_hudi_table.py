@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from tests.spark.tables import check, contents, create, ids, refusal, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark_hudimeta.frame_scan import FrameScan
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,6 +40,15 @@ RICH = [
     "time_keygen_datestring",
     "multi_level_typed",
 ]
+
+
+# Hudi 1.2.0 wrote a, b (of eu) and c, d (of us), then a with region us and d with region eu, which both stayed, and e.
+STAYED = {"a": "eu", "b": "eu", "c": "us", "d": "us", "e": "us"}
+
+
+def regions(scan: FrameScan) -> dict[str, str]:
+    """What a read of such a table shows."""
+    return {row.id: row.region for row in scan.to_df().select("id", "region").collect()}
 
 
 def same_rows(frame: DataFrame, expected: pa.Table) -> None:
@@ -72,6 +83,60 @@ def changed(path: Path) -> hudimeta.Table:
 def test_rows_are_those_of_the_engine(spark: SparkSession, recorded_table: Callable[[str], Path], name: str) -> None:
     path = recorded_table(name)
     same_rows(HudiTable(spark, path).scan().to_df(), hudimeta.Table(path).scan().to_table())
+
+
+@pytest.mark.parametrize("name", ["stayed_cow9", "stayed_mor9", "stayed_bloom_cow9"])
+def test_a_row_that_stayed_in_its_partition_shows_the_value_of_that(
+    spark: SparkSession, rich_table: Callable[[str], Path], name: str
+) -> None:
+    table = HudiTable(spark, rich_table(name))
+    first, began = table.timeline.writes[0].time, table.timeline.writes[0].completion
+    assert regions(table.scan()) == STAYED
+    assert (
+        regions(table.scan(columns=["val", "region", "id"], query_type="read_optimized")).items()
+        >= {"a": "eu", "d": "us"}.items()
+    )
+    assert regions(table.scan(where="region = 'eu'", columns=["id", "region"])) == {"a": "eu", "b": "eu"}
+    assert ids(table.scan(where="region = 'us' OR val = 2", columns=["id"]).to_df()) == ["b", "c", "d", "e"]
+    assert table.scan(where=[("region", "=", "us")], columns=["id"]).to_df().count() == 3
+    assert regions(table.scan(as_of=first)) == {key: STAYED[key] for key in "abcd"}
+    assert regions(table.scan(query_type="incremental", begin=began)) == {key: STAYED[key] for key in "ade"}
+
+
+def dropping(path: Path, kind: str) -> Path:
+    """A table of two partition columns, an int and a date, that are in no file; one key of three is updated."""
+    schema = pa.schema([("id", pa.int64()), ("n", pa.int32()), ("day", pa.date32()), ("ts", pa.int64())])
+    options = {"hoodie.datasource.write.drop.partition.columns": "true"}
+    table = hudimeta.Table.create(path, schema, "id", ["n", "day"], ordering="ts", type=kind, options=options)
+    days = [date(2024, 2, 29), date(1969, 12, 31), date(2024, 1, 31)]
+    data = pa.table([[1, 2, 3], pa.array([1, -20, 3], pa.int32()), pa.array(days), [1, 1, 1]], schema=schema)
+    table.insert(data)
+    table.upsert(data.slice(0, 1).set_column(3, "ts", pa.array([2])))
+    return path
+
+
+@pytest.mark.parametrize("name", ["drop_partition_mor9", "dropped_two_mor9", "COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_columns_that_no_file_holds_are_shown_in_every_query(
+    spark: SparkSession, rich_table: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    path = dropping(tmp_path / "t", name) if name.isupper() else rich_table(name)
+    engine, table = hudimeta.Table(path), HudiTable(spark, path)
+    first, began = engine.timeline.writes[0].time, engine.timeline.writes[0].completion
+    column = engine.properties.partition_fields[-1]
+    value = engine.scan(columns=[column]).to_table()[column][0].as_py()
+    questions: list[dict[str, Any]] = [
+        {},
+        {"as_of": first},
+        {"query_type": "read_optimized"},
+        {"query_type": "incremental", "begin": began},
+        {"where": f"{column} = '{value}'", "columns": ["id"]},
+        {"where": f"{column} <> '{value}' OR ts > 1"},
+    ]
+    for asked in questions:
+        same_rows(table.scan(**asked).to_df(), engine.scan(**asked).to_table())
+    plain = spark.read.format("hudimeta")
+    same_rows(plain.load(str(path)).where(f"{column} = '{value}'"), engine.scan(where=f"{column} = '{value}'").to_table())
+    same_rows(plain.option("as.of.instant", first).load(str(path)), engine.scan(as_of=first).to_table())
 
 
 @pytest.mark.oldest
@@ -109,7 +174,8 @@ def test_spark_prunes_columns_and_pushes_filters(spark: SparkSession, tmp_path: 
     HudiTable(spark, tmp_path / "t").scan(where="x > 3").to_df().select("id").explain()
     plan = capsys.readouterr().out
     assert "FileScan parquet" in plan
-    assert "ReadSchema: struct<id:bigint,x:double>" in plan
+    assert "ReadSchema: struct<id:bigint,x:double" in plan
+    assert "part" not in plan.partition("ReadSchema")[2], "and nothing of the partition column, whose values the paths tell"
     assert "GreaterThan(x,3.0)" in plan
 
 
