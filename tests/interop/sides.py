@@ -105,7 +105,7 @@ class Theirs:
             self.hudi.clean(self.path, retain_commits=3)
             return
         if operation == "compact":
-            assert self.hudi.service(self.path, "compact", {"hoodie.compact.inline.max.delta.commits": "1"})
+            assert self.hudi.service(self.path, "compact", {"hoodie.compact.inline.max.delta.commits": "1", **self.options})
             return
         options = {
             "hoodie.table.name": "turns",
