@@ -77,8 +77,9 @@ class CommitReport(Report):
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        notes = [f"  note      {note}" for note in self.notes]
         if self.completion is None:
-            return f"{self.operation}: nothing to write"
+            return "\n".join([f"{self.operation}: nothing to write", *notes])
         lines = [
             f"{self.operation} at {self.instant}: "
             f"{self.inserted:,} inserted, {self.updated:,} updated, {self.deleted:,} deleted",
@@ -106,8 +107,7 @@ class CommitReport(Report):
             lines.append("  requests  " + ", ".join(_by_kind(self.requests)))
         if self.seconds:
             lines.append("  seconds   " + ", ".join(f"{name} {took:.2f}" for name, took in self.seconds.items()))
-        lines += [f"  note      {note}" for note in self.notes]
-        return "\n".join(lines)
+        return "\n".join([*lines, *notes])
 
     @property
     def _files(self) -> str:

@@ -2,7 +2,7 @@
 
 Who writes batch by batch says which batch of which stream a write is (`hudimeta.streaming.batch.id` and Apache Hudi's
 `hoodie.datasource.write.streaming.checkpoint.identifier`). The commit keeps it in its extraMetadata, under the key and in the
-form that Apache Hudi's own streaming sink uses: `{"<identifier>": "<batch>"}`. A driver may die while the process that commits
+form that Apache Hudi's own streaming sink uses: `{"<identifier>":"<batch>"}`. A driver may die while the process that commits
 its write lives on; when the stream begins again and repeats the batch, both meet here, and under the table lock one wins.
 """
 
@@ -47,7 +47,7 @@ class StreamBatch:
 
     def entries(self) -> dict[str, str]:
         """For the commit's extraMetadata."""
-        return {CHECKPOINT_KEY: json.dumps({self.stream: str(self.number)})}
+        return {CHECKPOINT_KEY: json.dumps({self.stream: str(self.number)}, separators=(",", ":"))}
 
     def published(self, timeline: Timeline) -> Instant | None:
         """The write that brought this batch of the stream, or a later one; None when the active timeline knows none.
