@@ -127,6 +127,14 @@ class Commands:
             frame.write.format("hudi").options(**settings).mode(mode).save(path)
         return {"timings": [watch.seconds]}
 
+    def stream(self, path: str, folder: str, progress: str, options: dict[str, str]) -> dict[str, Any]:
+        """Write each Parquet file of a folder as one batch of a stream, from where the stream stands by its `progress`."""
+        source = self.spark.readStream.schema(self.spark.read.parquet(folder).schema)
+        rows = source.option("maxFilesPerTrigger", 1).parquet(folder)
+        sink = rows.writeStream.format("hudi").options(**{**WRITE_DEFAULTS, **options}).option("checkpointLocation", progress)
+        sink.outputMode("append").trigger(availableNow=True).start(path).awaitTermination()
+        return {}
+
     def write_parquet(self, path: str, rows: str, partition_by: list[str], codec: str) -> dict[str, Any]:
         """The same rows as plain Parquet: what Spark itself needs for them."""
         frame = self.spark.read.parquet(rows)
