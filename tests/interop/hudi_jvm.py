@@ -228,6 +228,9 @@ class Commands:
                 }[name]
                 planned = schedule(none)
                 return {"instant": planned.get() if planned.isPresent() else None}
+            if name == "plan_clean":
+                planned = client.scheduleTableService(none, self.spark._jvm.org.apache.hudi.common.model.TableServiceType.CLEAN)
+                return {"instant": planned.get() if planned.isPresent() else None}
             if name == "run_log_compaction":
                 client.logCompact(instant, True)
                 return {"instant": instant}
