@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -35,6 +36,8 @@ from tests.spark.routed_faults import workers
 MANY = "HUDIMETA_SPARK_KILLS"
 KILLS = int(os.environ.get(MANY, "0"))
 SEED = int(os.environ.get("CRASH_SEED", str(random.randrange(1 << 30))))
+KEPT = os.environ.get("HUDIMETA_SPARK_KEEP")
+"""A folder for copies of tables in which something is wrong."""
 MOST_TRIES = 4 * KILLS
 PATIENCE = 300
 """Seconds within which a small session starts, writes a few rows, or ends after it lost a part of itself."""
@@ -58,14 +61,14 @@ class Deed:
     """
 
     order: Order
-    rows: object = None
+    rows: pa.Table | None = None
     expect: Callable[[ModelTable], None] = lambda model: None
     worn: bool = False
     again: bool = False
     types: tuple[str, ...] = TYPES
 
 
-def _written(operation: Operation, rows: object, *, attached: bool, act: str = "write") -> Deed:
+def _written(operation: Operation, rows: pa.Table, *, attached: bool, act: str = "write") -> Deed:
     order = Order(act, "", attached, operation=operation.value)
     return Deed(order, rows, lambda model: model.write(operation, rows), again=act == "stream")
 
@@ -299,62 +302,88 @@ def starts() -> Iterator[Starts]:
         yield Starts(Path(home))
 
 
+class Campaign:
+    """Kills one after the other, of drivers and workers by turns, at any deed. Args: starts: Tables. home: For all else."""
+
+    def __init__(self, starts: Starts, home: Path) -> None:
+        self._starts, self._home, self._chance = starts, home, random.Random(SEED)
+        self.drivers = Drivers(home)
+        self.killed: Counter[str] = Counter()
+        self.wrong: list[str] = []
+        self._names: dict[tuple[str, str], int] = {}
+        self._seconds: dict[tuple[str, str], float] = {}
+        self._cases: list[tuple[str, str]] = []
+
+    def _case(self) -> tuple[str, str]:
+        """A deed and a type of table; all of them in any order, before any of them again."""
+        if not self._cases:
+            self._cases = [(name, type) for name, deed in DEEDS.items() for type in deed.types]
+            self._chance.shuffle(self._cases)
+        return self._cases.pop()
+
+    def _moment(self, case: tuple[str, str]) -> Moment:
+        if self._chance.random() < 0.4:
+            return Moment(None, self._chance.uniform(0, self._seconds.get(case, 3.0)))
+        return Moment(self._chance.randint(0, self._names.get(case, 25)), None)
+
+    def _order(self, deed: Deed, type: str, copy: Path) -> Order:
+        order = replace(deed.order, path=str(copy), options={**options_of(type), **deed.order.options})
+        if deed.rows is None:
+            return order
+        rows = self._home / f"{copy.name}.parquet"
+        pq.write_table(deed.rows, rows)
+        return replace(order, rows=str(rows))
+
+    def strike(self, number: int) -> None:
+        """Try to kill somebody, and look at what is left. Args: number: Of the try."""
+        case, whom = self._case(), VICTIMS[self.killed.total() % len(VICTIMS)]
+        deed, moment, copy = DEEDS[case[0]], self._moment(case), self._starts.home / f"t{number}"
+        order = self._order(deed, case[1], copy)
+        scene = scene_of(deed, case[1], self._starts, lambda *_: self.drivers.now.do(order))
+        scene.fresh(copy)
+        self.drivers.now.begin(order)
+        answer, names, took = struck(self.drivers.now, copy, moment, whom, self._chance)
+        where = f"a kill of the {whom} at {case}, {moment} (CRASH_SEED={SEED}, number {number})"
+        if answer is None:
+            self.killed[whom] += 1
+            answer = self._after_a_kill(whom)
+        else:
+            self._names[case], self._seconds[case] = names, took
+            where = f"no kill at {case} (CRASH_SEED={SEED}, number {number})"
+            assert answer == "done", f"{where}: {answer}"
+        print(f"{where}: {names} names, {took:.2f} s, {answer!r:.300}", flush=True)
+        self._look(replace(scene, before=scene.after) if answer == "done" else scene, copy, where)
+
+    def _after_a_kill(self, whom: str) -> str:
+        """What the driver says in the end, if it can; it is gone unless a worker was killed."""
+        answer = self.drivers.now.answer(PATIENCE) if whom in ("worker", "jvm") else ""
+        assert answer is not None, f"the driver says nothing after a kill of the {whom}"
+        if whom != "worker":
+            self.drivers.now.kill("python", self._chance)
+            self.drivers.now.wait()
+            self.drivers.end()
+        return answer
+
+    def _look(self, scene: Scene, copy: Path, where: str) -> None:
+        try:
+            check_goes_on(scene, copy, where, recovering=self._chance.random() < 0.5)
+        except AssertionError as error:
+            self.wrong.append(str(error))
+            print(f"WRONG {error}", flush=True)
+            if KEPT:
+                shutil.copytree(copy, Path(KEPT) / copy.name, symlinks=True)
+        shutil.rmtree(copy)
+
+
 @pytest.mark.skipif(not KILLS, reason=f"set {MANY}=60: as many drivers and workers die, each driver costs seconds to start")
 def test_killed_drivers_and_workers_leave_nothing_that_stays(starts: Starts, tmp_path: Path) -> None:
-    chance, killed, wrong = random.Random(SEED), Counter[str](), []
-    names: dict[tuple[str, str], int] = {}
-    seconds: dict[tuple[str, str], float] = {}
-    drivers = Drivers(tmp_path)
-    cases = [(name, type) for name, deed in DEEDS.items() for type in deed.types]
+    campaign = Campaign(starts, tmp_path)
     try:
         for number in range(MOST_TRIES):
-            if killed.total() >= KILLS:
-                break
-            if number % len(cases) == 0:
-                chance.shuffle(cases)
-            case = cases[number % len(cases)]
-            deed, type = DEEDS[case[0]], case[1]
-            whom = VICTIMS[killed.total() % len(VICTIMS)]
-            copy = starts.home / f"t{number}"
-            rows = tmp_path / f"rows{number}.parquet"
-            order = replace(deed.order, path=str(copy), options={**options_of(type), **deed.order.options})
-            if deed.rows is not None:
-                pq.write_table(deed.rows, rows)
-                order = replace(order, rows=str(rows))
-            scene = scene_of(deed, type, starts, lambda path, _, order=order: drivers.now.do(order))
-            scene.fresh(copy)
-            moment = Moment(chance.randint(0, names.get(case, 25)), None)
-            if chance.random() < 0.4:
-                moment = Moment(None, chance.uniform(0, seconds.get(case, 3.0)))
-            drivers.now.begin(order)
-            heard, seen, took = struck(drivers.now, copy, moment, whom, chance)
-            where = f"a kill of the {whom} at {case}, {moment} (CRASH_SEED={SEED}, number {number})"
-            if heard is None:
-                killed[whom] += 1
-                heard = drivers.now.answer(PATIENCE) if whom in ("worker", "jvm") else ""
-            else:
-                names[case], seconds[case] = seen, took
-                where = f"no kill at {case} (CRASH_SEED={SEED}, number {number})"
-                assert heard == "done", f"{where}: {heard}"
-                whom = "nobody"
-            print(f"{number}: {where}: {seen} names, {took:.2f} s, {heard!r:.300}", flush=True)
-            if whom in ("python", "jvm", "both"):
-                if whom == "jvm":
-                    drivers.now.kill("python", chance)
-                drivers.now.wait()
-                drivers.end()
-            if heard == "done":
-                scene = replace(scene, before=scene.after)
-            try:
-                check_goes_on(scene, copy, where, recovering=chance.random() < 0.5)
-            except AssertionError as error:
-                wrong.append(str(error))
-                print(f"WRONG {error}", flush=True)
-                if os.environ.get("CRASH_KEEP"):
-                    shutil.copytree(copy, Path(os.environ["CRASH_KEEP"]) / f"wrong{number}", symlinks=True)
-            shutil.rmtree(copy)
+            if campaign.killed.total() < KILLS:
+                campaign.strike(number)
     finally:
-        drivers.end()
-    print(f"killed {dict(killed)}")
-    assert not wrong
-    assert killed.total() >= KILLS
+        campaign.drivers.end()
+    print(f"killed {dict(campaign.killed)}")
+    assert not campaign.wrong
+    assert campaign.killed.total() == KILLS
