@@ -56,7 +56,7 @@ spark-kills-full: ## sixty kills of Spark's drivers (Python, the JVM, both) and 
 	@HUDIMETA_SPARK_KILLS=$${HUDIMETA_SPARK_KILLS:-60} $(RUN) --java python -m pytest tests/spark/test_killed_drivers.py --timeout=7200 $(PYTEST_ARGS)
 
 predicates-full: ## twenty thousand random predicates judged by Spark and by us, over all types, recorded tables and doors, an hour
-	@HUDIMETA_PREDICATES=20000 $(RUN) --java python -m pytest tests/read/predicate/test_random_predicates.py --timeout=3600 $(PYTEST_ARGS)
+	@HUDIMETA_PREDICATES=20000 $(RUN) --java python -m pytest tests/predicate/test_random_predicates.py --timeout=3600 $(PYTEST_ARGS)
 
 damage-full: ## ten thousand damages to recorded files of each format
 	@HUDIMETA_DAMAGE=10000 $(RUN) python -m pytest tests/formats/test_damaged_recordings.py --timeout=1800 $(PYTEST_ARGS)
@@ -71,7 +71,7 @@ hostile-full: ## two thousand tables of which one text or number is hostile, som
 	@HUDIMETA_HOSTILE=2000 $(RUN) python -m pytest tests/hostile --timeout=7200 $(PYTEST_ARGS)
 
 skipping-full: ## five thousand generated queries, each read with all indexes, with each of them off, and with none
-	@HUDIMETA_TURN=all HUDIMETA_SKIPPING_QUERIES=5040 $(RUN) python -m pytest tests/read/skipping/test_switching_indexes.py -k combination --timeout=3600 $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_SKIPPING_QUERIES=5040 $(RUN) python -m pytest tests/indexes/skipping/test_switching_indexes.py -k combination --timeout=3600 $(PYTEST_ARGS)
 
 check: lint types layers ## lint, strict types, layer order
 

@@ -51,7 +51,7 @@ def locate(table: Any, keys: pa.Array) -> int:
 @contextlib.contextmanager
 def storage_wrapped(wrap: Callable[[Any], Any]) -> Iterator[None]:
     """Tables that are opened inside stand on `wrap(storage)`: it counts requests, or makes them slow."""
-    face: Any = importlib.import_module("hudimeta.hudi_table")
+    face: Any = importlib.import_module("hudimeta.api.table")
     plain = face.open_storage
     face.open_storage = lambda *location: wrap(plain(*location))
     try:

@@ -172,7 +172,7 @@ def _newest_commit(path: str, completed: bool = False) -> str:
 def _show_commit(stage: Stage, path: str) -> int:
     """Print what the newest commit says of itself; returns how many rows it deleted."""
     import hudimeta
-    from hudimeta.write.report import CommitReport
+    from hudimeta.commit.report import CommitReport
 
     timeline = hudimeta.Table(path).timeline
     instant = timeline.writes[-1]

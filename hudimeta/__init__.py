@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hudimeta.api.table import Table
+    from hudimeta.commit.report import CommitReport
     from hudimeta.config import HudiWarning
     from hudimeta.errors import HudiError
-    from hudimeta.hudi_table import Table
-    from hudimeta.read.report import ScanReport
+    from hudimeta.indexes.scan_report import ScanReport
     from hudimeta.read.scan import Scan, ScanPlan
     from hudimeta.read.split import Split, read_split
-    from hudimeta.write.report import CommitReport
 
 __version__ = "0.2.0"
 
@@ -35,14 +35,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CommitReport": "hudimeta.write.report",
+    "CommitReport": "hudimeta.commit.report",
     "HudiError": "hudimeta.errors",
     "HudiWarning": "hudimeta.config",
     "Scan": "hudimeta.read.scan",
     "ScanPlan": "hudimeta.read.scan",
-    "ScanReport": "hudimeta.read.report",
+    "ScanReport": "hudimeta.indexes.scan_report",
     "Split": "hudimeta.read.split",
-    "Table": "hudimeta.hudi_table",
+    "Table": "hudimeta.api.table",
     "read_split": "hudimeta.read.split",
 }
 """Where each name lives; imported when first asked for, so that `import hudimeta` costs next to nothing."""

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from pyspark_hudimeta.spark_version import check_spark, has_data_sources, too_old
 
 if TYPE_CHECKING:
-    from pyspark_hudimeta.attachment import attach, detach, last_reports
-    from pyspark_hudimeta.commit_report import last_commit
+    from pyspark_hudimeta.attached.attachment import attach, detach, last_reports
     from pyspark_hudimeta.hudi_table import HudiTable
-    from pyspark_hudimeta.spark_engine import SparkEngine
+    from pyspark_hudimeta.plain.commit_report import last_commit
+    from pyspark_hudimeta.routed.spark_engine import SparkEngine
     from pyspark_hudimeta.table_functions import register_functions
 
 if not has_data_sources():
     raise ImportError(str(too_old()))
 try:
-    from pyspark_hudimeta.source import DefaultSource
+    from pyspark_hudimeta.plain.source import DefaultSource
 except Exception:
     # Spark swallows an exception raised here, and the user reads "data source not found": leave a trace of the reason.
     print("hudimeta cannot be used as a Spark data source, because importing it failed:", file=sys.stderr)
@@ -34,11 +34,11 @@ __all__ = ["DefaultSource", "HudiTable", "SparkEngine", "attach", "detach", "las
 
 _LATER = {
     "HudiTable": "pyspark_hudimeta.hudi_table",
-    "SparkEngine": "pyspark_hudimeta.spark_engine",
-    "attach": "pyspark_hudimeta.attachment",
-    "detach": "pyspark_hudimeta.attachment",
-    "last_commit": "pyspark_hudimeta.commit_report",
-    "last_reports": "pyspark_hudimeta.attachment",
+    "SparkEngine": "pyspark_hudimeta.routed.spark_engine",
+    "attach": "pyspark_hudimeta.attached.attachment",
+    "detach": "pyspark_hudimeta.attached.attachment",
+    "last_commit": "pyspark_hudimeta.plain.commit_report",
+    "last_reports": "pyspark_hudimeta.attached.attachment",
     "register_functions": "pyspark_hudimeta.table_functions",
 }
 """Where the names are that nobody needs who only reads and writes by format."""

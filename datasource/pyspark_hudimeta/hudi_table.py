@@ -11,22 +11,22 @@ from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, QUERY_TYPE
 from hudimeta.errors import ConfigError
 from hudimeta.types import Operation, QueryType
-from pyspark_hudimeta.frame_scan import Asked, FrameScan
-from pyspark_hudimeta.location import resolve
-from pyspark_hudimeta.spark_engine import SparkEngine
+from pyspark_hudimeta.attached.frame_scan import Asked, FrameScan
+from pyspark_hudimeta.plain.location import resolve
+from pyspark_hudimeta.routed.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from hudimeta.read.predicate import Where
-    from hudimeta.read.snapshot import Snapshot
+    from hudimeta.commit.report import CommitReport
+    from hudimeta.predicate import Where
     from hudimeta.reports import Reports
     from hudimeta.services.clean import CleanReport
+    from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline.active import Timeline
     from hudimeta.write.merge_builder import MergeBuilder
-    from hudimeta.write.report import CommitReport
 
 __all__ = ["HudiTable"]
 
@@ -195,14 +195,14 @@ class HudiTable:
         Args:
             source: Rows. on, target_alias, source_alias: See `hudimeta.Table.merge`.
         """
-        from pyspark_hudimeta.routed_merge import merge_frame
+        from pyspark_hudimeta.routed.merge import merge_frame
 
         self._look_again()
         return merge_frame(self._spark, self.path, self._options, source, on, (target_alias, source_alias))
 
     def _change(self, assignments: Mapping[str, Any] | None, where: Where | None) -> CommitReport:
         from hudimeta.write.row_changes import RowChange
-        from pyspark_hudimeta.routed_write import change_frame
+        from pyspark_hudimeta.routed.write import change_frame
 
         self._look_again()
         return change_frame(self._spark, self.path, self._options, RowChange(assignments), where)
@@ -216,7 +216,7 @@ class HudiTable:
         return self.table.delete_partition(partitions)
 
     def _write(self, operation: Operation, data: DataFrame) -> CommitReport:
-        from pyspark_hudimeta.routed_write import write_frame
+        from pyspark_hudimeta.routed.write import write_frame
 
         self._look_again()
         return write_frame(self._spark, self.path, self._options, operation, data)

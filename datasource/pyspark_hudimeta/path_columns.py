@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.keys import PartitionLayout
-from hudimeta.read.partition_columns import path_values
+from hudimeta.snapshot.partition_columns import path_values
 from pyspark_hudimeta.arrow_types import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from hudimeta.read.snapshot import Snapshot
+    from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["PathColumns"]
 

@@ -21,7 +21,7 @@ from hudimeta import Table
 from hudimeta.errors import ConfigError, TableNotFound
 from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import arrow_schema, fitted, spark_schema
-from pyspark_hudimeta.location import resolve
+from pyspark_hudimeta.plain.location import resolve
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

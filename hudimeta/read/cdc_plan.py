@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import TableError
-from hudimeta.read.file_slice import FileSlice, slices_of
+from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.table.file_names import is_base_file, parse_base_file, parse_log_file
 from hudimeta.table.properties import CdcMode
 from hudimeta.types import Instant, Operation
@@ -21,7 +21,7 @@ from hudimeta.types import Instant, Operation
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudimeta.read.snapshot import Snapshot
+    from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["ChangeSource", "GroupChange", "plan_changes"]
 

@@ -14,21 +14,21 @@ from hudimeta.formats.log import BlockType, LogBlock
 from hudimeta.formats.log.data_blocks import decode_data_block
 from hudimeta.read.cdc_images import record_images, row_images
 from hudimeta.read.cdc_plan import ChangeSource, GroupChange
-from hudimeta.read.file_slice import FileSlice
-from hudimeta.read.fold import fold_log_records
-from hudimeta.read.log_damage import LogFileRules, read_log_file
-from hudimeta.read.log_records import SliceLog
-from hudimeta.read.merge import SliceMerger
-from hudimeta.read.merge_rules import KEY_COLUMN
-from hudimeta.read.partition_columns import path_values
-from hudimeta.read.read_task import ReadTask, VisibleInstants
-from hudimeta.read.slice_reader import SliceReader
 from hudimeta.redaction import redacted
+from hudimeta.slices.fold import fold_log_records
+from hudimeta.slices.log_damage import LogFileRules, read_log_file
+from hudimeta.slices.log_records import SliceLog
+from hudimeta.slices.merge import SliceMerger
+from hudimeta.slices.merge_rules import KEY_COLUMN
+from hudimeta.slices.read_task import ReadTask, VisibleInstants
+from hudimeta.slices.reader import SliceReader
+from hudimeta.snapshot.file_slice import FileSlice
+from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.storage.protocol import join
 from hudimeta.types import META_COLUMNS
 
 if TYPE_CHECKING:
-    from hudimeta.read.predicate import Bound
+    from hudimeta.predicate import Bound
     from hudimeta.storage.protocol import Storage
 
 __all__ = ["CHANGE_SCHEMA", "ChangeReader", "ChangeTask"]
@@ -117,7 +117,7 @@ class ChangeReader(SliceReader):
     def _kept(self, changes: pa.Table) -> pa.Table:
         task = self._change_task
         if task.condition is not None:
-            from hudimeta.read.predicate import evaluate
+            from hudimeta.predicate import evaluate
 
             changes = changes.filter(evaluate(task.condition, changes))
         return changes.select(task.shown)

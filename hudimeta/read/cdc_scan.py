@@ -11,20 +11,20 @@ import pyarrow as pa
 
 from hudimeta.config.options import INCREMENTAL_FALLBACK, SPLIT_BYTES
 from hudimeta.errors import ConfigError, TableError
+from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.cdc_plan import GroupChange, plan_changes
 from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
 from hudimeta.read.incremental import IncrementalRange
-from hudimeta.read.read_task import ReadTask
-from hudimeta.read.report import ScanReport
 from hudimeta.read.scan import Scan, ScanPlan
 from hudimeta.read.split import Split, pack_slices, read_split
 from hudimeta.redaction import hidden
+from hudimeta.slices.read_task import ReadTask
 from hudimeta.table.slices import slices_schema
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
-    from hudimeta.read.predicate import Bound, Where
-    from hudimeta.read.snapshot import Snapshot
+    from hudimeta.predicate import Bound, Where
+    from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["ChangePlan", "ChangeScan"]
 
@@ -192,6 +192,6 @@ def _chosen(columns: Sequence[str]) -> tuple[str, ...]:
 def _condition(where: Where | None, timezone: str) -> Bound | None:
     if where is None:
         return None
-    from hudimeta.read.predicate import bind, parse
+    from hudimeta.predicate import bind, parse
 
     return bind(parse(where), CHANGE_SCHEMA, timezone=timezone)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudimeta.errors import IndexNotReady
-from hudimeta.read.base_file import open_base_file
-from hudimeta.read.bootstrap import METADATA_ONLY_INSTANT
-from hudimeta.read.file_slice import slices_of
+from hudimeta.formats.base_file import open_base_file
+from hudimeta.slices.bootstrap import METADATA_ONLY_INSTANT
+from hudimeta.snapshot.file_slice import slices_of
 
 if TYPE_CHECKING:
-    from hudimeta.read.file_slice import FileSlice
-    from hudimeta.read.predicate import Bound
-    from hudimeta.read.snapshot import Snapshot
+    from hudimeta.predicate import Bound
+    from hudimeta.snapshot.file_slice import FileSlice
+    from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["count_rows", "decided_by_paths"]
 
@@ -38,7 +38,7 @@ def decided_by_paths(snapshot: Snapshot, bound: Bound) -> bool:
     One path that does not state a column is enough for pruning to leave that column alone.
     """
     from hudimeta.keys import PartitionLayout
-    from hudimeta.read.partition_columns import path_values
+    from hudimeta.snapshot.partition_columns import path_values
 
     layout = PartitionLayout.from_properties(snapshot.properties)
     names = {column.path[0] for column in bound.columns}
@@ -76,7 +76,7 @@ def count_rows(snapshot: Snapshot, slices: pa.Table, merged: Callable[[FileSlice
 
 def _counts_of_statistics(snapshot: Snapshot, slices: list[FileSlice]) -> dict[str, int]:
     """Rows by the name of the base file, of those files that column statistics know and no other file is named like."""
-    from hudimeta.read.skipping.allowed import may_use
+    from hudimeta.indexes.allowed import may_use
 
     if snapshot.metadata is None or not may_use(snapshot, "column_stats") or not snapshot.properties.populate_meta:
         return {}

@@ -34,8 +34,8 @@ from hudimeta.types import META_COLUMNS, Action, Instant, QueryType, TableType
 
 if TYPE_CHECKING:
     from hudimeta.config import Options
-    from hudimeta.read.predicate import Expr
-    from hudimeta.read.snapshot import Snapshot
+    from hudimeta.predicate import Expr
+    from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["EARLIEST", "IncrementalRange", "moment_of", "range_of", "range_slices", "refuse_range", "with_commits"]
 
@@ -195,7 +195,7 @@ def with_commits(where: Expr | None, found: IncrementalRange) -> Expr:
 
     The columns of a table without meta columns do not tell: see `range_slices`.
     """
-    from hudimeta.read.predicate.tree import And, Column, In, literal
+    from hudimeta.predicate.tree import And, Column, In, literal
 
     times = tuple(literal(time) for time in found.times or ("",))
     in_range = In(Column((COMMIT_TIME,)), times)

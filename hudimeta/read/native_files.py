@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudimeta.errors import SchemaError
-from hudimeta.read.base_file import schema_of_base_file
-from hudimeta.read.table_schema import plain_schema
+from hudimeta.formats.base_file import schema_of_base_file
 from hudimeta.schema.avro_arrow import avro_to_arrow
 from hudimeta.schema.promotion import Fit, fit, is_list_like
 from hudimeta.schema.resolve import COPYING_OPERATIONS, SCHEMA_KEY
+from hudimeta.snapshot.table_schema import plain_schema
 from hudimeta.storage import join
 from hudimeta.types import META_COLUMNS
 
 if TYPE_CHECKING:
-    from hudimeta.read.snapshot import Snapshot
     from hudimeta.schema.internal_schema import Column, InternalSchema
+    from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["foreign_instants", "holds_times"]
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudimeta.read.bootstrap import BASE_PATH_KEY
 from hudimeta.read.native_files import foreign_instants, holds_times
-from hudimeta.read.partition_columns import path_values
+from hudimeta.slices.bootstrap import BASE_PATH_KEY
+from hudimeta.snapshot.partition_columns import path_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hudimeta.read.snapshot import Snapshot
+    from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["NativeSlices", "native_slices"]
 

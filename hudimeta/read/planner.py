@@ -3,7 +3,7 @@
     1. partition paths     values that the path states exactly; needs the list of partitions only
     2. partition_stats     bounds of whole partitions where there are many; of the newest moment only, older ones are not kept
     3. key indexes         partitions in which no row has one of the keys, or values, that the predicate asks for
-    4. every index         slices of the partitions that are left, see `hudimeta.read.skipping`
+    4. every index         slices of the partitions that are left, see `hudimeta.indexes.skipping`
 
 Only partitions that survive are asked for their files. What is not known excludes nothing; the report says so, and says of each
 index that was not used why.
@@ -20,16 +20,16 @@ import pyarrow as pa
 
 from hudimeta.config.options import VALIDATE
 from hudimeta.errors import ConfigError, IndexNotReady, MetadataOutOfSync, NotFound, UnsupportedFeature
-from hudimeta.read.decisions import Decisions
-from hudimeta.read.partition_columns import path_bounds, path_values
-from hudimeta.read.report import Skip, Unused
+from hudimeta.indexes.decisions import Decisions
+from hudimeta.indexes.scan_report import Skip, Unused
+from hudimeta.snapshot.partition_columns import path_bounds, path_values
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
-    from hudimeta.read.predicate import Bound, Expr
-    from hudimeta.read.pruning import Verdicts
-    from hudimeta.read.skipping import Question, SkippingIndex
-    from hudimeta.read.snapshot import Snapshot
+    from hudimeta.indexes.pruning import Verdicts
+    from hudimeta.indexes.skipping import Question, SkippingIndex
+    from hudimeta.predicate import Bound, Expr
+    from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["PlannedSlices", "plan_slices", "planned_range"]
 
@@ -76,7 +76,7 @@ def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType =
     begin = time.perf_counter()
     plan = PlannedSlices(pa.table({}))
     if snapshot.options.get(VALIDATE):
-        from hudimeta.read.listing_check import check_against_storage
+        from hudimeta.snapshot.listing_check import check_against_storage
 
         plan.notes.append(check_against_storage(snapshot))
     if bound is None:
@@ -106,8 +106,8 @@ def _planned(snapshot: Snapshot, bound: Bound, query_type: QueryType, notes: Seq
 
 
 def _plan_filtered(snapshot: Snapshot, bound: Bound, query_type: QueryType, plan: PlannedSlices) -> None:
-    from hudimeta.read.skipping import Question
-    from hudimeta.read.skipping.allowed import check_allowed
+    from hudimeta.indexes.allowed import check_allowed
+    from hudimeta.indexes.skipping import Question
 
     check_allowed(snapshot)
     question = Question(snapshot, bound, query_type, notes=plan.notes, unused=plan.unused)
@@ -170,8 +170,8 @@ def _partitions(
 
 
 def _by_paths(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: pa.StringArray) -> pa.StringArray:
+    from hudimeta.indexes.pruning import by_path_values
     from hudimeta.keys import PartitionLayout
-    from hudimeta.read.pruning import by_path_values
 
     layout = PartitionLayout.from_properties(snapshot.properties)
     values = path_values(paths, layout, snapshot.schema.arrow, snapshot.properties)
@@ -202,8 +202,8 @@ def _without_partitions(
 def _by_time_keys(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: pa.StringArray) -> pa.StringArray:
     """Partitions of a time-based key generator: the few values that the predicate allows lie in the partitions they make."""
     from hudimeta.keys import KeyGenerator, KeyGeneratorType
-    from hudimeta.read.predicate import equalities
-    from hudimeta.read.time_partitions import partitions_of_values
+    from hudimeta.predicate import equalities
+    from hudimeta.snapshot.time_partitions import partitions_of_values
 
     if not len(paths) or snapshot.properties.keygen.value != KeyGeneratorType.TIMESTAMP.value:
         return paths
@@ -234,11 +234,11 @@ def _by_time_keys(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: 
 def _by_partition_stats(question: Question, plan: PlannedSlices, paths: pa.StringArray) -> pa.StringArray:
     import numpy as np
 
-    from hudimeta.read.predicate import FileStats, may_match
-    from hudimeta.read.pruning import FileBounds, Verdicts
-    from hudimeta.read.skipping.allowed import why_forbidden
-    from hudimeta.read.skipping.column_stats import statistic_columns
-    from hudimeta.read.skipping.proof import runs_ahead, why_unproven
+    from hudimeta.indexes.allowed import why_forbidden
+    from hudimeta.indexes.column_stats.skip import statistic_columns
+    from hudimeta.indexes.proof import runs_ahead, why_unproven
+    from hudimeta.indexes.pruning import FileBounds, Verdicts
+    from hudimeta.predicate import FileStats, may_match
 
     snapshot, bound = question.snapshot, question.bound
     if snapshot.metadata is None or _PARTITION_STATS not in question.ready:
@@ -278,7 +278,7 @@ def _by_key_indexes(
     import numpy as np
     import pyarrow.compute as pc
 
-    from hudimeta.read.pruning import Verdicts
+    from hudimeta.indexes.pruning import Verdicts
 
     for index in indexes:
         locate = getattr(index, "partitions", None)
@@ -296,9 +296,9 @@ def _by_key_indexes(
 
 def _usable_indexes(question: Question) -> list[SkippingIndex]:
     """The indexes that can help; why the others cannot goes into the notes."""
-    from hudimeta.read.skipping import indexes_of
-    from hudimeta.read.skipping.allowed import FOOTERS, may_use, why_forbidden
-    from hudimeta.read.skipping.column_stats import statistic_columns
+    from hudimeta.indexes.allowed import FOOTERS, may_use, why_forbidden
+    from hudimeta.indexes.column_stats.skip import statistic_columns
+    from hudimeta.indexes.skipping import indexes_of
 
     snapshot = question.snapshot
     usable = []
@@ -330,7 +330,7 @@ def _skip_by_index(index: SkippingIndex, question: Question, plan: PlannedSlices
 
 
 def _may_use(snapshot: Snapshot, partition: str) -> bool:
-    from hudimeta.read.skipping.allowed import may_use
+    from hudimeta.indexes.allowed import may_use
 
     ready = snapshot.metadata.ready if snapshot.metadata is not None else ()
     return partition in ready and may_use(snapshot, partition)

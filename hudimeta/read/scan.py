@@ -12,20 +12,20 @@ import pyarrow as pa
 
 from hudimeta.config.options import SPLIT_BYTES
 from hudimeta.errors import ConfigError, UnsupportedFeature
-from hudimeta.read.file_slice import slices_of
+from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.incremental import IncrementalRange, moment_of, range_slices, with_commits
 from hudimeta.read.planner import PlannedSlices, plan_slices, planned_range
-from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
-from hudimeta.read.report import ScanReport
-from hudimeta.read.slice_reader import ReadCounts
 from hudimeta.read.split import Split, pack_slices, read_split
 from hudimeta.redaction import hidden
 from hudimeta.reports import Report
+from hudimeta.slices.read_task import ReadTask, VisibleInstants, task_at
+from hudimeta.slices.reader import ReadCounts
+from hudimeta.snapshot.file_slice import slices_of
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
-    from hudimeta.read.predicate import ArrowPredicate, Bound, Where
-    from hudimeta.read.snapshot import Snapshot
+    from hudimeta.predicate import ArrowPredicate, Bound, Where
+    from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["Scan", "ScanPlan"]
 
@@ -69,7 +69,7 @@ class Scan:
 
     Args:
         snapshot: The table at its moment.
-        where: Predicate in any notation of `hudimeta.read.predicate.parse`; None for every row.
+        where: Predicate in any notation of `hudimeta.predicate.parse`; None for every row.
         columns: What to return, in this order; None for all. Names are matched exactly, else without case; `a.b` is a field of
             the struct `a`.
         query_type: SNAPSHOT, READ_OPTIMIZED or INCREMENTAL.
@@ -146,26 +146,14 @@ class Scan:
     @cached_property
     def task(self) -> ReadTask:
         """What every split is read with; can be pickled."""
-        snapshot = self._snapshot
-        instants = VisibleInstants(frozenset(snapshot.timeline.completion_times), snapshot.timeline.first_active_write)
+        task = task_at(self._snapshot, self._columns, self._bound)
         if self._range_slices is not None and self._changes is not None:
-            instants = VisibleInstants(frozenset(self._changes.times), None)
-        store = {k: v for k, v in snapshot.options.texts.items() if k.startswith("hudimeta.storage.")}
-        return ReadTask(
-            location=snapshot.storage.root,
-            properties=dict(snapshot.properties),
-            table_schema=snapshot.schema.arrow,
-            stored=snapshot.schema.stored,
-            columns=self._columns,
-            predicate=self._bound,
-            instants=instants,
-            as_of=snapshot.as_of,
+            task = replace(task, instants=VisibleInstants(frozenset(self._changes.times), None))
+        return replace(
+            task,
             read_optimized=self._query_type is QueryType.READ_OPTIMIZED,
-            history=snapshot.history,
-            storage_options=store,
-            footers=self._bound is not None and _may_use_footers(snapshot),
+            footers=self._bound is not None and _may_use_footers(self._snapshot),
             beside=self._beside,
-            merge_options={k: v for k, v in snapshot.options.texts.items() if k in MERGE_OPTIONS},
             skip_damage=self._skip_damage,
         )
 
@@ -205,7 +193,7 @@ class Scan:
         """How many rows there are: from statistics and footers where they tell, else from as few columns as possible."""
         if not self._skip_damage and self._beside is None and (self._bound is None or self._is_decided_by_paths()):
             from hudimeta.read.counting import count_rows
-            from hudimeta.read.slice_reader import SliceReader
+            from hudimeta.slices.reader import SliceReader
 
             reader = SliceReader(self._narrowed().task, self._snapshot.storage)
             return count_rows(
@@ -294,7 +282,7 @@ def _evaluated_by_arrow(where: Where | None, schema: pa.Schema) -> ArrowPredicat
     """An expression of PyArrow's that PyArrow must evaluate; None for every predicate that is understood wholly."""
     if where is None:
         return None
-    from hudimeta.read.predicate import is_arrow_expression, parse_arrow
+    from hudimeta.predicate import is_arrow_expression, parse_arrow
 
     if not is_arrow_expression(where):
         return None
@@ -306,7 +294,7 @@ def _evaluated_by_arrow(where: Where | None, schema: pa.Schema) -> ArrowPredicat
 
 
 def _may_use_footers(snapshot: Snapshot) -> bool:
-    from hudimeta.read.skipping.allowed import FOOTERS, may_use
+    from hudimeta.indexes.allowed import FOOTERS, may_use
 
     return may_use(snapshot, FOOTERS)
 
@@ -366,7 +354,7 @@ def _nested(name: str, schema: pa.Schema) -> str | None:
 
 
 def _bound(where: Where | None, schema: pa.Schema, timezone: str, changes: IncrementalRange | None) -> Bound:
-    from hudimeta.read.predicate import Expr, bind, parse
+    from hudimeta.predicate import Expr, bind, parse
 
     tree: Expr | None = None if where is None else parse(where)
     if tree is None or changes is not None:

@@ -18,14 +18,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hudimeta.read.bootstrap import METADATA_ONLY_INSTANT
-from hudimeta.read.file_slice import FileSlice
+from hudimeta.slices.bootstrap import METADATA_ONLY_INSTANT
+from hudimeta.snapshot.file_slice import FileSlice
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudimeta.read.read_task import ReadTask
-    from hudimeta.read.slice_reader import ReadCounts, SliceReader
+    from hudimeta.slices.read_task import ReadTask
+    from hudimeta.slices.reader import ReadCounts, SliceReader
     from hudimeta.storage.protocol import Storage
 
 __all__ = ["Split", "pack_slices", "read_split"]
@@ -117,8 +117,8 @@ def read_split(
 
 def _reader_of(task: ReadTask, storage: Storage) -> SliceReader:
     """What reads slices as a task asks."""
-    from hudimeta.read.read_task import ReadTask
-    from hudimeta.read.slice_reader import SliceReader
+    from hudimeta.slices.read_task import ReadTask
+    from hudimeta.slices.reader import SliceReader
 
     if type(task) is ReadTask:
         return SliceReader(task, storage)

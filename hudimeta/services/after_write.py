@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from hudimeta.commit.report import CommitReport
 from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import HudiError
@@ -17,7 +18,6 @@ from hudimeta.redaction import hidden
 from hudimeta.services import archival, clean, compaction
 from hudimeta.timeline.active import Timeline
 from hudimeta.types import TableType
-from hudimeta.write.report import CommitReport
 from hudimeta.write.session import WriteSession
 
 __all__ = ["tend"]

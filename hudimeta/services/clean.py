@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.commit.conflicts import groups_under_clustering, groups_under_compaction
 from hudimeta.config import options as keys
 from hudimeta.redaction import without_user
 from hudimeta.reports import Report
@@ -30,7 +31,6 @@ from hudimeta.timeline.clean_record import CleanPlan, encode_plan, savepoints_of
 from hudimeta.timeline.clock import format_instant, parse_instant
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Instant, TableType
-from hudimeta.write.conflicts import groups_under_clustering, groups_under_compaction
 from hudimeta.write.session import TableView, WriteSession
 
 __all__ = ["CleanPlan", "CleanReport", "clean", "is_due", "looked_at", "plan"]

@@ -14,17 +14,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.concurrency.liveness import HEARTBEAT_FOLDER
+from hudimeta.commit.conflicts import groups_in_plans
+from hudimeta.commit.coordinator import OpenWrite, Publication
+from hudimeta.commit.liveness import HEARTBEAT_FOLDER
+from hudimeta.commit.markers import MARKERS, files_of_write
+from hudimeta.commit.published_schema import published_schema
+from hudimeta.commit.report import CommitReport
+from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
 from hudimeta.engine import nearby_if_small
+from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata.compaction import encode_plan
-from hudimeta.read.file_slice import FileSlice, slices_of
-from hudimeta.read.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
-from hudimeta.read.slice_reader import SliceReader
 from hudimeta.redaction import without_user
 from hudimeta.reports import Report, Reports
 from hudimeta.schema import SchemaHistory
 from hudimeta.services.compaction_strategy import choose
+from hudimeta.slices.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
+from hudimeta.slices.reader import SliceReader
+from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.timeline.active import Timeline
@@ -32,14 +39,7 @@ from hudimeta.timeline.clock import parse_instant
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 from hudimeta.write.base_files import BaseFileWriter
-from hudimeta.write.conflicts import groups_in_plans
-from hudimeta.write.coordinator import OpenWrite, Publication
-from hudimeta.write.markers import MARKERS, files_of_write
-from hudimeta.write.published_schema import published_schema
-from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, WriteSession
-from hudimeta.write.timings import Timings
-from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["CompactionPlan", "compact", "execute", "is_due", "may_be_due", "pending", "plan", "schedule"]
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hudimeta.config import Options
 from hudimeta.config import options as keys
-from hudimeta.read.file_slice import FileSlice
+from hudimeta.snapshot.file_slice import FileSlice
 
 __all__ = ["choose"]
 

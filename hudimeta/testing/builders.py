@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.api.table import Table
+from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS, Options
 from hudimeta.engine import Engine, LocalEngine
-from hudimeta.hudi_table import Table
 from hudimeta.storage import Storage, open_storage
 from hudimeta.testing.model import ModelTable, Place
 from hudimeta.types import Operation
 from hudimeta.write.creation import create_table
-from hudimeta.write.report import CommitReport
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hudimeta.config import OPTIONS
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT
-from hudimeta.read.snapshot import Snapshot
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, FileInfo, Storage, join
 from hudimeta.table import properties as table_properties
 from hudimeta.table.discovery import PARTITION_METAFILE

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from hudimeta.concurrency.liveness import HEARTBEAT_FOLDER
+from hudimeta.commit.liveness import HEARTBEAT_FOLDER
+from hudimeta.commit.markers import MARKERS, STAGING
 from hudimeta.errors import ValidationFailed
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
@@ -20,7 +21,6 @@ from hudimeta.testing.key_indexes import record_index_is_live_keys, secondary_an
 from hudimeta.testing.statistics import footers_tell_the_truth, statistics_enclose_every_value
 from hudimeta.timeline.active import Timeline
 from hudimeta.types import Action, Instant, State
-from hudimeta.write.markers import MARKERS, STAGING
 
 __all__ = [
     "ALWAYS",

@@ -6,14 +6,14 @@ from collections import Counter
 from typing import Any
 
 from hudimeta.errors import ValidationFailed
+from hudimeta.indexes.facts import value_texts
 from hudimeta.metadata import record_index, secondary_index
 from hudimeta.metadata.completeness import proven_indexes
-from hudimeta.read.file_slice import slices_of
-from hudimeta.read.merge_rules import KEY_COLUMN
 from hudimeta.schema import avro_to_arrow, strip_meta_columns
+from hudimeta.slices.merge_rules import KEY_COLUMN
+from hudimeta.slices.slice_rows import SliceRows
+from hudimeta.snapshot.file_slice import slices_of
 from hudimeta.testing.inspection import Inspection
-from hudimeta.write.index_facts import value_texts
-from hudimeta.write.slice_rows import SliceRows
 
 __all__ = ["record_index_is_live_keys", "secondary_answers_as_scan"]
 

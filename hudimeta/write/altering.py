@@ -10,6 +10,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from hudimeta.commit.coordinator import Publication
+from hudimeta.commit.published_schema import PublishedSchema
+from hudimeta.commit.report import CommitReport
+from hudimeta.commit.timings import Timings
 from hudimeta.errors import ConfigError
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.indexed_columns import column_type
@@ -19,13 +23,9 @@ from hudimeta.schema.internal_schema import SchemaHistory
 from hudimeta.schema.normalise import normalise_type
 from hudimeta.types import Operation, is_text
 from hudimeta.write.asked_indexes import ensure_metadata
-from hudimeta.write.coordinator import Publication
-from hudimeta.write.published_schema import PublishedSchema
-from hudimeta.write.report import CommitReport
 from hudimeta.write.row_changes import fixed_columns
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import until_no_conflict
-from hudimeta.write.timings import Timings
 
 __all__ = ["alter", "alteration"]
 

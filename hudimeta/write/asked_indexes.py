@@ -32,7 +32,7 @@ def ensure_metadata(session: WriteSession) -> bool:
     built = session.ensure_metadata()
     missing = missing_indexes(session.options, session.properties) if session.properties.has_metadata_table else []
     for one in missing:
-        from hudimeta.services.indexing.build import create_index
+        from hudimeta.write.index_build import create_index
 
         report = create_index(session, kind=one.kind, columns=one.columns, name=one.name)
         session.notes.append(f"the options ask for {one.partition}, which the table did not have: {report}")

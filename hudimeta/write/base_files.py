@@ -11,28 +11,28 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from hudimeta.commit.markers import Marker, MarkerKind, marked_output
 from hudimeta.config import Options
 from hudimeta.config.options import BLOOM_FPP, BLOOM_MOST_KEYS, BLOOM_TYPE
 from hudimeta.formats.bloom import TypeCode
 from hudimeta.formats.parquet import BloomSettings, ParquetFooter, write_base_file
 from hudimeta.formats.parquet.footer import BLOOM_TYPE_KEY
 from hudimeta.formats.parquet.known_keys import KnownKeys
+from hudimeta.indexes.expression_index.facts import expression_records
+from hudimeta.indexes.facts import NO_CHANGE, FileFacts, WantedFacts, row_changes
+from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import add_meta_columns, check_new_partition, hide_meta_columns, with_file_name
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.metadata.writer import partition_metafile
-from hudimeta.read.fold import fold_log_records
-from hudimeta.read.log_parts import DataPart, LogPart
-from hudimeta.read.merge import SliceMerger
-from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
+from hudimeta.slices.fold import fold_log_records
+from hudimeta.slices.log_parts import DataPart, LogPart
+from hudimeta.slices.merge import SliceMerger
+from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
+from hudimeta.slices.stored_rows import StoredRows, with_inserts
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import BaseFileName
 from hudimeta.write.change_files import ChangeFormat, changed_rows, write_change_file
-from hudimeta.write.expression_facts import expression_records
-from hudimeta.write.index_facts import NO_CHANGE, FileFacts, WantedFacts, row_changes
-from hudimeta.write.markers import Marker, MarkerKind, marked_output
-from hudimeta.write.stored_rows import StoredRows, with_inserts
-from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["BaseFileWriter", "FileFormat", "bloom_settings", "mark_partition", "new_file_id"]
 

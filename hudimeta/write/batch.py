@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from hudimeta.errors import ConfigError, SchemaMismatch
 from hudimeta.keys import KeyGenerator
-from hudimeta.read.merge_rules import DELETED_COLUMN, MergeRules
-from hudimeta.read.ordering import order_codes, ordering_columns
 from hudimeta.schema import conform
+from hudimeta.slices.merge_rules import DELETED_COLUMN, MergeRules
+from hudimeta.slices.ordering import order_codes, ordering_columns
 
 __all__ = ["KeyedBatch", "keyed_batch", "keys_only_batch", "with_unstored"]
 

@@ -13,7 +13,7 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError
 from hudimeta.metadata.indexed_columns import column_type
-from hudimeta.read.ordering import ordering_columns
+from hudimeta.slices.ordering import ordering_columns
 from hudimeta.write.batch import KeyedBatch
 
 __all__ = ["sorted_for_bulk_insert"]

@@ -16,15 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.commit.markers import Marker, MarkerKind, marked_output
 from hudimeta.formats.avro.schemas import CDC_KEY_ONLY, cdc_with_before, cdc_with_before_and_after
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.log import BlockType, HeaderKey, encode_avro_content, frame_block, seal_blocks
-from hudimeta.read.merge_rules import KEY_COLUMN
+from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import LogFileName
 from hudimeta.table.properties import CdcMode
 from hudimeta.types import META_COLUMNS
-from hudimeta.write.markers import Marker, MarkerKind, marked_output
 
 __all__ = ["ChangeFormat", "Changes", "changed_rows", "write_change_file"]
 

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.read.fold import fold_log_records
-from hudimeta.read.log_parts import DataPart
-from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
+from hudimeta.slices.fold import fold_log_records
+from hudimeta.slices.log_parts import DataPart
+from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.table.properties import TableProperties
 from hudimeta.types import MergeMode
 from hudimeta.write.batch import KeyedBatch

@@ -10,12 +10,14 @@ import difflib
 
 import pyarrow as pa
 
-from hudimeta.concurrency.lock import table_lock
+from hudimeta.commit.lock import table_lock
+from hudimeta.commit.metadata_bootstrap import lay_out_indexes
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
-from hudimeta.index.choice import bucket_settings
-from hudimeta.index.tagging import IndexKind
+from hudimeta.indexes.choice import bucket_settings
+from hudimeta.indexes.planned import PlannedIndex, index_properties, planned_indexes
+from hudimeta.indexes.tagging import IndexKind
 from hudimeta.keys.generator import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING
 from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
 from hudimeta.metadata.index_definitions import DEFAULT_PATH
@@ -32,8 +34,6 @@ from hudimeta.timeline.active import DEFAULT_FOLDER
 from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import MergeMode, TableType
 from hudimeta.write.key_settings import check_key_settings, key_settings, stored_columns
-from hudimeta.write.metadata_bootstrap import lay_out_indexes
-from hudimeta.write.planned_indexes import PlannedIndex, index_properties, planned_indexes
 
 __all__ = ["contradictions", "create_table", "planned_properties"]
 

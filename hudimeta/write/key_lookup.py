@@ -12,17 +12,17 @@ import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict, ConfigError, CorruptFileError, IndexNotReady, MetadataError, NotFound
-from hudimeta.index.bloom import BloomIndex
-from hudimeta.index.bucket import BucketIndex, Buckets, SimpleBuckets, looks_bucketed
-from hudimeta.index.choice import BucketSettings, IndexChoice, choose_index
-from hudimeta.index.consistent_hashing import HashRings
-from hudimeta.index.key_file import KeyFile
-from hudimeta.index.record_index import RecordIndex
-from hudimeta.index.simple import SimpleIndex
-from hudimeta.index.tagging import Homes, Index, IndexKind, Tagging
+from hudimeta.indexes.bloom_filters.look_up import BloomIndex
+from hudimeta.indexes.bucket.consistent_hashing import HashRings
+from hudimeta.indexes.bucket.look_up import BucketIndex, Buckets, SimpleBuckets, looks_bucketed
+from hudimeta.indexes.choice import BucketSettings, IndexChoice, choose_index
+from hudimeta.indexes.record_index.look_up import RecordIndex
+from hudimeta.indexes.simple.look_up import SimpleIndex
+from hudimeta.indexes.tagging import Homes, Index, IndexKind, Tagging
 from hudimeta.keys import PartitionLayout
 from hudimeta.metadata.completeness import proven_indexes
-from hudimeta.read.partition_columns import path_values
+from hudimeta.snapshot.partition_columns import path_values
+from hudimeta.table.key_file import KeyFile
 from hudimeta.table.properties import load as load_properties
 from hudimeta.types import Action
 from hudimeta.write.batch import KeyedBatch

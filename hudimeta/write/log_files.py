@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from hudimeta.commit.markers import Marker, MarkerKind, marked_output
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.log import (
     BlockType,
@@ -26,17 +27,16 @@ from hudimeta.formats.log import (
     seal_blocks,
 )
 from hudimeta.formats.parquet import column_bounds
-from hudimeta.index.key_file import KeyFile
+from hudimeta.indexes.expression_index.facts import expression_records
+from hudimeta.indexes.facts import FileFacts, KeyChanges
+from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import hide_meta_columns
 from hudimeta.metadata.statistics import file_statistics
-from hudimeta.read.merge_rules import KEY_COLUMN
+from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import LogFileName
+from hudimeta.table.key_file import KeyFile
 from hudimeta.write.base_files import FileFormat, mark_partition
-from hudimeta.write.expression_facts import expression_records
-from hudimeta.write.index_facts import FileFacts, KeyChanges
-from hudimeta.write.markers import Marker, MarkerKind, marked_output
-from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["Deletes", "LogFileWriter", "LogForm"]
 

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.commit.report import CommitReport
 from hudimeta.errors import ConfigError
-from hudimeta.read.predicate import Expr
-from hudimeta.read.predicate.tree import Column, In, Literal, all_of, between
+from hudimeta.indexes.expression_index.expressions import Assigned, field_of
+from hudimeta.predicate import Expr
+from hudimeta.predicate.tree import Column, In, Literal, all_of, between
 from hudimeta.schema import conform
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch
 from hudimeta.write.combining import combine, combining_rules
-from hudimeta.write.expressions import Assigned, field_of
 from hudimeta.write.merge_clauses import (
     Clause,
     ClauseKind,
@@ -29,7 +30,6 @@ from hudimeta.write.merge_clauses import (
     refuse_several_matches,
     side_by_side,
 )
-from hudimeta.write.report import CommitReport
 from hudimeta.write.row_changes import fixed_columns, known_batch, partial_columns, read_rows
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import Prepared, write_prepared

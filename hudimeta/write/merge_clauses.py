@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import CommitError, ConfigError
-from hudimeta.read.predicate import Expr, bind, evaluate, parse_sql
-from hudimeta.read.predicate.tree import And, Column, Compare, CompareOp
-from hudimeta.write.expressions import Assigned, assigned_column
+from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column
+from hudimeta.predicate import Expr, bind, evaluate, parse_sql
+from hudimeta.predicate.tree import And, Column, Compare, CompareOp
 
 __all__ = ["Clause", "ClauseKind", "Joined", "MergeCondition", "Sides", "claimed", "join", "merge_condition", "new_values"]
 

@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.index.key_file import KeyFile
-from hudimeta.index.tagging import Tagging
-from hudimeta.read.merge_rules import MergeRules, PartialUpdateMode
-from hudimeta.read.ordering import order_codes, ordering_columns
+from hudimeta.indexes.tagging import Tagging
+from hudimeta.slices.merge_rules import MergeRules, PartialUpdateMode
+from hudimeta.slices.ordering import order_codes, ordering_columns
+from hudimeta.table.key_file import KeyFile
 from hudimeta.table.positions import positions_by_number
 from hudimeta.write.batch import KeyedBatch
 

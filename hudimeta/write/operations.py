@@ -28,23 +28,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.engine import Engine
-from hudimeta.index.key_file import KeyFile
-from hudimeta.index.tagging import Homes, Tagging
+from hudimeta.indexes.log_facts import LogFacts
+from hudimeta.indexes.tagging import Homes, Tagging
+from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import add_meta_columns
-from hudimeta.read.log_parts import DataPart, DeletePart, LogPart
-from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
-from hudimeta.read.ordering import field_type, ordering_columns
+from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart
+from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
+from hudimeta.slices.ordering import field_type, ordering_columns
+from hudimeta.slices.stored_rows import StoredRows
 from hudimeta.table.file_names import BaseFileName, parse_base_file
+from hudimeta.table.key_file import KeyFile
 from hudimeta.table.positions import positions_by_number, positions_by_text
 from hudimeta.types import META_COLUMNS
 from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.batch import KeyedBatch
-from hudimeta.write.log_facts import LogFacts
 from hudimeta.write.log_files import Deletes, LogFileWriter
 from hudimeta.write.moves import Leaving
 from hudimeta.write.placement import FileSizing, SmallFile, place
-from hudimeta.write.stored_rows import StoredRows
-from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["GroupRewrite", "NewGroup", "WritePlan", "execute_plan", "plan_homes", "plan_inserts", "plan_tagged"]
 

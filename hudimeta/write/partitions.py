@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from hudimeta.errors import ConfigError
 from hudimeta.keys import KeyGenerator, check_new_partition, is_readable_by_hudi
-from hudimeta.read.merge_rules import MergeRules
 from hudimeta.schema import conform
+from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.write.batch import KeyedBatch, deleted_rows, with_unstored

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.commit.report import CommitReport
 from hudimeta.config import options as keys
 from hudimeta.errors import SchemaMismatch
+from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column, field_of
 from hudimeta.keys import KeyGenerator
-from hudimeta.read.merge_rules import KEY_COLUMN, PartialUpdateMode
-from hudimeta.read.predicate import Where
+from hudimeta.predicate import Where
 from hudimeta.read.scan import Scan
-from hudimeta.read.snapshot import Snapshot
 from hudimeta.schema import conform
+from hudimeta.slices.merge_rules import KEY_COLUMN, PartialUpdateMode
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage
 from hudimeta.types import Operation, TableType
 from hudimeta.write.batch import KeyedBatch
-from hudimeta.write.expressions import Assigned, assigned_column, field_of
-from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import Prepared, write_prepared
 

@@ -8,20 +8,25 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 
-from hudimeta.concurrency.lock import table_lock
+from hudimeta.commit.conflicts import groups_in_plans
+from hudimeta.commit.coordinator import Coordinator
+from hudimeta.commit.lock import table_lock
+from hudimeta.commit.metadata_bootstrap import bootstrap_metadata
+from hudimeta.commit.metadata_commit import MetadataCommit, Upkeep
+from hudimeta.commit.stream_batches import StreamBatch
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import ConfigError
-from hudimeta.index.key_file import KeyFile, KeyReader
-from hudimeta.index.tagging import Tagging
+from hudimeta.indexes.column_stats.columns import files_hold, schema_of, statistics_after
+from hudimeta.indexes.facts import WantedFacts
+from hudimeta.indexes.log_facts import LogFacts
+from hudimeta.indexes.registry import wanted_facts
+from hudimeta.indexes.tagging import Tagging
 from hudimeta.keys import KeyGenerator
 from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.metadata_table import MetadataTable
-from hudimeta.read.file_slice import slices_of
-from hudimeta.read.merge_rules import KEY_COLUMN, MergeRules
-from hudimeta.read.read_task import VisibleInstants
 from hudimeta.schema import (
     SchemaChange,
     SchemaHistory,
@@ -30,8 +35,22 @@ from hudimeta.schema import (
     table_avro_schema,
     with_meta_columns,
 )
+from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
+from hudimeta.slices.read_task import VisibleInstants
+from hudimeta.slices.slice_keys import (
+    read_live_keys,
+    read_ordering,
+    read_slice_keys,
+    rows_may_be_in,
+    slice_of,
+)
+from hudimeta.slices.slice_rows import SliceRows
+from hudimeta.slices.stored_rows import StoredRows, StoredRowsReader, codable_columns
+from hudimeta.snapshot.column_history import column_history
+from hudimeta.snapshot.file_slice import slices_of
 from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.discovery import list_table
+from hudimeta.table.key_file import KeyFile, KeyReader
 from hudimeta.table.properties import load as load_properties
 from hudimeta.table.remembered import refuse_other_table
 from hudimeta.table.slices import build_slices
@@ -41,28 +60,9 @@ from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import FileGroupId, TableType
 from hudimeta.write.base_files import BaseFileWriter, FileFormat, bloom_settings
 from hudimeta.write.change_files import ChangeFormat
-from hudimeta.write.column_history import column_history
-from hudimeta.write.conflicts import groups_in_plans
-from hudimeta.write.coordinator import Coordinator
-from hudimeta.write.index_facts import WantedFacts
-from hudimeta.write.index_updates.registry import wanted_facts
 from hudimeta.write.key_lookup import KeyLookup
-from hudimeta.write.log_facts import LogFacts
 from hudimeta.write.log_files import LogFileWriter, LogForm
-from hudimeta.write.metadata_bootstrap import bootstrap_metadata
-from hudimeta.write.metadata_commit import MetadataCommit, Upkeep
 from hudimeta.write.placement import FileSizing, row_bytes_of
-from hudimeta.write.slice_keys import (
-    read_live_keys,
-    read_ordering,
-    read_slice_keys,
-    rows_may_be_in,
-    slice_of,
-)
-from hudimeta.write.slice_rows import SliceRows
-from hudimeta.write.statistics_columns import files_hold, schema_of, statistics_after
-from hudimeta.write.stored_rows import StoredRows, StoredRowsReader, codable_columns
-from hudimeta.write.stream_batches import StreamBatch
 from hudimeta.write.supported import check_supported
 
 __all__ = ["TableView", "WriteSession"]

@@ -16,21 +16,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.commit.coordinator import OpenWrite
+from hudimeta.commit.report import CommitReport
+from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
-from hudimeta.index.key_file import KeyFile
-from hudimeta.index.tagging import Homes
+from hudimeta.indexes.tagging import Homes
+from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata.keys import shard
 from hudimeta.storage import open_storage
+from hudimeta.table.key_file import KeyFile
 from hudimeta.table.positions import positions_by_number
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
-from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, execute_plan, plan_inserts
-from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.spill import BUCKETS, Spill, batch_of, table_of
 from hudimeta.write.table_writer import (
@@ -42,8 +44,6 @@ from hudimeta.write.table_writer import (
     replaced_by,
     write_rows,
 )
-from hudimeta.write.timings import Timings
-from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["write_stream"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.indexes.registry import maintainer_of
 from hudimeta.table.properties import TableProperties
 from hudimeta.write.creation import contradictions
-from hudimeta.write.index_updates.registry import maintainer_of
 
 __all__ = ["check_supported"]
 

@@ -8,28 +8,28 @@ from functools import partial
 
 import pyarrow as pa
 
+from hudimeta.commit.coordinator import OpenWrite, Publication
+from hudimeta.commit.published_schema import published_schema
+from hudimeta.commit.report import REPORT_KEY, CommitReport
+from hudimeta.commit.stream_batches import StreamBatch
+from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict, NotFound
-from hudimeta.index.key_file import KeyFile
+from hudimeta.indexes.apart import IndexesApart
+from hudimeta.indexes.facts import refuse_long_values
+from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys.record_key import generated_keys
 from hudimeta.metadata.secondary_index import PREFIX as SECONDARY
+from hudimeta.table.key_file import KeyFile
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
-from hudimeta.write.coordinator import OpenWrite, Publication
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
-from hudimeta.write.index_facts import refuse_long_values
-from hudimeta.write.index_updates.apart import IndexesApart
 from hudimeta.write.operations import WritePlan, execute_plan, plan_homes, plan_inserts, plan_tagged
 from hudimeta.write.partitions import check_new_partitions, named_partitions, partition_batch
-from hudimeta.write.published_schema import published_schema
-from hudimeta.write.report import REPORT_KEY, CommitReport
 from hudimeta.write.session import TableView, WriteSession
-from hudimeta.write.stream_batches import StreamBatch
-from hudimeta.write.timings import Timings
-from hudimeta.write.written_file import WrittenFile
 
 __all__ = [
     "Outcome",

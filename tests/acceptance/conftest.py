@@ -11,5 +11,5 @@ from tests.acceptance.counted import Counter
 def counter(monkeypatch: pytest.MonkeyPatch) -> Counter:
     """Counts the requests of every `hudimeta.Table` that the test opens."""
     counter = Counter()
-    monkeypatch.setattr("hudimeta.hudi_table.open_storage", counter.open)
+    monkeypatch.setattr("hudimeta.api.table.open_storage", counter.open)
     return counter

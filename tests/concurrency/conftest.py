@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from hudimeta.commit.report import CommitReport
 from hudimeta.write.merge_builder import MergeBuilder
-from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.driver import change_routed, merge_routed
 from hudimeta.write.routed.executors import Executors, LocalExecutors
 from hudimeta.write.row_changes import RowChange, delete_where, update_where
@@ -90,7 +90,7 @@ def changes(request: pytest.FixtureRequest, door: str) -> Changes:
     spark: SparkSession = request.getfixturevalue("spark")
 
     def by_spark(rows: pa.Table) -> Executors:
-        from pyspark_hudimeta.routed_executors import SparkExecutors
+        from pyspark_hudimeta.routed.executors import SparkExecutors
 
         return SparkExecutors(spark, frame_of(spark, rows), rows.schema) if rows.num_columns else SparkExecutors(spark)
 

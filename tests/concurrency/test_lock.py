@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hudimeta.concurrency.lock import LOCK_PATH, Lease, LockTiming, StorageLock, table_lock
+from hudimeta.commit.lock import LOCK_PATH, Lease, LockTiming, StorageLock, table_lock
 from hudimeta.errors import CorruptFileError, LockLost, LockTimeout, StorageError, UnsupportedFeature
 from hudimeta.storage import LocalStorage, Storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage

@@ -10,17 +10,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudimeta.concurrency.liveness import Heartbeat, is_alive
+from hudimeta.api.plain_write import PlainWrite
+from hudimeta.api.table import Table
+from hudimeta.commit.liveness import Heartbeat, is_alive
+from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitConflict, CommitError, NotFound
-from hudimeta.hudi_table import Table
 from hudimeta.storage import FileInfo, LocalStorage, Storage, open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.types import Action, Operation
 from hudimeta.write.creation import create_table
-from hudimeta.write.plain import PlainWrite
-from hudimeta.write.report import CommitReport
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Clock, Interrupted, WithoutGuards, together

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hudimeta.api.table import Table
 from hudimeta.config import HudiWarning
 from hudimeta.errors import CommitOutcomeUnknown, HudiError
-from hudimeta.hudi_table import Table
 from hudimeta.storage import Storage, open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import ModelledTable, simple_rows

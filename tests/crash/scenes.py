@@ -13,19 +13,19 @@ from unittest import mock
 
 import pyarrow as pa
 
+from hudimeta.api import verbs
+from hudimeta.api.plain_write import PlainWrite
+from hudimeta.api.table import Table
 from hudimeta.config import OPTIONS
 from hudimeta.engine import LocalEngine
-from hudimeta.hudi_table import Table
 from hudimeta.services import archival, clean, compaction
 from hudimeta.services.indexing import create_index, drop_index, rebuild
 from hudimeta.storage import Storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_place, simple_rows
 from hudimeta.testing.model import ModelTable
 from hudimeta.types import Operation
-from hudimeta.write import verbs
 from hudimeta.write.altering import alter, alteration
 from hudimeta.write.creation import create_table
-from hudimeta.write.plain import PlainWrite
 from hudimeta.write.row_changes import update_where
 from hudimeta.write.session import WriteSession
 from hudimeta.write.streaming import write_stream
@@ -260,7 +260,7 @@ def _plain(starts: Starts, type: str) -> Scene:
 
     def act(path: Path, storage: Storage) -> None:
         # Every step opens the table by its path; this makes each of them meet the same faults.
-        with mock.patch("hudimeta.write.plain.open_storage", return_value=storage):
+        with mock.patch("hudimeta.api.plain_write.open_storage", return_value=storage):
             write = PlainWrite.begin(str(path), options_of(type), parts[0].schema, overwrite=False)
             write = pickle.loads(pickle.dumps(write))
             try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hudimeta.hudi_table import Table
+from hudimeta.api.table import Table
 from hudimeta.testing.builders import ModelledTable
 from hudimeta.testing.invariants import check_all, recovering_twice_is_recovering_once
 from tests.crash.killing import is_after, killed_at

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from hudimeta.api.table import Table
 from hudimeta.errors import CommitOutcomeUnknown, StorageError
-from hudimeta.hudi_table import Table
 from hudimeta.storage import LocalStorage
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all

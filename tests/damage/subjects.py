@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.api.table import Table
 from hudimeta.config import OPTIONS
-from hudimeta.hudi_table import Table
 from hudimeta.storage import open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.types import META_COLUMNS, Operation

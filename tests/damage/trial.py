@@ -20,8 +20,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.api.table import Table
 from hudimeta.errors import CommitOutcomeUnknown, HudiError
-from hudimeta.hudi_table import Table
 from hudimeta.types import META_COLUMNS
 from tests.damage.harm import HARMS, kind_of
 from tests.damage.subjects import Subject

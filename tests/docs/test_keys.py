@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import hudimeta
-from hudimeta.index.tagging import IndexKind
+from hudimeta.indexes.tagging import IndexKind
 from hudimeta.table.key_generator import KeyGeneratorType
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "keys.md").read_text(encoding="utf-8")

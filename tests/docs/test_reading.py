@@ -68,7 +68,7 @@ def test_the_examples_with_spark(trips: Path, spark: Any) -> None:
 
 
 def test_every_kind_of_index_is_in_the_table() -> None:
-    from hudimeta.read.skipping.allowed import KINDS
+    from hudimeta.indexes.allowed import KINDS
 
     head = next(line for line in PAGE.splitlines() if line.startswith("| predicate |"))
     for kind in KINDS:

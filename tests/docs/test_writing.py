@@ -10,7 +10,7 @@ import pytest
 
 import hudimeta
 from hudimeta.config import OPTIONS
-from hudimeta.index.tagging import IndexKind
+from hudimeta.indexes.tagging import IndexKind
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 

@@ -15,7 +15,7 @@ from hudimeta.formats.avro.nodes import parse_record
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.log.positions import decode_positions
 from hudimeta.formats.properties import MAX_PROPERTIES_BYTES, decode_properties
-from hudimeta.index.consistent_hashing import decode_ring
+from hudimeta.indexes.bucket.consistent_hashing import decode_ring
 from hudimeta.metadata.index_definitions import decode_definitions
 from hudimeta.metadata.record import layout_of
 from hudimeta.schema.avro_arrow import avro_to_arrow

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.commit.markers import Marker, MarkerKind, write_marker
 from hudimeta.errors import CorruptFileError
 from hudimeta.storage import open_storage
 from hudimeta.timeline.clean_record import CleanPlan, encode_plan
 from hudimeta.timeline.rollback_record import encode_rollback_plan
 from hudimeta.types import Action
-from hudimeta.write.markers import Marker, MarkerKind, write_marker
 
 SCHEMA = pa.schema([("id", pa.string()), ("v", pa.int64())])
 DEAD = "20260101000000000"

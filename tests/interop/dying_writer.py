@@ -16,11 +16,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from hudimeta.api import verbs
 from hudimeta.config import OPTIONS
 from hudimeta.storage import open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.types import Operation
-from hudimeta.write import verbs
 
 
 class DieAt(FaultPlan):

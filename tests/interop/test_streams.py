@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudimeta
+from hudimeta.commit.stream_batches import CHECKPOINT_KEY
 from hudimeta.storage import open_storage
 from hudimeta.testing.inspection import Inspection
-from hudimeta.write.stream_batches import CHECKPOINT_KEY
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import TABLE_VERSION
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudimeta
+from hudimeta.api.plain_write import PlainWrite
 from hudimeta.types import Action
-from hudimeta.write.plain import PlainWrite
 from tests.interop.apache_hudi import ROOT, ApacheHudi
 from tests.interop.sides import SCHEMA, Model, Ours, Theirs, assert_everybody_reads, row
 

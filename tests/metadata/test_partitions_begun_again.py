@@ -10,15 +10,15 @@ import pytest
 
 import hudimeta
 from hudimeta.errors import HudiError
+from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.metadata.writer import MetadataWriter
-from hudimeta.services.indexing.build import index_source
 from hudimeta.table.properties import update
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.archiving import move_to_history
 from hudimeta.types import Operation
-from hudimeta.write.index_updates.registry import maintainer_for
+from hudimeta.write.index_build import index_source
 
 METADATA = ".hoodie/metadata"
 OPTIONS = {

@@ -9,12 +9,12 @@ import pytest
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hfile import HFileReader, KeyValues, write_hfile
+from hudimeta.indexes.expression_index.facts import filter_rows
 from hudimeta.metadata import bloom_filters
 from hudimeta.metadata.log_entries import LogEntry
 from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.storage import open_storage
-from hudimeta.write.expression_facts import filter_rows
 
 SCHEMA = schema_text(8)
 LAYOUT: RecordLayout = layout_of(SCHEMA, "")

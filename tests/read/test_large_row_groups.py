@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudimeta.errors import CorruptFileError
-from hudimeta.read.base_file import open_base_file
+from hudimeta.formats.base_file import open_base_file
 from hudimeta.storage import open_storage
 
 ROWS = 600_000
 PROGRAM = """
 import sys
-from hudimeta.read.base_file import open_base_file
+from hudimeta.formats.base_file import open_base_file
 from hudimeta.storage import open_storage
 def peak():
     return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])

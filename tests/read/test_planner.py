@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
-from hudimeta.read.predicate import bind, parse
-from hudimeta.read.pruning import FileBounds, SliceFiles, by_statistics
-from hudimeta.read.report import Skip
+from hudimeta.indexes.pruning import FileBounds, SliceFiles, by_statistics
+from hudimeta.indexes.scan_report import Skip
+from hudimeta.predicate import bind, parse
 from hudimeta.table.slices import slices_schema
 from tests.conftest import Unpack
 from tests.recorded_tables import CONFORMANCE, RICH, TableSet

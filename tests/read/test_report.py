@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
-from hudimeta.read.report import ScanReport, Skip, Unused
+from hudimeta.indexes.scan_report import ScanReport, Skip, Unused
 
 REPORT = ScanReport(
     table="/data/<trips>",

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hudimeta
-from hudimeta.read.file_slice import FileSlice
-from hudimeta.read.slice_reader import ReadCounts
 from hudimeta.read.split import FILE_COST, Split, pack_slices
+from hudimeta.slices.reader import ReadCounts
+from hudimeta.snapshot.file_slice import FileSlice
 
 
 def slice_of(number: int, size: int, logs: int = 0) -> FileSlice:

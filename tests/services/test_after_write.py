@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hudimeta.api import verbs
 from hudimeta.config import HudiWarning
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write import verbs
 
 MOR = {
     **SIMPLE_OPTIONS,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.timings import Timings
 from hudimeta.errors import StorageError
 from hudimeta.services import archival
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
@@ -17,7 +18,6 @@ from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import prepare, publish, write_batch, write_rows
-from hudimeta.write.timings import Timings
 from tests.concurrency.side_by_side import Interrupted
 
 SHORT = {

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from hudimeta import Table
+from hudimeta.api import verbs
+from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import CommitError, CorruptFileError, StorageError, TableError
 from hudimeta.services import compaction
@@ -18,9 +20,7 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.types import Action, Operation
-from hudimeta.write import verbs
 from hudimeta.write.table_writer import prepare, publish, write_batch
-from hudimeta.write.timings import Timings
 
 LATER = (Operation.UPSERT, simple_rows([1, 2], 9))
 

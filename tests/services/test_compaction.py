@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from hudimeta import Table
+from hudimeta.api import verbs
+from hudimeta.commit.markers import MARKERS
 from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import CommitError, CorruptFileError, StorageError
+from hudimeta.indexes.column_stats import keep as index_statistics
 from hudimeta.services import compaction
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.storage.local import LocalStorage
@@ -17,9 +20,6 @@ from hudimeta.storage.protocol import OutputStream
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Action, Operation
-from hudimeta.write import verbs
-from hudimeta.write.index_updates import statistics as index_statistics
-from hudimeta.write.markers import MARKERS
 from tests.write.test_conflicts import plan_clustering
 
 MERGE_ON_READ = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}

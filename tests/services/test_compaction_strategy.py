@@ -9,9 +9,9 @@ import pytest
 from hudimeta import Table
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError
-from hudimeta.read.file_slice import FileSlice
 from hudimeta.services import compaction
 from hudimeta.services.compaction_strategy import choose
+from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Action, Operation

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def small_files_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks read also files that are hardly worth it."""
-    from pyspark_hudimeta import scanned_files
+    from pyspark_hudimeta.routed import scanned_files
 
     monkeypatch.setattr(scanned_files, "WORTH_BYTES", 0)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from hudimeta.write.report import CommitReport
+    from hudimeta.commit.report import CommitReport
 
 THROUGH_SPARK = {ROUTED_READ_FILES.key: "false"}
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark_hudimeta.arrow_types import spark_schema
-from pyspark_hudimeta.native_filter import native_filter
-from pyspark_hudimeta.replaced_rows import replaced_bits
-from pyspark_hudimeta.staging import SliceJob
+from pyspark_hudimeta.attached.native_filter import native_filter
+from pyspark_hudimeta.attached.replaced_rows import replaced_bits
+from pyspark_hudimeta.attached.staging import SliceJob
 
 from hudimeta.errors import ConfigError
-from hudimeta.read.file_slice import slices_of
+from hudimeta.snapshot.file_slice import slices_of
 from tests.spark.tables import create
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("at", pa.timestamp("us", "UTC")), ("x", pa.float32())])

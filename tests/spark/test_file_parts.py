@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark_hudimeta.file_parts import FilePart, FileRange, FileReading, Seen
-from pyspark_hudimeta.file_times import Calendars
+from pyspark_hudimeta.routed.file_parts import FilePart, FileRange, FileReading, Seen
+from pyspark_hudimeta.routed.file_times import Calendars
 
 from hudimeta.errors import CorruptFileError
 

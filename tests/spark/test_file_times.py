@@ -7,7 +7,7 @@ import struct
 
 import pyarrow as pa
 import pytest
-from pyspark_hudimeta.file_times import int96_as_times, with_int96_as_times
+from pyspark_hudimeta.routed.file_times import int96_as_times, with_int96_as_times
 
 TIMES = pa.timestamp("us", tz="UTC")
 DAYS = [-(2**31), -1, 0, 1, 2_440_587, 2_440_588, 2_460_000, 2**31 - 1]

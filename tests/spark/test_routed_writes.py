@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark_hudimeta import HudiTable, attach, detach, last_commit
 from pyspark_hudimeta.arrow_types import written_schema
-from pyspark_hudimeta.routed_executors import SparkExecutors
-from pyspark_hudimeta.scan_folders import is_connect
+from pyspark_hudimeta.attached.scan_folders import is_connect
+from pyspark_hudimeta.routed.executors import SparkExecutors
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import ROUTED_NEARBY_BYTES

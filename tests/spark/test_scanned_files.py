@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark_hudimeta import HudiTable, attach, detach, last_commit, scanned_files
+from pyspark_hudimeta import HudiTable, attach, detach, last_commit
 from pyspark_hudimeta.arrow_types import written_schema
+from pyspark_hudimeta.routed import scanned_files
 
 import hudimeta
 from tests.spark.scanned import THROUGH_SPARK, loaded, some, way, written
@@ -20,7 +21,7 @@ from tests.spark.tables import KEYS, check, contents, create, rows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from hudimeta.write.report import CommitReport
+    from hudimeta.commit.report import CommitReport
 
 pytestmark = pytest.mark.usefixtures("small_files_count")
 KINDS = """
@@ -335,7 +336,7 @@ def test_a_file_that_changes_before_it_is_read_stops_the_write(
             pq.write_table(rows(range(20, 31)), file)
         return found
 
-    monkeypatch.setattr("pyspark_hudimeta.routed_executors.scanned_files", then_change)
+    monkeypatch.setattr("pyspark_hudimeta.routed.executors.scanned_files", then_change)
     with pytest.raises(hudimeta.errors.CommitError, match=f"rows.parquet was {what} since"):
         HudiTable(spark, tmp_path / "t").upsert(spark.read.parquet(str(file)))
     assert contents(tmp_path / "t") == [(n, 1, float(n)) for n in range(10)]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark_hudimeta import HudiTable, scanned_files
+from pyspark_hudimeta import HudiTable
 from pyspark_hudimeta.arrow_types import written_schema
+from pyspark_hudimeta.routed import scanned_files
 
 import hudimeta
 from tests.spark.scanned import THROUGH_SPARK, loaded, way, written

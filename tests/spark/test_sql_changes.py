@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyspark_hudimeta
 import pytest
 from pyspark_hudimeta import last_commit
-from pyspark_hudimeta.routed_executors import SparkExecutors
+from pyspark_hudimeta.routed.executors import SparkExecutors
 
 import hudimeta
 from tests.spark.tables import check, create, refusal

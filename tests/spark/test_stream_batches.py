@@ -11,7 +11,7 @@ import pytest
 from pyspark_hudimeta import HudiTable, attach, detach, last_commit
 
 from hudimeta import Table
-from hudimeta.write.stream_batches import CHECKPOINT_KEY
+from hudimeta.commit.stream_batches import CHECKPOINT_KEY
 from tests.spark.tables import create
 
 if TYPE_CHECKING:

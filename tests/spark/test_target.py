@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
-from pyspark_hudimeta.location import given_location, resolve
-from pyspark_hudimeta.registration import kept_options, registered_schema
-from pyspark_hudimeta.target import read_target, write_target
+from pyspark_hudimeta.plain.location import given_location, resolve
+from pyspark_hudimeta.plain.registration import kept_options, registered_schema
+from pyspark_hudimeta.plain.target import read_target, write_target
 
 from hudimeta.errors import ConfigError, TableError
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from hudimeta.concurrency.liveness import Heartbeat, is_alive
+from hudimeta.commit.liveness import Heartbeat, is_alive
 from hudimeta.errors import StorageError
 from hudimeta.storage.fsspec_store import FsspecStorage
 

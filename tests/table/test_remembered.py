@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hudimeta.api.table import Table
 from hudimeta.errors import CorruptFileError, HudiError, TableError
-from hudimeta.hudi_table import Table
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
 from tests.conftest import Unpack

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from hudimeta.api.table import Table
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.avro.container import decode_container, encode_container, sealed_container, sealed_name
 from hudimeta.formats.seal import sealed_json, verify_json
-from hudimeta.hudi_table import Table
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.types import Operation
 from tests.conftest import Unpack

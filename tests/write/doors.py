@@ -11,16 +11,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hudimeta.api import verbs
+from hudimeta.commit.report import CommitReport
 from hudimeta.config import Options
 from hudimeta.errors import ConfigError
 from hudimeta.services.after_write import tend
 from hudimeta.storage import Storage
 from hudimeta.testing import builders
 from hudimeta.types import META_COLUMNS, Operation
-from hudimeta.write import table_writer, verbs
+from hudimeta.write import table_writer
 from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.merge_clauses import Sides
-from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.driver import ROUTED, change_routed, merge_routed, write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.merging import MergePlan
@@ -48,7 +49,7 @@ def through(
     """Let other functions than the engine's own do what is asked for.
 
     Args:
-        test: The module of the test. by_verb: In place of functions of `hudimeta.write.verbs`.
+        test: The module of the test. by_verb: In place of functions of `hudimeta.api.verbs`.
         write: In place of `write_rows` and `write_stream`, for the operations that are routed.
     """
     for name, other in by_verb.items():

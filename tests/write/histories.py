@@ -15,9 +15,12 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
+from hudimeta.api import verbs
+from hudimeta.api.plain_write import PlainWrite
+from hudimeta.api.table import Table
+from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS
 from hudimeta.errors import HudiError
-from hudimeta.hudi_table import Table
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.services.indexing import create_index, drop_index, rebuild
 from hudimeta.storage import open_storage
@@ -26,9 +29,6 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.testing.model import Row
 from hudimeta.types import Action, Operation
-from hudimeta.write import verbs
-from hudimeta.write.plain import PlainWrite
-from hudimeta.write.report import CommitReport
 
 __all__ = ["History", "Tally", "run_histories"]
 

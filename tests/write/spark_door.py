@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from hudimeta.commit.report import CommitReport
 from hudimeta.config import Options
 from hudimeta.config.options import ROUTED_NEARBY_BYTES
 from hudimeta.storage import Storage
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.merge_builder import MergeBuilder
-from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.rows_in import as_stream, as_table
 from hudimeta.write.session import WriteSession
@@ -34,7 +34,7 @@ def by_spark(monkeypatch: pytest.MonkeyPatch, test: ModuleType, spark: SparkSess
 
 
 def _verbs(spark: SparkSession) -> Mapping[str, Callable[..., Any]]:
-    """The functions of `hudimeta.write.verbs` that bring or change rows, by a session."""
+    """The functions of `hudimeta.api.verbs` that bring or change rows, by a session."""
 
     def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
         verb: Callable[[DataFrame], CommitReport] = getattr(_table(spark, storage, options), operation.value.lower())
@@ -73,8 +73,8 @@ def frame_of(spark: SparkSession, data: Any) -> DataFrame:
 
 def _writer(spark: SparkSession) -> Callable[[WriteSession, Operation, pa.Table], CommitReport]:
     """`write_rows` by a session; unlike a `HudiTable` it leaves the services to the test."""
-    from pyspark_hudimeta.routed_executors import SparkExecutors
-    from pyspark_hudimeta.routed_write import data_schema
+    from pyspark_hudimeta.routed.executors import SparkExecutors
+    from pyspark_hudimeta.routed.write import data_schema
 
     def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
         frame = frame_of(spark, rows)

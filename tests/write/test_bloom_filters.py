@@ -12,9 +12,9 @@ import pytest
 import hudimeta
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.bloom import BloomFilter
-from hudimeta.index.bloom import excluded_by_filters
-from hudimeta.index.key_file import KeyFile
-from hudimeta.index.simple import Candidates
+from hudimeta.indexes.bloom_filters.look_up import excluded_by_filters
+from hudimeta.indexes.simple.look_up import Candidates
+from hudimeta.table.key_file import KeyFile
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hudimeta.api.table import Table
 from hudimeta.errors import CommitConflict
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
-from hudimeta.hudi_table import Table
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.timeline.transitions import TimelineWriter

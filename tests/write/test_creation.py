@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hudimeta.api.table import Table
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, HudiError, SchemaError, TableError
-from hudimeta.hudi_table import Table
 from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from hudimeta.api.table import Table
 from hudimeta.errors import SchemaError, UnsupportedEvolution
-from hudimeta.hudi_table import Table
 from hudimeta.storage import open_storage
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all

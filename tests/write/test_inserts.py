@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hudimeta
+from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, DuplicateKeys
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.report import CommitReport
 from hudimeta.write.table_writer import write_rows
 
 TYPE = "hoodie.datasource.write.table.type"

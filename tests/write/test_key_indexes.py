@@ -12,6 +12,7 @@ import pytest
 import hudimeta
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, HudiError, SchemaMismatch, UnsupportedFeature
+from hudimeta.indexes.record_index.keep import estimated_groups
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
@@ -19,7 +20,6 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.inspection import Inspection
 from hudimeta.testing.invariants import check_all, record_index_is_live_keys, secondary_answers_as_scan
 from hudimeta.types import Operation
-from hudimeta.write.index_updates.record_index import estimated_groups
 
 BOTH = ("record_index", "secondary_index_ts")
 INDEXED = {

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from hudimeta.commit.markers import Marker, MarkerKind, marked, marked_output, read_markers, remove_markers, write_marker
 from hudimeta.storage import LocalStorage, Storage
 from hudimeta.storage.fsspec_store import FsspecStorage
-from hudimeta.write.markers import Marker, MarkerKind, marked, marked_output, read_markers, remove_markers, write_marker
 
 INSTANT = "20260101000000000"
 MARKER = Marker("p0/file.parquet", MarkerKind.CREATE)

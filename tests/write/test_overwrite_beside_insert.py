@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.timings import Timings
 from hudimeta.errors import CommitConflict
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.table_writer import prepare, publish, write_batch
-from hudimeta.write.timings import Timings
 
 
 def overwrite_beside(table: ModelledTable, rows: pa.Table, other: Operation, others: pa.Table) -> None:

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.api.plain_write import PlainWrite
 from hudimeta.config import OPTIONS
 from hudimeta.storage import open_storage
 from hudimeta.types import Operation
-from hudimeta.write.plain import PlainWrite
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.session import WriteSession

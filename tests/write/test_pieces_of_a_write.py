@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hudimeta.commit.markers import Marker, MarkerKind, marker_folder, read_markers, remove_markers, write_marker
 from hudimeta.errors import ConfigError, CorruptFileError, SchemaMismatch
 from hudimeta.keys import KeyGenerator
-from hudimeta.read.merge_rules import MergeRules
+from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.storage import LocalStorage, Storage
 from hudimeta.testing.builders import simple_rows
 from hudimeta.types import MergeMode
 from hudimeta.write.batch import keyed_batch, keys_only_batch
-from hudimeta.write.markers import Marker, MarkerKind, marker_folder, read_markers, remove_markers, write_marker
 from hudimeta.write.placement import FileSizing, SmallFile, place
 
 T = "20260102030405678"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.report import CommitReport
 from hudimeta.errors import TableError
 from hudimeta.testing.builders import simple_rows
-from hudimeta.write.report import CommitReport
 
 LATER = ("seconds", "requests", "notes", "compacted_metadata", "attempts")
 """What is not settled at the moment of publication."""

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hudimeta.api.table import Table
 from hudimeta.errors import SchemaMismatch
-from hudimeta.hudi_table import Table
 from hudimeta.write.rows_in import as_table
 
 

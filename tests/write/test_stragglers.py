@@ -8,14 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from hudimeta.api.plain_write import PlainWrite
+from hudimeta.api.table import Table
+from hudimeta.commit import markers
+from hudimeta.commit.markers import Marker, write_marker
 from hudimeta.errors import CommitError, StorageError
-from hudimeta.hudi_table import Table
 from hudimeta.storage import Storage, open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, simple_rows
 from hudimeta.testing.invariants import check_all
-from hudimeta.write import base_files, markers
-from hudimeta.write.markers import Marker, write_marker
-from hudimeta.write.plain import PlainWrite
+from hudimeta.write import base_files
 
 BULK = {**SIMPLE_OPTIONS, "hoodie.datasource.write.operation": "bulk_insert"}
 
@@ -89,7 +90,7 @@ def test_a_task_that_fails_behind_the_abort_leaves_its_file_to_the_next_write(
 
 
 def test_a_file_finished_while_the_rollback_runs_is_deleted_by_it(write: PlainWrite, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hudimeta.services import rollback
+    from hudimeta.commit import rollback
 
     def rolling(*arguments: object) -> None:
         write.write(simple_rows(range(10, 20), 2).to_batches(), 0, 0)  # behind the plan, before the instant is gone

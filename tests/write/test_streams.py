@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS
 from hudimeta.errors import DuplicateKeys, SchemaMismatch
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.report import CommitReport
 from hudimeta.write.streaming import write_stream
 
 BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])

@@ -11,9 +11,9 @@ removed by whoever makes the same index next.
 
 from __future__ import annotations
 
-from hudimeta.services.indexing.build import IndexReport, create_index
 from hudimeta.services.indexing.drop import drop_index
-from hudimeta.services.indexing.plan import IndexPlan, plan_index
 from hudimeta.services.indexing.rebuild import RebuildReport, rebuild
+from hudimeta.write.index_build import IndexReport, create_index
+from hudimeta.write.index_plan import IndexPlan, plan_index
 
 __all__ = ["IndexPlan", "IndexReport", "RebuildReport", "create_index", "drop_index", "plan_index", "rebuild"]

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import time
 
-from hudimeta.concurrency.lock import table_lock
+from hudimeta.commit.lock import table_lock
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.metadata import expression_index, files, secondary_index
 from hudimeta.metadata.indexing import announce, complete, discard_dead, remove_index
-from hudimeta.services.indexing.build import IndexReport, ready_property
-from hudimeta.services.indexing.plan import dependents
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline.clock import InstantGenerator, SystemClock
+from hudimeta.write.index_build import IndexReport, ready_property
+from hudimeta.write.index_plan import dependents
 
 __all__ = ["drop_index"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hudimeta.metadata.indexing import announce, complete, discard_dead
-from hudimeta.services.indexing.build import newest_write
 from hudimeta.timeline.active import Timeline
+from hudimeta.write.index_build import newest_write
 from hudimeta.write.session import WriteSession
 
 __all__ = ["record_proof", "record_proof_of"]

@@ -14,11 +14,15 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from hudimeta.commit.metadata_bootstrap import committed_files, lay_out_indexes
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config import options as keys
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CorruptFileError, MetadataError, NotFound, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.indexes.planned import PlannedIndex, index_properties, planned_indexes
+from hudimeta.indexes.protocol import IndexSource
+from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata import compaction
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.group_files import FileGroup
@@ -27,13 +31,12 @@ from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import MetadataWriter
-from hudimeta.read.snapshot import Snapshot
 from hudimeta.redaction import hidden
 from hudimeta.reports import Report
-from hudimeta.services.indexing.build import IndexReport, every_group, index_source
 from hudimeta.services.indexing.preview import PreviewStorage
 from hudimeta.services.indexing.proof import record_proof
 from hudimeta.services.validation import ValidationReport, validate
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, Storage, join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.properties import TableProperties, update
@@ -42,10 +45,7 @@ from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.naming import completed_name
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, State
-from hudimeta.write.index_updates.protocol import IndexSource
-from hudimeta.write.index_updates.registry import maintainer_for
-from hudimeta.write.metadata_bootstrap import committed_files, lay_out_indexes
-from hudimeta.write.planned_indexes import PlannedIndex, index_properties, planned_indexes
+from hudimeta.write.index_build import IndexReport, every_group, index_source
 from hudimeta.write.session import WriteSession
 
 __all__ = ["RebuildReport", "rebuild"]

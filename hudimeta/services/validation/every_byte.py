@@ -19,9 +19,9 @@ from hudimeta.formats.properties import decode_properties
 from hudimeta.formats.seal import verify_json, verify_properties
 from hudimeta.metadata.index_definitions import decode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT
-from hudimeta.read.snapshot import Snapshot
 from hudimeta.schema import SchemaHistory
 from hudimeta.services.validation.result import CheckResult, Findings
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import FileInfo, Storage, join
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.stated_sizes import files_of_write

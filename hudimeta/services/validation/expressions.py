@@ -12,14 +12,14 @@ from hudimeta.config.options import INDEX_TIMEZONE, INDEX_TRUST
 from hudimeta.errors import CorruptFileError, MetadataError, NotFound
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet.bounds import BoundsOfColumns
+from hudimeta.indexes.expression_index.matching import IndexedExpression, indexed_expression, widened
 from hudimeta.metadata.expression_index import ExpressionKind
-from hudimeta.read.predicate import Bound, bind_value, evaluate
-from hudimeta.read.single_files import FilePart
-from hudimeta.read.skipping.expressions import IndexedExpression, indexed_expression, widened
+from hudimeta.predicate import Bound, bind_value, evaluate
 from hudimeta.services.validation.filters import filter_at, filters_of, missed_by
 from hudimeta.services.validation.result import CheckResult, Findings
 from hudimeta.services.validation.statistics import breaches, gathered
 from hudimeta.services.validation.subject import Subject, Unreadable
+from hudimeta.slices.single_files import FilePart
 
 __all__ = ["Expressions"]
 

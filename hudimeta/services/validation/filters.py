@@ -8,9 +8,9 @@ import pyarrow as pa
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet import read_footer
 from hudimeta.metadata import bloom_filters
-from hudimeta.read.single_files import FilePart
 from hudimeta.services.validation.result import CheckResult, Findings
 from hudimeta.services.validation.subject import Subject, Unreadable
+from hudimeta.slices.single_files import FilePart
 
 __all__ = ["check_filters", "missed_by"]
 

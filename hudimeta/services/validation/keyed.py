@@ -13,10 +13,10 @@ from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.metadata import record_index
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import secondary_keys
-from hudimeta.read.file_slice import FileSlice
-from hudimeta.read.read_task import ReadTask
 from hudimeta.services.validation.result import SHOWN, CheckResult, Findings
 from hudimeta.services.validation.subject import Subject, Unreadable
+from hudimeta.slices.read_task import ReadTask
+from hudimeta.snapshot.file_slice import FileSlice
 
 __all__ = ["KeyedIndexes"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from hudimeta.read.listing_check import ListingPair
 from hudimeta.services.validation.result import CheckResult, Difference, Findings
 from hudimeta.services.validation.subject import Subject
+from hudimeta.snapshot.listing_check import ListingPair
 from hudimeta.table.slices import build_slices
 
 __all__ = ["Listings"]

@@ -17,7 +17,6 @@ from hudimeta.metadata import (
     record_index,
     secondary_index,
 )
-from hudimeta.read.snapshot import Snapshot
 from hudimeta.redaction import hidden
 from hudimeta.services.validation.every_byte import EveryByte
 from hudimeta.services.validation.expressions import Expressions
@@ -27,6 +26,7 @@ from hudimeta.services.validation.listing import Listings
 from hudimeta.services.validation.result import CheckResult, Difference, ValidationReport
 from hudimeta.services.validation.statistics import Statistics
 from hudimeta.services.validation.subject import Subject
+from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["validate"]
 

@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from hudimeta.formats.parquet.bounds import BoundsOfColumns, typed_scalar
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.indexed_columns import column_type
-from hudimeta.read.ordering import field_type
-from hudimeta.read.single_files import FilePart
 from hudimeta.services.validation.result import SHOWN, CheckResult, Findings
 from hudimeta.services.validation.subject import Subject, Unreadable
+from hudimeta.slices.ordering import field_type
+from hudimeta.slices.single_files import FilePart
 
 __all__ = ["FoundBounds", "Statistics", "breaches", "gathered"]
 

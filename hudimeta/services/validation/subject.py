@@ -13,13 +13,13 @@ from hudimeta.engine import Engine
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.keys import KeyGenerator
 from hudimeta.metadata.metadata_table import MetadataTable
-from hudimeta.read.file_slice import FileSlice, slices_of
-from hudimeta.read.merge_rules import KEY_COLUMN
-from hudimeta.read.read_task import ReadTask
 from hudimeta.read.scan import Scan
-from hudimeta.read.single_files import FilePart, parts_of
-from hudimeta.read.slice_reader import SliceReader
-from hudimeta.read.snapshot import Snapshot
+from hudimeta.slices.merge_rules import KEY_COLUMN
+from hudimeta.slices.read_task import ReadTask
+from hudimeta.slices.reader import SliceReader
+from hudimeta.slices.single_files import FilePart, parts_of
+from hudimeta.snapshot.file_slice import FileSlice, slices_of
+from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["Subject", "Unreadable"]
 

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from hudimeta.config import options as keys
 from hudimeta.engine import LocalEngine
-from hudimeta.read.read_task import ReadTask
+from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.read.split import Split, read_split
+from hudimeta.slices.read_task import ReadTask
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
@@ -29,7 +30,6 @@ from hudimeta.write.routed.places import Place, PlacedRows, Role
 from hudimeta.write.routed.slots import Slots
 from hudimeta.write.row_changes import RowChange, with_stated_keys
 from hudimeta.write.spill import table_of
-from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["MANY_PATHS", "Arrival", "Arrived", "ChangedRows", "Route", "few", "gathered", "see"]
 

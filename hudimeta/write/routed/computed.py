@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import CommitError, ConfigError
-from hudimeta.read.merge_rules import KEY_COLUMN
+from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch
 from hudimeta.write.routed.arrival import PORTION_BYTES, Arrived, few, gathered, see

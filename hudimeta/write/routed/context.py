@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudimeta.commit.coordinator import OpenWrite
+from hudimeta.commit.markers import staging_folder
 from hudimeta.config import Options
 from hudimeta.errors import CommitError
 from hudimeta.redaction import redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.timeline.active import Timeline
-from hudimeta.write.coordinator import OpenWrite
-from hudimeta.write.markers import staging_folder
 from hudimeta.write.session import TableView, WriteSession
 
 __all__ = ["Opened", "RoutedWrite", "forget_opened", "refuse_when_over"]

@@ -16,14 +16,16 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.index.tagging import IndexKind, look_up_text
+from hudimeta.commit.coordinator import OpenWrite
+from hudimeta.commit.report import CommitReport
+from hudimeta.commit.strays import delete_strays
+from hudimeta.commit.timings import Timings
+from hudimeta.indexes.tagging import IndexKind, look_up_text
 from hudimeta.metadata import record_index
-from hudimeta.read.predicate import Where
+from hudimeta.predicate import Where
 from hudimeta.types import Operation, TableType
 from hudimeta.write.asked_indexes import ensure_metadata
-from hudimeta.write.coordinator import OpenWrite
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
-from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.arrival import MANY_PATHS, Arrived, Route
 from hudimeta.write.routed.computed import Compute
 from hudimeta.write.routed.context import Opened, RoutedWrite
@@ -41,7 +43,6 @@ from hudimeta.write.routed.sources import At, ComputedRows, FoundRows, GivenRows
 from hudimeta.write.routed.writing import PieceWriter, shared_out
 from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import TableView, WriteSession
-from hudimeta.write.strays import delete_strays
 from hudimeta.write.table_writer import (
     Outcome,
     Prepared,
@@ -52,7 +53,6 @@ from hudimeta.write.table_writer import (
     replaced_by,
     until_no_conflict,
 )
-from hudimeta.write.timings import Timings
 
 __all__ = ["ROUTED", "change_routed", "compute_routed", "merge_routed", "write_routed"]
 

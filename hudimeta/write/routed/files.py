@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.indexes.facts import FileFacts, KeyChanges
+from hudimeta.indexes.record_index.keep import key_changes
+from hudimeta.indexes.secondary_index.keep import value_changes
+from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import record_index, secondary_index
 from hudimeta.metadata.delta import Hashed
 from hudimeta.metadata.keys import secondary_heads, shard
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.storage import Storage
-from hudimeta.write.index_facts import FileFacts, KeyChanges
-from hudimeta.write.index_updates.record_index import key_changes
-from hudimeta.write.index_updates.secondary_index import value_changes
 from hudimeta.write.routed.context import RoutedWrite, refuse_when_over
 from hudimeta.write.routed.exchange import Span, StagedFile
-from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["FactsSpec", "IndexOfKeys", "RoutedFiles", "handed_back", "key_facts", "laid_aside"]
 

@@ -14,33 +14,33 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from hudimeta.commit.markers import MarkerKind, marked
+from hudimeta.commit.strays import delete_metadata_strays, metadata_marker
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CommitConflict, MetadataError
+from hudimeta.indexes.apart import WrittenApart
+from hudimeta.indexes.built_meanwhile import built_since
+from hudimeta.indexes.facts import FileFacts, WantedFacts, row_changes
+from hudimeta.indexes.protocol import CommitChange, IndexDelta
+from hudimeta.indexes.record_index.keep import too_many
+from hudimeta.indexes.registry import maintainer_for, wanted_facts
+from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import bloom_filters, column_stats, record_index, secondary_index
 from hudimeta.metadata.delta import MetadataDelta
 from hudimeta.metadata.keys import bloom_filter_keys, shard
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter, WrittenLog
-from hudimeta.read.file_slice import FileSlice, slices_of
+from hudimeta.slices.slice_rows import SliceRows
+from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.storage import Storage, join
 from hudimeta.table.positions import positions_by_number
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.clock import InstantGenerator, SystemClock
-from hudimeta.write.index_facts import FileFacts, WantedFacts, row_changes
-from hudimeta.write.index_updates.apart import WrittenApart
-from hudimeta.write.index_updates.built_meanwhile import built_since
-from hudimeta.write.index_updates.protocol import CommitChange, IndexDelta
-from hudimeta.write.index_updates.record_index import too_many
-from hudimeta.write.index_updates.registry import maintainer_for, wanted_facts
-from hudimeta.write.markers import MarkerKind, marked
 from hudimeta.write.routed.context import RoutedWrite, refuse_when_over
 from hudimeta.write.routed.exchange import Span, read_spans, rows_of
 from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, key_facts, laid_aside
-from hudimeta.write.slice_rows import SliceRows
-from hudimeta.write.strays import delete_metadata_strays, metadata_marker
-from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["IndexShares"]
 

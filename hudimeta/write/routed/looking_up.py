@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hudimeta.index.key_file import KeyFile
-from hudimeta.index.tagging import Homes, Tagging
+from hudimeta.indexes.tagging import Homes, Tagging
+from hudimeta.table.key_file import KeyFile
 from hudimeta.types import Operation
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.combining import combine, combining_rules

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from hudimeta.errors import ConfigError
 from hudimeta.metadata.keys import shard
-from hudimeta.read.predicate import Expr
-from hudimeta.read.predicate.tree import Column, Literal, all_of, between
-from hudimeta.read.read_task import ReadTask
+from hudimeta.predicate import Expr
+from hudimeta.predicate.tree import Column, Literal, all_of, between
 from hudimeta.read.split import Split, read_split
+from hudimeta.slices.read_task import ReadTask
 from hudimeta.types import META_COLUMNS
 from hudimeta.write.merge_builder import Merge
 from hudimeta.write.merge_clauses import Clause, Sides, merge_condition

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hudimeta.index.key_file import KeyFile
+from hudimeta.table.key_file import KeyFile
 from hudimeta.write.operations import GroupRewrite, WritePlan
 from hudimeta.write.placement import FileSizing, SmallFile, shares_of
 from hudimeta.write.routed.exchange import Span, cut, rows_of

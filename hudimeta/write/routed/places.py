@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hudimeta.index.key_file import KeyFile
+from hudimeta.table.key_file import KeyFile
 from hudimeta.write.routed.exchange import Span
 
 __all__ = ["Place", "PlacedRows", "Role"]

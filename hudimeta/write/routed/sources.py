@@ -7,9 +7,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from hudimeta.read.merge_rules import KEY_COLUMN
-from hudimeta.read.predicate import Where
+from hudimeta.predicate import Where
 from hudimeta.read.scan import Scan
+from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.timeline.active import Timeline
 from hudimeta.types import Operation
 from hudimeta.write.merge_builder import Merge

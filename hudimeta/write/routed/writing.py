@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hudimeta.engine import LocalEngine
+from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys.record_key import generated_keys
 from hudimeta.types import Operation
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
@@ -18,7 +19,6 @@ from hudimeta.write.routed.files import FactsSpec, RoutedFiles, handed_back
 from hudimeta.write.routed.pieces import Piece
 from hudimeta.write.routed.places import Role
 from hudimeta.write.spill import batch_of
-from hudimeta.write.written_file import WrittenFile
 
 __all__ = ["PieceWriter", "shared_out"]
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.commit.report import CommitReport
 from hudimeta.config import Options
 from hudimeta.table.properties import update
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
-from hudimeta.write.report import CommitReport
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import Prepared, prepare, write_prepared, write_rows
 from tests.concurrency.side_by_side import Interrupted

@@ -193,8 +193,8 @@ def test_a_table_without_a_metadata_table_has_no_indexes(tmp_path: Path) -> None
 
 
 def test_a_write_that_was_under_way_keeps_the_new_index(tmp_path: Path) -> None:
+    from hudimeta.commit.timings import Timings
     from hudimeta.write.table_writer import prepare, publish, write_batch
-    from hudimeta.write.timings import Timings
 
     table = _table(tmp_path)
     session = table.session()

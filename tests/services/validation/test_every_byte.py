@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hudimeta.api.table import Table
 from hudimeta.errors import HudiError
-from hudimeta.hudi_table import Table
 from hudimeta.services.validation.result import Outcome
 from tests.conftest import Unpack
 from tests.damage.harm import HARMS, kind_of

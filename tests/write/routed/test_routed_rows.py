@@ -13,21 +13,21 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.commit.markers import STAGING, Marker, MarkerKind, staging_folder, write_marker
+from hudimeta.commit.report import CommitReport
+from hudimeta.commit.strays import metadata_marker
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitError, ConfigError, DuplicateKeys, HudiError, NotFound, SchemaMismatch, StorageError
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.markers import STAGING, Marker, MarkerKind, staging_folder, write_marker
 from hudimeta.write.merge_clauses import Clause, ClauseKind, Sides
-from hudimeta.write.report import CommitReport
 from hudimeta.write.routed.driver import change_routed, merge_routed, write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.merging import MergePlan
 from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import WriteSession
-from hudimeta.write.strays import metadata_marker
 
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 SAME = ("inserted", "updated", "deleted", "unmatched_deletes", "dropped_duplicates", "looked_up", "found", "moved")

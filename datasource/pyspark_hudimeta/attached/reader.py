@@ -1,0 +1,80 @@
+"""`spark.read` of an attached session: it opens tables of ours by itself, and leaves everything else to Spark.
+
+Asked for a source that is Python, Spark starts a Python worker to learn the columns, and the relation that it makes would be
+exchanged at once for a native one. A `load` of a path needs none of that: the driver has the table open already. What cannot be
+read natively, and what is wrong, takes Spark's own way, so that it is met and said there as in any session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, DataFrameReader
+from pyspark.sql.datasource import CaseInsensitiveDict
+
+from pyspark_hudimeta.plain.source import DefaultSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["AttachedReader"]
+
+
+class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own classes are not typed here
+    """A reader that remembers what it is told.
+
+    Args:
+        spark: The session. opened: A native Dataset of the table that options name; None where Spark has to open it.
+        attached: A DataFrame with native scans, from one that Spark made.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        opened: Callable[[Mapping[str, str]], Any | None],
+        attached: Callable[[DataFrame], DataFrame],
+    ) -> None:
+        super().__init__(spark)
+        self._opened, self._attached = opened, attached
+        self._source, self._has_schema = "", False
+        self._given: dict[str, str] = {}
+
+    def format(self, source: str) -> AttachedReader:
+        self._source = source
+        super().format(source)
+        return self
+
+    def schema(self, schema: Any) -> AttachedReader:
+        self._has_schema = True
+        super().schema(schema)
+        return self
+
+    def option(self, key: str, value: Any) -> AttachedReader:
+        self._remember({key: value})
+        super().option(key, value)
+        return self
+
+    def options(self, **options: Any) -> AttachedReader:
+        self._remember(options)
+        super().options(**options)
+        return self
+
+    def load(self, path: Any = None, format: Any = None, schema: Any = None, **options: Any) -> DataFrame:
+        source = self._source if format is None else format
+        if isinstance(path, str) and schema is None and not self._has_schema and source.lower() == DefaultSource.name():
+            self._remember(options)
+            # As Spark hands them to the source: names in any case.
+            found = self._opened(CaseInsensitiveDict({**self._given, "path": path}))
+            if found is not None:
+                return super()._df(found)
+        return super().load(path, format, schema, **options)
+
+    def _remember(self, options: Mapping[str, Any]) -> None:
+        from pyspark.sql.utils import to_str
+
+        given = {key: to_str(value) for key, value in options.items()}
+        self._given |= {key: value for key, value in given.items() if value is not None}
+
+    def _df(self, jdf: Any) -> DataFrame:
+        return self._attached(super()._df(jdf))

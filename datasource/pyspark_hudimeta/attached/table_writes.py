@@ -1,0 +1,132 @@
+"""`insertInto`, `saveAsTable` and `df.writeTo` by a table's name in an attached session: SQL's statements for a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hudimeta.config.of_reads import refuse_on_write
+from hudimeta.config.options import OVERWRITE_MODE, PATH
+from hudimeta.errors import ConfigError
+from hudimeta.sql import CreateTable, Insert, TableName, target_of
+from hudimeta.types import META_COLUMNS
+from pyspark_hudimeta.plain.location import resolve
+from pyspark_hudimeta.plain.writer import writer_options
+from pyspark_hudimeta.sql.definition import create, refuse_to_replace
+from pyspark_hudimeta.sql.insertion import insert, opened
+from pyspark_hudimeta.sql.session import Entry, SqlSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["append_to", "insert_into", "overwrite_partitions", "save_as_table"]
+
+
+def insert_into(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str], *, overwrite: bool) -> bool:
+    """Insert rows by the places of their columns, as INSERT INTO and INSERT OVERWRITE do.
+
+    Args:
+        session: Where the table is named. name: As Spark takes it. rows: Their `_hoodie_*` columns are ignored.
+        told: The writer's options. overwrite: Which of the two.
+
+    Returns:
+        False where it is no table of ours; then nothing was done.
+
+    Raises:
+        HudiError, AnalysisException: The write was not published.
+    """
+    entry = _entry(session, _named(name))
+    if entry is None:
+        return False
+    _insert(session, entry, rows, told, overwrite=overwrite, by_name=False)
+    return True
+
+
+def append_to(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str]) -> bool:
+    """Insert rows by the names of their columns. Args, returns, raises: See `insert_into`."""
+    entry = _entry(session, _named(name))
+    if entry is None:
+        return False
+    _insert(session, entry, rows, told, overwrite=False, by_name=True)
+    return True
+
+
+def overwrite_partitions(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str]) -> bool:
+    """Replace the partitions that rows belong to, by the names of columns. Args, returns, raises: See `insert_into`."""
+    entry = _entry(session, _named(name))
+    if entry is None:
+        return False
+    meant = replace(entry, options={**entry.options, OVERWRITE_MODE.key: "DYNAMIC"})
+    _insert(session, meant, rows, told, overwrite=True, by_name=True)
+    return True
+
+
+def save_as_table(
+    session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str], mode: str, partition_by: Sequence[str]
+) -> bool:
+    """Write rows to a table by the names of their columns, or create it with them.
+
+    Args:
+        session, name, rows, told: See `insert_into`; the options of a table that is created too, its place among them.
+        mode: Of saving. partition_by: Partition columns of a table that is created; of one that is there the same, or none.
+
+    Returns:
+        False where Spark has to answer; then nothing was done.
+
+    Raises:
+        HudiError, AnalysisException: The write was not published; a table that was begun is gone. A table of another format
+            is to be overwritten: it stays.
+    """
+    target = _named(name)
+    entry = _entry(session, target)
+    if target is None or (entry is None and not session.is_free(target)):
+        if target is not None and mode == "overwrite" and session.is_taken(target):
+            refuse_to_replace(f"replacing {target.sql}, which is no hudimeta table, by saveAsTable")
+        return False
+    if entry is not None:
+        if mode not in ("append", "overwrite"):
+            return False
+        _refuse_other_partitions(session, entry, partition_by)
+        _insert(session, entry, rows, told, overwrite=mode == "overwrite", by_name=True)
+        return True
+    options = writer_options(told)
+    statement = CreateTable(target, "hudimeta", partition_by=tuple(partition_by), options=options, location=_place(told))
+    return create(session, statement, _data(rows)) is not None
+
+
+def _refuse_other_partitions(session: SqlSession, entry: Entry, given: Sequence[str]) -> None:
+    """Refuse partition columns that are not those of the table; Spark would drop the entry of what it is to overwrite."""
+    fields = opened(session, entry).properties.partition_fields
+    if given and [name.lower() for name in given] != [name.lower() for name in fields]:
+        have = f"what the table has: {', '.join(fields)}" if fields else "nothing: the table has no partitions"
+        raise ConfigError("partitionBy", ", ".join(given), have, "Leave partitionBy out for a table that is there.")
+
+
+def _insert(
+    session: SqlSession, entry: Entry, rows: DataFrame, told: Mapping[str, str], *, overwrite: bool, by_name: bool
+) -> None:
+    place = _place(told)
+    if place is not None and resolve(place) != entry.location:
+        allowed = f"{entry.location}, where {entry.name.sql} is"
+        raise ConfigError(PATH.key, place, allowed, "Leave it out: the table's name says where it is.")
+    refuse_on_write(told)
+    meant = replace(entry, options={**writer_options(told), **entry.options})
+    insert(session, meant, Insert(entry.name, "", overwrite=overwrite, by_name=by_name), _data(rows))
+
+
+def _place(told: Mapping[str, str]) -> str | None:
+    """What the option `path` says."""
+    return next((value for key, value in told.items() if key.lower() == PATH.key), None)
+
+
+def _named(name: str) -> TableName | None:
+    return target_of(f"INSERT INTO {name} VALUES ()")
+
+
+def _entry(session: SqlSession, name: TableName | None) -> Entry | None:
+    return session.entry(name) if name is not None else None
+
+
+def _data(rows: DataFrame) -> DataFrame:
+    return rows.drop(*META_COLUMNS)

@@ -1,0 +1,223 @@
+"""`df.write` to hudimeta tables in an attached session, by path or by name: routed through Spark's executors.
+
+Spark makes each DataFrame of its own class, whose `write`, `writeStream` and `writeTo` know nothing of sessions. So while any
+session is attached, these ask whether the DataFrame's session is one of them; for all others they are what they were. Other
+formats, tables that are not ours and what is refused anyway are left to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from threading import RLock
+from typing import Any
+
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.readwriter import DataFrameWriterV2
+from pyspark.sql.streaming import DataStreamWriter
+
+from hudimeta.config import OPTIONS
+from hudimeta.config.options import OPERATION, PARTITION_PATH, ROUTED_WRITES
+from hudimeta.errors import UnsupportedFeature
+from pyspark_hudimeta.attached.stream_batch import AttachedStreamWriter
+from pyspark_hudimeta.attached.table_writer import AttachedTableWriter
+from pyspark_hudimeta.attached.table_writes import insert_into, save_as_table
+from pyspark_hudimeta.plain.registration import without_sql_words
+from pyspark_hudimeta.plain.target import write_target
+from pyspark_hudimeta.plain.writer import LOG, writer_options
+from pyspark_hudimeta.routed.write import save_frame
+from pyspark_hudimeta.sql.session import SqlSession
+
+__all__ = ["AttachedWriter", "route_writes", "stop_routing"]
+
+_FORMAT = "hudimeta"
+_MODES = {"append": False, "overwrite": True}
+_UNROUTED = "delete_partition"
+_lock = RLock()
+Find = Callable[[SparkSession], SqlSession | None]
+"""What statements of a session need; None for a session that is not attached."""
+Adopt = Callable[[SparkSession, SparkSession], Callable[[], None] | None]
+"""Attaches a session as another one is, and returns what undoes it; None where that other one is not attached."""
+_routes: dict[int, Find] = {}
+_adopters: dict[int, Adopt] = {}
+_original: dict[str, Any] = {}
+
+
+def route_writes(owner: int, find: Find, adopt: Adopt) -> None:
+    """From now on writes of the DataFrames of some sessions are routed.
+
+    Args:
+        owner: Who asks, for `stop_routing`. find: Knows the sessions. adopt: Attaches the session of a batch of a stream.
+    """
+    with _lock:
+        if not _original:
+            _original.update({name: ClassicDataFrame.__dict__[name] for name in ("write", "writeTo", "writeStream")})
+            ClassicDataFrame.write = property(_write, doc=DataFrame.write.__doc__)
+            ClassicDataFrame.writeTo = _write_to
+            ClassicDataFrame.writeStream = property(_write_stream, doc=DataFrame.writeStream.__doc__)
+        _routes[owner] = find
+        _adopters[owner] = adopt
+
+
+def stop_routing(owner: int) -> None:
+    """Undo `route_writes`; when nobody is left, Spark's class is as it was."""
+    with _lock:
+        _routes.pop(owner, None)
+        _adopters.pop(owner, None)
+        if not _routes:
+            for name in list(_original):
+                setattr(ClassicDataFrame, name, _original.pop(name))
+
+
+def _session_of(frame: DataFrame) -> SqlSession | None:
+    """What statements of a DataFrame's session need; None where that is not attached."""
+    sessions = (find(frame.sparkSession) for find in list(_routes.values()))
+    return next((session for session in sessions if session is not None), None)
+
+
+def _write(frame: DataFrame) -> DataFrameWriter:
+    session = _session_of(frame)
+    return AttachedWriter(frame, session) if session is not None else DataFrameWriter(frame)
+
+
+def _write_stream(frame: DataFrame) -> DataStreamWriter:
+    session = _session_of(frame)
+    if session is None:
+        return DataStreamWriter(frame)
+    return AttachedStreamWriter(frame, partial(_adopted, frame.sparkSession), session.is_ours)
+
+
+def _adopted(spark: SparkSession, batch: SparkSession) -> Callable[[], None]:
+    """Attach the session of a batch, unless that of its stream has been detached; returns what undoes it."""
+    found = (adopt(spark, batch) for adopt in list(_adopters.values()))
+    return next((release for release in found if release is not None), lambda: None)
+
+
+def _write_to(self: DataFrame, table: str) -> DataFrameWriterV2:
+    """As Spark's; see `AttachedTableWriter`."""
+    session = _session_of(self)
+    return AttachedTableWriter(self, table, session) if session is not None else DataFrameWriterV2(self, table)
+
+
+class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own classes are not typed here
+    """Spark's writer, which also remembers what it was told."""
+
+    def __init__(self, frame: DataFrame, session: SqlSession) -> None:
+        super().__init__(frame)
+        self._session = session
+        self._format: str | None = None
+        self._mode: str | None = None
+        self._told: dict[str, str] = {}
+        self._partitions: tuple[str, ...] = ()
+        self._layout = False
+
+    def mode(self, saveMode: str | None) -> AttachedWriter:  # noqa: N803 - Spark's name
+        self._mode = saveMode.lower() if saveMode is not None else self._mode
+        super().mode(saveMode)
+        return self
+
+    def format(self, source: str) -> AttachedWriter:
+        self._format = source
+        super().format(source)
+        return self
+
+    def option(self, key: str, value: Any) -> AttachedWriter:
+        self._remember(key, value)
+        super().option(key, value)
+        return self
+
+    def options(self, **options: Any) -> AttachedWriter:
+        for key, value in options.items():
+            self._remember(key, value)
+        super().options(**options)
+        return self
+
+    def partitionBy(self, *cols: Any) -> AttachedWriter:  # noqa: N802 - Spark's name
+        listed = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
+        self._partitions = tuple(listed)
+        super().partitionBy(*cols)
+        return self
+
+    def bucketBy(self, *args: Any, **kwargs: Any) -> AttachedWriter:  # noqa: N802 - Spark's name
+        self._layout = True
+        super().bucketBy(*args, **kwargs)
+        return self
+
+    def clusterBy(self, *cols: Any) -> AttachedWriter:  # noqa: N802 - Spark's name
+        self._layout = True
+        super().clusterBy(*cols)
+        return self
+
+    def _remember(self, key: str, value: Any) -> None:
+        if value is not None:
+            # As Spark spells them on their way to Java.
+            self._told[key] = str(value).lower() if isinstance(value, bool) else str(value)
+
+    def save(
+        self,
+        path: str | None = None,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: Any = None,  # noqa: N803 - Spark's name
+        **options: Any,
+    ) -> None:
+        """As Spark's; a write to a table of ours is routed."""
+        self.mode(mode).options(**options)
+        if format is not None:
+            self.format(format)
+        if partitionBy is not None:
+            self.partitionBy(partitionBy)
+        if not self._saved(path):
+            super().save(path)
+
+    def _saved(self, path: str | None) -> bool:
+        """Route the write, if it is one that is routed."""
+        told = self._told if path is None else {**self._told, "path": path}
+        if (self._format or "").lower() != _FORMAT or self._mode not in _MODES or self._layout:
+            return False
+        if self._partitions:
+            hint = f"Name the columns with {PARTITION_PATH.key} in the write that creates the table, and leave partitionBy out."
+            raise UnsupportedFeature("partitionBy in a save to a folder", hint)
+        lower = {key.lower(): value for key, value in told.items()}
+        if not self._is_routed():
+            return False
+        location = write_target(lower, self._df.schema).location
+        report = save_frame(self._df.sparkSession, location, lower, self._df, overwrite=_MODES[self._mode])
+        LOG.info("%s", report)
+        return report is not None
+
+    def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803 - Spark's names
+        """As Spark's; rows for a table of ours are routed."""
+        replaces = overwrite if overwrite is not None else self._mode == "overwrite"
+        if self._layout or self._partitions or not self._is_routed():
+            done = False
+        else:
+            done = insert_into(self._session, tableName, self._df, self._told, overwrite=replaces)
+        if not done:
+            super().insertInto(tableName, overwrite)
+
+    def saveAsTable(  # noqa: N802 - Spark's name
+        self,
+        name: str,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: Any = None,  # noqa: N803 - Spark's name
+        **options: Any,
+    ) -> None:
+        """As Spark's; a table of ours is written to, or created, by routed writes."""
+        self.mode(mode).options(**options)
+        if partitionBy is not None:
+            self.partitionBy(partitionBy)
+        if format is not None:
+            self.format(format)
+        done = False
+        if (self._format or "").lower() == _FORMAT and not self._layout and self._is_routed():
+            told, how = self._told, self._mode or "error"
+            done = save_as_table(self._session, name, self._df, told, how, self._partitions)
+        if not done:
+            super().saveAsTable(name)
+
+    def _is_routed(self) -> bool:
+        options = OPTIONS.read(without_sql_words(writer_options(self._told)))
+        return bool(options.get(ROUTED_WRITES)) and options.get(OPERATION) != _UNROUTED

@@ -1,0 +1,1 @@
+"""The plain door: the Python data source that Spark finds by its name."""

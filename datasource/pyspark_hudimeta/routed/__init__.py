@@ -1,0 +1,1 @@
+"""Writes by Spark's executors."""

@@ -1,0 +1,64 @@
+"""Rows brought to a table's columns as Spark's own INSERT does it: by place or by name, with its rules of store assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import lit
+from pyspark.sql.types import StructType
+
+from hudimeta.errors import ConfigError
+from hudimeta.sql import quoted
+
+if TYPE_CHECKING:
+    from pyspark_hudimeta.attached.jvm import Jvm
+
+__all__ = ["assigned", "column_of", "with_nulls"]
+
+
+def assigned(jvm: Jvm, table: str, columns: StructType, rows: DataFrame, *, by_name: bool = False) -> DataFrame:
+    """Rows with exactly a table's columns and types.
+
+    Args:
+        jvm: Of the session. table: Its name, for errors. columns: Of the table.
+        rows: As many columns, in the table's order, or with its names. by_name: Which of the two.
+
+    Raises:
+        AnalysisException: Spark's own: columns that do not fit, or types that Spark does not assign.
+    """
+    spark = rows.sparkSession
+    expected = spark.createDataFrame([], columns)._jdf.queryExecution().analyzed().output()
+    plan = rows._jdf.queryExecution().analyzed()
+    resolver = jvm.view.org.apache.spark.sql.catalyst.analysis.TableOutputResolver
+    fill = getattr(resolver, "resolveOutputColumns$default$6")()  # its type is another one in each release of Spark
+    conf = jvm.session.sessionState().conf()
+    resolved = resolver.resolveOutputColumns(table, expected, plan, by_name, conf, fill)
+    return DataFrame(jvm.view.org.apache.spark.sql.classic.Dataset.ofRows(jvm.session, resolved), spark)
+
+
+def with_nulls(columns: StructType, rows: DataFrame, named: Sequence[str]) -> DataFrame:
+    """Rows whose columns are named by a list, in the table's order, null where the list leaves a column out.
+
+    Raises:
+        ConfigError: The list names other columns, or one twice, or not as many as the rows have.
+    """
+    if len(named) != len(rows.columns):
+        raise ConfigError("INSERT", ", ".join(named), f"{len(rows.columns)} columns, as many as the query has")
+    wanted = [column_of(columns, name) for name in named]
+    if len(set(wanted)) != len(wanted):
+        raise ConfigError("INSERT", ", ".join(named), "every column once")
+    frame = rows.toDF(*wanted)
+    return frame.select(
+        *[frame[quoted(c.name)] if c.name in wanted else lit(None).cast(c.dataType).alias(c.name) for c in columns]
+    )
+
+
+def column_of(columns: StructType, name: str) -> str:
+    """A column's own spelling. Raises ConfigError when there is none of this name."""
+    found = [c for c in columns.names if c == name] or [c for c in columns.names if c.lower() == name.lower()]
+    if not found:
+        hint = "Name columns of the table."
+        raise ConfigError("column", name, f"columns of the table: {', '.join(columns.names)}", hint)
+    return str(found[0])

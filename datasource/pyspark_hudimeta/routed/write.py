@@ -1,0 +1,136 @@
+"""Writing a DataFrame by Spark's executors: from a verb and a DataFrame to a `CommitReport`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hudimeta.api.plain_write import operation_of
+from hudimeta.config import OPTIONS
+from hudimeta.config.options import INSERT_DROP_DUPLICATES
+from hudimeta.storage import CountingStorage, open_storage
+from hudimeta.types import META_COLUMNS, Operation
+from hudimeta.write.opening import open_or_create
+from hudimeta.write.routed.driver import ROUTED, change_routed, compute_routed, write_routed
+from hudimeta.write.row_changes import RowChange
+from hudimeta.write.session import WriteSession
+from pyspark_hudimeta.arrow_types import written_schema
+from pyspark_hudimeta.attached.stream_batch import of_its_batch
+from pyspark_hudimeta.plain.writer import writer_options
+from pyspark_hudimeta.routed.executors import SparkExecutors
+from pyspark_hudimeta.routed.spark_engine import SparkEngine
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hudimeta.commit.report import CommitReport
+    from hudimeta.predicate import Where
+
+__all__ = ["change_frame", "compute_frame", "data_schema", "save_frame", "write_frame"]
+
+
+def write_frame(
+    spark: SparkSession, location: str, given: Mapping[str, Any], operation: Operation, rows: DataFrame
+) -> CommitReport:
+    """Write a DataFrame to a table that is there.
+
+    Args:
+        spark: The session of the DataFrame. location: The table's absolute path or URI. given: Options of the write.
+        operation: One of `hudimeta.write.routed.driver.ROUTED`. rows: Data; its `_hoodie_*` columns are ignored.
+
+    Raises:
+        HudiError: The write was not published.
+    """
+    options = OPTIONS.read(of_its_batch(spark, location, given))
+    if operation is Operation.UPSERT and options.get(INSERT_DROP_DUPLICATES):
+        operation = Operation.INSERT
+    session = WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
+    return _written(spark, session, operation, rows)
+
+
+def save_frame(
+    spark: SparkSession, location: str, given: Mapping[str, str], rows: DataFrame, *, overwrite: bool
+) -> CommitReport | None:
+    """Write a DataFrame as `df.write.save` does: options say what is done, and a table that is not there is created.
+
+    Args:
+        spark, location, given, rows: See `write_frame`. overwrite: The save mode, else it is append.
+
+    Returns:
+        What was done; None where the operation is none of those that are routed, and nothing was done.
+
+    Raises:
+        HudiError: The write was not published.
+    """
+    operation = operation_of(OPTIONS.read(writer_options(given)), overwrite)
+    if operation not in ROUTED:
+        return None
+    options = OPTIONS.read(of_its_batch(spark, location, writer_options(given)))
+    storage = CountingStorage(open_storage(location, options.texts))
+    session = open_or_create(storage, options, data_schema(rows), operation)
+    session.engine = SparkEngine(spark)
+    return _written(spark, session, operation, rows)
+
+
+def change_frame(
+    spark: SparkSession, location: str, given: Mapping[str, Any], change: RowChange, where: Where | None
+) -> CommitReport:
+    """Change or delete rows of a table by a predicate; tasks read them.
+
+    Args:
+        spark, location, given: See `write_frame`. change: What becomes of the rows. where: Which rows; all when None. Texts of
+            times without a zone are in the session's.
+
+    Raises:
+        HudiError: The write was not published.
+    """
+    from hudimeta.services.after_write import tend
+
+    options = OPTIONS.read(of_its_batch(spark, location, given))
+    session = WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    return tend(session, change_routed(session, change, where, SparkExecutors(spark, options=options), zone))
+
+
+def compute_frame(
+    spark: SparkSession,
+    location: str,
+    given: Mapping[str, Any],
+    operation: Operation,
+    compute: Callable[[str | None, pa.Schema], DataFrame],
+) -> CommitReport:
+    """Write changes of a table's rows that Spark computes from them.
+
+    Args:
+        spark, location, given: See `write_frame`. operation: UPSERT, or DELETE for deletes alone.
+        compute: Makes the changes; what it is given and which columns they have stands at
+            `hudimeta.write.routed.computed.Compute`.
+
+    Raises:
+        HudiError, AnalysisException: The write was not published.
+    """
+    from hudimeta.services.after_write import tend
+
+    options = OPTIONS.read(of_its_batch(spark, location, given))
+    session = WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
+    executors = SparkExecutors(spark, options=options)
+
+    def hold(moment: str | None, schema: pa.Schema) -> None:
+        rows = compute(moment, schema)
+        executors.hold(rows, written_schema(rows.schema))
+
+    return tend(session, compute_routed(session, operation, hold, executors))
+
+
+def _written(spark: SparkSession, session: WriteSession, operation: Operation, rows: DataFrame) -> CommitReport:
+    from hudimeta.services.after_write import tend
+
+    schema = data_schema(rows)
+    executors = SparkExecutors(spark, rows, schema, session.options)
+    return tend(session, write_routed(session, operation, executors, schema))
+
+
+def data_schema(rows: DataFrame) -> pa.Schema:
+    """The Arrow schema of a DataFrame without meta columns. Raises UnsupportedFeature for types that a Hudi table has not."""
+    return written_schema(type(rows.schema)([column for column in rows.schema if column.name not in META_COLUMNS]))

@@ -1,0 +1,1 @@
+"""Statements of SQL that change tables, in an attached session."""

@@ -1,0 +1,250 @@
+"""UPDATE, DELETE and MERGE: Spark computes what becomes of which rows, in its own words; its tasks write that in one commit.
+
+Conditions and new values are the user's text, evaluated by Spark over the table's rows as of the moment on which the write
+rests. What comes of it is a DataFrame of changes, which is routed like any other (`hudimeta.write.routed.computed`): rows carry
+the meta columns of the row that they change, and the driver sees none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import reduce
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import lit
+from pyspark.sql.types import StringType, StructField, StructType
+
+from hudimeta.config.options import AS_OF, COLUMNS
+from hudimeta.errors import ConfigError
+from hudimeta.sql import Delete, Merge, MergeAction, MergeClause, MergeRows, Update, quoted
+from hudimeta.types import Operation
+from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, Action
+from pyspark_hudimeta.arrow_types import spark_schema
+from pyspark_hudimeta.routed.assignment import assigned, column_of
+from pyspark_hudimeta.routed.write import compute_frame
+from pyspark_hudimeta.sql.session import Entry, SqlSession, literal
+
+if TYPE_CHECKING:
+    from hudimeta.sql.statement import Assignments
+
+__all__ = ["delete", "merge", "update"]
+
+_NUMBER = count()
+_PRESENT, _CLAUSE = "_hudimeta_present", "_hudimeta_clause"
+_ACTIONS = {
+    MergeAction.UPDATE: Action.UPDATE,
+    MergeAction.DELETE: Action.DELETE,
+    MergeAction.INSERT: Action.INSERT,
+}
+_JOINS = {(False, False): "INNER", (True, False): "RIGHT", (False, True): "LEFT", (True, True): "FULL"}
+"""By whether clauses speak of rows that only the source has, and of rows that only the table has."""
+
+
+def update(session: SqlSession, entry: Entry, statement: Update) -> DataFrame:
+    """Run an UPDATE.
+
+    Raises:
+        ConfigError: Columns that are not there or must not change. AnalysisException, of Spark: What does not fit.
+    """
+    change = _Change(session, entry, statement.alias)
+    values = change.values(statement.assignments, keys_may_change=False)
+    change.write(
+        Operation.UPSERT,
+        lambda moment, schema: change.found(moment, schema, Action.UPDATE, values, statement.where),
+    )
+    return session.nothing()
+
+
+def delete(session: SqlSession, entry: Entry, statement: Delete) -> DataFrame:
+    """Run a DELETE.
+
+    Raises:
+        AnalysisException, of Spark: A condition that does not fit.
+    """
+    change = _Change(session, entry, statement.alias)
+    change.write(Operation.DELETE, lambda moment, schema: change.found(moment, schema, Action.DELETE, {}, statement.where))
+    return session.nothing()
+
+
+def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
+    """Run a MERGE.
+
+    Raises:
+        ConfigError: Columns that do not fit. CommitError: A row of the table would be changed twice.
+        AnalysisException, of Spark: What does not fit.
+    """
+    merging = _Merging(session, entry, statement)
+    merging.write(Operation.UPSERT, merging.merged)
+    return session.nothing()
+
+
+class _Change:
+    """Rows of one table, under the name that a statement's expressions give it."""
+
+    def __init__(self, session: SqlSession, entry: Entry, alias: str | None) -> None:
+        self.session, self.entry = session, entry
+        self.alias = alias or entry.name.table
+        self.options = {**session.settings, **entry.options}
+        self.stack = ExitStack()
+        from pyspark_hudimeta.sql.insertion import opened
+
+        properties = opened(session, entry).properties
+        named = (*properties.record_keys, *properties.partition_fields)
+        self.fixed = tuple(dict.fromkeys(name.partition(".")[0].partition(":")[0] for name in named))
+
+    def write(self, operation: Operation, make: Callable[[str | None, pa.Schema], DataFrame]) -> None:
+        """Write the changes that `make` finds for a moment and columns."""
+        with self.stack:
+            compute_frame(self.session.spark, self.entry.location, self.options, operation, make)
+
+    def view(self, moment: str | None) -> str:
+        """The table at a moment, with meta columns, as a temporary view."""
+        options = {key: value for key, value in self.options.items() if key not in (AS_OF.key, COLUMNS.key)}
+        if moment is not None:
+            options[AS_OF.key] = moment
+        return self.named(self.session.spark.read.format("hudimeta").options(**options).load(self.entry.location))
+
+    def named(self, frame: DataFrame) -> str:
+        """A DataFrame as a temporary view of a name that nobody else has, while the statement runs."""
+        name = f"_hudimeta_change_{next(_NUMBER)}"
+        frame.createOrReplaceTempView(name)
+        self.stack.callback(self.session.spark.catalog.dropTempView, name)
+        return name
+
+    def found(
+        self, moment: str | None, schema: pa.Schema, action: Action, values: Mapping[str, str], where: str | None
+    ) -> DataFrame:
+        """Changes of the rows at a moment that a condition is true of."""
+        condition = f" WHERE {where}" if where is not None else ""
+        rows = f"FROM {self.view(moment)} AS {quoted(self.alias)}{condition}"
+        return self.changes(f"SELECT {self.shown(schema, values)} {rows}", action, schema)
+
+    def own(self, name: str) -> str:
+        """A column of the table, in SQL."""
+        return f"{quoted(self.alias)}.{quoted(name)}"
+
+    def shown(self, schema: pa.Schema, values: Mapping[str, str]) -> str:
+        """What is selected of rows of the table: what says which row it is, and the columns with their new values."""
+        carried = [f"{self.own(name)} AS {quoted(alias)}" for name, alias in ROW_COLUMNS.items()]
+        return ", ".join([*carried, *(values.get(name) or self.own(name) for name in schema.names)])
+
+    def values(self, assignments: Assignments, *, keys_may_change: bool, inserting: bool = False) -> dict[str, str]:
+        """New values by column. Raises ConfigError for columns that are not there, come twice or must not change."""
+        found: dict[str, str] = {}
+        for parts, value in assignments:
+            named = parts[1:] if len(parts) == 2 and parts[0].lower() == self.alias.lower() else parts
+            if len(named) != 1:
+                raise ConfigError("SET", ".".join(parts), "whole columns", "Set the struct as a whole, with named_struct.")
+            column = column_of(self.entry.columns, named[0])
+            if column in found:
+                raise ConfigError("SET", column, "every column once")
+            if column in self.fixed and not inserting:
+                if not keys_may_change:
+                    hint = "Delete the row and insert it anew: its key and its partition say which row it is."
+                    raise ConfigError("SET", column, "a column that is neither part of the key nor of the partition", hint)
+                value = self.unchanged(column, value)
+            found[column] = f"({value})"
+        return found
+
+    def unchanged(self, column: str, value: str) -> str:
+        """A value that must be what the column has already, in SQL."""
+        own = self.own(column)
+        text = literal(
+            f"HUDIMETA_CONFIG: a MERGE would change column {column}, which is part of the key or of the partition. "
+            "Delete the row and insert it anew."
+        )
+        return f"CASE WHEN {own} <=> ({value}) THEN {own} ELSE raise_error({text}) END"
+
+    def changes(self, query: str, action: Action, schema: pa.Schema) -> DataFrame:
+        """The rows of a query as changes, in the types of the table's columns, as Spark assigns them."""
+        kinds = StructType([*[StructField(name, StringType()) for name in ROW_COLUMNS.values()], *spark_schema(schema)])
+        rows = assigned(self.session.jvm, self.entry.name.sql, kinds, self.session.query(query))
+        return rows.withColumn(ACTION, lit(int(action)))
+
+
+class _Merging(_Change):
+    """One MERGE: the two sides are joined once; what each clause makes is read from that."""
+
+    def __init__(self, session: SqlSession, entry: Entry, statement: Merge) -> None:
+        super().__init__(session, entry, statement.alias)
+        self._statement = statement
+        self._source = statement.source_alias or "_hudimeta_source"
+        if self._source.lower() == self.alias.lower():
+            raise ConfigError("MERGE", self._source, "two names for the two sides", "Give the source an alias.")
+        for clause in statement.clauses:
+            if clause.assignments is not None:
+                self.values(clause.assignments, keys_may_change=True, inserting=clause.action is MergeAction.INSERT)
+
+    def merged(self, moment: str | None, schema: pa.Schema) -> DataFrame:
+        """What the clauses make of the table at a moment."""
+        source = self.session.query(f"SELECT * FROM {self._statement.source} AS {quoted(self._source)}")
+        joined = self._joined(self.view(moment), self.named(source), source.columns, schema)
+        if len(self._statement.clauses) > 1:
+            joined = joined.persist()
+            self.stack.callback(joined.unpersist)
+        pairs = self.named(joined)
+        made = [
+            self._made_by(clause, number, pairs, source.columns, schema)
+            for number, clause in enumerate(self._statement.clauses)
+        ]
+        return reduce(DataFrame.unionAll, made)
+
+    def _joined(self, target: str, source: str, columns: Sequence[str], schema: pa.Schema) -> DataFrame:
+        """A struct for each side, the names that only one of them has, and the number of the clause that a row goes to."""
+        t, s = quoted(self.alias), quoted(self._source)
+        kinds = {clause.rows for clause in self._statement.clauses}
+        join = _JOINS[MergeRows.NOT_MATCHED in kinds, MergeRows.NOT_MATCHED_BY_SOURCE in kinds]
+        whens = " ".join(
+            f"WHEN {self._rows_of(clause.rows)} AND ({clause.condition or 'true'}) THEN {number}"
+            for number, clause in enumerate(self._statement.clauses)
+        )
+        theirs = [name.lower() for name in columns]
+        ours = [name.lower() for name in schema.names]
+        bare = [f"{t}.{quoted(n)}" for n in schema.names if n.lower() not in theirs]
+        bare += [f"{s}.{quoted(n)}" for n in columns if n.lower() not in ours]
+        shown = [f"struct({t}.*) AS {t}", f"struct({s}.*) AS {s}", *bare, f"CASE {whens} END AS {_CLAUSE}"]
+        return self.session.query(
+            f"SELECT * FROM (SELECT {', '.join(shown)} FROM (SELECT *, true AS {_PRESENT} FROM {target}) AS {t} "
+            f"{join} JOIN (SELECT *, true AS {_PRESENT} FROM {source}) AS {s} ON {self._statement.on}) "
+            f"WHERE {_CLAUSE} IS NOT NULL"
+        )
+
+    def _rows_of(self, rows: MergeRows) -> str:
+        t, s = (f"{quoted(side)}.{_PRESENT}" for side in (self.alias, self._source))
+        if rows is MergeRows.MATCHED:
+            return f"{t} IS NOT NULL AND {s} IS NOT NULL"
+        return f"{t} IS NULL" if rows is MergeRows.NOT_MATCHED else f"{s} IS NULL"
+
+    def _made_by(self, clause: MergeClause, number: int, pairs: str, columns: Sequence[str], schema: pa.Schema) -> DataFrame:
+        values = self._values(clause, columns)
+        if clause.action is MergeAction.INSERT:
+            nothing = [f"null AS {quoted(alias)}" for alias in ROW_COLUMNS.values()]
+            shown = ", ".join([*nothing, *(values.get(name) or "null" for name in schema.names)])
+        else:
+            shown = self.shown(schema, values)
+        sides = f"(SELECT *{self._bare_names(clause.rows, columns, schema)} FROM {pairs})"
+        return self.changes(f"SELECT {shown} FROM {sides} WHERE {_CLAUSE} = {number}", _ACTIONS[clause.action], schema)
+
+    def _bare_names(self, rows: MergeRows, columns: Sequence[str], schema: pa.Schema) -> str:
+        """The names that both sides have: where a clause has rows of one side only, they mean that side's columns."""
+        if rows is MergeRows.MATCHED:
+            return ""
+        ours = rows is MergeRows.NOT_MATCHED_BY_SOURCE
+        side, names, others = (self.alias, schema.names, columns) if ours else (self._source, columns, schema.names)
+        both = {name.lower() for name in others} - {self.alias.lower(), self._source.lower()}
+        return "".join(f", {quoted(side)}.{quoted(name)}" for name in names if name.lower() in both)
+
+    def _values(self, clause: MergeClause, columns: Sequence[str]) -> dict[str, str]:
+        inserting = clause.action is MergeAction.INSERT
+        if clause.action is MergeAction.DELETE:
+            return {}
+        stated = clause.assignments
+        if stated is None:
+            theirs = {name.lower(): name for name in columns}
+            both = [name for name in self.entry.columns.names if name.lower() in theirs]
+            stated = tuple(((name,), f"{quoted(self._source)}.{quoted(theirs[name.lower()])}") for name in both)
+        return self.values(stated, keys_may_change=True, inserting=inserting)

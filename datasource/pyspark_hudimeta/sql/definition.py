@@ -1,0 +1,218 @@
+"""CREATE TABLE, ALTER TABLE and DROP TABLE: the table's own files first, the catalog's entry next."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NoReturn
+
+from pyspark.errors import ParseException
+from pyspark.sql.types import StructField, StructType
+
+from hudimeta import Table
+from hudimeta.config import options as keys
+from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
+from hudimeta.sql import AlterTable, CreateTable, DropTable, quoted
+from hudimeta.storage import open_storage
+from hudimeta.types import META_COLUMNS
+from pyspark_hudimeta.arrow_types import written_schema
+from pyspark_hudimeta.hudi_table import HudiTable
+from pyspark_hudimeta.plain.location import resolve
+from pyspark_hudimeta.plain.registration import refuse_contradictions, stated_options
+from pyspark_hudimeta.routed.assignment import column_of
+from pyspark_hudimeta.sql.insertion import opened
+from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["alter", "create", "drop", "refuse_to_replace"]
+
+
+def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None = None) -> DataFrame | None:
+    """Create a table and its entry, with the rows of the query if there is one.
+
+    Args:
+        session, statement: What is run. rows: Take the place of those of the statement's query.
+
+    Returns:
+        None where Spark shall run the statement: it registers a table that exists, or the name is taken.
+
+    Raises:
+        HudiError: Columns or properties that do not fit; nothing was created.
+    """
+    with_rows = statement.query is not None or rows is not None
+    made = statement.columns is not None or with_rows or statement.partition_columns
+    if statement.provider == "hudimeta" and statement.replaces:
+        refuse_to_replace("CREATE OR REPLACE TABLE")
+    if statement.provider != "hudimeta" or not made or not session.is_free(statement.name):
+        return None
+    if statement.odd is not None:
+        raise UnsupportedFeature(statement.odd, "Leave it out; partition by columns of the table.")
+    rows = session.query(statement.query) if statement.query is not None else rows
+    columns = _columns(statement, rows)
+    place = _place(statement)
+    location = resolve(place) if place else session.default_location(statement.name)
+    options = {**session.settings, **_options(statement, columns)}
+    if rows is not None:
+        _refuse_occupied(location, options)
+    with _taken_back(location, options):
+        new = _make(location, columns, options)
+        if not new and (rows is not None or place is None):
+            raise _taken_place(location)
+        if rows is not None:
+            ordered = rows.select(*[rows[quoted(name)] for name in columns.names])
+            HudiTable(session.spark, location, options).bulk_insert(ordered)
+        _register(session, statement, location)
+    for column in columns:
+        if "comment" in (column.metadata or {}):
+            comment = literal(column.metadata["comment"])
+            session.plain(f"ALTER TABLE {statement.name.sql} ALTER COLUMN {quoted(column.name)} COMMENT {comment}")
+    return session.nothing()
+
+
+def refuse_to_replace(what: str) -> NoReturn:
+    """Spark would drop the table that is there, and then find that it cannot make the new one. Args: what: Is asked for."""
+    raise UnsupportedFeature(what, "INSERT OVERWRITE replaces the rows; DROP TABLE and CREATE TABLE replace the table.")
+
+
+def _columns(statement: CreateTable, rows: DataFrame | None) -> StructType:
+    """The table's columns, those of the partitions last."""
+    if rows is not None and (statement.columns is not None or statement.partition_columns):
+        raise UnsupportedFeature("CREATE TABLE … AS SELECT with types of columns", "Cast in the query.")
+    if rows is not None:
+        found = StructType([StructField(c.name, c.dataType) for c in rows.schema if c.name not in META_COLUMNS])
+    else:
+        found = _declared(", ".join(text for text in (statement.columns, statement.partition_columns) if text))
+    for column in found:
+        odd = sorted(set(column.metadata or {}) - {"comment"})
+        if odd:
+            raise UnsupportedFeature(f"{odd[0]} of column {column.name}", "Give the value in each INSERT.")
+    last = [column_of(found, name) for name in statement.partition_by]
+    by_name = {column.name: column for column in found}
+    return StructType([c for c in found if c.name not in last] + [by_name[name] for name in last])
+
+
+def _declared(text: str) -> StructType:
+    try:
+        return StructType.fromDDL(text)
+    except ParseException as error:
+        hint = "Give columns as name and type, with NOT NULL and COMMENT if you like; values for them in each INSERT."
+        raise UnsupportedFeature(f"the declaration of columns ({text})", hint) from error
+
+
+def _options(statement: CreateTable, columns: StructType) -> dict[str, str]:
+    """The engine's options of a CREATE TABLE."""
+    found = {keys.HIVE_STYLE.key: "true", keys.TABLE_NAME.key: statement.name.table}
+    for key, value in stated_options(statement.options).items():
+        if key in (keys.RECORD_KEY.key, keys.ORDERING.key):
+            value = ",".join(column_of(columns, part.strip()) for part in value.split(",") if part.strip())
+        found[key] = value
+    if statement.partition_by:
+        found[keys.PARTITION_PATH.key] = ",".join(column_of(columns, name) for name in statement.partition_by)
+    return found
+
+
+def _make(location: str, columns: StructType, options: dict[str, str]) -> bool:
+    """Create the table; False where it is there already, with these columns and properties."""
+    try:
+        table = Table(location)
+    except TableNotFound:
+        arrow = written_schema(columns)
+        Table.create(location, arrow, options=options)
+        return True
+    stated = {name: value for name, value in options.items() if name != keys.HIVE_STYLE.key}
+    refuse_contradictions(table.properties, stated, location)
+    theirs = [name for name in table.schema.names if name not in META_COLUMNS]
+    if sorted(name.lower() for name in theirs) != sorted(name.lower() for name in columns.names):
+        allowed = f"the columns of the table at {location}: {', '.join(theirs)}"
+        raise ConfigError("CREATE TABLE", ", ".join(columns.names), allowed, "Leave the list of columns out to register it.")
+    return False
+
+
+def _refuse_occupied(location: str, options: dict[str, str]) -> None:
+    """Rows are only written where everything can be deleted again when the catalog refuses the table afterwards."""
+    storage = open_storage(location, options)
+    if storage.list(".hoodie"):
+        raise _taken_place(location)
+    found = storage.list("")
+    if found:
+        hint = f"It holds {found[0].name}: empty it, name another folder, or CREATE TABLE with columns and INSERT INTO it."
+        raise ConfigError("LOCATION", location, "an empty folder, or one that is not there yet", hint)
+
+
+def _taken_place(location: str) -> ConfigError:
+    hint = "INSERT INTO the table that is there; CREATE TABLE without a query registers it where LOCATION names its folder."
+    return ConfigError("LOCATION", location, "a folder without a table", hint)
+
+
+@contextlib.contextmanager
+def _taken_back(location: str, options: dict[str, str]) -> Iterator[None]:
+    """Delete what was created when something fails: the whole folder when it is new, or else only Hudi's own."""
+    storage = open_storage(location, options)
+    # By a listing: a store without folders may know nothing of `.hoodie` itself, and a table that was there must not go.
+    new, empty = not storage.list(".hoodie"), not storage.list("")
+    try:
+        yield
+    except BaseException:
+        if new:
+            storage.delete_folder("" if empty else ".hoodie")
+        raise
+
+
+def _place(statement: CreateTable) -> str | None:
+    """What LOCATION or the option `path` names; None for the warehouse."""
+    stated = [value for key, value in statement.options.items() if key.lower() == keys.PATH.key]
+    if statement.location is not None:
+        stated.append(statement.location)
+    if len(set(stated)) > 1:
+        raise ConfigError("LOCATION", stated[-1], f"one place, and OPTIONS names {stated[0]}")
+    return stated[0] if stated else None
+
+
+def _register(session: SqlSession, statement: CreateTable, location: str) -> None:
+    properties = {key: value for key, value in statement.options.items() if key.lower() != keys.PATH.key}
+    if _place(statement) is None:
+        properties[OWNS_FILES] = "true"
+    _enter(session, statement.name.sql, location, properties, statement.comment)
+
+
+def _enter(session: SqlSession, name: str, location: str, properties: dict[str, str], comment: str | None) -> None:
+    stated = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
+    session.plain(
+        f"CREATE TABLE {name} USING hudimeta LOCATION {literal(location)}"
+        + (f" COMMENT {literal(comment)}" if comment is not None else "")
+        + (f" TBLPROPERTIES ({stated})" if stated else "")
+    )
+
+
+def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str) -> DataFrame:
+    """Change the columns of the table, and then those of its entry.
+
+    Raises:
+        HudiError: What cannot be done; neither was changed.
+    """
+    table = opened(session, entry).table
+    if statement.add is not None:
+        table.alter(add=written_schema(_declared(statement.add)))
+    elif statement.rename is not None:
+        table.alter(rename=dict([statement.rename]))
+    elif statement.retype is not None:
+        column, kind = statement.retype
+        table.alter(retype={column: written_schema(_declared(f"c {kind}")).field(0).type})
+    else:
+        table.alter(drop=statement.drop)
+    session.plain(text)
+    if session.entry(entry.name) is None:  # the column that carried the table's place was dropped
+        session.plain(f"DROP TABLE {entry.name.sql}")
+        stated = {k: v for k, v in entry.properties.items() if k not in ("location", "provider", "owner", "path")}
+        _enter(session, entry.name.sql, entry.location, {**entry.options, **stated}, None)
+    return session.nothing()
+
+
+def drop(session: SqlSession, entry: Entry, statement: DropTable) -> DataFrame:
+    """Drop the entry, and the files of a table that was created without LOCATION, or with PURGE those of any."""
+    session.plain(f"DROP TABLE {entry.name.sql}")
+    if statement.purge or entry.properties.get(OWNS_FILES) == "true":
+        open_storage(entry.location, {**session.settings, **entry.options}).delete_folder("")
+    return session.nothing()

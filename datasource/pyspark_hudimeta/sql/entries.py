@@ -1,0 +1,102 @@
+"""Statements that in Spark change the catalog's entry of a table alone: done in both, or refused.
+
+What is only of the entry passes: comments, and properties that are nobody's but the user's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from hudimeta.api.verbs import rename
+from hudimeta.config import OPTIONS, SQL_WORDS, HudiWarning
+from hudimeta.config import options as keys
+from hudimeta.config.near_misses import right_name
+from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.storage import open_storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from hudimeta.sql import AlterEntry, SetOption
+    from pyspark_hudimeta.sql.session import Entry, SqlSession
+
+__all__ = ["alter_entry", "check_setting"]
+
+_OWN = ("hoodie.", "hudimeta.")
+_COLUMNS = "ADD COLUMNS, RENAME COLUMN, DROP COLUMNS and ALTER COLUMN … TYPE change the table and its entry."
+_PROPERTIES = (
+    "What a table was created with stays. Give options of a write with the write, or with SET; DROP TABLE and CREATE TABLE … "
+    "LOCATION register the table with other options."
+)
+_PARTITIONS = (
+    "Partitions come with their rows and go with them: INSERT INTO, DELETE FROM … WHERE, HudiTable.delete_partition(…)."
+)
+_HINTS = {
+    "REPLACE COLUMNS": _COLUMNS,
+    "ALTER COLUMN": _COLUMNS,
+    "CONSTRAINT": _COLUMNS,
+    "SET LOCATION": "DROP TABLE keeps the files of a table with LOCATION; CREATE TABLE … LOCATION registers another folder.",
+    "TBLPROPERTIES": _PROPERTIES,
+    "PARTITION": _PARTITIONS,
+    "CLUSTER BY": "hoodie.bulkinsert.user.defined.partitioner.sort.columns sorts the rows of a bulk insert.",
+}
+
+
+def alter_entry(session: SqlSession, entry: Entry, statement: AlterEntry, text: str) -> DataFrame | None:
+    """Rename a table here and in the catalog, or refuse what would change the catalog alone.
+
+    Args:
+        session, entry, statement: What is run. text: Of the statement.
+
+    Returns:
+        None where the statement is Spark's alone.
+
+    Raises:
+        UnsupportedFeature: Anything else; nothing was changed.
+    """
+    if statement.new_name is not None:
+        return _renamed(session, entry, statement, text)
+    if statement.properties and not any(_is_ours(name) for name in statement.properties):
+        return None
+    hint = next((hint for words, hint in _HINTS.items() if words in statement.what), "Spark would change its catalog alone.")
+    named = ", ".join(statement.properties)
+    raise UnsupportedFeature(f"{statement.what}{f' ({named})' if named else ''} for a hudimeta table", hint)
+
+
+def _is_ours(name: str) -> bool:
+    return name.lower().startswith(_OWN) or name.lower() in SQL_WORDS or right_name(name, OPTIONS.names) is not None
+
+
+def _renamed(session: SqlSession, entry: Entry, statement: AlterEntry, text: str) -> DataFrame:
+    """The entry first, because Spark knows whether the name is free; back again when the table cannot be renamed."""
+    new = statement.new_name
+    assert new is not None  # mypy
+    if keys.TABLE_NAME.key in entry.options:
+        hint = "Register it again without that option: DROP TABLE keeps the files of a table with LOCATION."
+        raise UnsupportedFeature(f"renaming a table that was registered with {keys.TABLE_NAME.key}", hint)
+    options = OPTIONS.read({**session.settings, **entry.options})
+    session.plain(text)
+    try:
+        rename(open_storage(entry.location, options.texts), options, new.table)
+    except BaseException:
+        try:
+            session.plain(f"ALTER TABLE {new.sql} RENAME TO {entry.name.sql}")
+        except Exception as error:  # whatever Spark's catalog says; the error that is raised says what went wrong first
+            warnings.warn(f"the catalog goes on calling the table {new.sql}, unlike the table itself: {error}", HudiWarning, 2)
+        raise
+    return session.nothing()
+
+
+def check_setting(statement: SetOption) -> None:
+    """Judge what SET gives; Spark then sets it.
+
+    Raises:
+        ConfigError: A slip, a value that is not allowed, or an option of reads, which SELECT would not look at.
+        UnsupportedFeature: An option that is not done.
+    """
+    option = OPTIONS.find(statement.key)
+    if option in keys.OF_READS and statement.value.strip("'\"").lower() != str(option.default).lower():
+        hint = "Give it to the read: spark.read.option(…), the table functions, or OPTIONS of a view."
+        raise ConfigError(statement.key, statement.value, "an option of writes: SELECT does not read what SET sets", hint)
+    OPTIONS.read({statement.key: statement.value.strip("'\"")})

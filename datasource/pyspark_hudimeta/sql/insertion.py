@@ -1,0 +1,140 @@
+"""INSERT INTO and INSERT OVERWRITE as Apache Hudi's SQL has them, by the verbs of `HudiTable`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pyspark.sql.functions import expr
+from pyspark.sql.types import StructType
+
+from hudimeta.config import OPTIONS
+from hudimeta.config import options as keys
+from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.sql import Insert, quoted
+from pyspark_hudimeta.hudi_table import HudiTable
+from pyspark_hudimeta.routed.assignment import assigned, column_of, with_nulls
+from pyspark_hudimeta.sql.session import Entry, SqlSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from hudimeta.commit.report import CommitReport
+
+__all__ = ["insert", "opened"]
+
+_SPARK_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+def opened(session: SqlSession, entry: Entry) -> HudiTable:
+    """The table of an entry, with the options of the session and of the table; the latter go first."""
+    return HudiTable(session.spark, entry.location, {**session.settings, **entry.options})
+
+
+def insert(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame | None = None) -> DataFrame:
+    """Run an INSERT.
+
+    Args:
+        session, entry, statement: What is run. rows: Take the place of those of the statement's query.
+
+    Raises:
+        ConfigError: Columns or partitions that do not fit. AnalysisException, of Spark: Values that do not.
+    """
+    _Insertion(session, entry, statement, rows).run()
+    return session.nothing()
+
+
+class _Insertion:
+    """One INSERT into one table."""
+
+    def __init__(self, session: SqlSession, entry: Entry, statement: Insert, given: DataFrame | None) -> None:
+        self._session, self._entry, self._statement, self._frame = session, entry, statement, given
+        self._table = opened(session, entry)
+        self._options = OPTIONS.read({**session.settings, **entry.options})
+        properties = self._table.properties
+        self._fields = properties.partition_fields
+        self._ordered = bool(properties.record_keys and properties.ordering_fields)
+        self._given = {column_of(entry.columns, name): value for name, value in statement.partition or ()}
+        self._fixed = {name: value for name, value in self._given.items() if value is not None}
+
+    def run(self) -> None:
+        """Write the rows."""
+        rows = self._rows()
+        if not self._statement.overwrite:
+            self._writer(self._operation())(rows)
+        elif self._fields and (self._fixed or self._is_dynamic()):
+            self._overwrite_partitions(rows)
+        else:
+            self._writer("insert_overwrite_table")(rows)
+
+    def _writer(self, verb: str) -> Callable[[DataFrame], CommitReport]:
+        """A verb of the table that keeps one row a key where an order says which one, as Apache Hudi does."""
+        table = self._table
+        if self._ordered and not self._options.is_set(keys.COMBINE_BEFORE_INSERT):
+            settings = {**self._session.settings, **self._entry.options, keys.COMBINE_BEFORE_INSERT.key: "true"}
+            table = HudiTable(self._session.spark, self._entry.location, settings)
+        found: Callable[[DataFrame], CommitReport] = getattr(table, verb)
+        return found
+
+    def _operation(self) -> str:
+        """What `hoodie.spark.sql.insert.into.operation` says, else an upsert where rows have an order."""
+        said = self._options.get(keys.SQL_INSERT_OPERATION)
+        if self._frame is not None and self._options.is_set(keys.OPERATION):
+            said = self._options.get(keys.OPERATION)  # the option of writers
+        return said or ("upsert" if self._ordered else "insert")
+
+    def _is_dynamic(self) -> bool:
+        if self._options.is_set(keys.OVERWRITE_MODE):
+            return bool(self._options.get(keys.OVERWRITE_MODE) == "DYNAMIC")
+        return str(self._session.spark.conf.get(_SPARK_MODE)).upper() == "DYNAMIC"
+
+    def _overwrite_partitions(self, rows: DataFrame) -> None:
+        """Replace the partitions that rows are for; the one that PARTITION names also when there are none."""
+        if 0 < len(self._fixed) < len(self._given) and not self._is_dynamic():
+            hint = f"SET {_SPARK_MODE} = dynamic to replace the partitions that the rows belong to, or name all values."
+            raise UnsupportedFeature("INSERT OVERWRITE with values for some of the partition columns", hint)
+        report = self._writer("insert_overwrite")(rows)
+        if len(self._fixed) == len(self._fields) and not report.inserted:
+            self._table.delete_partition(self._fixed_path())
+
+    def _fixed_path(self) -> str:
+        """The path of the partition that PARTITION names."""
+        from hudimeta.keys import KeyGenerator
+
+        kinds = {c.name: c.dataType.simpleString() for c in self._entry.columns}
+        values = [f"CAST({value} AS {kinds[name]}) AS {quoted(name)}" for name, value in self._fixed.items()]
+        row = self._session.query(f"SELECT {', '.join(values)}").toArrow()
+        path = KeyGenerator.from_properties(self._table.properties).partition_paths(row)[0].as_py()
+        return str(path)
+
+    # Rows
+
+    def _rows(self) -> DataFrame:
+        """The query's rows as rows of the table."""
+        entry, statement, jvm = self._entry, self._statement, self._session.jvm
+        rows = self._frame if self._frame is not None else self._session.query(statement.query)
+        columns, name, by_name = entry.columns, entry.name.sql, statement.by_name
+        if statement.partition is not None:
+            rows, by_name = self._placed(rows), False
+        elif statement.columns is not None:
+            rows = with_nulls(columns, rows, statement.columns)
+        return assigned(jvm, name, columns, rows, by_name=by_name)
+
+    def _placed(self, rows: DataFrame) -> DataFrame:
+        """Rows with the values of PARTITION: what it leaves to the query comes last there, in the order of the clause."""
+        columns, statement = self._entry.columns, self._statement
+        if sorted(self._given) != sorted(self._fields):
+            allowed = f"all partition columns: {', '.join(self._fields)}" if self._fields else "nothing, without partitions"
+            raise ConfigError("PARTITION", ", ".join(self._given), allowed)
+        if statement.by_name:
+            raise UnsupportedFeature("INSERT … PARTITION … BY NAME", "List the columns instead.")
+        if statement.columns is not None:
+            from_query = [column_of(columns, name) for name in statement.columns]
+        else:
+            from_query = [c for c in columns.names if c not in self._given] + [c for c in self._given if c not in self._fixed]
+        if set(from_query) & set(self._fixed):
+            raise ConfigError("INSERT", ", ".join(from_query), "columns that PARTITION gives no value")
+        kept = StructType([c for c in columns if c.name not in self._fixed])
+        # As Spark takes them: `PARTITION (day = '2026-01-31')` is the text of a date, which a row's value must not be.
+        constants = {name: expr(value).cast(columns[name].dataType) for name, value in self._fixed.items()}
+        return with_nulls(kept, rows, from_query).withColumns(constants).select(*map(quoted, columns.names))

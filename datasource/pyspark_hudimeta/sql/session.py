@@ -1,0 +1,137 @@
+"""What running a statement of SQL needs: the session, Spark's own `sql`, the statement's parameters, the catalog."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import StructField, StructType
+
+from hudimeta.redaction import redacted
+from hudimeta.sql import TableName, target_of
+from hudimeta.types import META_COLUMNS
+from pyspark_hudimeta.plain.location import resolve
+from pyspark_hudimeta.plain.registration import carriers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pyspark_hudimeta.attached.jvm import Jvm
+
+__all__ = ["OWNS_FILES", "Entry", "SqlSession", "literal"]
+
+OWNS_FILES = "hudimeta_owns_files"
+"""Table property of tables that were created without LOCATION: DROP TABLE deletes their files."""
+_SESSION_CATALOG = "spark_catalog"
+_OWN = ("hoodie.", "hudimeta.")
+
+
+def literal(text: str) -> str:
+    """A text as a literal of Spark's SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+@redacted
+@dataclass(frozen=True)
+class Entry:
+    """A hudimeta table as the catalog knows it.
+
+    Attributes:
+        name: As the statement has it. location: Its folder. options: Given when it was registered.
+        columns: Those that the entry shows, without meta columns. properties: Of the entry.
+    """
+
+    name: TableName
+    location: str
+    options: Mapping[str, str]
+    columns: StructType
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class SqlSession:
+    """One statement's view of its session.
+
+    Attributes:
+        spark: The attached session. jvm: Its Java side. plain: Spark's own `sql`.
+        parameters: Named parameters of the statement, None for none. frames: What `{name}` in its text stands for.
+    """
+
+    spark: SparkSession
+    jvm: Jvm
+    plain: Callable[..., DataFrame]
+    parameters: Mapping[str, Any] | None
+    frames: Mapping[str, Any]
+
+    def query(self, text: str) -> DataFrame:
+        """The rows of a part of the statement."""
+        return self.spark.sql(text, self.parameters, **self.frames)
+
+    def nothing(self) -> DataFrame:
+        """What a statement without rows returns."""
+        return self.spark.range(0).select()
+
+    @cached_property
+    def settings(self) -> dict[str, str]:
+        """Options that were given with SET, for all tables of the session."""
+        return {k: v for k, v in self.spark.conf.getAll.items() if k.startswith(_OWN)}
+
+    # The catalog
+
+    @cached_property
+    def _catalog(self) -> Any:
+        return self.jvm.session.sessionState().catalog()
+
+    def _identifier(self, name: TableName) -> Any | None:
+        """As the session's own catalog names it; None for a table of another catalog."""
+        parts = name.parts
+        if len(parts) == 3 and parts[0].lower() == _SESSION_CATALOG:
+            parts = parts[1:]
+        elif self.jvm.session.sessionState().catalogManager().currentCatalog().name() != _SESSION_CATALOG:
+            return None
+        if len(parts) > 2:
+            return None
+        kind = self.jvm.view.org.apache.spark.sql.catalyst.TableIdentifier
+        return kind(parts[-1], self.jvm.some(parts[0]) if len(parts) == 2 else self.jvm.none())
+
+    def entry(self, name: TableName) -> Entry | None:
+        """The hudimeta table of a name; None where it is none, or a view, or nothing."""
+        identifier = self._identifier(name)
+        if identifier is None or self._catalog.isTempView(identifier) or not self._catalog.tableExists(identifier):
+            return None
+        stored = self._catalog.getTableMetadata(identifier)
+        if self.jvm.text_of(stored.provider()) != "hudimeta":
+            return None
+        schema = StructType.fromJson(json.loads(stored.schema().json()))
+        carrier = next(carriers(schema), None)
+        if carrier is None:
+            return None
+        properties = {str(item._1()): str(item._2()) for item in self.jvm.items(stored.properties().toSeq())}
+        shown = StructType([StructField(c.name, c.dataType) for c in schema if c.name not in META_COLUMNS])
+        return Entry(name, carrier.registration.location, carrier.registration.options, shown, properties)
+
+    def is_ours(self, name: str) -> bool:
+        """True for the name, as Spark takes it, of a hudimeta table of the session's catalog."""
+        named = target_of(f"INSERT INTO {name} VALUES ()")
+        return named is not None and self.entry(named) is not None
+
+    def is_taken(self, name: TableName) -> bool:
+        """True when the session's catalog has a table or a view of this name that is not temporary."""
+        identifier = self._identifier(name)
+        return identifier is not None and bool(self._catalog.tableExists(identifier))
+
+    def is_free(self, name: TableName) -> bool:
+        """True when a table of this name can be created in the session's catalog."""
+        identifier = self._identifier(name)
+        if identifier is None or self._catalog.isTempView(identifier) or self._catalog.tableExists(identifier):
+            return False
+        database = self.jvm.text_of(identifier.database())
+        return bool(self._catalog.databaseExists(database or self._catalog.getCurrentDatabase()))
+
+    def default_location(self, name: TableName) -> str:
+        """Where Spark's catalog keeps the files of a table of this name."""
+        path = self.jvm.view.org.apache.hadoop.fs.Path(self._catalog.defaultTablePath(self._identifier(name)))
+        return resolve(str(path.toString()))

@@ -1,0 +1,109 @@
+"""`spark.sql` of an attached session: the statements that change hudimeta tables run here, every other one in Spark, untouched.
+
+A statement is looked at in three steps, each dearer than the one before and taken by fewer statements: its first word; the
+table that it names, in the catalog; the whole text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hudimeta.config.of_reads import refuse_on_write
+from hudimeta.sql import (
+    AlterEntry,
+    AlterTable,
+    CreateTable,
+    Delete,
+    DropTable,
+    Insert,
+    Merge,
+    SetOption,
+    Update,
+    may_write,
+    named_parameters,
+    parse,
+    source_of,
+    target_of,
+    without_database,
+)
+from pyspark_hudimeta.sql.changes import delete, merge, update
+from pyspark_hudimeta.sql.definition import alter, create, drop
+from pyspark_hudimeta.sql.entries import alter_entry, check_setting
+from pyspark_hudimeta.sql.insertion import insert
+from pyspark_hudimeta.sql.session import Entry, SqlSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hudimeta.sql import Statement, TableName
+    from pyspark_hudimeta.attached.jvm import Jvm
+
+__all__ = ["run_statement"]
+
+
+def run_statement(
+    spark: SparkSession, jvm: Jvm, plain: Callable[..., DataFrame], text: Any, args: Any, frames: Mapping[str, Any]
+) -> DataFrame | None:
+    """Run a statement that changes a hudimeta table.
+
+    Args:
+        spark: The attached session. jvm: Its Java side. plain: Spark's own `sql`. text, args, frames: What `sql` was given.
+
+    Returns:
+        What `sql` shall return; None where the statement is Spark's.
+
+    Raises:
+        HudiError, AnalysisException: The statement cannot be run; the table is as it was.
+    """
+    if not isinstance(text, str) or not (word := may_write(text)):
+        return None
+    if args is not None and not isinstance(args, dict):
+        found = named_parameters(text, list(args))
+        if found is None:
+            return None
+        written, args = found
+    else:
+        written = text
+    session = SqlSession(spark, jvm, plain, args, frames)
+    if word in ("CREATE", "REPLACE"):
+        statement = parse(written)
+        return create(session, statement) if isinstance(statement, CreateTable) else None
+    if word == "SET":
+        setting = parse(written)
+        if isinstance(setting, SetOption):
+            check_setting(setting)
+        return None
+    name = target_of(written)
+    entry = session.entry(name) if name is not None else None
+    statement = _parsed(written, name) if entry is not None and name is not None else None
+    return _run(session, entry, statement, text) if entry is not None and statement is not None else None
+
+
+def _parsed(text: str, name: TableName) -> Statement | None:
+    """The statement, with the tables that it changes and reads by their bare names where it names their columns."""
+    statement = parse(without_database(text, name))
+    source = source_of(statement) if isinstance(statement, Merge) else None
+    return statement if source is None else parse(without_database(without_database(text, name), source))
+
+
+def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> DataFrame | None:
+    if isinstance(statement, (Insert, Update, Delete, Merge)):
+        refuse_on_write(entry.options)
+    match statement:
+        case Insert():
+            return insert(session, entry, statement)
+        case AlterTable():
+            return alter(session, entry, statement, text)
+        case AlterEntry():
+            return alter_entry(session, entry, statement, text)
+        case DropTable():
+            return drop(session, entry, statement)
+        case Update():
+            return update(session, entry, statement)
+        case Delete():
+            return delete(session, entry, statement)
+        case Merge():
+            return merge(session, entry, statement)
+        case CreateTable() | SetOption():
+            return None

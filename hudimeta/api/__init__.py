@@ -1,0 +1,1 @@
+"""What people touch in Python: `Table`, its verbs, its metadata."""

@@ -1,0 +1,340 @@
+"""Writing through Spark's plain door: tasks write or stage rows, the coordinator's commit settles and publishes.
+
+Spark gives this door no shuffle, so a key may come up in any task. Rows that go into file groups of their own are written by
+the tasks: those of a bulk insert and of an overwrite, and an insert's where a task has enough of them for a whole file. All
+others are *staged* (an Arrow file each) and the commit treats them as one batch: one row a key, looked
+up, merged into their file groups or placed into small files. What a failed or repeated task left is deleted before publishing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from hudimeta.commit.coordinator import OpenWrite
+from hudimeta.commit.liveness import Heartbeat
+from hudimeta.commit.markers import staging_folder
+from hudimeta.commit.report import CommitReport
+from hudimeta.commit.strays import delete_strays
+from hudimeta.commit.timings import Timings
+from hudimeta.config import OPTIONS, HudiWarning, Options
+from hudimeta.config import options as keys
+from hudimeta.errors import CommitConflict, CommitError, ConfigError, NotFound, StorageError
+from hudimeta.formats.arrow_ipc import decode_table, encode_table
+from hudimeta.indexes.written_file import WrittenFile
+from hudimeta.redaction import hidden, redacted
+from hudimeta.storage import CountingStorage, Storage, join, open_storage
+from hudimeta.timeline.naming import pending_name
+from hudimeta.types import Operation, State
+from hudimeta.write.asked_indexes import ensure_metadata
+from hudimeta.write.batch import keyed_batch
+from hudimeta.write.bulk_sort import sorted_for_bulk_insert
+from hudimeta.write.combining import combine, combining_rules
+from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
+from hudimeta.write.opening import open_or_create
+from hudimeta.write.operations import execute_plan, plan_inserts
+from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.table_writer import (
+    ATTEMPTS,
+    Outcome,
+    overwritten,
+    prepare,
+    publish,
+    repeated_batch,
+    replaced_by,
+    write_batch,
+)
+
+__all__ = ["PlainWrite", "TaskResult", "operation_of"]
+
+_OWN_GROUPS = (Operation.BULK_INSERT, Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+_TASK_BITS = 12
+_FIRST_OF_COMMIT = 1 << 30
+"""Tasks number their files in steps of 4,096, the commit from far behind them; Java wants numbers below 2^31."""
+FLUSH_BYTES = 512 << 20
+"""Arrow bytes that a task gathers before it writes files: bounds its memory."""
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What one task did: its files, the path of the rows that it staged (None for none), and the partitions of its deletes."""
+
+    files: tuple[WrittenFile, ...] = ()
+    staged: str | None = None
+    emptied: frozenset[str] = frozenset()
+
+
+def operation_of(options: Options, overwrite: bool) -> Operation:
+    """The operation of a Spark write: the option, or what the save mode implies."""
+    if not overwrite:
+        asked = Operation((options.get(keys.OPERATION) or "upsert").upper())
+        dropping = asked is Operation.UPSERT and options.get(keys.INSERT_DROP_DUPLICATES)
+        return Operation.INSERT if dropping else asked
+    given = options.get(keys.OPERATION) if options.is_set(keys.OPERATION) else None
+    if given in ("delete", "delete_partition"):
+        # The rows say what to delete: they must not become what the table holds.
+        raise ConfigError(keys.OPERATION.key, given, "an operation that writes rows, in mode overwrite", "Use mode append.")
+    if given == "insert_overwrite" or options.get(keys.OVERWRITE_MODE) == "DYNAMIC":
+        return Operation.INSERT_OVERWRITE
+    return Operation.INSERT_OVERWRITE_TABLE
+
+
+@redacted
+@dataclass(frozen=True)
+class PlainWrite:
+    """One write of a DataFrame: begun on the driver, pickled to the tasks, committed on the driver by another process.
+
+    Attributes:
+        location: The table. options: Of the write. open_write: The instant and what it knows.
+        schema: Data columns of the table after the write.
+    """
+
+    location: str
+    options: Options
+    open_write: OpenWrite
+    schema: pa.Schema
+
+    @classmethod
+    def begin(cls, location: str, options: Mapping[str, str], schema: pa.Schema, *, overwrite: bool) -> PlainWrite:
+        """Check everything that can be checked, create the table when there is none, and put an instant on its timeline.
+
+        Args:
+            location: Absolute path or URI. options: Of the write. schema: Of the rows. overwrite: Spark's mode.
+
+        Raises:
+            ConfigError, SchemaError, TableError: Bad input; nothing was written.
+        """
+        given = {k: v for k, v in options.items() if k.lower() != keys.PATH.key}
+        parsed = OPTIONS.read(given)
+        storage = CountingStorage(open_storage(location, parsed.texts))
+        operation = operation_of(parsed, overwrite)
+        session = open_or_create(storage, parsed, schema, operation)
+        view = session.table_at(session.properties.load_timeline(storage))
+        checked = prepare(view, session, operation, schema.empty_table())
+        ensure_metadata(session)  # before there is a coordinator, which has to know of it
+        undone = session.coordinator.recover_from_tasks()
+        write, _ = session.coordinator.begin(operation, None if undone else view.timeline, heartbeat=True)
+        return cls(location, parsed, replace(write, rolled_back=(*undone, *write.rolled_back)), checked.schema)
+
+    def _storage(self) -> Storage:
+        return CountingStorage(open_storage(self.location, self.options.texts))
+
+    # In a task
+
+    def write(self, batches: Iterable[pa.RecordBatch], task: int, attempt: int) -> bytes:
+        """Write or stage the rows of one task.
+
+        Args:
+            batches: Rows. task: Number of the partition. attempt: Of the task; attempts must not share names.
+
+        Returns:
+            The message for `commit`.
+        """
+        storage = self._storage()
+        with Heartbeat(storage, self.open_write.instant).beating():
+            files: list[WrittenFile] = []
+            rest: list[pa.Table] = []
+            emptied: set[str] = set()
+            for rows in _gathered(batches):
+                written, left, deleted = self._write_own_groups(storage, rows, task, attempt, len(files))
+                files += written
+                emptied |= deleted
+                rest += [left] if left.num_rows else []
+            staged = self._stage(storage, pa.concat_tables(rest), task, attempt) if rest else None
+        return pickle.dumps(TaskResult(tuple(files), staged, frozenset(emptied)))
+
+    def _write_own_groups(
+        self, storage: Storage, rows: pa.Table, task: int, attempt: int, number: int
+    ) -> tuple[list[WrittenFile], pa.Table, set[str]]:
+        """Write what goes into new file groups of its own; returns the files, the rows left, and where deletes were."""
+        operation = self.open_write.operation
+        if operation not in _OWN_GROUPS and not self._fills_files(rows):
+            return [], rows, set()
+        session = WriteSession(storage, self.options, in_task=True)
+        view = session.table_at(session.properties.load_timeline(storage))
+        if view.lookup.fixes_places:
+            return [], rows, set()  # two tasks would both begin the file group of a bucket
+        batch = keyed_batch(rows, self.schema, view.generator(), session.rules)
+        if combines(session.options, operation):
+            batch = combine(batch, combining_rules(session.properties, session.rules))
+        if operation is Operation.BULK_INSERT:
+            batch = sorted_for_bulk_insert(batch, session.options)
+        plan = plan_inserts(batch, {}, session.sizing(view.timeline))
+        writer = view.writer(self.open_write.instant, self.schema)
+        # Tasks count in steps, so that no two files of a write share the first number of their token.
+        first = (task << _TASK_BITS) + number
+        files = execute_plan(
+            plan,
+            batch,
+            writer,
+            view.read_base(view.writer_schema(self.schema)),
+            session.rules,
+            self.open_write.instant,
+            session.engine,
+            first_task=first,
+            attempt=attempt,
+        )
+        self._refuse_when_taken_back(storage, view.timeline.folder, files)
+        return files, rows.slice(0, 0), batch.partitions_of_deletes()
+
+    def _refuse_when_taken_back(self, storage: Storage, timeline_folder: str, files: Sequence[WrittenFile]) -> None:
+        """Delete files that the write's rollback can no longer know of: Spark aborts while tasks still run.
+
+        Whatever was finished while the instant was there, the rollback finds by its marker.
+        """
+        write = self.open_write
+        if storage.stat(join(timeline_folder, pending_name(write.instant, write.action, State.REQUESTED))) is None:
+            for path in (path for file in files for path in file.paths):
+                storage.delete(path)
+            raise CommitError(f"instant {write.instant} was taken back while a task wrote for it", "Run the write again.")
+
+    def _fills_files(self, rows: pa.Table) -> bool:
+        """Whether an insert's rows are enough for a file, and may be written before anybody has looked for their keys."""
+        operation, options = self.open_write.operation, self.options
+        if operation is not Operation.INSERT or duplicate_policy(options, operation) is not DuplicatePolicy.NONE:
+            return False
+        return bool(rows.nbytes >= options.get(keys.MAX_FILE_SIZE))
+
+    def _stage(self, storage: Storage, rows: pa.Table, task: int, attempt: int) -> str:
+        path = join(staging_folder(self.open_write.instant), f"{task}-{attempt}.arrow")
+        storage.put(path, encode_table(rows))
+        return path
+
+    # The commit
+
+    def commit(self, messages: Sequence[bytes]) -> CommitReport:
+        """Settle staged rows, delete what failed tasks left, and publish.
+
+        Args:
+            messages: What `write` returned, of the successful attempts.
+
+        Raises:
+            HudiError: Nothing was published; call `abort`.
+        """
+        from hudimeta.services.after_write import tend
+
+        storage = self._storage()
+        mark = len(storage.log) if isinstance(storage, CountingStorage) else 0
+        results: list[TaskResult] = [pickle.loads(message) for message in messages if message]
+        session = WriteSession(storage, self.options)
+        timings = Timings()
+        heartbeat = Heartbeat(storage, self.open_write.instant)
+        with heartbeat.beating():
+            staged = [decode_table(storage.read(result.staged)) for result in results if result.staged is not None]
+            rows = pa.concat_tables(staged) if staged else None
+            for attempt in range(1, ATTEMPTS + 1):
+                if (repeated := repeated_batch(session)) is not None:
+                    self.abort()
+                    return repeated
+                try:
+                    report = self._publish(session, results, rows, timings, attempt)
+                    break
+                except (CommitConflict, NotFound):
+                    if attempt == ATTEMPTS:
+                        raise
+                    session.reload()
+        with contextlib.suppress(StorageError):
+            # Once more: the beat may have gone on for a moment after the write was published.
+            heartbeat.stop()
+        report = tend(session, report)
+        return replace(report, attempts=attempt, rolled_back=self.open_write.rolled_back, requests=session.requests_since(mark))
+
+    def _publish(
+        self, session: WriteSession, results: Sequence[TaskResult], rows: pa.Table | None, timings: Timings, attempt: int
+    ) -> CommitReport:
+        """Settle and publish, once. When others completed writes with later instants, staged rows move to a new instant.
+
+        Readers take the file of the latest instant in each file group: one of our instant would be hidden by a younger one.
+        """
+        view = session.table_at(session.properties.load_timeline(session.storage))
+        self._refuse_after_an_alter(view)
+        write = self.open_write
+        if (
+            any(result.files for result in results)
+            or rows is None
+            or not any(i.time > write.instant for i in view.timeline.writes)
+        ):
+            # Staged rows are looked up and merged now, so the write knows everything that is completed now.
+            write = replace(write, seen=frozenset(view.timeline.completion_times))
+            return self._publish_at(write, session, view, results, rows, timings, attempt)
+        with session.coordinator.writing(write.operation, view.timeline) as (renewed, begun):
+            report = self._publish_at(renewed, session, session.table_at(begun), results, rows, timings, attempt)
+        self.abort()
+        return report
+
+    def _refuse_after_an_alter(self, view: TableView) -> None:
+        """The tasks wrote under the names of before, which from the ALTER on mean other columns, or none."""
+        for instant in view.timeline.writes:
+            fresh = instant.time not in self.open_write.seen and view.history is not None
+            if fresh and view.timeline.metadata(instant).get("operationType") == Operation.ALTER_SCHEMA.value:
+                why = f"the table's columns were altered at {instant.time}, while rows with the columns of before were written"
+                raise CommitError(why, "Run the write again.")
+
+    def _publish_at(
+        self,
+        write: OpenWrite,
+        session: WriteSession,
+        view: TableView,
+        results: Sequence[TaskResult],
+        rows: pa.Table | None,
+        timings: Timings,
+        attempt: int,
+    ) -> CommitReport:
+        files = [file for result in results for file in result.files]
+        own = {file.partition_path for file in files}.union(*(result.emptied for result in results))
+        outcome = self._settle(write, session, view, own, rows, timings, attempt)
+        outcome = replace(outcome, files=[*files, *outcome.files])
+        delete_strays(session.storage, write.instant, outcome.files)
+        # Other writers may have added columns since the write began.
+        return publish(session, view, write, view.evolve(self.schema).schema, outcome, timings)
+
+    def _settle(
+        self,
+        write: OpenWrite,
+        session: WriteSession,
+        view: TableView,
+        own: Collection[str],
+        rows: pa.Table | None,
+        timings: Timings,
+        attempt: int,
+    ) -> Outcome:
+        operation = write.operation
+        if rows is None and operation is Operation.DELETE_PARTITION:
+            rows = self.schema.empty_table()  # the options may name partitions
+        if rows is not None:
+            prepared = prepare(view, session, operation, rows)
+            # Behind the numbers of all tasks, and of earlier attempts.
+            return write_batch(session, view, write, prepared, timings, first_task=_FIRST_OF_COMMIT + (attempt << _TASK_BITS))
+        if operation in (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE):
+            touched = overwritten(session, view, operation, own)
+            return Outcome((), replaced_by(view, operation, touched), frozenset(touched))
+        return Outcome((), {}, frozenset())
+
+    def abort(self) -> None:
+        """Roll the write back unless it is published already. Never raises: the next writer finishes what is left."""
+        storage = self._storage()
+        try:
+            WriteSession(storage, self.options).coordinator.abort(self.open_write)
+        except Exception as error:
+            warnings.warn(
+                f"instant {self.open_write.instant} is left to the next writer: {hidden(str(error))}", HudiWarning, stacklevel=2
+            )
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches joined into tables of about `FLUSH_BYTES`."""
+    parts: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        parts.append(batch)
+        size += batch.nbytes
+        if size >= FLUSH_BYTES:
+            yield pa.Table.from_batches(parts)
+            parts, size = [], 0
+    if parts:
+        yield pa.Table.from_batches(parts)

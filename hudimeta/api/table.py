@@ -1,0 +1,400 @@
+"""`hudimeta.Table`: one object for everything that can be asked of a table. Each verb hands over to the module that does it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hudimeta.config import OPTIONS, Options
+from hudimeta.config.options import AS_OF, COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE, READ_CORRUPT
+from hudimeta.redaction import hidden
+from hudimeta.snapshot.snapshot import Snapshot
+from hudimeta.storage import CountingStorage, absolute_location, open_storage
+from hudimeta.types import Operation, QueryType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hudimeta.api.metadata import TableMetadata
+    from hudimeta.commit.report import CommitReport
+    from hudimeta.engine import Engine
+    from hudimeta.predicate import Where
+    from hudimeta.read.scan import Scan
+    from hudimeta.reports import Reports
+    from hudimeta.services.archival import ArchivalReport
+    from hudimeta.services.clean import CleanReport
+    from hudimeta.table.properties import TableProperties
+    from hudimeta.timeline.active import Timeline
+    from hudimeta.write.merge_builder import MergeBuilder
+
+__all__ = ["Table"]
+
+
+class Table:
+    """A Hudi table.
+
+    Args:
+        path: Its folder: a local path, or a URI of an object store.
+        options: Options by their names, such as `{"as.of.instant": "2026-01-02 03:04:05"}`; those of a read are the defaults
+            of `scan`, whose arguments go before them.
+        engine: Where services (compaction, cleaning, building and validating indexes) run their tasks; threads of this
+            process when None. `pyspark_hudimeta.SparkEngine(spark)` is Spark's executors.
+
+    Raises:
+        TableNotFound: There is no table. UnsupportedTableVersion, UnsupportedFeature: There is one that cannot be read.
+        ConfigError: An option that does not exist or has a value that it cannot have.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None, *, engine: Engine | None = None
+    ) -> None:
+        self._options, self._engine = OPTIONS.read(options), engine
+        storage = CountingStorage(open_storage(path, self._options.texts))
+        self._snapshot = Snapshot.open(storage, self._options)
+        self._unread = True
+        self._metadata: TableMetadata | None = None
+
+    def __repr__(self) -> str:
+        properties = self.properties
+        kind = properties.type.value.lower().replace("_", " ")
+        return f"Table({hidden(self.path)!r}: {properties.name}, {kind}, version {properties.version})"
+
+    # What it is
+
+    @property
+    def path(self) -> str:
+        """Where the table is: an absolute path or a URI."""
+        return self._snapshot.storage.root
+
+    @property
+    def properties(self) -> TableProperties:
+        """`hoodie.properties` as a mapping, with typed attributes."""
+        return self._snapshot.properties
+
+    @property
+    def version(self) -> int:
+        """The table's version: 6, 8 or 9."""
+        return self.properties.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the newest write, the five meta columns first."""
+        return self._now().schema.arrow
+
+    @property
+    def timeline(self) -> Timeline:
+        """The instants of now; prints well."""
+        return self._now().timeline
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The metadata table of now: `.partitions()`, `.files()`, `.records(name)`, its indexes, and `.validate()`.
+
+        Where the table has none, or reading it is switched off, what is read from it raises IndexNotReady.
+        """
+        snapshot = self._now()
+        if self._metadata is None or self._metadata.snapshot is not snapshot:
+            from hudimeta.api.metadata import TableMetadata
+
+            self._metadata = TableMetadata(snapshot, self._reopen, self._engine)
+        return self._metadata
+
+    # Reading
+
+    def snapshot(self, as_of: str | None = None) -> Snapshot:
+        """The table at one moment, of now or as of an earlier one; what `scan` reads.
+
+        Raises:
+            TableError: The cleaner has removed what the moment needs.
+        """
+        moment = as_of if as_of is not None else self._options.get(AS_OF)
+        now = self._now()
+        return now if moment is None else now.at(moment)
+
+    def scan(
+        self,
+        where: Where | None = None,
+        columns: str | Sequence[str] | None = None,
+        as_of: str | None = None,
+        query_type: str | QueryType | None = None,
+        begin: str | None = None,
+        end: str | None = None,
+        *,
+        timezone: str = "UTC",
+    ) -> Scan:
+        """A read of the table; nothing is read yet.
+
+        Args:
+            where: SQL text in Spark's dialect, tuples such as `[("fare", ">", 60)]`, an expression such as
+                `pyarrow.compute.field("fare") > 60`, or a JSON tree; it skips files and drops rows.
+            columns: What to return: `["id", "place.x"]`, `"id, place.x"`; all when None. Of a struct only `place.x` is read.
+            as_of: Time travel: an instant, or a date or time in the timeline's zone.
+            query_type: `snapshot`, `read_optimized`, `incremental` or `cdc`.
+            begin, end: Of incremental and CDC reads.
+            timezone: Zone of texts in `where` that name none.
+
+        Raises:
+            ConfigError: A predicate, column or moment that does not fit. UnsupportedFeature: A read that hudimeta does not do.
+        """
+        from hudimeta.read.incremental import range_of, refuse_range
+        from hudimeta.read.scan import Scan
+
+        options = self._options
+        mark = 0 if self._unread else len(self._snapshot.storage.log)
+        asked = query_type.value if isinstance(query_type, QueryType) else query_type
+        kind = QueryType((options if asked is None else options.having({QUERY_TYPE.key: asked})).get(QUERY_TYPE))
+        refuse_range(kind, options, begin, end)
+        columns = COLUMNS.parse(columns) if isinstance(columns, str) else columns
+        wanted = columns if columns is not None else options.get(COLUMNS) or None
+        predicate = where if where is not None else options.get(FILTER)
+        snapshot, skip = self.snapshot(as_of), options.get(READ_CORRUPT) == "skip"
+        changes = range_of(snapshot, begin, end) if kind in (QueryType.INCREMENTAL, QueryType.CDC) else None
+        if changes is not None and (kind is QueryType.CDC or options.get(INCREMENTAL_FORMAT) == QueryType.CDC.value):
+            from hudimeta.read.cdc_scan import ChangeScan
+
+            scan: Scan = ChangeScan(snapshot, changes, predicate, wanted, timezone, mark, skip_damage=skip)
+        else:
+            scan = Scan(snapshot, predicate, wanted, kind, timezone, mark, changes, skip)
+        self._unread = False
+        return scan
+
+    def file_slices(self, as_of: str | None = None) -> pa.Table:
+        """The visible file slices, one row a file group; log files that hold nothing visible are left out.
+
+        Returns:
+            partition_path, file_id, base_instant, base_file string (null without a base file), base_size int64, log_files
+            list of string, log_sizes list of int64.
+        """
+        return self.snapshot(as_of).file_slices()
+
+    # Writing
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        schema: pa.Schema,
+        key: str | Sequence[str] | None = None,
+        partition_by: str | Sequence[str] = (),
+        ordering: str | Sequence[str] = (),
+        type: str | None = None,
+        indexes: Sequence[str] | None = None,
+        options: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+    ) -> Table:
+        """Create an empty table.
+
+        Args:
+            path: Its folder, which may exist but must not hold a table.
+            schema: Arrow schema of its rows.
+            key: Columns that identify a row; None generates keys.
+            partition_by: Columns whose values name the partitions. ordering: Columns that decide which version of a row wins.
+            type: `COPY_ON_WRITE`, which None stands for, or `MERGE_ON_READ`.
+            indexes: Which of `column_stats`, `partition_stats` … to keep; None for the defaults.
+            options: Further options, `hoodie.*` and `hudimeta.*`; later verbs of the table use them too.
+            name: Of the table; the last part of the path when None.
+
+        Raises:
+            ConfigError, SchemaError: Bad input, or options against it; nothing was written. TableError: One is there already.
+        """
+        from hudimeta.api import verbs
+
+        given = dict(options or {})
+        where = absolute_location(path)
+        verbs.create(
+            open_storage(where, given),
+            schema,
+            name=name,
+            key=key,
+            partition_by=partition_by,
+            ordering=ordering,
+            type=type,
+            indexes=indexes,
+            options=given,
+        )
+        return cls(where, given)
+
+    def insert(self, data: Any) -> CommitReport:
+        """Add rows without looking for their keys: small files are filled first. See `upsert` for what `data` may be."""
+        return self._write(Operation.INSERT, data)
+
+    def bulk_insert(self, data: Any) -> CommitReport:
+        """Add rows in new file groups only, the quickest way to load. See `upsert` for what `data` may be."""
+        return self._write(Operation.BULK_INSERT, data)
+
+    def upsert(self, data: Any) -> CommitReport:
+        """Update the rows whose key is in the table, in their own partition, and insert the others.
+
+        Args:
+            data: pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, a dict of columns, a list of dicts.
+
+        Returns:
+            What was done, at what cost.
+
+        Raises:
+            SchemaError: Rows that do not fit; nothing was written. CommitConflict: Other writers were first, repeatedly.
+            UnsupportedFeature: The table uses something that hudimeta cannot write.
+        """
+        return self._write(Operation.UPSERT, data)
+
+    def delete(self, keys_or_where: Any) -> CommitReport:
+        """Delete rows.
+
+        Args:
+            keys_or_where: Rows with at least the key and partition columns (see `upsert`), or a predicate (see `scan`).
+        """
+        from hudimeta.api import verbs
+
+        if verbs.is_predicate(keys_or_where):
+            return verbs.delete_where(*self._changing(), keys_or_where)
+        return self._write(Operation.DELETE, keys_or_where)
+
+    def update(self, set: Mapping[str, Any], where: Where | None = None) -> CommitReport:
+        """Change columns of rows.
+
+        Args:
+            set: New values by column: text is a SQL expression over the row (`"fare * 2"`, `"'text'"`, `"null"`), anything
+                else a constant. Columns of the key and of the partition cannot change.
+            where: Which rows, as `scan` takes it; all when None.
+
+        Raises:
+            ConfigError, SchemaError: Columns, expressions or values that do not fit; nothing was written.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.update(*self._changing(), set, where)
+
+    def merge(
+        self,
+        source: Any,
+        on: str | Sequence[str] | Mapping[str, str],
+        *,
+        target_alias: str = "target",
+        source_alias: str = "source",
+    ) -> MergeBuilder:
+        """Begin to merge rows into the table; `execute()` on what comes back does it.
+
+        Args:
+            source: Rows (see `upsert` for what they may be).
+            on: What makes a row of the source and one of the table the same: a column, several, a mapping from the table's
+                columns to the source's, or SQL such as `"target.id = source.id and source.ts > target.ts"`.
+            target_alias, source_alias: How expressions call the two.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.merge(*self._changing(), source, on, (target_alias, source_alias))
+
+    def alter(
+        self,
+        *,
+        add: Mapping[str, pa.DataType] | pa.Schema | Sequence[pa.Field] = (),
+        rename: Mapping[str, str] | None = None,
+        drop: str | Sequence[str] = (),
+        retype: Mapping[str, pa.DataType] | None = None,
+    ) -> CommitReport:
+        """Change the table's columns in one commit; no file is rewritten. Dropping goes first, then renaming, retyping, adding.
+
+        Args:
+            add: New columns, null in the rows that are there; a dotted name adds a field to a struct.
+            rename: New names by old ones. drop: Columns to drop. retype: Wider types by column.
+
+        Raises:
+            ConfigError, UnsupportedEvolution: What cannot be done: columns of the key, the partition and the ordering stay,
+                types only grow, and no column takes the name of an earlier one.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.alter(*self._changing(), add, rename or {}, drop, retype or {})
+
+    def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
+        """Take all rows of partitions out of the table; their files stay until a clean.
+
+        Args:
+            partitions: Paths as their folders are named, such as `2024-01` or `month=2024-01`; `*` stands for any text.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.delete_partition(*self._changing(), partitions)
+
+    def insert_overwrite(self, data: Any) -> CommitReport:
+        """Replace the partitions that the rows belong to. See `upsert` for what `data` may be."""
+        return self._write(Operation.INSERT_OVERWRITE, data)
+
+    def insert_overwrite_table(self, data: Any) -> CommitReport:
+        """Replace all rows of the table. See `upsert` for what `data` may be."""
+        return self._write(Operation.INSERT_OVERWRITE_TABLE, data)
+
+    def report(self, instant: str | None = None) -> CommitReport:
+        """What a commit did, whoever wrote it; of our own commits also how, until the moment at which they were published.
+
+        Args:
+            instant: Requested time of a completed write; None for the newest.
+
+        Raises:
+            TableError: There is no such write on the active timeline.
+        """
+        from hudimeta.commit.report import CommitReport
+
+        return CommitReport.found_on(self._now().timeline, instant)
+
+    def compact(self) -> Reports[CommitReport]:
+        """Merge the log files of a merge-on-read table into new base files; rows do not change.
+
+        Compactions that were planned before are run first.
+
+        Returns:
+            A report for each compaction; none when no file group has log files.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.compact(*self._changing(), self._engine)
+
+    def schedule_compaction(self) -> str | None:
+        """Plan a compaction and leave it on the timeline, for `compact` or another process to run.
+
+        Returns:
+            Its instant; None when no file group has log files that the strategy takes.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.schedule_compaction(*self._changing())
+
+    def clean(self) -> CleanReport:
+        """Delete the files that no retained moment needs: see the options `hoodie.clean.*`."""
+        from hudimeta.api import verbs
+
+        return verbs.clean(*self._changing(), self._engine)
+
+    def archive(self) -> ArchivalReport:
+        """Move instants that nobody needs from the active timeline to its history: see the options `hoodie.keep.*`."""
+        from hudimeta.api import verbs
+
+        return verbs.archive(*self._changing())
+
+    def recover(self) -> tuple[str, ...]:
+        """Roll back what writers that died left behind, as the next write would; returns their instants."""
+        from hudimeta.api import verbs
+
+        return verbs.recover(*self._changing())
+
+    def _write(self, operation: Operation, data: Any) -> CommitReport:
+        from hudimeta.api import verbs
+
+        return verbs.write(*self._changing(), operation, data)
+
+    def _changing(self) -> tuple[CountingStorage, Options]:
+        """What a verb works on; what opening saw is the past from here on."""
+        self._unread = False
+        return self._snapshot.storage, self._options
+
+    def _reopen(self) -> None:
+        self._snapshot = Snapshot.open(self._snapshot.storage, self._options)
+
+    def _now(self) -> Snapshot:
+        """The snapshot of now: the timeline is listed again, and what was read is kept while nothing has changed."""
+        if not self._unread:
+            self._snapshot = self._snapshot.refreshed()
+        self._unread = False
+        return self._snapshot

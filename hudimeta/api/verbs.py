@@ -1,0 +1,228 @@
+"""What the faces call: one function a verb, from plain arguments to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hudimeta.commit.report import CommitReport
+from hudimeta.config import OPTIONS, Option, Options
+from hudimeta.config import options as keys
+from hudimeta.engine import Engine
+from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.metadata.secondary_index import PREFIX
+from hudimeta.storage import Storage
+from hudimeta.table.properties import update as update_properties
+from hudimeta.table.properties_file import NAME_KEY
+from hudimeta.types import Operation, TableType
+from hudimeta.write.creation import create_table
+from hudimeta.write.rows_in import as_stream, as_table
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_writer import delete_partitions, write_rows
+
+if TYPE_CHECKING:
+    from hudimeta.predicate import Where
+    from hudimeta.reports import Reports
+    from hudimeta.services.archival import ArchivalReport
+    from hudimeta.services.clean import CleanReport
+    from hudimeta.write.merge_builder import MergeBuilder
+
+__all__ = [
+    "alter",
+    "archive",
+    "clean",
+    "compact",
+    "create",
+    "delete_partition",
+    "delete_where",
+    "is_predicate",
+    "merge",
+    "recover",
+    "rename",
+    "schedule_compaction",
+    "update",
+    "write",
+]
+
+_INDEX_OPTIONS = {
+    "column_stats": keys.COLUMN_STATS.key,
+    "partition_stats": keys.PARTITION_STATS.key,
+    "record_index": keys.RECORD_INDEX.key,
+    "bloom_filters": keys.BLOOM_FILTERS.key,
+}
+
+
+def create(
+    storage: Storage,
+    schema: pa.Schema,
+    *,
+    name: str | None,
+    key: str | Sequence[str] | None,
+    partition_by: str | Sequence[str],
+    ordering: str | Sequence[str],
+    type: str | None,
+    indexes: Sequence[str] | None,
+    options: Mapping[str, Any],
+) -> None:
+    """Create an empty table; see `hudimeta.Table.create`."""
+    given = OPTIONS.read(options)
+    arguments: tuple[tuple[str, Option[Any], str | None], ...] = (
+        ("name", keys.TABLE_NAME, name),
+        ("type", keys.TABLE_TYPE, type),
+        ("key", keys.RECORD_KEY, _names(key or ())),
+        ("partition_by", keys.PARTITION_PATH, _names(partition_by)),
+        ("ordering", keys.ORDERING, _names(ordering)),
+    )
+    stated: dict[str, str] = {}
+    for argument, option, text in arguments:
+        if text and given.is_set(option):
+            _check_agree(argument, option, text, given)
+        elif text:
+            stated[option.key] = text
+    if not name and not given.is_set(keys.TABLE_NAME):
+        stated[keys.TABLE_NAME.key] = storage.root.rstrip("/").rpartition("/")[2]
+    create_table(storage, schema, OPTIONS.read(_index_options(indexes) | stated | given.given))
+
+
+def _check_agree(argument: str, option: Option[Any], text: str, given: Options) -> None:
+    """Refuse an argument beside an option that says something else: neither may go before the other in silence."""
+    asked = OPTIONS.read({option.key: text}).get(option)
+    if asked != given.get(option):
+        both = f"{asked!r} as the argument {argument} beside {given.get(option)!r} as an option"
+        raise ConfigError(option.key, both, "one value", f"Give the argument {argument} or the option, not both.")
+
+
+def _names(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else ",".join(value)
+
+
+def _index_options(indexes: Sequence[str] | None) -> dict[str, str]:
+    """Options for the indexes that are named; a secondary index goes by `secondary_index_<column>`."""
+    if indexes is None:
+        return {}
+    columns = [name.removeprefix(PREFIX) for name in indexes if name.startswith(PREFIX)]
+    unknown = [n for n in indexes if n not in _INDEX_OPTIONS and n != "files" and not n.startswith(PREFIX)]
+    if unknown:
+        raise ConfigError("indexes", unknown[0], ", ".join(["files", *_INDEX_OPTIONS, f"{PREFIX}<column>"]))
+    flags = {option: "true" if name in indexes else "false" for name, option in _INDEX_OPTIONS.items()}
+    return flags | ({keys.SECONDARY_INDEX_COLUMNS.key: ",".join(columns)} if columns else {})
+
+
+def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
+    """Write rows; see the verbs of `hudimeta.Table`."""
+    from hudimeta.services.after_write import tend
+
+    stream = as_stream(data)
+    rows = as_table(data) if stream is None else None
+    session = WriteSession(storage, options)
+    if stream is not None:
+        from hudimeta.write.streaming import write_stream
+
+        return tend(session, write_stream(session, operation, stream))
+    return tend(session, write_rows(session, operation, rows))
+
+
+def is_predicate(value: Any) -> bool:
+    """True for what says which rows are meant, false for rows: text, an expression of PyArrow's, a list of tuples."""
+    from hudimeta.predicate import is_arrow_expression
+
+    if isinstance(value, str) or is_arrow_expression(value):
+        return True
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(v, tuple) for v in value)
+
+
+def delete_where(storage: Storage, options: Options, where: Where) -> CommitReport:
+    """Delete rows by a predicate; see `hudimeta.Table.delete`."""
+    from hudimeta.services.after_write import tend
+    from hudimeta.write import row_changes
+
+    session = WriteSession(storage, options)
+    return tend(session, row_changes.delete_where(session, where))
+
+
+def update(storage: Storage, options: Options, assignments: Mapping[str, Any], where: Where | None) -> CommitReport:
+    """Change rows by a predicate; see `hudimeta.Table.update`."""
+    from hudimeta.services.after_write import tend
+    from hudimeta.write import row_changes
+
+    if not assignments:
+        raise ConfigError("set", "{}", "at least one column and its new value")
+    session = WriteSession(storage, options)
+    return tend(session, row_changes.update_where(session, assignments, where))
+
+
+def merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tuple[str, str]) -> MergeBuilder:
+    """Begin a merge; see `hudimeta.Table.merge`."""
+    from hudimeta.services.after_write import tend
+    from hudimeta.write.merge_builder import MergeBuilder
+
+    def run(changes: Callable[[WriteSession], CommitReport]) -> CommitReport:
+        session = WriteSession(storage, options)
+        return tend(session, changes(session))
+
+    return MergeBuilder(as_table(source), on, *aliases, run)
+
+
+def alter(storage: Storage, options: Options, add: Any, rename: Any, drop: Any, retype: Any) -> CommitReport:
+    """Alter a table's columns; see `hudimeta.Table.alter`."""
+    from hudimeta.services.after_write import tend
+    from hudimeta.write import altering
+
+    session = WriteSession(storage, options)
+    return tend(session, altering.alter(session, altering.alteration(add, rename, drop, retype)))
+
+
+def rename(storage: Storage, options: Options, name: str) -> None:
+    """Give a table another name in its properties; its folder stays."""
+    session = WriteSession(storage, options)
+    with session.lock.held():
+        update_properties(storage, {NAME_KEY: name})
+
+
+def delete_partition(storage: Storage, options: Options, partitions: str | Sequence[str]) -> CommitReport:
+    """Take partitions out of a table; see `hudimeta.Table.delete_partition`."""
+    from hudimeta.services.after_write import tend
+
+    session = WriteSession(storage, options)
+    return tend(session, delete_partitions(session, [partitions] if isinstance(partitions, str) else list(partitions)))
+
+
+def compact(storage: Storage, options: Options, engine: Engine | None = None) -> Reports[CommitReport]:
+    """Compact a merge-on-read table; see `hudimeta.Table.compact`."""
+    from hudimeta.services import compaction
+
+    session = WriteSession(storage, options, engine=engine)
+    if session.properties.type is not TableType.MERGE_ON_READ:
+        raise UnsupportedFeature("compacting a copy-on-write table", "It has no log files; only merge-on-read tables need it.")
+    return compaction.compact(session)
+
+
+def schedule_compaction(storage: Storage, options: Options) -> str | None:
+    """Plan a compaction and leave it to be run; see `hudimeta.Table.schedule_compaction`."""
+    from hudimeta.services import compaction
+
+    session = WriteSession(storage, options)
+    if session.properties.type is not TableType.MERGE_ON_READ:
+        raise UnsupportedFeature("compacting a copy-on-write table", "It has no log files; only merge-on-read tables need it.")
+    return compaction.schedule(session)
+
+
+def clean(storage: Storage, options: Options, engine: Engine | None = None) -> CleanReport:
+    """Delete files that nothing retained needs; see `hudimeta.Table.clean`."""
+    from hudimeta.services import clean as service
+
+    return service.clean(WriteSession(storage, options, engine=engine))
+
+
+def archive(storage: Storage, options: Options) -> ArchivalReport:
+    """Move old instants to the timeline's history; see `hudimeta.Table.archive`."""
+    from hudimeta.services import archival
+
+    return archival.archive(WriteSession(storage, options))
+
+
+def recover(storage: Storage, options: Options) -> tuple[str, ...]:
+    """Roll back what dead writers left; returns their instants."""
+    return WriteSession(storage, options).coordinator.recover()

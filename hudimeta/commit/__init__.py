@@ -1,0 +1,1 @@
+"""How a write becomes visible: coordinator, publication, conflicts, markers, recovery, locks."""

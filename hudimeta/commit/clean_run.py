@@ -1,0 +1,118 @@
+"""Running a clean that is planned: files go, then the metadata table and the timeline say so.
+
+Each step can be repeated, so that whoever meets the plan of a process that died finishes it: a writer, `recover`, or the next
+clean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hudimeta.commit.lock import TableLock
+from hudimeta.commit.metadata_commit import MetadataCommit
+from hudimeta.commit.planned_runs import running
+from hudimeta.engine import Engine, LocalEngine, nearby_if_small
+from hudimeta.errors import CommitError, CorruptFileError
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.storage import Storage, join
+from hudimeta.table.discovery import list_table
+from hudimeta.table.file_names import parse_base_file, parse_log_file
+from hudimeta.table.properties import TableProperties
+from hudimeta.table.properties import load as load_properties
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clean_record import CleanPlan, decode_plan, encode_metadata
+from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.timeline.naming import pending_name
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, Instant, State
+
+__all__ = ["CleanRunner"]
+
+_LIKE_A_DELETE = 1 << 15
+"""So many bytes are rewritten in about the time that a delete takes."""
+
+
+@dataclass(frozen=True)
+class CleanRunner:
+    """Runs the planned cleans of one table.
+
+    Attributes:
+        storage: Rooted at the table. properties: Of the table. lock: The table's lock. times: Makes instants.
+        metadata: Brings the metadata table along; None for a table that has none.
+    """
+
+    storage: Storage
+    properties: TableProperties
+    lock: TableLock
+    times: InstantGenerator
+    metadata: MetadataCommit | None
+
+    def run(self, instant: str, engine: Engine | None = None) -> tuple[CleanPlan, int]:
+        """Run the clean that is planned at an instant; returns its plan, and how many files were there and are gone.
+
+        Args:
+            instant: Of the plan. engine: Where files are deleted; None for this process.
+
+        Raises:
+            CommitError: There is no such plan, or another process is running it or has just completed it.
+        """
+        with running(self.storage, self.properties, self.lock, instant, Action.CLEAN) as (timeline, found):
+            return self._run(timeline, found, engine or LocalEngine())
+
+    def _run(self, timeline: Timeline, found: Instant, engine: Engine) -> tuple[CleanPlan, int]:
+        time = found.time
+        the_plan = decode_plan(timeline.plan(found))
+        _refuse_other_files(the_plan, time, join(timeline.folder, pending_name(time, Action.CLEAN, State.REQUESTED)))
+        writer = TimelineWriter(self.storage, timeline.folder)
+        if found.state is State.REQUESTED:
+            writer.create_inflight(time, Action.CLEAN)
+        paths = [join(partition, name) for partition, names in the_plan.files.items() for name in names]
+        deleted = sum(nearby_if_small(engine, len(paths) * _LIKE_A_DELETE).map(self.storage.delete, paths))
+        with self.lock.held():
+            timeline = self.properties.load_timeline(self.storage)
+            now = timeline.get(time, Action.CLEAN)
+            if now is None or now.is_completed:
+                raise CommitError(f"clean {time} is not pending any more", "Another writer completed it.")
+            the_plan = replace(the_plan, emptied=self._still_empty(timeline, the_plan, time))
+            self._record(timeline, time, the_plan)
+            completion = self.times.next(timeline.last_time, time)
+            writer.complete(time, Action.CLEAN, completion, encode_metadata(time, the_plan, deleted))
+        return the_plan, deleted
+
+    def _record(self, timeline: Timeline, time: str, the_plan: CleanPlan) -> None:
+        """Take the files out of the metadata table, see `MetadataCommit.clean`; repeating it changes nothing."""
+        properties = load_properties(self.storage)
+        if self.metadata is not None and properties.has_metadata_table:
+            self.metadata.properties = properties
+            self.metadata.clean(timeline, time, the_plan.files, the_plan.emptied)
+
+    def _still_empty(self, timeline: Timeline, the_plan: CleanPlan, time: str) -> tuple[str, ...]:
+        """Which of the partitions that the plan empties have no file now, so that the table may forget them.
+
+        A write may have come to one of them since the plan was made, or may still come. The metadata table merges its records
+        in the order of instants, so that a write which began before the clean would be undone by it: then the names stay.
+        """
+        if not the_plan.emptied or any(i.time < time for i in timeline.pending_writes):
+            return ()
+        gone = {(partition, name) for partition, names in the_plan.files.items() for name in names}
+        left = {partition for partition, name in self._listed(timeline, the_plan.emptied) if (partition, name) not in gone}
+        return tuple(partition for partition in the_plan.emptied if partition not in left)
+
+    def _listed(self, timeline: Timeline, partitions: tuple[str, ...]) -> list[tuple[str, str]]:
+        """Partition path and name of the files of some partitions, as the metadata table knows them."""
+        if self.properties.has_metadata_table:
+            table = MetadataTable.open(self.storage, self.properties, timeline)
+            files = table.files(sorted(set(partitions) & set(table.partitions().to_pylist())))
+        else:
+            files = list_table(self.storage)
+        return list(zip(files["partition_path"].to_pylist(), files["name"].to_pylist(), strict=True))
+
+
+def _refuse_other_files(the_plan: CleanPlan, time: str, path: str) -> None:
+    """A clean deletes data files that are older than its plan, and nothing else, whatever the plan names."""
+    for partition, names in the_plan.files.items():
+        for name in names:
+            parsed = parse_base_file(name) or parse_log_file(name)
+            if parsed is None or parsed.instant >= time or partition.partition("/")[0] == ".hoodie":
+                hint = "Nothing was deleted. Remove the plan's files, and the next clean plans anew."
+                raise CorruptFileError(path, 0, f"names of data files from before {time}", join(partition, name), hint)

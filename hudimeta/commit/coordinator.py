@@ -1,0 +1,391 @@
+"""The coordinator: one write from its instant to its publication, or back to where it began.
+
+A write goes through four steps. *Begin* rolls dead writes back and puts a new instant on the timeline. *Work* writes data
+files, a marker before each; the coordinator has no part in it. *Publish*, under the table lock, checks for conflicts, commits
+the metadata table at the same instant, and then creates the completed file, the one moment at which the write becomes visible.
+*Abort* takes everything back. A process that dies leaves the instant pending, and the next writer's begin does the abort.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+
+from hudimeta.commit.clean_run import CleanRunner
+from hudimeta.commit.conflicts import check_conflicts, check_schema
+from hudimeta.commit.liveness import Heartbeat
+from hudimeta.commit.lock import TableLock
+from hudimeta.commit.markers import remove_markers
+from hudimeta.commit.metadata_commit import MetadataCommit
+from hudimeta.commit.planned_runs import running
+from hudimeta.commit.publication import OpenWrite, Publication, commit_record
+from hudimeta.commit.recovery import Recovery
+from hudimeta.commit.strays import remove_metadata_markers
+from hudimeta.commit.stream_batches import refuse_repeated
+from hudimeta.config import HudiWarning
+from hudimeta.engine import Engine
+from hudimeta.errors import (
+    CommitConflict,
+    CommitError,
+    CommitOutcomeUnknown,
+    HudiError,
+    InstantExists,
+    StorageError,
+)
+from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
+from hudimeta.formats.avro.container import encode_container
+from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
+from hudimeta.metadata.completeness import completion_order
+from hudimeta.metadata.indexing import discard_dead
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.redaction import hidden
+from hudimeta.snapshot.schema_commits import write_schema_commit
+from hudimeta.storage import Storage, join
+from hudimeta.table.properties import TableProperties
+from hudimeta.table.properties import load as load_properties
+from hudimeta.table.remembered import REMEMBERED_KEY, what_never_changes
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clean_record import CleanPlan
+from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.timeline.naming import pending_name
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, FileGroupId, Instant, Operation, State, TableType
+
+__all__ = ["Coordinator", "OpenWrite", "Publication"]
+
+_OVERWRITES = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE, Operation.DELETE_PARTITION)
+_ACTIONS_OF_WRITERS = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.ROLLBACK)
+_MOST_COLLISIONS = 100
+
+
+class Coordinator:
+    """Begins, publishes and aborts the writes of one table.
+
+    Args:
+        storage: Rooted at the table. properties: Of the table. lock: The table's lock. times: Makes instants.
+        metadata: Brings the metadata table along; None for a table that has none.
+        eager: A write first rolls back what dead writers left; else that is left to cleaning, or to `recover`.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        properties: TableProperties,
+        lock: TableLock,
+        times: InstantGenerator,
+        metadata: MetadataCommit | None,
+        *,
+        eager: bool = True,
+    ) -> None:
+        self._storage, self._properties, self._lock, self._times = storage, properties, lock, times
+        self._metadata, self._eager = metadata, eager
+        self._writer = TimelineWriter(storage, properties.timeline_folder)
+        self._recovery = Recovery(storage, properties, lock, times)
+        self.notes: list[str] = []
+        self.published_on: Timeline | None = None
+        """The timeline as the last publication found it; its own instant is not completed there."""
+        self._held = contextlib.ExitStack()
+
+    @property
+    def times(self) -> InstantGenerator:
+        """The source of instants."""
+        return self._times
+
+    @property
+    def compacted_metadata(self) -> bool:
+        """True when a commit of this coordinator compacted the metadata table."""
+        return self._metadata is not None and self._metadata.compacted
+
+    # Begin
+
+    def recover(self) -> tuple[str, ...]:
+        """Roll back what dead writers left and finish cleans that died; returns the instants of the writers.
+
+        Doing it twice is doing it once.
+        """
+        undone = self._recovery.everywhere()
+        self._finish_cleans(self._properties.load_timeline(self._storage))
+        if self._metadata is not None:
+            try:
+                with self._lock.held():
+                    self._metadata.finish_services(self._properties.load_timeline(self._storage))
+            except HudiError as error:
+                warnings.warn(f"the upkeep of the metadata table is left to a later write: {error}", HudiWarning, stacklevel=2)
+        return undone
+
+    def tidy(self, timeline: Timeline, instants: Sequence[Instant]) -> None:
+        """Remove what completed writes left beside their files; see `Recovery.tidy`."""
+        self._recovery.tidy(timeline, instants)
+
+    def recover_from_tasks(self) -> tuple[str, ...]:
+        """Remove what tasks of earlier writes left; see `Recovery.after_tasks`. Returns dead writes that were rolled back."""
+        return self._recovery.after_tasks() if self._eager else ()
+
+    def begin(
+        self, operation: Operation, timeline: Timeline | None = None, *, heartbeat: bool = False
+    ) -> tuple[OpenWrite, Timeline]:
+        """Put a new instant on the timeline, after dead writes were rolled back.
+
+        Args:
+            operation: What will be done.
+            timeline: The table's timeline where it was listed just now; None lists it.
+            heartbeat: Keep the write alive by a heartbeat file instead of this process: for writes that pass through many.
+
+        Returns:
+            The write, and the timeline on which it began: what is completed there is what the write knows.
+        """
+        if timeline is None:  # one without instants counts as well
+            timeline = self._properties.load_timeline(self._storage)
+        undone = self._recovery.before_a_write(timeline) if self._eager else ()
+        if (self._eager and self._finish_cleans(timeline)) or undone:
+            timeline = self._properties.load_timeline(self._storage)
+        plain = Action.DELTA_COMMIT if self._properties.type is TableType.MERGE_ON_READ else Action.COMMIT
+        action = Action.REPLACE_COMMIT if operation in _OVERWRITES else plain
+        with self._lock.alone_here():
+            instant = self._announce(timeline, action, heartbeat)
+        write = OpenWrite(instant, action, operation, frozenset(timeline.completion_times), undone, heartbeat)
+        try:
+            self._writer.create_inflight(instant, action)
+        except HudiError:
+            self._give_up(write)
+            raise
+        return write, timeline
+
+    def _announce(self, timeline: Timeline, action: Action, heartbeat: bool) -> str:
+        """Create a fresh instant's requested file, and show that its writer lives."""
+        content = encode_container(REQUESTED_REPLACE_METADATA, [_NO_PLAN]) if action is Action.REPLACE_COMMIT else b""
+        for _ in range(_MOST_COLLISIONS):
+            instant = self._times.next(timeline.last_time)
+            requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
+            guard = self._storage.guard(requested)
+            beat = Heartbeat(self._storage, instant)
+            if guard is None and heartbeat:
+                beat.beat()
+            elif guard is None:
+                self._held.enter_context(beat.beating())
+            try:
+                self._writer.create_requested(instant, action, content)
+                shared = self._is_shared(timeline.folder, instant, action)
+            except InstantExists:
+                shared = True
+            except HudiError:
+                self._held.close()
+                raise
+            if shared:
+                self._held.close()
+                continue
+            if guard is not None and heartbeat:
+                beat.beat()
+            elif guard is not None:
+                self._held.enter_context(guard)
+            return instant
+        raise CommitError(f"{_MOST_COLLISIONS} instants in a row were taken by other writers", "Run the write again.")
+
+    def _is_shared(self, folder: str, instant: str, action: Action) -> bool:
+        """True when another writer chose the same instant for another action, whose files would be mixed up with ours.
+
+        Then our request is taken back.
+        """
+        others = [pending_name(instant, a, State.REQUESTED) for a in _ACTIONS_OF_WRITERS if a is not action]
+        if all(self._storage.stat(join(folder, name)) is None for name in others):
+            return False
+        self._writer.delete_pending(instant, action, State.REQUESTED)
+        return True
+
+    # Publish
+
+    def publish(self, write: OpenWrite, publication: Publication) -> str:
+        """Make a write visible; returns its completion time. After an error the caller aborts the write.
+
+        Raises:
+            CommitConflict: Another writer was first.
+            CommitOutcomeUnknown: Storage failed at the last step and could not be asked what became of it.
+            HudiError: Anything else that failed before the last step.
+        """
+        with self._lock.held():
+            completion = self._publish_locked(write, publication)
+        self._finish(write)
+        return completion
+
+    def _publish_locked(self, write: OpenWrite, publication: Publication) -> str:
+        timeline = self._properties.load_timeline(self._storage)
+        dead = discard_dead(self._storage, timeline)
+        if dead:
+            timeline = self._properties.load_timeline(self._storage)
+        self._check_still_ours(timeline, write)
+        if dead or self._metadata is None or _may_have_other_indexes(timeline, publication.known):
+            self._check_metadata_is_known(write)
+        refuse_repeated(publication.extra, timeline, write.operation.value)
+        changed = [FileGroupId(f.partition_path, f.file_id) for f in publication.files if not f.is_new_group]
+        changed += [FileGroupId(p, file_id) for p, ids in publication.replaced.items() for file_id in ids]
+        if write.action is not Action.COMPACTION:
+            # What others add to a file group meanwhile lies on top of a compaction's base file.
+            keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
+            check_conflicts(timeline, write.seen, write.operation.value, changed, keyed)
+            check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
+        remembered = json.dumps(what_never_changes(self._properties))
+        extra = {"schema": publication.avro_schema, REMEMBERED_KEY: remembered, **publication.extra}
+        if self._metadata is not None:
+            extra |= self._metadata.commit(
+                timeline,
+                write.instant,
+                publication.files,
+                publication.schema,
+                publication.known,
+                replaced=publication.replaced,
+                same_rows=write.action is Action.COMPACTION,
+                apart=publication.apart,
+            )
+            self.notes += self._metadata.notes
+        self.published_on = timeline
+        content = encode_commit_metadata(commit_record(write, publication, extra), replace=write.replaces)
+        self._lock.check()
+        # The time before the completion is left to the metadata table's own actions, see `metadata.own_instants`.
+        completion = self._times.next(self._times.next(timeline.last_time, write.instant))
+        if publication.history is not None:
+            write_schema_commit(self._storage, timeline, write.instant, completion, publication.history)
+        try:
+            self._writer.complete(write.instant, write.action, completion, content)
+        except StorageError as error:
+            self._judge_outcome(write, error)
+        if write.action is not Action.COMPACTION:
+            # Two merges in one write would make the slowest writes slower yet: the next write compacts the metadata table.
+            self._compact_metadata()
+        return completion
+
+    @contextlib.contextmanager
+    def running(self, instant: str, action: Action) -> Iterator[tuple[Timeline, Instant]]:
+        """Run a planned service alone; see `write.planned_runs.running`."""
+        with running(self._storage, self._properties, self._lock, instant, action) as run:
+            yield run
+
+    def run_clean(self, instant: str, engine: Engine | None = None) -> tuple[CleanPlan, int]:
+        """Run a planned clean; see `CleanRunner.run`."""
+        return CleanRunner(self._storage, self._properties, self._lock, self._times, self._metadata).run(instant, engine)
+
+    def _finish_cleans(self, timeline: Timeline) -> bool:
+        """Finish the cleans that died; True when there were any. One that cannot be finished keeps nobody from writing."""
+        found = self._recovery.dead_cleans(timeline)
+        for instant in found:
+            try:
+                self.run_clean(instant.time)
+            except CommitError:  # another process came to it first: it has finished it, or is about to
+                continue
+            except HudiError as error:
+                warnings.warn(f"clean {instant.time} is left unfinished: {error}", HudiWarning, stacklevel=2)
+        return bool(found)
+
+    def _check_still_ours(self, timeline: Timeline, write: OpenWrite) -> None:
+        """Before anything of it reaches the metadata table: a write that was taken for dead and rolled back is over."""
+        found = timeline.get(write.instant, write.action)
+        if found is None or found.state is not State.INFLIGHT:
+            raise CommitError(
+                f"instant {write.instant} is not in flight any more: another writer rolled it back",
+                "Nothing was published; run the write again.",
+            )
+        others = [
+            i.action.value for i in timeline if i.time == write.instant and i.action not in (write.action, Action.SAVEPOINT)
+        ]
+        if others:
+            raise CommitConflict(write.operation.value, [("", f"the instant {write.instant}")], f"of a {others[0]}")
+
+    def _check_metadata_is_known(self, write: OpenWrite) -> None:
+        """A metadata table, or an index, that another writer built meanwhile would never hear of this write, and one that was
+        dropped would come back with files that nobody owns.
+        """
+        properties = load_properties(self._storage)
+        if (self._metadata is not None) is not properties.has_metadata_table:
+            what = "built" if properties.has_metadata_table else "removed"
+            raise CommitConflict(write.operation.value, [("", "the metadata table")], f"that {what} it")
+        if self._metadata is not None:
+            self._metadata.properties = properties
+
+    def _compact_metadata(self) -> None:
+        """The write is published: whatever happens here may delay upkeep, but not turn success into an error."""
+        if self._metadata is not None:
+            try:
+                self._metadata.compact_when_due()
+            except Exception as error:  # a damaged file of the metadata table raises what its decoder raises
+                why = error if isinstance(error, HudiError) else f"{type(error).__name__}: {error}"
+                self.notes.append(f"the upkeep of the metadata table is left to a later write: {why}")
+
+    def _judge_outcome(self, write: OpenWrite, error: StorageError) -> None:
+        """Return when the instant is completed after all, else raise what happened."""
+        try:
+            found = self._properties.load_timeline(self._storage).get(write.instant, write.action)
+        except StorageError:
+            raise CommitOutcomeUnknown(write.instant, str(error)) from error
+        if found is None or not found.is_completed:
+            raise error
+
+    def _finish(self, write: OpenWrite) -> None:
+        """Tidy up; nothing here may turn a published write into an error."""
+        with contextlib.suppress(HudiError, OSError):
+            self._held.close()
+        with contextlib.suppress(StorageError, OSError):
+            Heartbeat(self._storage, write.instant).stop()
+            remove_markers(self._storage, write.instant, staged=write.by_many or write.action is Action.COMPACTION)
+            if write.by_many:
+                remove_metadata_markers(self._storage, write.instant)
+
+    # Abort
+
+    def withdraw(self, write: OpenWrite) -> None:
+        """Take back a write that has begun and written nothing, as if it had never begun: no rollback tells of it."""
+        with self._lock.held():
+            remove_markers(self._storage, write.instant)
+            for state in (State.INFLIGHT, State.REQUESTED):
+                self._writer.delete_pending(write.instant, write.action, state)
+        self._held.close()
+        with contextlib.suppress(StorageError):
+            Heartbeat(self._storage, write.instant).stop()
+
+    def abort(self, write: OpenWrite) -> None:
+        """Roll a write back, unless it is completed already: then nothing happens."""
+        self._held.close()
+        with self._lock.held():
+            timeline = self._properties.load_timeline(self._storage)
+            found = timeline.get(write.instant, write.action)
+            if found is None:
+                # Another writer rolled it back; what was written after that is removed here.
+                self._recovery.remove_late_files(timeline, write.instant)
+            elif not found.is_completed:
+                self._recovery.undo(timeline, found, ())
+
+    def _give_up(self, write: OpenWrite) -> None:
+        """Abort after an error, which matters more than one of the abort: then the next writer does it."""
+        try:
+            self.abort(write)
+        except HudiError as error:
+            warnings.warn(
+                f"instant {write.instant} is left to the next writer: {hidden(str(error))}", HudiWarning, stacklevel=2
+            )
+
+    @contextlib.contextmanager
+    def writing(self, operation: Operation, timeline: Timeline) -> Iterator[tuple[OpenWrite, Timeline]]:
+        """Begin a write; an exception inside the with block aborts it, unless its outcome cannot be known. See `begin`."""
+        write, begun = self.begin(operation, timeline)
+        try:
+            yield write, begun
+        except CommitOutcomeUnknown:
+            self._held.close()
+            raise
+        except BaseException:
+            self._give_up(write)
+            raise
+
+
+_NO_PLAN = {"operationType": None, "clusteringPlan": None, "extraMetadata": None, "version": None}
+
+
+def _may_have_other_indexes(timeline: Timeline, known: MetadataTable | None) -> bool:
+    """False when nothing was completed since a write saw the table, nor an index changed right before: a request is spared.
+
+    Indexes change with writes of Apache Hudi, whose options ask for other ones, and by actions of their own.
+    """
+    if known is None or known.data_timeline.completed != timeline.completed:
+        return True
+    newest = max((completion_order(i) for i in timeline.writes), default=("", ""))
+    return any(i.action is Action.INDEXING and completion_order(i) > newest for i in timeline.completed)

@@ -1,0 +1,65 @@
+"""What a killed process left in folders that hold no rows: temporary names, files of no manifest, half a metadata table."""
+
+from __future__ import annotations
+
+from hudimeta.commit.lock import LOCK_FOLDER
+from hudimeta.errors import NotFound
+from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.writer import PROPERTIES_COMMENT
+from hudimeta.storage import TEMPORARY_SUFFIX, Storage, join
+from hudimeta.table.properties import TableProperties
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.history_writer import HistoryWriter
+
+__all__ = ["remove_temporary_files", "remove_unfinished_metadata", "remove_unnamed_history"]
+
+_OWN = ".hoodie"
+
+
+def remove_temporary_files(storage: Storage, timeline: Timeline) -> None:
+    """Delete files with a temporary name, below which a local disk gathers the bytes of a file before it appears.
+
+    A writer that is still at work under such a name begins anew. Rows are never written that way.
+
+    Args:
+        storage: Rooted at the table. timeline: Of the table.
+    """
+    inner = join(METADATA_ROOT, _OWN)
+    own = [entry.path for entry in storage.list(_OWN) if entry.is_folder and entry.path != METADATA_ROOT]
+    timelines = (timeline.folder, f"{inner}/timeline")
+    folders = {_OWN, inner, LOCK_FOLDER, *own, *timelines, *(join(folder, "history") for folder in timelines)}
+    for folder in sorted(folders):
+        for entry in storage.list(folder):
+            if not entry.is_folder and entry.name.endswith(TEMPORARY_SUFFIX):
+                storage.delete(entry.path)
+
+
+def remove_unnamed_history(storage: Storage, timeline: Timeline) -> None:
+    """Delete what archivals wrote into the history before they died, of the table and of its metadata table.
+
+    The caller holds the table lock.
+
+    Args:
+        storage: Rooted at the table. timeline: Of the table.
+    """
+    inner = storage.sub(METADATA_ROOT)
+    HistoryWriter(storage, timeline.history).remove_unnamed()
+    HistoryWriter(inner, Timeline.load(inner, place=METADATA_ROOT).history).remove_unnamed()
+
+
+def remove_unfinished_metadata(storage: Storage, properties: TableProperties) -> None:
+    """Delete a metadata table of ours that the table's properties do not name: who built it died.
+
+    The caller holds the table lock.
+
+    Args:
+        storage: Rooted at the table. properties: Of the table, as they are under the lock.
+    """
+    if properties.metadata_partitions or properties.metadata_partitions_inflight:
+        return
+    try:
+        ours = PROPERTIES_COMMENT.encode() in storage.read(f"{METADATA_ROOT}/{_OWN}/hoodie.properties")
+    except NotFound:
+        return
+    if ours:
+        storage.delete_folder(METADATA_ROOT)

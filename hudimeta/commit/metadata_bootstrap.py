@@ -1,0 +1,128 @@
+"""Building the metadata table of a table that exists already: its files from a listing, their statistics from their rows.
+
+The listing is one of the few places where folders are read. Files of writes that are not completed are left out. Statistics are
+computed file by file on an engine; log files get none, which costs skipping and never rows. The properties name the new
+metadata table last, so that a bootstrap that died leaves nothing that anybody reads.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.config import Options
+from hudimeta.engine import Engine, LocalEngine
+from hudimeta.indexes.planned import (
+    PlannedIndex,
+    definitions_of,
+    index_properties,
+    planned_indexes,
+    store_definitions,
+)
+from hudimeta.indexes.protocol import IndexSource
+from hudimeta.indexes.registry import maintainer_for
+from hudimeta.metadata import indexing
+from hudimeta.metadata.completeness import knows_whole_table
+from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.writer import MetadataWriter
+from hudimeta.storage import Storage
+from hudimeta.table.discovery import list_table
+from hudimeta.table.file_names import parse_names
+from hudimeta.table.properties import TableProperties, update
+from hudimeta.table.stated_sizes import listed_as_stated
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import InstantGenerator
+
+__all__ = ["bootstrap_metadata", "committed_files", "lay_out_indexes"]
+
+
+def bootstrap_metadata(
+    storage: Storage,
+    properties: TableProperties,
+    timeline: Timeline,
+    schema: pa.Schema,
+    options: Options,
+    times: InstantGenerator,
+    engine: Engine,
+) -> TableProperties:
+    """Build the metadata table. The caller holds the table lock.
+
+    Args:
+        storage: Rooted at the table. properties: Of the table, which has no metadata table. timeline: Listed under the lock.
+        schema: Data columns. options: Say which indexes to build. times: Makes instants. engine: Reads the files.
+
+    Returns:
+        The properties, which name the new partitions.
+    """
+    listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
+    storage.delete_folder(METADATA_ROOT)
+    planned = planned_indexes(schema, options, properties.version, properties.is_partitioned)
+    complete = lay_out_indexes(storage, properties, planned, schema, options, times, engine, timeline, listing)
+    changed = update(storage, dict(index_properties(planned)))
+    if complete:
+        instant, upto = times.next(timeline.last_time), max((i.time for i in timeline.writes), default="")
+        indexing.announce(storage, timeline, instant, complete, upto)
+        indexing.complete(storage, timeline, times, instant, complete, upto, properties.version)
+    return changed
+
+
+def lay_out_indexes(
+    storage: Storage,
+    properties: TableProperties,
+    planned: list[PlannedIndex],
+    schema: pa.Schema,
+    options: Options,
+    times: InstantGenerator,
+    engine: Engine | None = None,
+    timeline: Timeline | None = None,
+    listing: pa.Table | None = None,
+) -> dict[str, bool]:
+    """Make a metadata table with some partitions, each at its own first instant (0000…0, 0000…1 and so on).
+
+    Nothing refers to it until the data table's properties name its partitions, so one that died is simply repeated after its
+    folder was removed.
+
+    Args:
+        storage: Rooted at the table. properties, planned, schema, options, times: Of the table. engine: Reads its files.
+        timeline: Of a table that exists already. listing: Its committed files.
+
+    Returns:
+        Of the indexes that speak of the whole table, whether they lack no row.
+    """
+    engine = engine or LocalEngine()
+    writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
+    definitions = definitions_of(planned)
+    store_definitions(storage, definitions)
+    source = IndexSource(
+        storage,
+        properties,
+        engine,
+        options,
+        schema,
+        writer.layout,
+        timeline or properties.load_timeline(storage),
+        _no_files() if listing is None else listing,
+        definitions,
+    )
+    writer.create(properties.name)
+    complete = {}
+    for number, one in enumerate(planned):
+        built = maintainer_for(one.partition).build(one.partition, source)
+        writer.initialise(one.partition, f"{number:017d}", built.groups, built.content)
+        if knows_whole_table(one.partition):
+            complete[one.partition] = built.complete
+    return complete
+
+
+def _no_files() -> pa.Table:
+    return pa.schema([("partition_path", pa.string()), ("name", pa.string()), ("size", pa.int64())]).empty_table()
+
+
+def committed_files(listing: pa.Table, timeline: Timeline) -> pa.Table:
+    """The files of committed instants, with a size: an empty file is what a dead writer left."""
+    from hudimeta.table.text_arrays import instant_text
+
+    parsed = parse_names(listing["name"].combine_chunks() if len(listing) else pa.array([], pa.string()))
+    committed = timeline.are_committed(instant_text(parsed.instants))
+    keep = pc.and_(pa.array(parsed.valid & committed), pc.greater(listing["size"], 0))
+    return listing.filter(keep)

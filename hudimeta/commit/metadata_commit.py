@@ -1,0 +1,267 @@
+"""What a commit does to the metadata table, under the table lock: the delta commit before, compaction after it is published."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.engine import Engine, LocalEngine
+from hudimeta.errors import CommitConflict
+from hudimeta.indexes.apart import IndexesApart
+from hudimeta.indexes.built_meanwhile import refuse_built_anew
+from hudimeta.indexes.column_stats.columns import schema_of, statistics_after
+from hudimeta.indexes.protocol import CleanChange, CommitChange, IndexDelta
+from hudimeta.indexes.registry import maintainer_for
+from hudimeta.indexes.written_file import WrittenFile
+from hudimeta.metadata import compaction, files, upkeep
+from hudimeta.metadata.completeness import proof_of, proven_indexes
+from hudimeta.metadata.delta import MetadataDelta
+from hudimeta.metadata.groups import GROUPS_KEY, LOGS_KEY
+from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
+from hudimeta.metadata.writer import MetadataWriter, WrittenLog
+from hudimeta.storage import Storage
+from hudimeta.table.properties import TableProperties
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.types import Action
+
+__all__ = ["MetadataCommit", "Upkeep"]
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """What stays of the metadata table's past, after the options of the data table.
+
+    Attributes:
+        clean: Delete superseded files. retained: Commits that the data table's cleaning retains.
+        archive: Move old instants to the history. least, most: Commits that stay, and above how many an archival begins.
+    """
+
+    clean: bool
+    retained: int
+    archive: bool
+    least: int
+    most: int
+
+    @staticmethod
+    def of(options: Options) -> Upkeep:
+        """As the options of a write say."""
+        least = max(1, options.get(keys.ARCHIVE_MIN))
+        most = max(least, options.get(keys.ARCHIVE_MAX))
+        cleans, archives = options.get(keys.CLEAN_AUTOMATIC), options.get(keys.ARCHIVE_AUTOMATIC)
+        return Upkeep(cleans, options.get(keys.CLEAN_COMMITS), archives, least, most)
+
+
+class MetadataCommit:
+    """Brings the metadata table along with the commits of its data table.
+
+    Attributes:
+        properties: Of the data table, as they are under the lock: they say which indexes there are.
+
+    Args:
+        storage: Rooted at the data table. properties: Of the data table. times: Makes instants.
+        compact_after: Delta commits after which the metadata table is compacted. kept: What stays of its past.
+        engine: Where index updates are computed. timezone: In which expression indexes look at moments.
+        proof_limit: See `CommitChange`. most: How many columns get statistics when nobody listed any.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        properties: TableProperties,
+        times: InstantGenerator,
+        compact_after: int,
+        kept: Upkeep,
+        engine: Engine | None = None,
+        timezone: str = "UTC",
+        proof_limit: int = 0,
+        most: int = 0,
+    ) -> None:
+        self._storage, self.properties, self._times = storage, properties, times
+        self._compact_after, self._upkeep = compact_after, kept
+        self._engine, self._timezone = engine or LocalEngine(), timezone
+        self._writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
+        self._proof_limit, self._most = proof_limit, most
+        self.notes: list[str] = []
+        self.compacted = False
+        self._may_be_due = False
+
+    def commit(
+        self,
+        timeline: Timeline,
+        instant: str,
+        written: Sequence[WrittenFile],
+        schema: pa.Schema,
+        known: MetadataTable | None = None,
+        *,
+        replaced: Mapping[str, Sequence[str]] | None = None,
+        same_rows: bool = False,
+        apart: IndexesApart | None = None,
+    ) -> dict[str, str]:
+        """Commit the changes of a data commit at the same instant.
+
+        Args:
+            timeline: Of the data table, as listed under the lock. instant: Of the data commit.
+            written: Its new files. schema: Data columns of the table.
+            known: The metadata table as the write saw it. It is used again when no instant was completed since and the indexes
+                are the same: whoever changes the metadata table else completes an instant of the table under the same lock.
+            replaced: File ids that leave the table, by partition path. same_rows: True for a compaction.
+            apart: Writes some of the indexes instead; None for none.
+
+        Returns:
+            Entries for the data commit's extraMetadata, which spare readers requests.
+
+        Raises:
+            CommitConflict: An index cannot take this commit any more; a write with a new instant can do it.
+        """
+        table = self._current(timeline, known)
+        if not same_rows:
+            refuse_built_anew(table, instant, written)
+        before = schema_of(self.properties, timeline)
+        statistics = statistics_after(table, before, schema, self._most)
+        change = CommitChange(
+            self._storage,
+            self.properties,
+            self._engine,
+            table,
+            self._writer.layout,
+            instant,
+            schema,
+            written,
+            replaced or {},
+            same_rows,
+            self._timezone,
+            proven_indexes(table),
+            self._proof_limit,
+            statistics,
+            frozenset(schema.names) - frozenset(schema.names if before is None else before.names),
+        )
+        elsewhere = [name for name in table.ready if apart is not None and apart.keeps(name)]
+        deltas = {name: maintainer_for(name).delta(name, change) for name in table.ready if name not in elsewhere}
+
+        def write_apart(groups: Mapping[str, int]) -> Sequence[WrittenLog]:
+            if apart is None or not elsewhere:
+                return ()
+            written = apart.write(change, elsewhere, groups)
+            deltas.update(written.deltas)
+            return written.logs
+
+        if statistics is not None and statistics != table.index_definitions.get(statistics.name):
+            # Before the commit: a definition that names a column too many does no harm, statistics that it does not name do.
+            definitions = {**table.index_definitions, statistics.name: statistics}
+            self._storage.put(self.properties.index_defs_path or DEFAULT_PATH, encode_definitions(definitions))
+        named = self._write(instant, table, deltas, write_apart)
+        self.notes += [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
+        proof = proof_of((name for name in change.proven if deltas[name].complete), table.version)
+        return named | proof
+
+    def clean(self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]) -> None:
+        """Take files that a clean deleted out of the metadata table, at the clean's instant.
+
+        Args:
+            timeline: Of the data table, as listed under the lock. instant: Of the clean.
+            removed: Names of the deleted files, by partition path. emptied: Partitions that have no file any more.
+        """
+        table = self._current(timeline, None)
+        change = CleanChange(table, self._writer.layout, removed, emptied)
+        self._write(instant, table, {name: maintainer_for(name).cleaned(name, change) for name in table.ready})
+
+    def finish_services(self, timeline: Timeline) -> None:
+        """Finish or cancel what died while it tended the metadata table. The caller holds the table lock.
+
+        Args:
+            timeline: Of the data table, as listed under the lock.
+        """
+        inner = Timeline.load(self._storage.sub(METADATA_ROOT), zone=self.properties.zone, place=METADATA_ROOT)
+        if _died(inner):
+            self._current(timeline, None)
+
+    def _current(self, timeline: Timeline, known: MetadataTable | None) -> MetadataTable:
+        """The metadata table of now, after a compaction of it that died was finished, and a clean taken back."""
+        same = known is not None and known.ready == tuple(sorted(self.properties.metadata_partitions))
+        if known is not None and same and known.data_timeline.completed == timeline.completed:
+            table = known
+        else:
+            table = MetadataTable.open(self._storage, self.properties, timeline)
+        if _died(table.timeline) and table is known:
+            # A writer compacts after it has published: when the view was made it may have been just about that.
+            table = MetadataTable.open(self._storage, self.properties, timeline)
+        if _died(table.timeline):
+            begun = compaction.pending_compaction(table)
+            if begun is not None:
+                self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun)
+            upkeep.take_back_cleans(self._storage, table)
+            table = MetadataTable.open(self._storage, self.properties, timeline)
+        return table
+
+    def _write(
+        self,
+        instant: str,
+        table: MetadataTable,
+        deltas: Mapping[str, IndexDelta],
+        apart: Callable[[Mapping[str, int]], Sequence[WrittenLog]] = lambda _: (),
+    ) -> dict[str, str]:
+        taken = [i.action.value for i in table.timeline if i.time == instant and i.action is not Action.DELTA_COMMIT]
+        if taken:
+            raise CommitConflict("metadata table", [("", f"the instant {instant}")], f"of a {taken[0]} of the metadata table")
+        if table.timeline.get(instant, Action.DELTA_COMMIT) is not None:
+            # An earlier run of the same service died behind this step: what it wrote is taken back and written again.
+            take_back_delta(self._storage, instant)
+        # The delta commit that is about to be written counts, and its write is pending until it is published.
+        self._may_be_due = len(compaction.fresh_deltas(table)) + 1 >= self._compact_after
+        groups = self._groups(table)
+        delta = MetadataDelta([part for found in deltas.values() for part in found.parts])
+        self._writer.begin(instant)
+        logs = [*self._writer.write_logs(instant, delta, groups), *apart(groups)]
+        self._writer.complete(instant, logs, table.timeline.last_time)
+        definitions = table.index_definitions
+        by_partition = {name for name in groups if name in definitions and definitions[name].is_partitioned}
+        counts = {name: count for name, count in groups.items() if name not in by_partition}
+        return {LOGS_KEY: _names(logs), GROUPS_KEY: json.dumps(counts, sort_keys=True)}
+
+    def compact_when_due(self) -> None:
+        """Compact the metadata table when it is time; the write has been published, its lock is still held.
+
+        Raises:
+            HudiError: It failed; the next commit finishes it.
+        """
+        if not self._may_be_due:
+            return
+        timeline = self.properties.load_timeline(self._storage)
+        table = MetadataTable.open(self._storage, self.properties, timeline)
+        if compaction.is_due(table, self._compact_after):
+            compaction.compact(self._storage, table, self._writer, self._times)
+            self.compacted = True
+            self._tidy(timeline)
+
+    def _tidy(self, timeline: Timeline) -> None:
+        """Delete what the compactions of the metadata table superseded, and archive its old instants, when that is due."""
+        kept = self._upkeep
+        table = MetadataTable.open(self._storage, self.properties, timeline)
+        if kept.clean and upkeep.clean(self._storage, table, self._times, kept.retained):
+            table = MetadataTable.open(self._storage, self.properties, timeline)
+        if kept.archive:
+            upkeep.archive(self._storage, table, kept.least + 1, kept.most + 1)
+
+    def _groups(self, table: MetadataTable) -> dict[str, int]:
+        """How many file groups each metadata partition has: as our newest commit says, else by one listing each."""
+        return {name: 1 if name == files.PARTITION else len(table.all_groups(name)) for name in table.ready}
+
+
+def _died(inner: Timeline) -> bool:
+    """True when a process died while it tended the metadata table: only who holds the table lock does, as we do now."""
+    return any(i.action in (Action.COMPACTION, Action.CLEAN) for i in inner.pending)
+
+
+def _names(logs: Sequence[WrittenLog]) -> str:
+    by_partition: dict[str, list[str]] = {}
+    for log in logs:
+        by_partition.setdefault(log.partition, []).append(log.name)
+    return json.dumps(by_partition, sort_keys=True)

@@ -1,0 +1,82 @@
+"""What travels through a write: the instant that it began with, and what it wants to be made visible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from hudimeta.indexes.apart import IndexesApart
+from hudimeta.indexes.written_file import WrittenFile
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.types import Action, Operation
+
+__all__ = ["OpenWrite", "Publication", "commit_record"]
+
+
+@dataclass(frozen=True)
+class OpenWrite:
+    """A write that has begun: plain data, so that it can travel to Spark's tasks and back.
+
+    Attributes:
+        instant: Requested time. action: COMMIT, DELTA_COMMIT or REPLACE_COMMIT. operation: What is done.
+        seen: Requested times of the writes that were completed when it began.
+        rolled_back: Dead writes that were rolled back first.
+        by_many: True when it passes through many processes.
+    """
+
+    instant: str
+    action: Action
+    operation: Operation
+    seen: frozenset[str]
+    rolled_back: tuple[str, ...] = ()
+    by_many: bool = False
+
+    @property
+    def replaces(self) -> bool:
+        """True when its metadata says which file groups it takes out."""
+        return self.action is Action.REPLACE_COMMIT
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What is to be made visible.
+
+    Attributes:
+        files: New base files.
+        replaced: File ids to take out of the table, by partition; of overwrites only.
+        schema: Data columns of the table after the write. avro_schema: The same as JSON.
+        extra: Further entries of the commit's extraMetadata.
+        keyed_partitions: See `check_conflicts`.
+        known: The metadata table as the write saw it; spares a request when nothing happened meanwhile.
+        history: Versions of the table's columns, for a table that was altered (see `schema_commits`); None for all others.
+        apart: Writes indexes that the committing process does not; None for none.
+    """
+
+    files: Sequence[WrittenFile]
+    schema: pa.Schema
+    avro_schema: str
+    replaced: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict)
+    keyed_partitions: frozenset[str] | None = frozenset()
+    known: MetadataTable | None = None
+    history: str | None = None
+    apart: IndexesApart | None = None
+
+
+def commit_record(write: OpenWrite, publication: Publication, extra: Mapping[str, str]) -> dict[str, Any]:
+    """The commit's metadata; `extra` is its extraMetadata."""
+    stats: dict[str, list[dict[str, Any]]] = {}
+    for file in publication.files:
+        stats.setdefault(file.partition_path, []).append(file.stat())
+    record: dict[str, Any] = {
+        "partitionToWriteStats": stats,
+        "compacted": write.operation is Operation.COMPACT,
+        "operationType": write.operation.value,
+        "extraMetadata": dict(extra),
+    }
+    if write.replaces:
+        record["partitionToReplaceFileIds"] = {p: list(ids) for p, ids in publication.replaced.items()}
+    return record

@@ -1,0 +1,227 @@
+"""Recovery: what dead writers left is taken back, and what finished ones left besides their files is removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from hudimeta.commit import rollback
+from hudimeta.commit.compaction_runs import is_ours, take_back
+from hudimeta.commit.leftovers import remove_temporary_files, remove_unfinished_metadata, remove_unnamed_history
+from hudimeta.commit.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
+from hudimeta.commit.lock import TableLock
+from hudimeta.commit.markers import MARKERS, STAGING, files_of_write, marker_folder, read_markers, remove_markers
+from hudimeta.commit.strays import delete_unnamed, sweep_metadata
+from hudimeta.errors import CommitError
+from hudimeta.metadata.indexing import discard_dead, remove_unnamed
+from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.snapshot.schema_commits import forget_schema_commit
+from hudimeta.storage import Storage, join
+from hudimeta.table.properties import TableProperties
+from hudimeta.table.properties import load as load_properties
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.archived import ArchivedRecords
+from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.timeline.naming import pending_name
+from hudimeta.types import Action, Instant, State
+
+__all__ = ["Recovery"]
+
+_MOST_ROLLBACKS = 3
+_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+
+
+class Recovery:
+    """Takes back what dead writers of one table left.
+
+    Args:
+        storage: Rooted at the table. properties: Of the table. lock: The table's lock. times: Makes instants.
+    """
+
+    def __init__(self, storage: Storage, properties: TableProperties, lock: TableLock, times: InstantGenerator) -> None:
+        self._storage, self._properties, self._lock, self._times = storage, properties, lock, times
+
+    def everywhere(self) -> tuple[str, ...]:
+        """Roll every dead write back and remove every leftover; returns the instants. Doing it twice is doing it once."""
+        with self._lock.held():
+            timeline = self._load()
+            undone = list(discard_dead(self._storage, timeline))
+            timeline = self._load() if undone else timeline
+            while dead := self._dead(timeline):
+                undone.append(self.undo(timeline, dead[0], None))
+                if undone.count(undone[-1]) > _MOST_ROLLBACKS:
+                    raise CommitError(f"instant {undone[-1]} is pending again after every rollback", "Stop the other writer.")
+                timeline = self._load()
+            for run in self._dead_runs(timeline):
+                take_back(self._storage, timeline.folder, run.time)
+            remove_unnamed(self._storage, timeline)
+            self._sweep(timeline)
+            remove_temporary_files(self._storage, timeline)
+            remove_unnamed_history(self._storage, timeline)
+            remove_unfinished_metadata(self._storage, load_properties(self._storage))
+            sweep_metadata(self._storage, [i.time for i in timeline.pending])
+            return tuple(undone)
+
+    def after_tasks(self) -> tuple[str, ...]:
+        """The same where tasks may have left something that were killed or failed after their write was over.
+
+        Asks for three listings more than `before_a_write`, so only writes that have tasks of their own call it.
+        """
+        # A task that only took rows in has no marker yet, so any of the folders may be all that is left.
+        folders = (MARKERS, STAGING, join(METADATA_ROOT, MARKERS))
+        return self.everywhere() if any(self._storage.list(folder) for folder in folders) else ()
+
+    def before_a_write(self, timeline: Timeline) -> tuple[str, ...]:
+        """The same where the timeline shows a dead write; else only the last writer's leftovers are looked for.
+
+        Args:
+            timeline: The table's, listed just now.
+        """
+        # Whoever asks whether a writer lives must not meet one that is being rolled back, or is just beginning.
+        with self._lock.alone_here():
+            dead = [*self._dead(timeline), *self._dead_runs(timeline)]
+        if dead:
+            return self.everywhere()
+        self._remove_unnamed_indexes(timeline)
+        if timeline.writes:
+            write = max(timeline.writes, key=lambda i: i.completion or i.time)
+            last = write.time
+            left = (marker_folder(last), Heartbeat(self._storage, last).path)
+            if any(self._storage.stat(path) is not None for path in left) and not self._beats(last):
+                self._remove_late_files_of_completed(timeline, write)
+                self._remove_traces(last)
+                sweep_metadata(self._storage, [i.time for i in timeline.pending])
+        return ()
+
+    def _remove_unnamed_indexes(self, timeline: Timeline) -> None:
+        """Where an index was made last, its maker may have died before the table's properties named it."""
+        newest = max((i.completion or i.time for i in timeline.writes), default="")
+        if any(i.action is Action.INDEXING and (i.completion or i.time) > newest for i in timeline.completed):
+            with self._lock.held():
+                remove_unnamed(self._storage, self._load())
+
+    def _load(self) -> Timeline:
+        return self._properties.load_timeline(self._storage)
+
+    def _dead(self, timeline: Timeline) -> list[Instant]:
+        """Pending rollbacks, and pending writes that nobody works on; plans of services wait for their executor."""
+        _refuse_half_published(timeline)
+        dead = []
+        for instant in timeline.pending:
+            action = instant.pending_action or instant.action
+            if action is Action.ROLLBACK or (action in _WRITES and not self._lives(timeline, instant)):
+                dead.append(instant)
+        # A rollback that died is finished first: what it undoes must not be undone twice.
+        return sorted(dead, key=lambda i: i.action is not Action.ROLLBACK)
+
+    def _dead_runs(self, timeline: Timeline) -> list[Instant]:
+        """Pending compactions that a process of ours was running when it died: their plans wait on, what it wrote goes."""
+        runs = [i for i in timeline.pending if i.action is Action.COMPACTION and i.state is State.INFLIGHT]
+        return [i for i in runs if is_ours(self._storage, i.time) and not self._lives(timeline, i)]
+
+    def _lives(self, timeline: Timeline, instant: Instant) -> bool:
+        action = instant.pending_action or instant.action
+        return is_alive(self._storage, instant.time, join(timeline.folder, pending_name(instant.time, action, State.REQUESTED)))
+
+    def dead_cleans(self, timeline: Timeline) -> list[Instant]:
+        """Pending cleans that nobody runs: whoever meets one finishes it, since its files are partly gone."""
+        cleans = [i for i in timeline.pending if i.action is Action.CLEAN]
+        if not cleans:
+            return []
+        with self._lock.alone_here():
+            return [i for i in cleans if not self._lives(timeline, i)]
+
+    def undo(self, timeline: Timeline, instant: Instant, partitions: Sequence[str] | None) -> str:
+        """Roll one pending write back, or finish a rollback; the caller holds the lock. Returns the write's instant.
+
+        Args:
+            timeline: As listed under the lock. instant: The pending write or rollback.
+            partitions: Where to look for files of a write without markers; None for everywhere.
+        """
+        _refuse_half_published(timeline)
+        if instant.action is Action.ROLLBACK:
+            the_plan, time = rollback.pending_plan(timeline, instant), instant.time
+        else:
+            the_plan = rollback.plan(self._storage, instant, self._partitions() if partitions is None else partitions)
+            time = None
+        forget_schema_commit(self._storage, the_plan.instant)
+        has_metadata = self._properties.has_metadata_table
+        rollback.execute(self._storage, timeline, self._times, the_plan, time=time, has_metadata=has_metadata)
+        return the_plan.instant
+
+    def _partitions(self) -> list[str]:
+        """Every partition folder of the table, found on storage: a dead write may have made one that no index knows."""
+        from hudimeta.table.discovery import partitions_on_storage
+
+        return partitions_on_storage(self._storage)
+
+    # What is left besides data files
+
+    def remove_late_files(self, timeline: Timeline, instant: str) -> None:
+        """Remove what tasks wrote for a write that is not on the timeline any more: one that was rolled back, or archived."""
+        if instant in timeline.archived_completions([instant]):
+            if read_markers(self._storage, instant):
+                archived = ArchivedRecords(timeline.history, _WRITES, since=instant)
+                self._delete_all_but(instant, *(archived.metadata(i) for i in archived.instants if i.time == instant))
+        else:
+            for path in files_of_write(self._storage, instant) or ():
+                self._storage.delete(path)
+        self._remove_traces(instant)
+
+    def tidy(self, timeline: Timeline, instants: Iterable[Instant]) -> None:
+        """Remove what completed writes left whose processes died right after, before the timeline forgets the writes.
+
+        Three listings, however many writes.
+
+        Args:
+            timeline: On which the instants are completed. instants: Which are about to leave it.
+        """
+        left = self._instants_with_traces()
+        for instant in instants:
+            if instant.time in left and not self._beats(instant.time):
+                self._remove_late_files_of_completed(timeline, instant)
+                self._remove_traces(instant.time)
+
+    def _remove_late_files_of_completed(self, timeline: Timeline, write: Instant) -> None:
+        """Remove what a second attempt at a task wrote after the write had been published without it."""
+        if write.action.writes_data and read_markers(self._storage, write.time) is not None:
+            self._delete_all_but(write.time, timeline.metadata(write))
+
+    def _delete_all_but(self, instant: str, *commits: Mapping[str, Any]) -> None:
+        """Delete what is marked for a write and not named by its commit; nothing where the commit does not name its files."""
+        stats = [stat for commit in commits for part in commit["partitionToWriteStats"].values() for stat in part]
+        named = {path for stat in stats for path in (stat["path"], *(stat["cdcStats"] or ()))}
+        if commits and None not in named:
+            delete_unnamed(self._storage, instant, named)
+
+    def _instants_with_traces(self) -> set[str]:
+        names = {entry.name for folder in (MARKERS, STAGING, HEARTBEAT_FOLDER) for entry in self._storage.list(folder)}
+        return {name for name in names if name.isdigit()}
+
+    def _sweep(self, timeline: Timeline) -> None:
+        for name in sorted(self._instants_with_traces()):
+            found = timeline.get(name)
+            if found is None and not self._beats(name):
+                self.remove_late_files(timeline, name)
+            elif found is not None and found.is_completed and not self._beats(name):
+                self._remove_late_files_of_completed(timeline, found)
+                self._remove_traces(name)
+
+    def _beats(self, instant: str) -> bool:
+        return is_alive(self._storage, instant, None)
+
+    def _remove_traces(self, instant: str) -> None:
+        Heartbeat(self._storage, instant).stop()
+        remove_markers(self._storage, instant)
+
+
+def _refuse_half_published(timeline: Timeline) -> None:
+    """Refuse to go on over a write whose completed file is there but empty: torn by a crash of the store, or not yet filled.
+
+    Apache Hudi goes by the name and takes such a write for completed, so taking it back would delete files that it counts on.
+
+    Raises:
+        CorruptFileError: With the path of the empty file.
+    """
+    for instant in timeline.empty_writes:
+        raise timeline.lost_content(instant)

@@ -1,0 +1,186 @@
+"""Rollback: take a failed or abandoned write back, so that nothing of it is left.
+
+The order makes every step repeatable: the plan is stored first; then the data files go, then the instant's files, so that a
+rollback which dies half-way is found by its plan and run again. The metadata table takes the instant back before the data
+timeline says that it is gone. Data files are found by the write's markers; only where there are none are the partitions listed,
+and the outcome says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hudimeta.commit.liveness import Heartbeat
+from hudimeta.commit.markers import files_of_write, refuse_files_of_others, remove_markers
+from hudimeta.commit.strays import delete_marked_metadata
+from hudimeta.errors import CommitError, HudiError
+from hudimeta.formats.avro.container import decode_container
+from hudimeta.metadata.rollback import roll_back_metadata
+from hudimeta.redaction import without_user
+from hudimeta.storage import Storage, join
+from hudimeta.table.file_names import parse_base_file, parse_log_file
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, Instant, State
+
+__all__ = ["RollbackOutcome", "RollbackPlan", "execute", "pending_plan", "plan"]
+
+
+@dataclass(frozen=True)
+class RollbackPlan:
+    """What a rollback will do.
+
+    Attributes:
+        instant: Requested time of the write to take back. action: Its action.
+        files: Data files to delete, by partition path, as names; not all of them need exist.
+        listed: True when they were found by listing, because the write left no markers.
+    """
+
+    instant: str
+    action: Action
+    files: Mapping[str, tuple[str, ...]]
+    listed: bool = False
+
+    @property
+    def n_files(self) -> int:
+        """How many data files the plan names."""
+        return sum(len(names) for names in self.files.values())
+
+
+@dataclass(frozen=True)
+class RollbackOutcome:
+    """What a rollback did.
+
+    Attributes:
+        time: Requested time of the rollback. plan: Its plan. deleted: How many data files were there and are gone.
+    """
+
+    time: str
+    plan: RollbackPlan
+    deleted: int
+
+
+def plan(storage: Storage, instant: Instant, partitions: Sequence[str]) -> RollbackPlan:
+    """Find what a pending write left behind.
+
+    Args:
+        storage: Rooted at the table.
+        instant: The pending instant.
+        partitions: All partition paths of the table, searched only when the write has no markers.
+
+    Raises:
+        CommitError: The instant is completed.
+    """
+    if instant.is_completed:
+        raise CommitError(f"instant {instant.time} is completed and cannot be rolled back", "Restore to a savepoint instead.")
+    action = instant.pending_action or instant.action
+    marked = files_of_write(storage, instant.time)
+    if marked is not None:
+        return RollbackPlan(instant.time, action, _by_partition(marked))
+    return RollbackPlan(instant.time, action, _search(storage, instant.time, partitions), listed=True)
+
+
+def _by_partition(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    files: dict[str, list[str]] = {}
+    for path in paths:
+        partition, _, name = path.rpartition("/")
+        files.setdefault(partition, []).append(name)
+    return {partition: tuple(names) for partition, names in files.items()}
+
+
+def _search(storage: Storage, instant: str, partitions: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    files: dict[str, tuple[str, ...]] = {}
+    for partition in partitions:
+        names = tuple(e.name for e in storage.list(partition) if not e.is_folder and _instant_of(e.name) == instant)
+        if names:
+            files[partition] = names
+    return files
+
+
+def _instant_of(name: str) -> str | None:
+    parsed = parse_base_file(name) or parse_log_file(name)
+    return parsed.instant if parsed else None
+
+
+def execute(
+    storage: Storage,
+    timeline: Timeline,
+    times: InstantGenerator,
+    the_plan: RollbackPlan,
+    *,
+    time: str | None = None,
+    has_metadata: bool = True,
+) -> RollbackOutcome:
+    """Carry a plan out. The caller holds the table lock.
+
+    Args:
+        storage: Rooted at the table. timeline: As listed under the lock. times: Makes the instants.
+        the_plan: From `plan`, or from `pending_plan` for a rollback that died.
+        time: Requested time of that rollback; None starts a new one.
+        has_metadata: The table has a metadata table.
+    """
+    refuse_files_of_others((join(p, name) for p, names in the_plan.files.items() for name in names), the_plan.instant)
+    writer = TimelineWriter(storage, timeline.folder)
+    if time is None:
+        time = times.next(timeline.last_time)
+        writer.create_requested(
+            time,
+            Action.ROLLBACK,
+            encode_rollback_plan(without_user(storage.root), the_plan.instant, the_plan.action, the_plan.files),
+        )
+        writer.create_inflight(time, Action.ROLLBACK)
+    elif (found := timeline.get(time, Action.ROLLBACK)) is not None and found.state is State.REQUESTED:
+        writer.create_inflight(time, Action.ROLLBACK)
+    deleted = {
+        partition: [name for name in names if storage.delete(join(partition, name))]
+        for partition, names in the_plan.files.items()
+    }
+    if has_metadata:
+        roll_back_metadata(storage, the_plan.instant, time, times)
+    writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
+    writer.delete_pending(the_plan.instant, the_plan.action, State.REQUESTED)
+    deleted = _with_late_files(storage, the_plan.instant, deleted)
+    if has_metadata:
+        delete_marked_metadata(storage, the_plan.instant)
+    # Before the end, because afterwards nobody looks for them; a rollback that is run again goes by its plan.
+    Heartbeat(storage, the_plan.instant).stop()
+    remove_markers(storage, the_plan.instant)
+    completion = times.next(time, timeline.last_time)
+    outcome = encode_rollback_metadata(without_user(storage.root), time, the_plan.instant, the_plan.action, deleted)
+    writer.complete(time, Action.ROLLBACK, completion, outcome)
+    return RollbackOutcome(time, the_plan, sum(len(names) for names in deleted.values()))
+
+
+def _with_late_files(storage: Storage, instant: str, deleted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Delete what tasks of the write finished meanwhile; what is finished from now on, its task deletes (see PlainWrite).
+
+    Spark gives a write up while some of its tasks still run.
+    """
+    found = {partition: list(names) for partition, names in deleted.items()}
+    for path in files_of_write(storage, instant) or ():
+        partition, _, name = path.rpartition("/")
+        if name not in found.get(partition, ()) and storage.delete(path):
+            found.setdefault(partition, []).append(name)
+    return found
+
+
+def pending_plan(timeline: Timeline, rollback: Instant) -> RollbackPlan:
+    """The plan of a rollback that was requested and not completed.
+
+    Raises:
+        HudiError: Its requested file holds no plan.
+    """
+    records = decode_container(timeline.pending_bytes(rollback), rollback.file_name, ("HoodieRollbackPlan",))
+    if not records or not records[0].get("instantToRollback"):
+        raise HudiError(f"rollback {rollback.time} has no plan", "Delete its requested and inflight files and write again.")
+    record = records[0]
+    files: dict[str, tuple[str, ...]] = {}
+    for request in record["RollbackRequests"] or ():
+        names = tuple(path.rpartition("/")[2] for path in request["filesToBeDeleted"])
+        if names:
+            files[request["partitionPath"]] = (*files.get(request["partitionPath"], ()), *names)
+    undone = record["instantToRollback"]
+    return RollbackPlan(undone["commitTime"], Action(undone["action"]), files)

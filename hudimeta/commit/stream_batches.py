@@ -1,0 +1,93 @@
+"""Batches of a stream: a batch that is repeated, because nobody knows what became of the first try, is written once.
+
+Who writes batch by batch says which batch of which stream a write is (`hudimeta.streaming.batch.id` and Apache Hudi's
+`hoodie.datasource.write.streaming.checkpoint.identifier`). The commit keeps it in its extraMetadata, under the key and in the
+form that Apache Hudi's own streaming sink uses: `{"<identifier>":"<batch>"}`. A driver may die while the process that commits
+its write lives on; when the stream begins again and repeats the batch, both meet here, and under the table lock one wins.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hudimeta.commit.report import CommitReport
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.errors import CommitConflict, ConfigError
+from hudimeta.timeline.active import Timeline
+from hudimeta.types import Instant
+
+__all__ = ["CHECKPOINT_KEY", "StreamBatch", "refuse_repeated"]
+
+CHECKPOINT_KEY = "_hudi_streaming_sink_checkpoint"
+
+
+@dataclass(frozen=True)
+class StreamBatch:
+    """One batch of one stream.
+
+    Attributes:
+        stream: Names the stream. number: Of the batch; later batches have greater ones.
+    """
+
+    stream: str
+    number: int
+
+    @staticmethod
+    def of(options: Options) -> StreamBatch | None:
+        """As the options of a write say; None where they name no batch. Raises ConfigError."""
+        text = options.get(keys.STREAM_BATCH)
+        if text is None:
+            return None
+        if not text.strip().isdigit():
+            raise ConfigError(keys.STREAM_BATCH.key, text, "the number of a batch, 0 or more")
+        return StreamBatch(options.get(keys.STREAM_IDENTIFIER) or "", int(text))
+
+    def entries(self) -> dict[str, str]:
+        """For the commit's extraMetadata."""
+        return {CHECKPOINT_KEY: json.dumps({self.stream: str(self.number)}, separators=(",", ":"))}
+
+    def published(self, timeline: Timeline) -> Instant | None:
+        """The write that brought this batch of the stream, or a later one; None when the active timeline knows none.
+
+        Writes are asked from the newest on until one is of the stream: for a stream that alone writes that is the first.
+        """
+        for instant in sorted(timeline.writes, key=lambda i: i.completion or i.time, reverse=True):
+            number = _decoded((timeline.metadata(instant).get("extraMetadata") or {}).get(CHECKPOINT_KEY)).get(self.stream)
+            if number is not None:
+                return instant if number >= self.number else None
+        return None
+
+    def report(self, timeline: Timeline, operation: str) -> CommitReport | None:
+        """What is said instead of writing a batch that is in the table; None for one that is not."""
+        found = self.published(timeline)
+        if found is None:
+            return None
+        note = f"nothing was written: batch {self.number} of the stream {self.stream!r} is in the table since {found.time}"
+        return CommitReport("", None, operation, notes=(note,))
+
+
+def _decoded(text: str | None) -> dict[str, int]:
+    """Batch numbers by stream; nothing where the entry is of another form."""
+    try:
+        found = json.loads(text or "{}")
+        return {str(stream): int(number) for stream, number in found.items()}
+    except (ValueError, TypeError, AttributeError):
+        return {}
+
+
+def refuse_repeated(extra: Mapping[str, str], timeline: Timeline, operation: str) -> None:
+    """Refuse to publish a batch that another process published meanwhile.
+
+    Args:
+        extra: The commit's extraMetadata. timeline: As listed under the table lock. operation: For the error.
+
+    Raises:
+        CommitConflict: It is there.
+    """
+    for stream, number in _decoded(extra.get(CHECKPOINT_KEY)).items():
+        found = StreamBatch(stream, number).published(timeline)
+        if found is not None:
+            raise CommitConflict(operation, [("", f"batch {number} of the stream {stream!r}")], found.time)

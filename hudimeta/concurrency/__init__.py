@@ -1,1 +1,0 @@
-"""Writers side by side: the table lock and the check for conflicts."""

@@ -1,0 +1,268 @@
+"""Rows of base files: Parquet (and ORC, see `orc_file`), one row group at a time, only the columns that are wanted.
+
+Three layouts of lists occur and are read alike: `repeated group array` (two levels, Avro's), `bag.array` (Spark's legacy
+writer) and `list.element`. Pages that carry a checksum are verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hudimeta.errors import CorruptFileError, HudiError, UnsupportedFeature
+from hudimeta.formats.orc_file import OrcFile
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from hudimeta.formats.parquet.footer import ParquetFooter
+    from hudimeta.storage.protocol import Storage
+
+__all__ = ["BaseFile", "damage_named", "open_base_file", "pages_named", "schema_of_base_file"]
+
+
+_LARGE_GROUP, _PORTION_ROWS = 1 << 18, 1 << 14
+"""Row groups of more rows than the first are read in portions: what repeats takes no room in a file, but does in memory."""
+
+
+class BaseFile:
+    """An open base file.
+
+    Attributes:
+        path: Relative to the storage. schema, names: Its columns. num_rows: Its rows.
+    """
+
+    def __init__(self, content: _ParquetFile | OrcFile) -> None:
+        self._content = content
+        self.path, self.schema, self.names, self.num_rows = content.path, content.schema, content.names, content.num_rows
+
+    @property
+    def row_groups(self) -> int:
+        """How many row groups it has; 0 in a file whose rows were all deleted."""
+        return self._content.row_groups
+
+    def groups_of(self, share: int, shares: int) -> list[int]:
+        """Numbers of the row groups whose middle, by compressed bytes, lies in a part of the file (see `FileSlice`)."""
+        if shares == 1:
+            return list(range(self.row_groups))
+        sizes = self._content.group_sizes
+        total, found, passed = max(sum(sizes), 1), [], 0
+        for number, size in enumerate(sizes):
+            if (2 * passed + size) * shares // (2 * total) == share:
+                found.append(number)
+            passed += size
+        return found
+
+    @property
+    def footer(self) -> ParquetFooter | None:
+        """What its end says; read already. None for a format whose end says nothing that is of use."""
+        return self._content.footer
+
+    def pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Its rows in file order, one `piece` per row group."""
+        return (self.piece(number, columns) for number in range(self.row_groups))
+
+    def piece(self, number: int, columns: Sequence[str]) -> pa.Table:
+        """The rows of one row group.
+
+        Args:
+            number: From 0.
+            columns: Columns, or fields of structs by dotted paths; those that the file lacks are passed over. Without any, rows
+                have no column.
+
+        Raises:
+            CorruptFileError: Bytes that cannot be what they claim.
+        """
+        wanted = self._known(columns)
+        with damage_named(self.path):
+            if not wanted:
+                return _without_columns(self._content.rows_of(number))
+            piece = self._content.read_group(number, wanted)
+        found = self._in_order(piece, columns)
+        # Of a struct, the file may have none of the fields that are asked for.
+        return _without_columns(self._content.rows_of(number)) if found is None else found
+
+    def portions(self, number: int, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows of one row group, those of a large one in portions. Args: number, columns: As of `piece`."""
+        wanted, content = self._known(columns), self._content
+        if isinstance(content, OrcFile) or not wanted or content.rows_of(number) <= _LARGE_GROUP:
+            yield self.piece(number, columns)
+            return
+        with damage_named(self.path):
+            for rows in content.read_portions(number, wanted):
+                found = self._in_order(rows, columns)
+                yield _without_columns(rows.num_rows) if found is None else found
+
+    def pages_around(
+        self, number: int, columns: Sequence[str], matches: npt.NDArray[np.bool_]
+    ) -> tuple[pa.Table, npt.NDArray[np.int64]] | None:
+        """Some rows of one row group, those on the same pages as some of them, so that other pages are not unpacked.
+
+        Args:
+            number, columns: As of `piece`. matches: For each row whether it is among them.
+
+        Returns:
+            The rows, and which they are: int64 of shape (n, 2), first and behind the last of each run. None where reading them
+            all takes hardly longer.
+
+        Raises:
+            CorruptFileError: Bytes that cannot be what they claim.
+        """
+        wanted = self._known(columns)
+        with damage_named(self.path):
+            found = self._content.read_around(number, wanted, matches) if wanted else None
+        piece = None if found is None else self._in_order(found[0], columns)
+        return None if found is None or piece is None else (piece, found[1])
+
+    def _known(self, columns: Sequence[str]) -> list[str]:
+        return [name for name in columns if name in self.names or name.partition(".")[0] in self.names]
+
+    def _in_order(self, piece: pa.Table, columns: Sequence[str]) -> pa.Table | None:
+        """The columns in the order of the file; None when it has none of them."""
+        heads = {name if name in self.names else name.partition(".")[0] for name in columns}
+        found = [name for name in self.names if name in heads and name in piece.column_names]
+        return piece.select(found).replace_schema_metadata(None) if found else None
+
+
+class _ParquetFile:
+    """An open Parquet file; see `BaseFile`."""
+
+    def __init__(self, path: str, file: Any) -> None:
+        from hudimeta.formats.parquet.verified import open_verified
+
+        self.path, self._file = path, file
+        self._parquet = open_verified(file, path, pre_buffer=True)
+        self.schema: pa.Schema = self._parquet.schema_arrow.remove_metadata()
+        self.names: tuple[str, ...] = tuple(self.schema.names)
+        self.num_rows: int = self._parquet.metadata.num_rows
+
+    @property
+    def row_groups(self) -> int:
+        return int(self._parquet.num_row_groups)
+
+    @property
+    def group_sizes(self) -> list[int]:
+        groups = [self._parquet.metadata.row_group(number) for number in range(self.row_groups)]
+        return [sum(group.column(at).total_compressed_size for at in range(group.num_columns)) for group in groups]
+
+    @property
+    def footer(self) -> ParquetFooter:
+        from hudimeta.formats.parquet.footer import footer_of
+
+        return footer_of(self._parquet.metadata, self.path)
+
+    def rows_of(self, number: int) -> int:
+        return int(self._parquet.metadata.row_group(number).num_rows)
+
+    def read_group(self, number: int, columns: Sequence[str]) -> pa.Table:
+        with pages_named(self.path, self._file, self._parquet.metadata, [number], columns):
+            rows = self._parquet.read_row_group(number, columns=columns)
+            return _as_many(rows, self.rows_of(number), self.path)
+
+    def read_portions(self, number: int, columns: Sequence[str]) -> Iterator[pa.Table]:
+        left = self.rows_of(number)
+        with pages_named(self.path, self._file, self._parquet.metadata, [number], columns):
+            for batch in self._parquet.iter_batches(_PORTION_ROWS, row_groups=[number], columns=columns):
+                left -= batch.num_rows
+                yield pa.Table.from_batches([batch])
+        if left:
+            raise CorruptFileError(
+                self.path, 0, f"{self.rows_of(number)} rows in row group {number}", self.rows_of(number) - left
+            )
+
+    def _read(self, offset: int, length: int) -> bytes:
+        return bytes(self._file.read_at(length, offset))
+
+    def read_around(
+        self, number: int, columns: Sequence[str], matches: npt.NDArray[np.bool_]
+    ) -> tuple[pa.Table, npt.NDArray[np.int64]] | None:
+        import pyarrow.parquet as pq
+
+        from hudimeta.formats.parquet.pages import pages_around
+
+        pages = pages_around(self._parquet.metadata, number, columns, matches, self._read)
+        if pages is None:
+            return None
+        file = pq.ParquetFile(pa.BufferReader(pages.content), page_checksum_verification=True)
+        with pages_named(self.path, self._file, self._parquet.metadata, [number], columns):
+            rows = file.read_row_group(0, columns=columns)
+            return _as_many(rows, sum(stop - start for start, stop in pages.rows.tolist()), self.path), pages.rows
+
+
+def _without_columns(rows: int) -> pa.Table:
+    """A table of so many rows and no column; Arrow keeps the count beside the columns."""
+    return pa.table({"none": pa.nulls(rows)}).select([])
+
+
+_FORMATS: dict[str, Callable[[str, Any], _ParquetFile | OrcFile]] = {"parquet": _ParquetFile, "orc": OrcFile}
+
+
+@contextmanager
+def open_base_file(storage: Storage, path: str, size: int = 0) -> Iterator[BaseFile]:
+    """Open a base file, and close it behind the block.
+
+    Args:
+        storage: Holds it. path: Of the file. size: Bytes that it has as the table states; 0 when unknown.
+
+    Raises:
+        NotFound: It is gone. CorruptFileError: It is not of its format. UnsupportedFeature: Neither Parquet nor ORC.
+    """
+    extension = path.rpartition(".")[2]
+    if extension not in _FORMATS:
+        raise UnsupportedFeature(f"base file format .{extension} ({path})", "Read the table with Apache Hudi.")
+    with storage.open_input(path) as file:
+        with damage_named(path):
+            actual = int(file.size())
+            if size and actual != size:
+                raise CorruptFileError(path, min(size, actual), f"a file of {size} bytes", f"{actual} bytes")
+            content = _FORMATS[extension](path, file)
+        yield BaseFile(content)
+
+
+def schema_of_base_file(storage: Storage, path: str) -> pa.Schema:
+    """Columns of a base file, meta columns included. Raises as `open_base_file` does."""
+    with open_base_file(storage, path) as file:
+        return file.schema
+
+
+def _as_many(rows: pa.Table, count: int, path: str) -> pa.Table:
+    """Rows, if they are as many as they should be: headers of pages count values, and no checksum covers them."""
+    if rows.num_rows != count:
+        raise CorruptFileError(path, 0, f"{count} rows", rows.num_rows)
+    return rows
+
+
+@contextmanager
+def pages_named(path: str, file: Any, metadata: Any, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[None]:
+    """As `damage_named`, with the place of the page that is damaged, if that can be told.
+
+    Args:
+        path: Of a Parquet file. file, metadata: Open, and its footer. groups, columns: Row groups and columns that are read.
+    """
+    from hudimeta.formats.parquet.verified import damaged_page
+
+    try:
+        with damage_named(path):
+            yield
+    except CorruptFileError as error:
+        found = damaged_page(metadata, lambda at, length: bytes(file.read_at(length, at)), groups, columns)
+        if found is not None:
+            raise CorruptFileError(path, *found) from error
+        raise
+
+
+@contextmanager
+def damage_named(path: str) -> Iterator[None]:
+    """Arrow's complaints about bytes, with the path of the file. Raises CorruptFileError."""
+    try:
+        yield
+    except HudiError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        what = str(error).strip().split("\n")[0]
+        kind = "ORC" if path.endswith(".orc") else "Parquet"
+        raise CorruptFileError(path, 0, f"a readable {kind} file", what) from error

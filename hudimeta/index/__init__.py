@@ -1,1 +1,0 @@
-"""Finding rows by key: which file group holds it."""

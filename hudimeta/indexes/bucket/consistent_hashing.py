@@ -1,0 +1,175 @@
+"""Consistent hashing: the buckets of a partition are stretches of a ring of hashes, written down in the table.
+
+    .hoodie/.bucket_index/consistent_hashing_metadata/<partition>/<instant>.hashing_meta
+        JSON {version, partitionPath, instant, numBuckets, seqNo, nodes [{value, fileIdPrefix, tag}]}
+
+A node stands for the hashes above the node before it up to its own `value`; hashes above the last one belong to the first. The
+node's file group is `<fileIdPrefix>-0`. The first file of a partition has the instant 00000000000000; a clustering that splits
+or merges buckets writes another, which counts once that clustering is completed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.errors import AlreadyExists, ConfigError, CorruptFileError, UnsupportedFeature
+from hudimeta.formats.json_text import parse_json
+from hudimeta.indexes.bucket.hash_keys import HASH_MASK, ring_hashes
+from hudimeta.storage import Storage, join
+from hudimeta.table.key_file import KeyFile
+from hudimeta.timeline.active import Timeline
+
+__all__ = ["HashRing", "HashRings", "Node", "decode_ring", "encode_ring", "first_ring"]
+
+FOLDER = ".hoodie/.bucket_index/consistent_hashing_metadata"
+SUFFIX = ".hashing_meta"
+COMMIT_SUFFIX = ".commit"
+INIT_INSTANT = "00000000000000"
+MOST_NODES = 1 << 20
+_NORMAL = "NORMAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One bucket: the last hash that belongs to it, and the head of its file id."""
+
+    value: int
+    prefix: str
+    tag: str = _NORMAL
+
+
+@dataclass(frozen=True)
+class HashRing:
+    """The buckets of one partition, nodes ascending by value."""
+
+    partition: str
+    instant: str
+    sequence: int
+    nodes: tuple[Node, ...]
+
+    def numbers(self, hashes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Position of the node of each hash."""
+        ends = np.array([node.value for node in self.nodes], dtype=np.int64)
+        return np.searchsorted(ends, hashes, side="left") % len(ends)
+
+
+def decode_ring(data: bytes, path: str = "") -> HashRing:
+    """Read a `hashing_meta` file.
+
+    Raises:
+        CorruptFileError: Not the JSON that it should be. UnsupportedFeature: Buckets that are just being split or merged.
+    """
+    try:
+        found = parse_json(data)
+        nodes = [Node(int(n["value"]), str(n["fileIdPrefix"]), str(n.get("tag") or _NORMAL)) for n in found["nodes"]]
+        ring = HashRing(
+            found["partitionPath"], found["instant"], int(found["seqNo"]), tuple(sorted(nodes, key=lambda n: n.value))
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptFileError(path, 0, "JSON with the nodes of a hash ring", repr(error)) from error
+    if not 0 < len(nodes) <= MOST_NODES or len({n.value for n in nodes}) < len(nodes):
+        raise CorruptFileError(path, 0, f"1 to {MOST_NODES} nodes of different values", len(nodes))
+    if any(node.tag != _NORMAL for node in nodes):
+        raise UnsupportedFeature("writing while buckets are being split or merged", "Finish the clustering with Apache Hudi.")
+    return ring
+
+
+def encode_ring(ring: HashRing) -> bytes:
+    """The inverse of `decode_ring`."""
+    nodes = [{"value": n.value, "fileIdPrefix": n.prefix, "tag": n.tag} for n in ring.nodes]
+    head = {"version": 0, "partitionPath": ring.partition, "instant": ring.instant}
+    return json.dumps({**head, "numBuckets": len(nodes), "seqNo": ring.sequence, "nodes": nodes}, indent=2).encode()
+
+
+def first_ring(partition: str, count: int) -> HashRing:
+    """The ring that a partition begins with: equal stretches, ids made of the partition's name and their borders.
+
+    So Hudi makes them too, and two writers that begin a partition at once make the same.
+    """
+    step = (HASH_MASK + count - 1) // count
+    ends = [min(step * (i + 1), HASH_MASK) for i in range(count)]
+    starts = [0, *ends[:-1]]
+    nodes = [Node(end, _named(partition, start, end)) for start, end in zip(starts, ends, strict=True)]
+    return HashRing(partition, INIT_INSTANT, 0, tuple(nodes))
+
+
+def _named(partition: str, start: int, end: int) -> str:
+    """Java's `UUID.nameUUIDFromBytes`: the MD5 of the bytes with the marks of version 3."""
+    name = start.to_bytes(8, "big") + end.to_bytes(8, "big") + partition.encode()
+    return str(uuid.UUID(bytes=hashlib.md5(name, usedforsecurity=False).digest(), version=3))
+
+
+class HashRings:
+    """The rings of a table's partitions: `Buckets` for consistent hashing.
+
+    Args:
+        storage: Rooted at the table. timeline: Of the table. count: Buckets of a new partition. fields: Hashed key fields.
+    """
+
+    title = "bucket index, consistent hashing"
+    logs_first = True
+
+    def __init__(self, storage: Storage, timeline: Timeline, count: int, fields: Sequence[str]) -> None:
+        self._storage, self._timeline, self._count, self._fields = storage, timeline, count, tuple(fields)
+        self._rings: dict[str, HashRing] = {}
+
+    def numbers(self, partition: str, keys: pa.StringArray) -> np.ndarray[Any, Any]:
+        """See `Buckets`."""
+        return self.ring(partition).numbers(ring_hashes(keys, self._fields))
+
+    def place(self, partition: str, files: Sequence[KeyFile]) -> Mapping[int, KeyFile]:
+        """See `Buckets`."""
+        numbers = {f"{node.prefix}-0": number for number, node in enumerate(self.ring(partition).nodes)}
+        for file in files:
+            if file.file_id not in numbers:
+                raise ConfigError(
+                    "hoodie.index.type",
+                    "BUCKET",
+                    f"the table's own index: file group {file.file_id} in {partition!r} is no bucket of the hash ring",
+                    "Leave out hoodie.index.bucket.engine, or finish a clustering of buckets with Apache Hudi.",
+                )
+        return {numbers[file.file_id]: file for file in files}
+
+    def new_file_id(self, partition: str, number: int, *, again: bool = False) -> str:
+        """See `Buckets`: an overwrite cannot begin a bucket anew, because the ring names its file group.
+
+        Raises:
+            UnsupportedFeature: `again`.
+        """
+        if again:
+            raise UnsupportedFeature("overwriting partitions with consistent hashing", "Delete rows and upsert instead.")
+        return f"{self.ring(partition).nodes[number].prefix}-0"
+
+    def ring(self, partition: str) -> HashRing:
+        """The ring of a partition; written down first where there is none yet."""
+        if partition not in self._rings:
+            self._rings[partition] = self._load(partition) or self._begin(partition)
+        return self._rings[partition]
+
+    def _load(self, partition: str) -> HashRing | None:
+        names = [entry.name for entry in self._storage.list(join(FOLDER, partition)) if not entry.is_folder]
+        rings = sorted(name for name in names if name.endswith(SUFFIX))
+        committed = {name.partition(".")[0] for name in names if name.endswith(COMMIT_SUFFIX)} | {INIT_INSTANT}
+        committed |= {instant.time for instant in self._timeline.writes}
+        counting = [name for name in rings if name.partition(".")[0] in committed]
+        if not counting:
+            return None
+        path = join(FOLDER, partition, counting[-1])
+        return decode_ring(self._storage.read(path), path)
+
+    def _begin(self, partition: str) -> HashRing:
+        ring = first_ring(partition, self._count)
+        path = join(FOLDER, partition, f"{INIT_INSTANT}{SUFFIX}")
+        try:
+            self._storage.put_if_absent(path, encode_ring(ring))
+        except AlreadyExists:
+            return decode_ring(self._storage.read(path), path)
+        return ring

@@ -1,0 +1,166 @@
+"""The bucket index: the hash of a key says which file group of its partition it lives in; nothing is looked up.
+
+    file id    <bucket number, 8 digits> <the last 28 characters of a UUID> "-0", such as 00000003-f8f0-4cea-999c-5f822e1792a5-0
+
+Each partition has one file group for each bucket that ever held a key. The number of buckets is fixed for the life of a table
+and stands nowhere in what Apache Hudi writes: it is an option that every writer must give alike.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.errors import ConfigError
+from hudimeta.indexes.bucket.hash_keys import list_hashes
+from hudimeta.indexes.tagging import Homes, IndexKind, Tagging
+from hudimeta.table.key_file import FilesOf, KeyFile
+from hudimeta.table.positions import positions_by_number, positions_by_text
+
+__all__ = ["BucketIndex", "Buckets", "SimpleBuckets", "bucket_of_file_id", "looks_bucketed"]
+
+_DIGITS = 8
+
+
+class Buckets(Protocol):
+    """How one partition is cut into buckets.
+
+    Attributes:
+        title: For reports. logs_first: In a merge-on-read table a bucket begins with a log file, not with a base file.
+    """
+
+    title: str
+    logs_first: bool
+
+    def numbers(self, partition: str, keys: pa.StringArray) -> np.ndarray[Any, Any]:
+        """The bucket of each key: int64."""
+        ...
+
+    def place(self, partition: str, files: Sequence[KeyFile]) -> Mapping[int, KeyFile]:
+        """The file group of each bucket that has one.
+
+        Raises:
+            ConfigError: File groups that are no buckets of this kind.
+        """
+        ...
+
+    def new_file_id(self, partition: str, number: int, *, again: bool = False) -> str:
+        """Id of a bucket's file group; `again` when an overwrite takes the old one out."""
+        ...
+
+
+class BucketIndex:
+    """Sends keys to buckets.
+
+    Args:
+        files_of: The table's files. buckets: How partitions are cut.
+    """
+
+    kind = IndexKind.BUCKET
+    is_global = False
+
+    def __init__(self, files_of: FilesOf, buckets: Buckets) -> None:
+        self._files_of, self._buckets = files_of, buckets
+
+    def tag(self, keys: pa.StringArray, partitions: pa.StringArray) -> Tagging:
+        """See `Index`: every row belongs to a file group, be its key there or not."""
+        shares = positions_by_text(partitions)
+        files = self._files_of(list(shares))
+        held: list[KeyFile] = []
+        file = np.full(len(keys), -1, dtype=np.int64)
+        homes = _HomesBuilder(self._buckets, len(keys))
+        for partition, rows in shares.items():
+            there = self._buckets.place(partition, files.get(partition, ()))
+            for number, at in positions_by_number(self._buckets.numbers(partition, keys.take(pa.array(rows)))):
+                if number in there:
+                    file[rows[at]] = len(held)
+                    held.append(there[number])
+                else:
+                    homes.add(partition, number, rows[at])
+        row = np.flatnonzero(file >= 0)
+        return Tagging(row, file[row], held, asked=len(keys), title=self._buckets.title, exact=False, homes=homes.built())
+
+    def homes(self, keys: pa.StringArray, partitions: pa.StringArray) -> Homes:
+        """See `PlacingIndex`."""
+        homes = _HomesBuilder(self._buckets, len(keys), again=True)
+        for partition, rows in positions_by_text(partitions).items():
+            for number, at in positions_by_number(self._buckets.numbers(partition, keys.take(pa.array(rows)))):
+                homes.add(partition, number, rows[at])
+        return homes.built()
+
+
+class _HomesBuilder:
+    """Collects new file groups."""
+
+    def __init__(self, buckets: Buckets, rows: int, *, again: bool = False) -> None:
+        self._buckets, self._again = buckets, again
+        self._number = np.full(rows, -1, dtype=np.int64)
+        self._partitions: list[str] = []
+        self._file_ids: list[str] = []
+
+    def add(self, partition: str, number: int, rows: np.ndarray[Any, Any]) -> None:
+        self._number[rows] = len(self._file_ids)
+        self._partitions.append(partition)
+        self._file_ids.append(self._buckets.new_file_id(partition, number, again=self._again))
+
+    def built(self) -> Homes:
+        row = np.flatnonzero(self._number >= 0)
+        return Homes(row, self._number[row], self._partitions, self._file_ids, self._buckets.logs_first)
+
+
+class SimpleBuckets:
+    """A fixed number of buckets in every partition.
+
+    Args:
+        count: How many. fields: Key fields that are hashed.
+    """
+
+    logs_first = False
+
+    def __init__(self, count: int, fields: Sequence[str]) -> None:
+        self.title = f"bucket index, {count} buckets a partition"
+        self._count, self._fields = count, tuple(fields)
+        self._begun: dict[tuple[str, int], str] = {}
+
+    def numbers(self, partition: str, keys: pa.StringArray) -> np.ndarray[Any, Any]:
+        """See `Buckets`."""
+        return list_hashes(keys, self._fields) % self._count
+
+    def place(self, partition: str, files: Sequence[KeyFile]) -> Mapping[int, KeyFile]:
+        """See `Buckets`."""
+        found: dict[int, KeyFile] = {}
+        for file in files:
+            number = bucket_of_file_id(file.file_id)
+            if number is None or number >= self._count or number in found:
+                why = "is no bucket's" if number is None else f"is of bucket {number}"
+                why += ", as another is" if number in found else ""
+                raise ConfigError(
+                    "hoodie.bucket.index.num.buckets",
+                    self._count,
+                    f"what the table was written with: file group {file.file_id} in {partition!r} {why}",
+                    "Give the number of buckets of the table's other writers, or its real index as hoodie.index.type.",
+                )
+            found[number] = file
+        return found
+
+    def new_file_id(self, partition: str, number: int, *, again: bool = False) -> str:
+        """See `Buckets`: the same id for a bucket whenever it is asked for, since a write may come in portions."""
+        if (partition, number) not in self._begun:
+            self._begun[partition, number] = f"{number:0{_DIGITS}d}{str(uuid.uuid4())[_DIGITS:]}-0"
+        return self._begun[partition, number]
+
+
+def bucket_of_file_id(file_id: str) -> int | None:
+    """The bucket number in a file id, None where there is none."""
+    head = file_id[:_DIGITS]
+    return int(head) if head.isascii() and head.isdigit() and file_id[_DIGITS : _DIGITS + 1] == "-" else None
+
+
+def looks_bucketed(file_ids: Sequence[str]) -> bool:
+    """True when all file ids look like those of buckets: no UUID by chance begins with four zeros and four digits, twice."""
+    numbers = [bucket_of_file_id(file_id) for file_id in file_ids]
+    return len(numbers) > 1 and all(number is not None and number < 10_000 for number in numbers)

@@ -1,0 +1,55 @@
+"""Indexes that were built while a write was under way.
+
+What an index must know of a file is gathered when the file is written. An index that was not there then is brought along from
+the files, as far as that can be done. One that was dropped and built anew, perhaps over another column, has a name that the
+facts of the files know already: then nobody can tell what they speak of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hudimeta.errors import CommitConflict
+from hudimeta.indexes.written_file import WrittenFile
+from hudimeta.metadata import column_stats
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.types import Action
+
+__all__ = ["built_since", "refuse_built_anew"]
+
+
+def built_since(table: MetadataTable, instant: str) -> dict[str, str]:
+    """Metadata partitions that were built since an instant, each with the instant of the building.
+
+    Args:
+        table: The metadata table, opened under the lock. instant: Of the write.
+    """
+    found: dict[str, str] = {}
+    timeline = table.data_timeline
+    for action in timeline.completed:
+        late = action.action is Action.INDEXING and (action.completion or action.time) > instant
+        # One that builds nothing, and records that an index is complete, has no part in the metadata table.
+        if late and table.timeline.get(action.time, Action.DELTA_COMMIT) is not None:
+            infos = timeline.metadata(action).get("indexPartitionInfos") or ()
+            found.update({info["metadataPartitionPath"]: action.time for info in infos})
+    return found
+
+
+def refuse_built_anew(table: MetadataTable, instant: str, written: Sequence[WrittenFile]) -> None:
+    """Refuse files with facts for an index that was built since the write began. It costs nothing where none was.
+
+    Args:
+        table, instant: See `built_since`. written: The files of the write.
+
+    Raises:
+        CommitConflict: With the building; a write with a new instant can do it.
+    """
+    for name, winner in built_since(table, instant).items():
+        if name in table.ready and any(_speaks_of(file, name) for file in written):
+            raise CommitConflict("write", [("", name)], winner)
+
+
+def _speaks_of(file: WrittenFile, partition: str) -> bool:
+    if partition == column_stats.PARTITION:
+        return bool(len(file.statistics))
+    return partition in file.facts.values or partition in file.facts.expressions

@@ -1,0 +1,193 @@
+"""The metadata partitions `column_stats`, one record a file and column, and `partition_stats`, one a partition and column.
+
+Log files that are there when an index is built get no records, which costs skipping and never rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.config import options as keys
+from hudimeta.errors import CommitConflict
+from hudimeta.formats.base_file import damage_named
+from hudimeta.formats.parquet import column_bounds, read_footer
+from hudimeta.indexes.built_meanwhile import built_since
+from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
+from hudimeta.metadata import column_stats, partition_stats
+from hudimeta.metadata.delta import PartitionDelta
+from hudimeta.metadata.index_definitions import IndexDefinition
+from hudimeta.metadata.indexed_columns import column_type
+from hudimeta.metadata.keys import column_stats_keys
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.statistics import file_statistics, nothing_yet, widened_partition_statistics
+from hudimeta.metadata.writer import MetadataWriter
+from hudimeta.schema import with_meta_columns
+from hudimeta.storage import Storage, join
+from hudimeta.table.slices import build_slices
+from hudimeta.table.visibility import Visibility
+
+__all__ = ["ColumnStatistics", "PartitionStatistics", "check_order", "file_bounds"]
+
+
+class ColumnStatistics:
+    """See `IndexMaintainer`."""
+
+    def keeps(self, partition: str) -> bool:
+        """See `IndexMaintainer`."""
+        return partition == column_stats.PARTITION
+
+    def delta(self, partition: str, change: CommitChange) -> IndexDelta:
+        """The statistics that came with the files."""
+        rows = pa.concat_tables([column_stats.SCHEMA.empty_table(), *(f.statistics for f in change.written)])
+        return IndexDelta([PartitionDelta(partition, column_stats.encode_values(rows, change.layout))])
+
+    def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
+        """One key for each column of a deleted file."""
+        definition = change.table.index_definitions.get(partition)
+        columns = definition.source_fields if definition is not None else ()
+        stated = [(c, p, n) for p, names in change.removed.items() for n in names for c in columns]
+        if not stated:
+            return IndexDelta()
+        parts = [pa.array(list(part), pa.string()) for part in zip(*stated, strict=True)]
+        return IndexDelta([PartitionDelta(partition, removed=column_stats_keys(*parts).cast(pa.string()))])
+
+    def build(self, partition: str, source: IndexSource) -> BuiltIndex:
+        """Statistics of every base file, superseded ones too, from its rows."""
+        found = file_bounds(source, source.definitions[partition])
+        rows = pa.concat_tables([column_stats.SCHEMA.empty_table(), *(s for _, s in found)])
+        groups = source.options.get(keys.COLUMN_STATS_GROUPS)
+        part = PartitionDelta(partition, column_stats.encode_values(rows, source.layout))
+        return BuiltIndex(groups, MetadataWriter.shards(part, groups) if len(part) else ())
+
+
+class PartitionStatistics:
+    """See `IndexMaintainer`."""
+
+    def keeps(self, partition: str) -> bool:
+        """See `IndexMaintainer`."""
+        return partition == partition_stats.PARTITION
+
+    def delta(self, partition: str, change: CommitChange) -> IndexDelta:
+        """What was known of the touched partitions, widened; a compaction's rows are enclosed already.
+
+        A compaction's instant was fixed by the plan: records of later writes, which replace older ones where Apache Hudi made
+        them, are no conflict.
+        """
+        if change.same_rows:
+            return IndexDelta()
+        table = change.table
+        unknown = _without_statistics(change)
+        touched = sorted({*unknown, *(f.partition_path for f in change.written if len(f.statistics))})
+        definition = change.statistics or table.index_definitions[column_stats.PARTITION]
+        types = _types(change.schema, definition)
+        added = {name for name in types if not unknown and name.partition(".")[0] in change.added}
+        if not touched and not added:
+            return IndexDelta()
+        partitions = table.partitions().to_pylist() if touched or added else []
+        known: Mapping[str, pa.Table] = table.partition_stats(types, touched)
+        held = {*_with_rows(change, sorted(set(touched) & set(partitions)), known), *unknown}
+        blank = pa.array(sorted(unknown), pa.string())
+        bounded = {name: found.filter(pc.invert(pc.is_in(found["partition_path"], blank))) for name, found in known.items()}
+        # Records are merged in the order of instants, not of completions: those of an earlier write that is still at work will
+        # come before ours, which must not replace them.
+        rows, lost = widened_partition_statistics(
+            [*((f.partition_path, f.statistics) for f in change.written), *nothing_yet(partitions, added)],
+            bounded,
+            types,
+            "V2" if definition.is_v2 else "V1",
+            existing=held,
+            added=added,
+            tight=not any(i.time < change.instant for i in change.timeline.pending_writes),
+        )
+        check_order(table, change.instant, known, lost)
+        return IndexDelta([PartitionDelta(partition, partition_stats.encode_values(rows, change.layout), lost)])
+
+    def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
+        """Nothing: statistics may be wider than the rows."""
+        return IndexDelta()
+
+    def build(self, partition: str, source: IndexSource) -> BuiltIndex:
+        """The statistics of the base files together; those of a partition with log files say nothing, its rows are not read."""
+        if not len(source.base_files) and not source.with_logs:
+            return BuiltIndex(1)
+        definition = source.definitions[column_stats.PARTITION]
+        rows, _ = widened_partition_statistics(
+            file_bounds(source, definition),
+            {},
+            _types(source.schema, definition),
+            "V2" if definition.is_v2 else "V1",
+            existing=source.with_logs,
+        )
+        return BuiltIndex(1, [(0, partition_stats.encode_values(rows, source.layout))] if len(rows) else ())
+
+
+def _with_rows(change: CommitChange, listed: Sequence[str], known: Mapping[str, pa.Table]) -> list[str]:
+    """Which of some partitions held rows before: one whose files were all replaced is listed until they are cleaned."""
+    stated = {path for rows in known.values() for path in rows["partition_path"].to_pylist()}
+    bare = [path for path in listed if path not in stated]
+    if not bare:
+        return list(listed)
+    held = set(build_slices(change.table.files(bare), Visibility.of(change.timeline))["partition_path"].to_pylist())
+    return [path for path in listed if path in stated or path in held]
+
+
+def _without_statistics(change: CommitChange) -> set[str]:
+    """Partitions with new rows of which nothing is known, because the index is younger than their files."""
+    if not {column_stats.PARTITION, partition_stats.PARTITION} & built_since(change.table, change.instant).keys():
+        return set()
+    return {f.partition_path for f in change.written if f.rows and not len(f.statistics)}
+
+
+def _types(schema: pa.Schema, definition: IndexDefinition) -> dict[str, pa.DataType]:
+    full = with_meta_columns(schema)
+    return {c: kind for c in definition.source_fields if (kind := column_type(full, c)) is not None}
+
+
+def check_order(table: MetadataTable, instant: str, known: Mapping[str, pa.Table], lost: pa.Array) -> None:
+    """Refuse partition statistics that those of a write with a later instant, which was completed first, would replace.
+
+    Args:
+        table: The metadata table. instant: Of the write. known: Statistics so far. lost: Keys that the write removes.
+
+    Raises:
+        CommitConflict: With that write; a write with a new instant can do it.
+    """
+    timeline = table.data_timeline
+    for later in (i for i in timeline.writes if i.time > instant):
+        touched = timeline.metadata(later)["partitionToWriteStats"].keys()
+        replaced = {
+            path
+            for rows in known.values()
+            for path, tight in zip(rows["partition_path"].to_pylist(), rows["is_tight_bound"].to_pylist(), strict=True)
+            if path in touched and (tight or len(lost))
+        }
+        if replaced:
+            raise CommitConflict("write", [(p, "its statistics") for p in sorted(replaced)], later.time)
+
+
+def file_bounds(source: IndexSource, definition: IndexDefinition) -> Sequence[tuple[str, pa.Table]]:
+    """Partition path and rows of `column_stats.SCHEMA` of each base file, computed once for a source."""
+    known = source.memory.get(definition.name)
+    if known is None:
+        base = source.base_files
+        work = list(zip(base["partition_path"].to_pylist(), base["name"].to_pylist(), strict=True))
+        columns, regime = definition.source_fields, "V2" if definition.is_v2 else "V1"
+        known = source.engine.map(lambda file: _bounds_of(source.storage, *file, columns, regime), work)
+        source.memory[definition.name] = known
+    return known
+
+
+def _bounds_of(storage: Storage, partition_path: str, name: str, columns: Sequence[str], regime: str) -> tuple[str, pa.Table]:
+    import pyarrow.parquet as pq
+
+    path = join(partition_path, name)
+    with storage.open_input(path) as file:
+        footer = read_footer(file, path)
+        present = sorted({c.partition(".")[0] for c in columns} & set(footer.arrow_schema.names))
+        with damage_named(path):
+            rows = pq.ParquetFile(file, metadata=footer.metadata, page_checksum_verification=True).read(present)
+    bounds = column_bounds(rows, list(columns))
+    return partition_path, file_statistics(bounds, partition_path, name, regime, footer.chunk_bytes)

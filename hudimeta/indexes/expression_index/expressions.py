@@ -1,0 +1,88 @@
+"""New values of columns: SQL expressions or constants of Python, brought to the columns' types as an assignment does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from hudimeta.errors import ConfigError, SchemaMismatch
+from hudimeta.predicate import Expr, bind_value, evaluate, parse_sql
+from hudimeta.predicate.tree import Literal
+from hudimeta.schema.conform import conform_array
+
+__all__ = ["Assigned", "assigned_column", "field_of", "value_expression"]
+
+Assigned = Any
+"""A new value: text is SQL in Spark's dialect (`"fare * 2"`, `"'text'"`); anything else is itself."""
+
+
+def value_expression(value: Assigned, field: pa.Field) -> Expr:
+    """The unbound expression that a new value stands for.
+
+    Raises:
+        ConfigError: Text that is no expression. SchemaMismatch: A constant that the column cannot hold.
+    """
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, str):
+        return parse_sql(value)
+    return Literal(_constant(value, field)[0], type=field.type)
+
+
+def assigned_column(value: Assigned, field: pa.Field, rows: pa.Table) -> pa.ChunkedArray:
+    """A column's new values.
+
+    Args:
+        value: See `Assigned`. field: Of the column. rows: What the expression may read.
+
+    Raises:
+        ConfigError: See `value_expression`; columns that are not there. SchemaMismatch: Values that the column cannot hold.
+    """
+    if isinstance(value, (dict, list, tuple)):
+        one = _constant(value, field)
+        return pa.chunked_array([one.take(pa.array([0] * rows.num_rows, pa.int64()))], field.type)
+    bound = bind_value(value_expression(value, field), rows.schema)
+    found = evaluate(bound, rows)
+    return pa.chunked_array([_stored(chunk, field) for chunk in found.chunks], field.type)
+
+
+def _constant(value: Any, field: pa.Field) -> pa.Array:
+    plain = value.as_py() if isinstance(value, pa.Scalar) else value
+    try:
+        if pa.types.is_nested(field.type):
+            return pa.array([plain], field.type)
+        # In its own type first: arrays of a given type cut 1.5 off to 1.
+        return _stored(pa.array([plain]), field)
+    except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
+        raise SchemaMismatch(field.name, repr(value), field.type, f"The value does not fit: {error}.") from error
+
+
+def _stored(values: pa.Array, field: pa.Field) -> pa.Array:
+    """As SQL assigns: wider types by themselves, narrower ones where every value fits."""
+    try:
+        return conform_array(values, field, field.name)
+    except SchemaMismatch:
+        try:
+            return conform_array(values.cast(field.type), field, field.name)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            hint = f"Cast the expression, or choose values that fit: {str(error).splitlines()[0]}."
+            raise SchemaMismatch(field.name, values.type, field.type, hint) from error
+
+
+def field_of(schema: pa.Schema, name: str, fixed: tuple[str, ...], what: str) -> pa.Field:
+    """The column that an assignment names, found without case where it is no exact match.
+
+    Args:
+        schema: Columns of the table. fixed: Columns that may not change. what: The argument, for errors.
+
+    Raises:
+        ConfigError: No such column, or one that says what the row is or where it lies.
+    """
+    found = [f for f in schema if f.name == name] or [f for f in schema if f.name.lower() == name.lower()]
+    if not found:
+        raise ConfigError(what, name, f"columns of the table: {', '.join(schema.names)}", "Name whole columns.")
+    if found[0].name in fixed:
+        hint = "Delete the row and insert it anew: its key and its partition say which row it is."
+        raise ConfigError(what, name, "a column that is neither part of the key nor of the partition", hint)
+    return found[0]

@@ -1,0 +1,198 @@
+"""What an expression index records of one file: bounds of the expression's values, or a bloom filter of them.
+
+Values are computed as predicates compute them. Where an expression turns moments into dates or texts, the zone is that of
+`hudimeta.index.timezone`, as Apache Hudi takes the zone of its Spark session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.errors import UnsupportedFeature
+from hudimeta.formats.bloom import BloomFilter
+from hudimeta.formats.parquet import column_bounds
+from hudimeta.formats.parquet.bounds import BoundsOfColumns
+from hudimeta.metadata import bloom_filters
+from hudimeta.metadata.expression_index import ExpressionKind
+from hudimeta.metadata.index_definitions import IndexDefinition
+from hudimeta.metadata.keys import bloom_filter_keys
+from hudimeta.metadata.record import BoundKind
+from hudimeta.metadata.statistics import file_statistics
+from hudimeta.table.file_names import parse_base_file, parse_log_file
+
+if TYPE_CHECKING:
+    from hudimeta.indexes.expression_index.matching import IndexedExpression
+    from hudimeta.predicate import Bound
+
+__all__ = ["WantedExpression", "expression_of", "expression_record", "expression_records", "filter_rows"]
+
+_DEFAULT_KEYS, _DEFAULT_MOST_KEYS, _DEFAULT_P = 60_000, 100_000, 1e-9
+_TEXTUAL = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32)
+"""Types whose values have one spelling."""
+
+
+@dataclass(frozen=True)
+class WantedExpression:
+    """An expression index to keep.
+
+    Attributes:
+        definition: Of the index. timezone: In which moments are looked at.
+    """
+
+    definition: IndexDefinition
+    timezone: str = "UTC"
+
+    @property
+    def partition(self) -> str:
+        """Its metadata partition."""
+        return self.definition.name
+
+    @property
+    def column(self) -> str:
+        """The column that the expression is about, dotted when nested."""
+        return self.definition.source_fields[0]
+
+    @property
+    def kind(self) -> ExpressionKind:
+        """What the index holds."""
+        return ExpressionKind(self.definition.kind)
+
+    @property
+    def regime(self) -> str:
+        """Form of the bounds."""
+        return "V2" if self.definition.is_v2 else "V1"
+
+
+def expression_of(wanted: WantedExpression, schema: pa.Schema) -> tuple[IndexedExpression, Bound]:
+    """The expression over the columns of a schema.
+
+    Raises:
+        UnsupportedFeature: It is not known here, or its values have no order, or (of filters) more than one spelling.
+    """
+    from hudimeta.indexes.expression_index.matching import indexed_expression
+    from hudimeta.predicate import bind_value
+
+    definition = wanted.definition
+    indexed = indexed_expression(definition, schema, wanted.timezone)
+    shown = f"{definition.function}({', '.join(definition.source_fields)})"
+    if indexed is None or pa.types.is_nested(indexed.type):
+        raise UnsupportedFeature(
+            f"keeping the index {definition.name} over {shown} up to date",
+            "Drop the index with t.metadata.drop_index, or write with Apache Hudi.",
+        )
+    if wanted.kind is ExpressionKind.BLOOM_FILTERS and not any(fits(indexed.type) for fits in _TEXTUAL):
+        raise UnsupportedFeature(f"a bloom filter of {shown}, which is {indexed.type}", "Use column_stats for it.")
+    return indexed, bind_value(indexed.expr, schema, timezone=wanted.timezone)
+
+
+def expression_record(
+    wanted: WantedExpression,
+    pieces: Iterable[pa.Table],
+    schema: pa.Schema,
+    *,
+    partition_path: str,
+    name: str,
+    size: int,
+    instant: str,
+    is_log: bool,
+) -> pa.Table:
+    """The record of one file.
+
+    Args:
+        wanted: The index. pieces: Rows of the file with at least the column. schema: Of the rows.
+        partition_path, name, size, instant, is_log: Of the file.
+
+    Returns:
+        Rows of `column_stats.SCHEMA` or of `bloom_filters.SCHEMA`: one, or none for a file that gets no record.
+    """
+    from hudimeta.predicate import evaluate
+
+    _, bound = expression_of(wanted, schema)
+    values = (evaluate(bound, rows) for rows in pieces)
+    if wanted.kind is ExpressionKind.BLOOM_FILTERS:
+        return _filter(wanted, values, partition_path, name, instant) if not is_log else bloom_filters.SCHEMA.empty_table()
+    found = BoundsOfColumns([wanted.column])
+    for some in values:
+        found.add(pa.table({wanted.column: some}))
+    bounds = found.table()
+    if not len(bounds):
+        bounds = column_bounds(pa.table({wanted.column: pa.nulls(0, _type_of(bound))}), [wanted.column])
+    # Sizes are those of the whole file, as Apache Hudi records them for expressions.
+    sizes = {wanted.column: (size, 2 * size)}
+    return _moments(
+        file_statistics(bounds, partition_path, name, wanted.regime, sizes, keep_empty=is_log), wanted, _type_of(bound)
+    )
+
+
+def expression_records(
+    wanted: Sequence[WantedExpression], rows: pa.Table, partition_path: str, name: str, size: int
+) -> dict[str, pa.Table]:
+    """The records of a file that is being written, by metadata partition; see `expression_record`.
+
+    Rows that only say what to delete need not have the column: then whoever commits the file reads it once more.
+    """
+    base, log = parse_base_file(name), parse_log_file(name)
+    instant = base.instant if base is not None else log.instant if log is not None else ""
+    return {
+        one.partition: expression_record(
+            one,
+            [rows],
+            rows.schema,
+            partition_path=partition_path,
+            name=name,
+            size=size,
+            instant=instant,
+            is_log=base is None,
+        )
+        for one in wanted
+        if one.column.split(".")[0] in rows.schema.names
+    }
+
+
+def _type_of(bound: Bound) -> pa.DataType:
+    kind = bound.expr.type
+    assert kind is not None
+    return kind
+
+
+def _moments(rows: pa.Table, wanted: WantedExpression, kind: pa.DataType) -> pa.Table:
+    """Bounds that are moments as Apache Hudi's first form has them: of a kind of their own, beside whole numbers."""
+    if not pa.types.is_timestamp(kind) or wanted.regime == "V2":
+        return rows
+    for side in ("min_kind", "max_kind"):
+        codes = np.asarray(rows[side].combine_chunks() if len(rows) else pa.array([], pa.int8()))
+        codes = np.where(codes == BoundKind.LONG, BoundKind.TIMESTAMP_MICROS, codes).astype(np.int8)
+        rows = rows.set_column(rows.schema.get_field_index(side), rows.schema.field(side), pa.array(codes))
+    return rows
+
+
+def _filter(
+    wanted: WantedExpression, values: Iterable[pa.ChunkedArray], partition_path: str, name: str, instant: str
+) -> pa.Table:
+    texts = [some.cast(pa.string()).drop_null() for some in values]
+    together = pa.chunked_array([chunk for some in texts for chunk in some.chunks], pa.string()).combine_chunks()
+    given = {key.lower(): value for key, value in wanted.definition.options.items()}
+    p, count = float(given.get("fpp", _DEFAULT_P)), int(given.get("numentries", _DEFAULT_KEYS))
+    if given.get("filtertype", "DYNAMIC_V0").upper() == "SIMPLE":
+        bloom = BloomFilter.create_simple(together, p, count)
+    else:
+        bloom = BloomFilter.create_dynamic(together, p, count, int(given.get("maxentries", _DEFAULT_MOST_KEYS)))
+    return filter_rows([(partition_path, name, instant, bloom.type_code, bloom.to_base64())])
+
+
+def filter_rows(files: Iterable[tuple[str, str, str, str, str]]) -> pa.Table:
+    """Rows of `bloom_filters.SCHEMA`.
+
+    Args:
+        files: Partition path, name and instant of each file, and type code and base64 text of its filter.
+    """
+    found = list(files)
+    paths, names, instants, codes, texts = (pa.array([row[i] for row in found], pa.string()) for i in range(5))
+    keys = bloom_filter_keys(paths, names).cast(pa.string())
+    flags = pa.array(np.zeros(len(found), np.bool_))
+    return pa.table([keys, codes, instants, texts.cast(pa.large_binary()), flags], schema=bloom_filters.SCHEMA)

@@ -1,0 +1,145 @@
+"""Which expression an expression index is about, and what its bounds mean in another time zone.
+
+A definition names a Spark function (`indexFunction`), its column (`sourceFields`) and its other arguments (`indexOptions`).
+Functions that turn a moment into a date or a text do so in the time zone of the session that built the index, and nothing in
+the table says which zone that was. Bounds of dates and of texts like `2024-05-06 07:08` are therefore widened by as much as two
+zones can differ; other functions of moments are of no use, unless `hudimeta.index.trust` says that the zones are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.errors import ConfigError
+
+if TYPE_CHECKING:
+    from hudimeta.metadata.index_definitions import IndexDefinition
+    from hudimeta.predicate import Expr
+
+__all__ = ["IndexedExpression", "indexed_expression", "widened"]
+
+_FORMATS = {
+    "yyyy-MM-dd": ("%Y-%m-%d", 10, 86_400),
+    "yyyy-MM-dd HH": ("%Y-%m-%d %H", 13, 3_600),
+    "yyyy-MM-dd HH:mm": ("%Y-%m-%d %H:%M", 16, 60),
+    "yyyy-MM-dd HH:mm:ss": ("%Y-%m-%d %H:%M:%S", 19, 1),
+}
+"""Patterns whose texts sort as their moments do: for strptime, their length, and the seconds that one text stands for."""
+_DEFAULT_FORMAT = "yyyy-MM-dd HH:mm:ss"
+_ZONES_APART = 32 * 3_600
+"""No two zones, local mean times included, are further apart than this many seconds."""
+
+_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "from_unixtime": ("format",),
+    "unix_timestamp": ("format",),
+    "date_format": ("format",),
+    "to_timestamp": ("format",),
+    "to_date": ("format",),
+    "date_add": ("days",),
+    "date_sub": ("days",),
+    "substring": ("pos", "len"),
+    "regexp_extract": ("pattern", "idx"),
+    "regexp_replace": ("pattern", "replacement"),
+}
+"""Options that are arguments after the column, in their order; functions that are not here take the column alone."""
+_ALONE = ("identity", "year", "month", "day", "hour", "lower", "upper", "trim", "ltrim", "rtrim", "length")
+_NUMBERS = ("days", "pos", "len", "idx")
+_OF_FILTERS = ("filtertype", "numentries", "fpp", "maxentries")
+"""Options of bloom filters, which say nothing of the expression."""
+_ALWAYS_ZONED = ("from_unixtime", "unix_timestamp", "to_timestamp")
+_TEXT_FUNCTIONS = (
+    "identity",
+    "lower",
+    "upper",
+    "trim",
+    "ltrim",
+    "rtrim",
+    "length",
+    "substring",
+    "regexp_extract",
+    "regexp_replace",
+)
+
+
+@dataclass(frozen=True)
+class IndexedExpression:
+    """What an index is about.
+
+    Attributes:
+        expr: Bound to the table's columns. type: Of its values. zoned: Whether they depend on the session's time zone.
+        format: Pattern of texts of moments, "" for other values.
+    """
+
+    expr: Expr
+    type: pa.DataType
+    zoned: bool
+    format: str = ""
+
+    @property
+    def can_be_widened(self) -> bool:
+        """True when bounds of an unknown time zone still bound the values of another."""
+        return pa.types.is_date32(self.type) or self.format in _FORMATS
+
+
+def indexed_expression(definition: IndexDefinition, schema: pa.Schema, timezone: str) -> IndexedExpression | None:
+    """The expression of a definition, bound as predicates are; None for one that is not known here."""
+    from hudimeta.predicate import bind_value
+    from hudimeta.predicate.tree import Call, Column, literal
+
+    function = definition.function.lower()
+    options = {k: v for k, v in definition.options.items() if k != "expr" and k.lower() not in _OF_FILTERS}
+    names = _ARGUMENTS.get(function, ())
+    known = function in _ARGUMENTS or function in _ALONE
+    if not known or set(options) - set(names) or len(definition.source_fields) != 1:
+        return None
+    if any(name not in options for name in names[: len(options)]):
+        return None
+    column = Column(tuple(definition.source_fields[0].split(".")))
+    try:
+        rest = [literal(int(options[n]) if n in _NUMBERS else options[n]) for n in names if n in options]
+        call: Expr = column if function == "identity" else Call(function, (column, *rest))
+        source, bound = bind_value(column, schema, timezone=timezone).expr, bind_value(call, schema, timezone=timezone).expr
+    except (ConfigError, ValueError):
+        return None
+    if bound.type is None or source.type is None or not isinstance(source, Column):
+        return None
+    dated = pa.types.is_date(source.type) or (pa.types.is_timestamp(source.type) and source.type.tz is None)
+    zoned = function in _ALWAYS_ZONED or (function not in _TEXT_FUNCTIONS and not dated)
+    patterned = function in ("from_unixtime", "date_format")
+    return IndexedExpression(bound, bound.type, zoned, options.get("format", _DEFAULT_FORMAT) if patterned else "")
+
+
+def widened(stats: pa.Table, expression: IndexedExpression) -> pa.Table:
+    """Statistics whose bounds hold whatever the time zone of the session that built them.
+
+    Args:
+        stats: As `MetadataTable.expression_stats` gives them. expression: One that `can_be_widened`.
+    """
+    shift = _by_days if pa.types.is_date32(expression.type) else _by_seconds
+    for name, sign in (("min", -1), ("max", 1)):
+        bounds = stats.column(name).combine_chunks()
+        stats = stats.set_column(stats.schema.get_field_index(name), name, shift(bounds, sign, expression.format))
+    return stats
+
+
+def _by_days(dates: pa.Array, sign: int, _format: str) -> pa.Array:
+    days = dates.cast(pa.int32())
+    moved = np.asarray(days.fill_null(0)).astype(np.int64) + sign * -(-_ZONES_APART // 86_400)
+    return pa.array(moved.astype(np.int32), mask=np.asarray(days.is_null())).cast(pa.date32())
+
+
+def _by_seconds(texts: pa.Array, sign: int, pattern: str) -> pa.Array:
+    """Texts of moments moved; None for years that have not four digits."""
+    import pyarrow.compute as pc
+
+    spelling, length, stands_for = _FORMATS[pattern]
+    moments = pc.strptime(texts, format=spelling, unit="s", error_is_null=True).cast(pa.int64())
+    apart = _ZONES_APART + (stands_for if sign > 0 else 0)
+    moved: Any = pc.add(moments, sign * apart).cast(pa.timestamp("s"))
+    spelled = pc.strftime(moved, format=spelling)
+    fine = pc.and_(pc.equal(pc.utf8_length(spelled), length), pc.match_substring_regex(spelled, r"^[1-9]\d{3}-"))
+    return pc.if_else(pc.fill_null(fine, False), spelled, pa.scalar(None, pa.string()))

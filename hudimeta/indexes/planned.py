@@ -1,0 +1,159 @@
+"""Which metadata partitions a table gets when its metadata table is made, and the definitions that say what they index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.errors import ConfigError
+from hudimeta.metadata import bloom_filters, column_stats, files, partition_stats, record_index, secondary_index
+from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
+from hudimeta.metadata.indexed_columns import column_type, indexed_columns, statistics_definition
+from hudimeta.slices.merge_rules import KEY_COLUMN
+from hudimeta.storage import Storage
+
+__all__ = [
+    "PlannedIndex",
+    "definitions_of",
+    "index_properties",
+    "planned_indexes",
+    "record_index_definition",
+    "secondary_index_definition",
+    "store_definitions",
+]
+
+FIRST_WITH_INDEX_VERSIONS = 9
+"""Tables of this version say in their definitions which form an index has."""
+
+
+@dataclass(frozen=True)
+class PlannedIndex:
+    """A metadata partition to make, and its definition; None where the kind has none."""
+
+    partition: str
+    definition: IndexDefinition | None = None
+
+
+def planned_indexes(schema: pa.Schema, options: Options, version: int, partitioned: bool) -> list[PlannedIndex]:
+    """The metadata partitions that options ask for, in the order in which they are laid out.
+
+    Args:
+        schema: Data columns of the table. options: Of whoever makes them. version: Of the table.
+        partitioned: The table has partitions.
+
+    Raises:
+        ConfigError: An option that does not fit the table.
+    """
+    planned, last = [PlannedIndex(files.PARTITION)], []
+    if options.get(keys.COLUMN_STATS):
+        regime = "V2" if version >= 9 else "V1"
+        columns = indexed_columns(schema, options.get(keys.COLUMN_STATS_LIST), options.get(keys.COLUMN_STATS_MAX), regime)
+        planned.append(PlannedIndex(column_stats.PARTITION, statistics_definition(columns, version)))
+        if partitioned and options.get(keys.PARTITION_STATS):
+            last = [PlannedIndex(partition_stats.PARTITION)]
+    if options.get(keys.BLOOM_FILTERS):
+        _check_filtered(options)
+        planned.append(PlannedIndex(bloom_filters.PARTITION))
+    if options.get(keys.RECORD_INDEX) or options.get(keys.RECORD_INDEX_BY_PARTITION):
+        by_partition = _is_by_partition(options, version, partitioned)
+        planned.append(PlannedIndex(record_index.PARTITION, record_index_definition(version, by_partition)))
+    planned += [PlannedIndex(one.name, one) for one in _secondary_indexes(schema, options, version)]
+    return [*planned, *last]
+
+
+def _is_by_partition(options: Options, version: int, partitioned: bool) -> bool:
+    key = keys.RECORD_INDEX_BY_PARTITION.key
+    if not options.get(keys.RECORD_INDEX_BY_PARTITION):
+        return False
+    if options.get(keys.RECORD_INDEX):
+        raise ConfigError(key, "true", f"one kind of record index, this or {keys.RECORD_INDEX.key}", "Leave out one of them.")
+    if version < FIRST_WITH_INDEX_VERSIONS or not partitioned:
+        hint = f"Set {keys.RECORD_INDEX.key}=true instead."
+        raise ConfigError(key, "true", f"partitioned tables of version {FIRST_WITH_INDEX_VERSIONS}", hint)
+    return True
+
+
+def record_index_definition(version: int, by_partition: bool = False) -> IndexDefinition | None:
+    """The definition of a record index; tables of version 8 have none.
+
+    Args:
+        version: Of the table. by_partition: Each partition has an index for itself.
+    """
+    if version < FIRST_WITH_INDEX_VERSIONS:
+        return None
+    options = {"isPartitioned": str(by_partition).lower()}
+    return IndexDefinition(record_index.PARTITION, record_index.PARTITION, "", (), options, "V1")
+
+
+def _secondary_indexes(schema: pa.Schema, options: Options, version: int) -> Iterator[IndexDefinition]:
+    columns, name = options.get(keys.SECONDARY_INDEX_COLUMNS), options.get(keys.INDEX_NAME)
+    if columns and not options.get(keys.RECORD_INDEX):
+        hint = f"Set {keys.RECORD_INDEX.key}=true as well."
+        raise ConfigError(keys.SECONDARY_INDEX_COLUMNS.key, ",".join(columns), "columns of a table with a record index", hint)
+    if name is not None and len(columns) > 1:
+        raise ConfigError(keys.INDEX_NAME.key, name, "a name for one column", "Leave it out: indexes are named after columns.")
+    for column in columns:
+        yield secondary_index_definition(schema, column, version, name)
+
+
+def secondary_index_definition(schema: pa.Schema, column: str, version: int, name: str | None = None) -> IndexDefinition:
+    """The definition of a secondary index.
+
+    Args:
+        schema: Data columns of the table. column: To index, a dotted path inside structs. version: Of the table.
+        name: Of the index, with or without its prefix; the column's when None.
+
+    Raises:
+        ConfigError: No such column, or one of a type that Hudi does not index, or a name that no folder can have.
+    """
+    kind = column_type(schema, column)
+    if kind is None or not _can_be_secondary(kind):
+        raise ConfigError(
+            keys.SECONDARY_INDEX_COLUMNS.key,
+            column,
+            "columns of text, whole numbers, dates or times",
+            f"Choose another column: {column} is {'not there' if kind is None else kind}.",
+        )
+    short = (name or column.replace(".", "_")).removeprefix(secondary_index.PREFIX)
+    if not short or not all(c.isalnum() or c in "_-" for c in short):
+        raise ConfigError(keys.INDEX_NAME.key, short, "letters, digits and underscores", "Choose another name for the index.")
+    form = "V2" if version >= FIRST_WITH_INDEX_VERSIONS else None
+    partition = secondary_index.PREFIX + short
+    return IndexDefinition(partition, "secondary_index", "identity", (column,), {}, form)
+
+
+def _can_be_secondary(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_date32, pa.types.is_timestamp)
+    return any(test(kind) for test in (*tests, pa.types.is_time))
+
+
+def _check_filtered(options: Options) -> None:
+    known = {KEY_COLUMN, *options.get(keys.RECORD_KEY)}
+    for name in options.get(keys.BLOOM_COLUMNS):
+        if name not in known:
+            hint = "Another column gets filters by t.metadata.create_index(name, 'bloom_filters', name, expression='identity')."
+            raise ConfigError(keys.BLOOM_COLUMNS.key, name, "columns of the record key", hint)
+
+
+def definitions_of(planned: list[PlannedIndex]) -> dict[str, IndexDefinition]:
+    """The definitions of those that have one, by metadata partition."""
+    return {one.partition: one.definition for one in planned if one.definition is not None}
+
+
+def index_properties(planned: list[PlannedIndex]) -> dict[str, str]:
+    """What the table's properties say of complete indexes."""
+    found = {
+        "hoodie.table.metadata.partitions": ",".join(sorted(one.partition for one in planned)),
+        "hoodie.table.metadata.partitions.inflight": "",
+    }
+    return found | ({"hoodie.table.index.defs.path": DEFAULT_PATH} if definitions_of(planned) else {})
+
+
+def store_definitions(storage: Storage, definitions: Mapping[str, IndexDefinition], path: str = DEFAULT_PATH) -> None:
+    """Write the table's index definitions, unless there are none."""
+    if definitions:
+        storage.put(path, encode_definitions(definitions))

@@ -1,0 +1,211 @@
+"""The seam between commits and indexes: what a commit tells an index, and what the index makes of it.
+
+Three things happen to an index. It is *built*, over the files of a table or over none when the table is created; each commit
+brings its *delta*; and a clean tells it which files are gone. All of it happens under the table lock. What an index must know
+of a file's rows is gathered by whoever writes the file, and comes along as `WrittenFile.facts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from hudimeta.config import Options
+from hudimeta.engine import Engine
+from hudimeta.formats.hfile import KeyValues
+from hudimeta.indexes.written_file import WrittenFile
+from hudimeta.metadata import secondary_index
+from hudimeta.metadata.delta import PartitionDelta
+from hudimeta.metadata.index_definitions import IndexDefinition
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.record import RecordLayout
+from hudimeta.slices.slice_rows import SliceRows
+from hudimeta.snapshot.file_slice import FileSlice, slices_of
+from hudimeta.storage import Storage
+from hudimeta.table.file_names import parse_names
+from hudimeta.table.properties import TableProperties
+from hudimeta.table.slices import build_slices
+from hudimeta.table.visibility import Visibility
+from hudimeta.timeline.active import Timeline
+
+__all__ = ["BuiltIndex", "CleanChange", "CommitChange", "IndexDelta", "IndexMaintainer", "IndexSource"]
+
+
+@dataclass(frozen=True)
+class CommitChange:
+    """What a commit does to the table, as an index must know it.
+
+    Attributes:
+        storage: Rooted at the table. properties: Of the table. engine: Where work on many files runs.
+        table: The metadata table before the commit, opened under the lock. layout: Of the records to write.
+        instant: Of the commit. schema: Data columns of the table after it.
+        written: Its new files. replaced: File ids that leave the table, by partition path.
+        same_rows: True for a compaction, which changes no row. timezone: In which expression indexes look at moments.
+        proven: Indexes that are proven complete before the commit. proof_limit: Of so many added keys it is asked whether the
+            record index knows them already.
+        statistics: Definition of column statistics as of the commit. added: Columns that the table gets with the commit.
+    """
+
+    storage: Storage
+    properties: TableProperties
+    engine: Engine
+    table: MetadataTable
+    layout: RecordLayout
+    instant: str
+    schema: pa.Schema
+    written: Sequence[WrittenFile]
+    replaced: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    same_rows: bool = False
+    timezone: str = "UTC"
+    proven: frozenset[str] = frozenset()
+    proof_limit: int = 0
+    statistics: IndexDefinition | None = None
+    added: frozenset[str] = frozenset()
+
+    @property
+    def timeline(self) -> Timeline:
+        """The table's timeline, listed under the lock."""
+        return self.table.data_timeline
+
+    @cached_property
+    def replaced_slices(self) -> pa.Table:
+        """The newest slices of the file groups that leave the table: columns of `table.slices.slices_schema()`."""
+        import pyarrow.compute as pc
+
+        partitions = sorted(path for path, ids in self.replaced.items() if ids)
+        slices = build_slices(self.table.files(partitions), Visibility.of(self.timeline))
+        own = pc.binary_join_element_wise(slices["partition_path"], slices["file_id"], "\0")
+        gone = pa.array([f"{path}\0{file_id}" for path, ids in self.replaced.items() for file_id in ids], pa.string())
+        return slices.filter(pc.is_in(own, value_set=gone))
+
+    @cached_property
+    def replaced_rows(self) -> list[tuple[FileSlice, pa.Table]]:
+        """Record keys and the columns of secondary indexes of the rows of each of these slices."""
+        if not any(self.replaced.values()):
+            return []
+        definitions = self.table.index_definitions
+        columns = [c for name in self.table.ready if name in definitions for c in _valued(definitions[name])]
+        reader = SliceRows.at(self.storage, self.properties, self.schema, self.timeline)
+        found = list(slices_of(self.replaced_slices))
+        return list(zip(found, self.engine.map(partial(reader.columns, names=columns), found), strict=True))
+
+
+def _valued(definition: IndexDefinition) -> tuple[str, ...]:
+    """The columns of a secondary index; () for other kinds."""
+    return definition.source_fields if definition.name.startswith(secondary_index.PREFIX) else ()
+
+
+@dataclass(frozen=True)
+class CleanChange:
+    """What a clean does.
+
+    Attributes:
+        table, layout: See `CommitChange`. removed: Names of the deleted files, by partition path.
+        emptied: Partitions that have no file any more.
+    """
+
+    table: MetadataTable
+    layout: RecordLayout
+    removed: Mapping[str, Sequence[str]]
+    emptied: Sequence[str]
+
+
+@dataclass(frozen=True)
+class IndexDelta:
+    """What a commit or a clean changes in one index.
+
+    Attributes:
+        parts: The changes; none when nothing changes.
+        complete: False when the index may lack a row from now on; a record or secondary index then loses its proof.
+        note: Why, for the report.
+    """
+
+    parts: Sequence[PartitionDelta] = ()
+    complete: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class IndexSource:
+    """The table that an index is built over.
+
+    Attributes:
+        storage, properties, engine, schema, layout: See `CommitChange`. options: Of whoever builds.
+        timeline: Of the table, listed under the lock. listing: partition_path, name, size of the files of committed instants.
+        definitions: Of all indexes, the one to build among them, by metadata partition.
+        memory: What one index computed and another can use.
+    """
+
+    storage: Storage
+    properties: TableProperties
+    engine: Engine
+    options: Options
+    schema: pa.Schema
+    layout: RecordLayout
+    timeline: Timeline
+    listing: pa.Table
+    definitions: Mapping[str, IndexDefinition]
+    memory: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def slices(self) -> pa.Table:
+        """The newest file slices: columns of `table.slices.slices_schema()`."""
+        return build_slices(self.listing, Visibility.of(self.timeline))
+
+    @cached_property
+    def base_files(self) -> pa.Table:
+        """The rows of `listing` that are base files, superseded ones too."""
+        names = self.listing["name"].combine_chunks() if len(self.listing) else pa.array([], pa.string())
+        return self.listing.filter(pa.array(~parse_names(names).is_log))
+
+    @cached_property
+    def with_logs(self) -> list[str]:
+        """Partition paths that have log files."""
+        names = self.listing["name"].combine_chunks() if len(self.listing) else pa.array([], pa.string())
+        paths: list[str] = self.listing["partition_path"].filter(pa.array(parse_names(names).is_log)).unique().to_pylist()
+        return paths
+
+    def slice_rows(self, columns: Sequence[str]) -> list[tuple[FileSlice, pa.Table]]:
+        """Record keys and some columns of the rows of each newest file slice, logs merged."""
+        reader = SliceRows.at(self.storage, self.properties, self.schema, self.timeline)
+        found = list(slices_of(self.slices))
+        return list(zip(found, self.engine.map(partial(reader.columns, names=columns), found), strict=True))
+
+
+@dataclass(frozen=True)
+class BuiltIndex:
+    """An index over a table.
+
+    Attributes:
+        groups: How many file groups it has, for good.
+        content: Records of the groups that have any, sorted by key; made one after the other, when they are asked for.
+        complete: False where an index of keys cannot tell where all rows are, because keys are doubled.
+    """
+
+    groups: int
+    content: Iterable[tuple[int, KeyValues]] = ()
+    complete: bool = True
+
+
+class IndexMaintainer(Protocol):
+    """Keeps the indexes of one kind."""
+
+    def keeps(self, partition: str) -> bool:
+        """True for the metadata partitions of this kind."""
+
+    def delta(self, partition: str, change: CommitChange) -> IndexDelta:
+        """What a commit changes in an index.
+
+        Raises:
+            CommitConflict: The index cannot take this commit any more; a write with a new instant can do it.
+        """
+
+    def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
+        """What a clean changes in an index."""
+
+    def build(self, partition: str, source: IndexSource) -> BuiltIndex:
+        """The index over a table; one without files gives an empty index."""

@@ -1,0 +1,222 @@
+"""Which partitions and file slices can hold a row that a predicate keeps, and by which part of it the others are left out.
+
+Everything here answers with masks over Arrow rows, True meaning "may match". Unknown means may match, and is noted. Slices with
+log files need care, because a merged row may take one column from the base file and another from a log: conjuncts over one
+column may exclude file by file, others only over the bounds of all files of the slice together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudimeta.predicate import Bound, ColumnBounds, Expr, FileStats, evaluate, may_match, to_sql
+from hudimeta.predicate.casts import cast_is_total
+from hudimeta.predicate.tree import Arithmetic, Cast, Column, walk
+from hudimeta.predicate.types import is_integer
+
+__all__ = ["FileBounds", "SliceFiles", "Verdicts", "by_path_values", "by_statistics"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Which rows are left.
+
+    Attributes:
+        keep: One bool per row. reason: Per row the index of the conjunct that excludes it, -1 where kept.
+    """
+
+    keep: Mask
+    reason: npt.NDArray[np.int64]
+
+    def counts(self, conjuncts: Sequence[Expr], weights: npt.NDArray[np.int64] | None = None) -> list[tuple[str, int, int]]:
+        """Per conjunct that excluded something: its SQL, the rows excluded, and the sum of their weights."""
+        found = []
+        for number, conjunct in enumerate(conjuncts):
+            rows = self.reason == number
+            if rows.any():
+                found.append((to_sql(conjunct), int(rows.sum()), int(weights[rows].sum()) if weights is not None else 0))
+        return found
+
+    def texts(self, conjuncts: Sequence[Expr]) -> pa.Array:
+        """For each row excluded the SQL of the conjunct that excludes it."""
+        spelled = pa.array([to_sql(conjunct) for conjunct in conjuncts], pa.string())
+        return spelled.take(pa.array(self.reason[~self.keep]))
+
+
+def _nothing_excluded(rows: int) -> Verdicts:
+    return Verdicts(np.ones(rows, np.bool_), np.full(rows, -1, np.int64))
+
+
+def by_path_values(bound: Bound, values: pa.Table) -> Verdicts:
+    """Partitions by the values that their paths state.
+
+    Args:
+        bound: The predicate; conjuncts that look at other columns exclude nothing. values: One row per partition.
+    """
+    verdicts = _nothing_excluded(values.num_rows)
+    for number, conjunct in enumerate(bound.conjuncts):
+        columns = [node for node in walk(conjunct) if isinstance(node, Column)]
+        if not columns or any(c.name not in values.column_names for c in columns):
+            continue
+        true = evaluate(bound.with_conjuncts([conjunct]), values)
+        passes: Mask = true.fill_null(_may_wrap(conjunct)).to_numpy()
+        verdicts.reason[verdicts.keep & ~passes] = number
+        verdicts.keep[~passes] = False
+    return verdicts
+
+
+def _may_wrap(conjunct: Expr) -> bool:
+    """True where null can be what ANSI mode refuses to compute, and another value without it: wrapped around, or cut off."""
+    return any(
+        isinstance(node, Arithmetic) or not cast_is_total(node.child.type or pa.null(), node.target)
+        for node in walk(conjunct)
+        if isinstance(node, (Arithmetic, Cast)) and is_integer(node.type or pa.null())
+    )
+
+
+class FileBounds:
+    """Brings statistics into the order of some files (or partitions).
+
+    Args:
+        names: The files wanted. name_column: The column of statistics that names the file.
+    """
+
+    def __init__(self, names: pa.StringArray, name_column: str = "file_name") -> None:
+        self._names, self._name_column = names, name_column
+        self._last: tuple[pa.ChunkedArray, pa.Array, pa.DictionaryArray] | None = None
+
+    def of(self, stats: pa.Table) -> ColumnBounds:
+        """Bounds of one column, as `MetadataTable.column_stats` gives them, one element per file.
+
+        Files without statistics are unknown. Where two partitions hold files of one name (bucketed tables do), their statistics
+        are united.
+        """
+        at, coded = self._places(stats.column(self._name_column))
+        low, high, nulls, rows = (stats.column(c).combine_chunks() for c in ("min", "max", "null_count", "value_count"))
+        # Bounds of the metadata table say what they mean of NaN (see `column_stats.typed`), other than those of footers.
+        bounds = ColumnBounds(low, high, nulls, rows, np.ones(stats.num_rows, np.bool_))
+        if len(coded.dictionary) < len(coded):
+            bounds = bounds.union(np.asarray(coded.indices).astype(np.int64), len(coded.dictionary))
+        counts = [values.take(at) if values is not None else None for values in (bounds.null_count, bounds.value_count)]
+        aware = _taken_flags(bounds.nan_aware, at)
+        return ColumnBounds(bounds.min.take(at), bounds.max.take(at), counts[0], counts[1], aware)
+
+    def _places(self, given: pa.ChunkedArray) -> tuple[pa.Array, pa.DictionaryArray]:
+        """Per file wanted its place among the files given, null where absent; most columns are known for the same files."""
+        import pyarrow.compute as pc
+
+        if self._last is None or not self._last[0].equals(given):
+            coded = given.combine_chunks().dictionary_encode()
+            self._last = given, pc.index_in(self._names, value_set=coded.dictionary), coded
+        return self._last[1], self._last[2]
+
+
+def _taken_flags(flags: bool | npt.NDArray[Any], at: pa.Array) -> bool | npt.NDArray[Any]:
+    """False, or a flag per file, False where unknown."""
+    if isinstance(flags, bool):
+        return flags
+    places = np.asarray(at.fill_null(-1))
+    taken: npt.NDArray[Any] = np.where(places >= 0, flags[places], False)
+    return taken
+
+
+@dataclass(frozen=True)
+class SliceFiles:
+    """The files of many slices, one row a file.
+
+    Attributes:
+        names: File names. of_slice: For each file the number of its slice. count: Number of slices.
+    """
+
+    names: pa.StringArray
+    of_slice: npt.NDArray[np.int64]
+    count: int
+
+    @classmethod
+    def of(cls, slices: pa.Table) -> SliceFiles:
+        """The files of a slice listing: all base files, then all log files."""
+        import pyarrow.compute as pc
+
+        base = slices.column("base_file").combine_chunks()
+        with_base = np.flatnonzero(np.asarray(base.is_valid()))
+        logs = slices.column("log_files").combine_chunks()
+        log_slices = np.asarray(pc.list_parent_indices(logs)).astype(np.int64)
+        names = pa.concat_arrays([base.take(pa.array(with_base)), pc.list_flatten(logs)])
+        return cls(names, np.concatenate([with_base.astype(np.int64), log_slices]), slices.num_rows)
+
+    def all_of(self, per_file: Mask) -> Mask:
+        """Per slice, whether something holds for every file of it."""
+        failing = np.bincount(self.of_slice[~per_file], minlength=self.count)
+        whole: Mask = failing == 0
+        return whole
+
+    @property
+    def files_per_slice(self) -> npt.NDArray[np.int64]:
+        """Number of files of each slice."""
+        return np.bincount(self.of_slice, minlength=self.count).astype(np.int64)
+
+
+def by_statistics(
+    bound: Bound,
+    files: SliceFiles,
+    bounds: Mapping[str, ColumnBounds],
+    expressions: Mapping[Expr, ColumnBounds] | None = None,
+) -> Verdicts:
+    """Slices by the bounds of their files.
+
+    Args:
+        bound: The predicate. files: The slices' files. bounds: By dotted column name, one element per file.
+        expressions: Likewise by bound expression, each over one column.
+    """
+    lone = files.files_per_slice[files.of_slice] == 1
+    stats = FileStats(len(files.names), bounds, expressions or {})
+    per_file = may_match(bound, stats)
+    verdicts = _nothing_excluded(files.count)
+    single = np.flatnonzero(lone)
+    verdicts.keep[files.of_slice[single]] = per_file.keep[single]
+    verdicts.reason[files.of_slice[single]] = per_file.decided_by[single]
+    if not lone.all():
+        _exclude_merged(bound, files, stats, verdicts, ~lone)
+    return verdicts
+
+
+def _exclude_merged(bound: Bound, files: SliceFiles, stats: FileStats, verdicts: Verdicts, merged: Mask) -> None:
+    """Exclude slices of several files, in `verdicts`; `merged` says which files belong to such."""
+    is_merged = np.zeros(files.count, np.bool_)
+    is_merged[files.of_slice[merged]] = True
+    bounds, united = stats.columns, dict[str, ColumnBounds]()
+    of_expressions = {e: b.union(files.of_slice, files.count) for e, b in stats.expressions.items()}
+    for numbers in _by_columns(bound.conjuncts):
+        part = bound.with_conjuncts([bound.conjuncts[n] for n in numbers])
+        names = {c.name for c in part.columns}
+        if len(names) == 1:
+            verdict = may_match(part, stats)
+            excluded = files.all_of(~verdict.keep)
+            first = np.full(files.count, len(numbers), np.int64)
+            np.minimum.at(first, files.of_slice, np.where(verdict.keep, len(numbers), verdict.decided_by))
+        else:
+            for name in names & set(bounds):
+                if name not in united:
+                    united[name] = bounds[name].union(files.of_slice, files.count)
+            verdict = may_match(part, FileStats(files.count, united, of_expressions))
+            excluded, first = ~verdict.keep, verdict.decided_by.astype(np.int64)
+        gone = excluded & is_merged & verdicts.keep
+        verdicts.reason[gone] = np.array(numbers, np.int64)[first[gone]]
+        verdicts.keep[gone] = False
+
+
+def _by_columns(conjuncts: Sequence[Expr]) -> list[list[int]]:
+    """Numbers of conjuncts: those over one and the same column together, every other one alone."""
+    groups: dict[object, list[int]] = {}
+    for number, conjunct in enumerate(conjuncts):
+        names = {node.name for node in walk(conjunct) if isinstance(node, Column)}
+        groups.setdefault(next(iter(names)) if len(names) == 1 else number, []).append(number)
+    return list(groups.values())

@@ -1,0 +1,281 @@
+"""The metadata partition `record_index`: each record key and the file group that it lives in.
+
+A commit adds the keys that its files added, with their new home, and removes those that its files have lost, or the file groups
+that it replaced, unless they have a new home. Updates in place, compactions and cleans change nothing.
+
+**Doubled keys.** Inserts do not look keys up, so one may come to live in two file groups; the index can name one of them only,
+as Hudi's does, and a reader that believed it would lose the row in the other. So an index that is proven complete asks itself
+for the keys that a commit adds: one that has another home already is doubled, and the proof is over. Beyond
+`hudimeta.index.proof.max.keys` added keys that question is not asked, and the proof is over as well, unless the index was empty
+and no key comes twice among the added ones. A key twice in one file group is no harm: its home is right for both rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.errors import MetadataError, UnsupportedFeature
+from hudimeta.formats.hfile import KeyValues
+from hudimeta.indexes.facts import KeyChanges
+from hudimeta.indexes.later_removals import check_not_removed_later
+from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
+from hudimeta.indexes.written_file import WrittenFile
+from hudimeta.metadata import record_index
+from hudimeta.metadata.delta import PartitionDelta, by_group
+from hudimeta.metadata.file_groups import file_stem
+from hudimeta.metadata.group_files import group_stem
+from hudimeta.slices.merge_rules import KEY_COLUMN
+from hudimeta.timeline.clock import parse_instant
+
+__all__ = ["RecordIndex", "estimated_groups", "key_changes", "too_many"]
+
+_BYTES_A_RECORD = 48
+"""What Hudi takes a record for when it plans the number of file groups."""
+
+
+class RecordIndex:
+    """See `IndexMaintainer`."""
+
+    def keeps(self, partition: str) -> bool:
+        """See `IndexMaintainer`."""
+        return partition == record_index.PARTITION
+
+    def delta(self, partition: str, change: CommitChange) -> IndexDelta:
+        """See the head of the module."""
+        if change.same_rows:
+            return IndexDelta()
+        scope = _Scope.of(change)
+        changes = [(file, key_changes(file)) for file in change.written]
+        homes = _homes([(file, facts.added) for file, facts in changes])
+        maybe = _homes([(file, facts.maybe_added) for file, facts in changes])
+        lost = _lost(change, changes)
+        proven = partition in change.proven
+        asked = homes["record_key"] if proven and len(homes) <= change.proof_limit else pa.chunked_array([], pa.string())
+        known = _known(change, pa.concat_arrays([_one(asked), _one(maybe["record_key"])]).unique())
+        added = pa.concat_tables([homes, _without(maybe, known, _places)])
+        rows = _last_of_each(added, scope.names)
+        check_not_removed_later(change, partition, _keys(rows))
+        twice = len(rows) < len(added)
+        note = _why_doubled(added, known, lost, change, len(homes), twice, scope.names) if proven else ""
+        gone = _without(lost, rows, scope.names)
+        rows = rows.append_column("instant_ms", _instants(rows, parse_instant(change.instant, change.properties.zone)))
+        parts = [part for part in scope.parts(rows, gone, change) if len(part)]
+        return IndexDelta(parts, not note, note)
+
+    def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
+        """Nothing: a clean takes no row."""
+        return IndexDelta()
+
+    def build(self, partition: str, source: IndexSource) -> BuiltIndex:
+        """The keys of all rows of the newest file slices.
+
+        Raises:
+            UnsupportedFeature: An index by partition, of a table that has rows.
+        """
+        definition = source.definitions.get(partition)
+        if definition is not None and definition.is_partitioned:
+            if len(source.listing):
+                hint = "Build it when the table is created, or use one index for the whole table."
+                raise UnsupportedFeature("building a record index by partition over rows that are there already", hint)
+            return BuiltIndex(0)
+        found = source.slice_rows([])
+        records = sum(len(rows) for _, rows in found)
+        groups = estimated_groups(records, source.options)
+        piles: list[list[pa.Table]] = [[] for _ in range(groups)]
+        for one, rows in found:
+            texts = _one(rows[KEY_COLUMN])
+            time = parse_instant(one.base_instant, source.properties.zone)
+            for group, at in by_group(texts, groups):
+                homes = _home(texts.take(at), one.partition_path, one.file_id)
+                piles[group].append(homes.append_column("instant_ms", _instants(homes, time)))
+        shards = [(group, _last_of_each(pa.concat_tables(pile), _keys)) for group, pile in enumerate(piles) if pile]
+        doubled = records > sum(len(rows) for _, rows in shards)
+        return BuiltIndex(groups, _encoded(shards, source), not doubled)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where a key is unique: in the table, or in its partition.
+
+    Attributes:
+        groups: By partition path the number of its file groups, for an index by partition; None for one over the table.
+    """
+
+    groups: Mapping[str, int] | None
+
+    @classmethod
+    def of(cls, change: CommitChange) -> _Scope:
+        definition = change.table.index_definitions.get(record_index.PARTITION)
+        if definition is None or not definition.is_partitioned:
+            return cls(None)
+        prefix = f"{file_stem(record_index.PARTITION)}-"
+        listed = change.table.file_groups(record_index.PARTITION)
+        return cls(Counter(group_stem(group.file_id).removeprefix(prefix) for group in listed))
+
+    def names(self, rows: pa.Table) -> pa.Array:
+        """What makes each row's key unique."""
+        if self.groups is None:
+            return _keys(rows)
+        return _one(pc.binary_join_element_wise(rows["partition_path"], rows["record_key"], "\0"))
+
+    def parts(self, rows: pa.Table, gone: pa.Table, change: CommitChange) -> Iterator[PartitionDelta]:
+        """New records and removed keys, of the table or of each partition."""
+        index = record_index.PARTITION
+        if self.groups is None:
+            yield PartitionDelta(index, record_index.encode_values(rows, change.layout), _keys(gone))
+            return
+        for path in sorted({*_paths(rows), *_paths(gone)}):
+            _check_path(path)
+            own, left = (table.filter(pc.equal(table["partition_path"], path)) for table in (rows, gone))
+            count = self.groups.get(path, 0)
+            if len(own) or count:
+                records = record_index.encode_values(own, change.layout)
+                yield PartitionDelta(index, records, _keys(left), None, path, count or 1, begins=not count)
+
+
+def _check_path(path: str) -> None:
+    """Refuse partition paths of which it is not known how Apache Hudi spells them in the names of file groups."""
+    if not path or not all(c.isascii() and (c.isalnum() or c in "_.-") for c in path):
+        hint = "Use one record index for the whole table, or partition paths of letters, digits and underscores."
+        raise UnsupportedFeature(f"a record index by partition for the partition {path!r}", hint)
+
+
+def _encoded(shards: Sequence[tuple[int, pa.Table]], source: IndexSource) -> Iterator[tuple[int, KeyValues]]:
+    for group, rows in shards:
+        yield group, record_index.encode_values(rows, source.layout)
+
+
+def estimated_groups(records: int, options: Options) -> int:
+    """How many file groups a record index of so many records gets, for good: Hudi's estimate and its options."""
+    least, most = max(1, options.get(keys.RECORD_INDEX_MIN_GROUPS)), max(1, options.get(keys.RECORD_INDEX_MAX_GROUPS))
+    if least >= most:
+        return least
+    expected = math.ceil(records * options.get(keys.RECORD_INDEX_GROWTH))
+    return max(least, min(most, expected // max(1, options.get(keys.RECORD_INDEX_GROUP_BYTES) // _BYTES_A_RECORD)))
+
+
+def key_changes(file: WrittenFile) -> KeyChanges:
+    """The key changes that a file brings along.
+
+    Raises:
+        MetadataError: It brings none, so that no index of keys could be kept.
+    """
+    if file.facts.keys is None:
+        hint = "Run the write again: the table got a record index after this write had begun."
+        raise MetadataError(f"{file.path} was written without saying which keys it changes", hint)
+    return file.facts.keys
+
+
+def _home(texts: pa.Array, partition_path: str, file_id: str) -> pa.Table:
+    """Keys with one home: record_key, partition_path string, file_id dictionary."""
+    ids = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(texts), np.int32)), pa.array([file_id], pa.string()))
+    return pa.table([texts, pa.repeat(pa.scalar(partition_path, pa.string()), len(texts)), ids], schema=_HOMES)
+
+
+_HOMES = pa.schema(record_index.SCHEMA.field(name) for name in ("record_key", "partition_path", "file_id"))
+
+
+def _homes(changes: Sequence[tuple[WrittenFile, pa.Array]]) -> pa.Table:
+    parts = [_home(texts, file.partition_path, file.file_id) for file, texts in changes if len(texts)]
+    return pa.concat_tables([_HOMES.empty_table(), *parts]).unify_dictionaries()
+
+
+def _known(change: CommitChange, wanted: pa.Array) -> pa.Table:
+    """What the index says of some keys; nothing is asked of one that holds no record."""
+    if not len(wanted) or not change.table.named_groups(record_index.PARTITION):
+        return record_index.SCHEMA.empty_table()
+    return change.table.record_index(wanted)
+
+
+def _lost(change: CommitChange, changes: Sequence[tuple[WrittenFile, KeyChanges]]) -> pa.Table:
+    """Keys that leave a file group, with its partition path: record_key, partition_path."""
+    found = [(file.partition_path, facts.removed) for file, facts in changes]
+    found += [(one.partition_path, _one(rows[KEY_COLUMN])) for one, rows in change.replaced_rows]
+    schema = pa.schema([_HOMES.field("record_key"), _HOMES.field("partition_path")])
+    tables = [pa.table([keys, pa.repeat(pa.scalar(path, pa.string()), len(keys))], schema=schema) for path, keys in found]
+    return pa.concat_tables([schema.empty_table(), *(table for table in tables if len(table))])
+
+
+def _without(rows: pa.Table, others: pa.Table, names: Callable[[pa.Table], pa.Array]) -> pa.Table:
+    """Rows whose name none of the others has, each name once."""
+    once = _last_of_each(rows, names)
+    if not len(once) or not len(others):
+        return once
+    return once.filter(pc.invert(pc.is_in(names(once), value_set=names(others))))
+
+
+def _keys(rows: pa.Table) -> pa.StringArray:
+    return _one(rows["record_key"])
+
+
+def _paths(rows: pa.Table) -> list[str]:
+    paths: list[str] = _one(rows["partition_path"]).unique().to_pylist()
+    return paths
+
+
+def _places(rows: pa.Table) -> pa.Array:
+    """Key and home as one text."""
+    ids = rows["file_id"].cast(pa.string())
+    return _one(pc.binary_join_element_wise(rows["record_key"], rows["partition_path"], ids, "\0"))
+
+
+def _why_doubled(
+    added: pa.Table,
+    known: pa.Table,
+    lost: pa.Table,
+    change: CommitChange,
+    inserted: int,
+    twice: bool,
+    names: Callable[[pa.Table], pa.Array],
+) -> str:
+    """Why a key may live in two file groups after the commit; "" when none does.
+
+    Args:
+        added: Keys with their new homes. known: What the index says of keys. lost: Keys that leave their old homes.
+        change: The commit. inserted: How many keys it adds for certain. twice: A key is among `added` more than once.
+        names: What makes the key of a row unique.
+    """
+    if twice and len(names(added).unique()) < len(_places(added).unique()):
+        return "rows with the same key were added to several file groups"
+    if len(known) and len(added):
+        elsewhere = known.filter(pc.invert(pc.is_in(_places(known), value_set=_places(added))))
+        staying = elsewhere.filter(pc.invert(pc.is_in(names(elsewhere), value_set=names(lost))))
+        if pc.any(pc.is_in(names(staying), value_set=names(added))).as_py():
+            return "keys were added that live in another file group already"
+    if inserted > change.proof_limit and change.table.named_groups(record_index.PARTITION):
+        return too_many(inserted)
+    return ""
+
+
+def too_many(inserted: int) -> str:
+    """Why a commit of so many new keys ends the proof."""
+    return f"{inserted:,} keys were added, too many to look for them (see {keys.INDEX_PROOF_KEYS.key})"
+
+
+def _last_of_each(rows: pa.Table, names: Callable[[pa.Table], pa.Array]) -> pa.Table:
+    """The last row of each name."""
+    if not len(rows):
+        return rows
+    coded = names(rows).dictionary_encode()
+    if len(coded.dictionary) == len(rows):
+        return rows
+    last = np.zeros(len(coded.dictionary), np.int64)
+    last[coded.indices.to_numpy()] = np.arange(len(rows))
+    return rows.take(pa.array(np.sort(last)))
+
+
+def _instants(rows: pa.Table, time: int) -> pa.Array:
+    return pa.repeat(pa.scalar(time, pa.int64()), len(rows))
+
+
+def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -1,0 +1,63 @@
+"""Predicates: one expression tree for every notation, evaluated over rows and over what is known about files.
+
+    >>> import pyarrow as pa
+    >>> from hudimeta.predicate import bind, evaluate, parse
+    >>> flights = pa.table({"origin": ["JFK", "LGA", None], "dep_delay": [12.0, 75.0, 90.0]})
+    >>> late = bind(parse("dep_delay > 60 AND origin = 'LGA'"), flights.schema)
+    >>> flights.filter(evaluate(late, flights)).to_pylist()
+    [{'origin': 'LGA', 'dep_delay': 75.0}]
+
+Rows are judged exactly as Spark 4's `where` judges them, with one difference: where Spark raises an error for a value (a cast
+of malformed text, an overflow, a division by zero), the result here is null, as with Spark's `try_` functions.
+"""
+
+from __future__ import annotations
+
+from hudimeta.predicate.arrow_expressions import ArrowPredicate, is_arrow_expression, parse_arrow
+from hudimeta.predicate.bind import Bound, bind, bind_value
+from hudimeta.predicate.bounds_of import Verdict, may_match
+from hudimeta.predicate.evaluate import evaluate, evaluate_batch
+from hudimeta.predicate.extract import (
+    columns,
+    equalities,
+    keys_of,
+    split_by_columns,
+    split_conjuncts,
+    to_parquet_filter,
+)
+from hudimeta.predicate.functions import FUNCTION_NAMES
+from hudimeta.predicate.notation import Where, bind_catalyst, parse, parse_json, parse_tuples
+from hudimeta.predicate.render import to_sql
+from hudimeta.predicate.sql import parse_sql
+from hudimeta.predicate.stats import ColumnBounds, FileStats
+from hudimeta.predicate.tree import Expr
+
+__all__ = [
+    "FUNCTION_NAMES",
+    "ArrowPredicate",
+    "Bound",
+    "ColumnBounds",
+    "Expr",
+    "FileStats",
+    "Verdict",
+    "Where",
+    "bind",
+    "bind_catalyst",
+    "bind_value",
+    "columns",
+    "equalities",
+    "evaluate",
+    "evaluate_batch",
+    "is_arrow_expression",
+    "keys_of",
+    "may_match",
+    "parse",
+    "parse_arrow",
+    "parse_json",
+    "parse_sql",
+    "parse_tuples",
+    "split_by_columns",
+    "split_conjuncts",
+    "to_parquet_filter",
+    "to_sql",
+]

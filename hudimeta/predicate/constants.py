@@ -1,0 +1,64 @@
+"""Constants beside columns: the same constant in the column's own type, so that the column need not be cast."""
+
+from __future__ import annotations
+
+import decimal
+import math
+
+import pyarrow as pa
+
+from hudimeta.predicate.tree import CompareOp, Expr, Literal
+from hudimeta.predicate.types import integer_range, is_decimal, is_floating, is_integer, is_numeric
+
+__all__ = ["distinct", "fitting", "integer_bound", "rounds"]
+
+
+def fitting(child: Expr, constant: Literal) -> Literal | None:
+    """The same number as a constant of the child's type; None when there is none."""
+    assert child.type is not None
+    t, source = child.type, constant.scalar.type
+    if constant.is_null or not is_numeric(t) or not is_numeric(source):
+        return None
+    value = constant.scalar.as_py()
+    if is_floating(source) and t != pa.float32():
+        return None  # Spark compares in DOUBLE, where many integers are one number
+    if is_floating(t) and (t != pa.float32() or not math.isfinite(value)):
+        return None
+    try:
+        exact = decimal.Decimal(value)
+        wanted: object = int(exact) if is_integer(t) else float(value) if is_floating(t) else exact
+        scalar = pa.scalar(wanted, t)
+    except (pa.ArrowInvalid, OverflowError, ValueError):
+        return None
+    same = decimal.Decimal(scalar.as_py()) == exact
+    return Literal(scalar, type=t) if same else None
+
+
+def integer_bound(op: CompareOp, child: Expr, constant: Literal) -> tuple[CompareOp, int] | None:
+    """`i > 2.5` as `i > 2`, and so on: a whole bound that means the same; None where there is none in the child's range."""
+    assert child.type is not None
+    if not is_integer(child.type) or not is_decimal(constant.scalar.type) or constant.is_null:
+        return None
+    below = math.floor(constant.scalar.as_py())
+    low, high = integer_range(child.type)
+    if not low <= below <= high:
+        return None
+    if op in (CompareOp.LT, CompareOp.LE):
+        return CompareOp.LE, below
+    return (CompareOp.GT, below) if op in (CompareOp.GT, CompareOp.GE) else None
+
+
+def distinct(scalars: list[pa.Scalar], target: pa.DataType) -> pa.Array:
+    """The non-null constants, each once."""
+    values = [scalar for scalar in scalars if scalar.is_valid]
+    if not values:
+        return pa.array([], target)
+    try:
+        return pa.array([scalar.as_py() for scalar in values], target).unique()
+    except OverflowError:  # of a year that Python has not
+        return pa.concat_arrays([pa.repeat(scalar, 1) for scalar in values]).cast(target).unique()
+
+
+def rounds(source: pa.DataType | None, target: pa.DataType) -> bool:
+    """Whether decimals are compared in a type with fewer decimals than they have."""
+    return source is not None and is_decimal(source) and is_decimal(target) and bool(target.scale < source.scale)

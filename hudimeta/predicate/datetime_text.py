@@ -1,0 +1,374 @@
+"""Dates and times as text: Spark's casts to and from strings, and the patterns of `date_format` and its kin.
+
+Everything is columnar: a pattern becomes one regular expression and a handful of integer columns, or the other way round.
+Patterns are those of `java.time.format.DateTimeFormatter`, as far as Spark's documentation lists them and they do not
+depend on a locale's texts, plus English month and day names.
+"""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.errors import PredicateError
+from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, to_instant
+from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP
+
+__all__ = [
+    "LAST_DAY_OF_TIMES",
+    "Pattern",
+    "compile_pattern",
+    "format_local",
+    "parse_date",
+    "parse_timestamp",
+    "parse_with_pattern",
+    "text_of_date",
+    "text_of_timestamp",
+]
+
+_DATE_TEXT = (
+    r"^[\x00-\x20\x7f]*(?P<year>[+-]?\d{4,7})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[ T](?s:.*))?)?)?[\x00-\x20\x7f]*$"
+)
+_TIMESTAMP_TEXT = (
+    r"^[\x00-\x20\x7f]*(?P<year>[+-]?\d{4,6})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})"
+    r"(?:[ T](?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?"
+    r"(?P<zone>[^0-9.](?s:.*?))?)?)?)?)?)?[\x00-\x20\x7f]*$"
+)
+_BLANKS = "".join(map(chr, range(0x21)))
+_ONE_DIGIT_HOUR, _ONE_DIGIT_MINUTE = re.compile(r"([+-])([0-9]):"), re.compile(r"([+-][0-9]{2}):([0-9])$")
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?:$|:([0-9]{2})(?::([0-9]{2}))?$|(?<=[0-9]{2})([0-9]{2})([0-9]{2})?$)")
+_REGION = re.compile(r"[A-Za-z][A-Za-z0-9~/._+-]+")
+_LARGEST_OFFSET = 18 * 3600
+_SHORT_ZONES = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "EST": "-05",
+    "HST": "-10",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "MST": "-07",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+}
+"""Java's `ZoneId.SHORT_IDS`."""
+_LAST_YEAR = 10_000_000
+_LAST_DAY, LAST_DAY_OF_TIMES = (1 << 31) - 1, 106_751_990
+"""The last day, before and after the epoch, whose number fits 32 bits, and the last whose microseconds fit 64 bits."""
+
+
+def parse_date(texts: pa.Array) -> pa.Array:
+    """CAST(string AS DATE): `y-m-d`, `y-m`, `y`, each with one or two digits after the year, and anything after a T or blank.
+
+    Args:
+        texts: Strings.
+
+    Returns:
+        Dates; null where the text is no date.
+    """
+    import pyarrow.compute as pc
+
+    parts = pc.extract_regex(texts, _DATE_TEXT)
+    days, valid = _days(_numbers(parts, "year"), _numbers(parts, "month", 1), _numbers(parts, "day", 1))
+    valid &= np.asarray(parts.is_valid()) & (np.abs(days) <= _LAST_DAY)
+    return pa.array(np.where(valid, days, 0).astype(np.int32), mask=~valid).view(DATE)
+
+
+def parse_timestamp(texts: pa.Array, zone: str, *, local: bool = False) -> pa.Array:
+    """CAST(string AS TIMESTAMP), or AS TIMESTAMP_NTZ.
+
+    Args:
+        texts: Strings such as `2024-01-02 03:04:05.678`, with `T` or a blank, cut off after any part, and with an optional
+            `Z`, offset or zone name at the end.
+        zone: Zone of the texts that name none.
+        local: Give TIMESTAMP_NTZ; a zone in the text must exist and is ignored.
+
+    Returns:
+        Timestamps; null where the text is none.
+    """
+    import pyarrow.compute as pc
+
+    parts = pc.extract_regex(texts, _TIMESTAMP_TEXT)
+    values, valid = _micros_of_parts(parts)
+    valid &= np.asarray(parts.is_valid())
+    wall = pa.array(values, mask=~valid).view(LOCAL_TIMESTAMP)
+    zones = pc.struct_field(parts, "zone").fill_null("")
+    if not pc.any(pc.not_equal(zones, "")).as_py():
+        return wall if local else to_instant(wall, zone)
+    result = pa.nulls(len(texts), wall.type if local else INSTANT)
+    for name in pc.unique(zones).to_pylist():
+        named = zone if name == "" else _zone_of_text(name)
+        if named is not None:  # what is no zone spoils the text also where the zone does not matter
+            result = pc.if_else(pc.equal(zones, name), wall if local else _at(wall, named), result)
+    return result
+
+
+def _at(wall: pa.Array, zone: str | int) -> pa.Array:
+    if isinstance(zone, str):
+        return to_instant(wall, zone)
+    import pyarrow.compute as pc
+
+    return pc.subtract(micros(wall), zone * SECOND_US).view(INSTANT)
+
+
+def _zone_of_text(name: str) -> str | int | None:
+    """The zone, or the offset in seconds, that Java's `ZoneId.of` makes of a text; None when it refuses."""
+    name = _ONE_DIGIT_HOUR.sub(r"\g<1>0\2:", name.strip(_BLANKS), count=1)
+    name = _ONE_DIGIT_MINUTE.sub(r"\1:0\2", name)
+    if name in ("Z", "UTC", "GMT", "UT"):
+        return 0
+    offset = _OFFSET.match(name)
+    if offset:
+        hours, minutes, seconds = (int(part or 0) for part in (offset[2], offset[3] or offset[5], offset[4] or offset[6]))
+        total = hours * 3600 + minutes * 60 + seconds
+        fits = minutes < 60 and seconds < 60 and total <= _LARGEST_OFFSET
+        return (-total if offset[1] == "-" else total) if fits else None
+    name = _SHORT_ZONES.get(name, name)
+    if not _REGION.fullmatch(name):
+        return int(name) * 3600 if name in ("-05", "-07", "-10") else None
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+    return name
+
+
+def _numbers(parts: pa.Array, name: str, missing: int = 0) -> np.ndarray[Any, Any]:
+    import pyarrow.compute as pc
+
+    texts = pc.replace_substring(pc.struct_field(parts, name), "+", "")
+    texts = pc.if_else(pc.equal(texts, ""), None, texts)
+    return np.asarray(pc.fill_null(pc.cast(texts, pa.int64()), missing))
+
+
+def _days(
+    year: np.ndarray[Any, Any], month: np.ndarray[Any, Any], day: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Days since the epoch in the proleptic Gregorian calendar, and which of the dates exist."""
+    valid = (month >= 1) & (month <= 12) & (day >= 1) & (np.abs(year) <= _LAST_YEAR)
+    month = np.where(valid, month, 1)
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    longest = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])[month - 1] + (leap & (month == 2))
+    valid &= day <= longest
+    shifted = np.where(month <= 2, year - 1, year)
+    era = np.floor_divide(shifted, 400)
+    of_era = shifted - era * 400
+    of_year = (153 * (month + np.where(month > 2, -3, 9)) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468, valid
+
+
+def _micros_of_parts(parts: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    import pyarrow.compute as pc
+
+    days, valid = _days(_numbers(parts, "year"), _numbers(parts, "month", 1), _numbers(parts, "day", 1))
+    hour, minute, second = (_numbers(parts, name) for name in ("hour", "minute", "second"))
+    digits = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(pc.struct_field(parts, "fraction"), ""), 6, "0"), 0, 6)
+    fraction = np.asarray(pc.fill_null(pc.cast(digits, pa.int64()), 0))
+    valid &= (hour < 24) & (minute < 60) & (second < 60) & (np.abs(days) <= LAST_DAY_OF_TIMES)
+    days = np.where(valid, days, 0)
+    return days * DAY_US + (hour * 3600 + minute * 60 + second) * SECOND_US + fraction, valid
+
+
+def text_of_timestamp(local: pa.Array) -> pa.Array:
+    """CAST(timestamp AS STRING) of wall clock times: `2024-01-02 03:04:05.6`, without trailing zeros."""
+    import pyarrow.compute as pc
+
+    whole = pc.replace_substring_regex(text_of_date(local), r"\.0+$", "")
+    return pc.replace_substring_regex(whole, r"(\.\d*?[1-9])0+$", r"\1")
+
+
+def text_of_date(local: pa.Array) -> pa.Array:
+    """CAST(date AS STRING); years of five digits have a sign, as in Java."""
+    import pyarrow.compute as pc
+
+    return pc.replace_substring_regex(pc.cast(local, pa.string()), r"^(\d{5,}-)", r"+\1")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A compiled pattern.
+
+    Attributes:
+        text: As written.
+        parts: (letter, count) for fields, ("'", text) for literal text.
+        ordered: True when texts of equal-length years sort as the times do (`yyyy-MM-dd HH` does, `MM/dd/yyyy` does not).
+    """
+
+    text: str
+    parts: tuple[tuple[str, int | str], ...]
+    ordered: bool
+
+
+_MONTHS = ["January", "February", "March", "April", "May", "June", "July"]
+_MONTHS += ["August", "September", "October", "November", "December"]
+_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+_NUMERIC = {"y": "year", "u": "year", "M": "month", "L": "month", "d": "day", "H": "hour", "m": "minute", "s": "second"}
+_PARSED_ALSO = {"S": "fraction"}
+_FORMATTED_ALSO = {"E", "a", "D", "h", "k", "K", "Q", "q", "S"}
+_DESCENDING = "yuMLdHmsS"
+
+
+def compile_pattern(text: str) -> Pattern:
+    """Compile a datetime pattern.
+
+    Raises:
+        ConfigError: Naming the letter that is not understood.
+    """
+    parts: list[tuple[str, int | str]] = []
+    for token in _tokens(text):
+        if token[0].isalpha():
+            letter, count = token[0], len(token)
+            if (letter not in _NUMERIC and letter not in _FORMATTED_ALSO) or (letter in "MLQqE" and count > 4):
+                raise _not_read(text, "y M d E D H h K k m s S a Q and quoted text", token)
+            parts.append((letter, count))
+        elif token.startswith("'"):
+            parts.append(("'", "'" if token == "''" else token[1:-1].replace("''", "'")))
+        else:
+            parts.append(("'", token))
+    return Pattern(text, tuple(parts), _is_ordered(parts))
+
+
+def _not_read(pattern: str, allowed: str, part: str) -> PredicateError:
+    return PredicateError(pattern, allowed, f"{part!r} is not.", what="datetime pattern")
+
+
+def _tokens(text: str) -> list[str]:
+    return [match[0] for match in re.finditer(r"''|'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']+", text)]
+
+
+def _is_ordered(parts: list[tuple[str, int | str]]) -> bool:
+    letters = [(letter.replace("u", "y").replace("L", "M"), count) for letter, count in parts if letter != "'"]
+    wanted = [letter for letter in _DESCENDING if letter not in "uL"][: len(letters)]
+    widths = {"y": {4}, "M": {2}, "d": {2}, "H": {2}, "m": {2}, "s": {2}, "S": set(range(1, 10))}
+    return [letter for letter, _count in letters] == wanted and all(count in widths[letter] for letter, count in letters)
+
+
+def format_local(local: pa.Array, pattern: Pattern) -> pa.Array:
+    """Write wall clock times by a pattern.
+
+    Args:
+        local: TIMESTAMP_NTZ.
+        pattern: Compiled pattern.
+
+    Returns:
+        Strings.
+    """
+    import pyarrow.compute as pc
+
+    if not pattern.parts:
+        return pc.if_else(pc.is_valid(local), "", pa.scalar(None, pa.string()))
+    fields = [_formatted(local, letter, count) for letter, count in pattern.parts]
+    # the first element being a column keeps the nulls when every part is literal text
+    return pc.binary_join_element_wise(pc.if_else(pc.is_valid(local), "", pa.scalar(None, pa.string())), *fields, "")
+
+
+def _formatted(local: pa.Array, letter: str, count: int | str) -> Any:
+    import pyarrow.compute as pc
+
+    if isinstance(count, str):
+        return count
+    if letter in "ML" and count >= 3:
+        names = _MONTHS if count == 4 else [name[:3] for name in _MONTHS]
+        return pa.array(names).take(pc.subtract(pc.month(local), 1))
+    if letter == "E":
+        names = _DAYS if count == 4 else [name[:3] for name in _DAYS]
+        return pa.array(names).take(pc.day_of_week(local))
+    if letter == "a":
+        return pc.if_else(pc.less(pc.hour(local), 12), "AM", "PM")
+    if letter == "S":
+        fraction = pc.subtract(micros(local), pc.multiply(_floor_seconds(local), SECOND_US))
+        digits = pc.utf8_lpad(pc.cast(fraction, pa.string()), 6, "0")
+        return pc.utf8_slice_codeunits(pc.utf8_rpad(digits, 9, "0"), 0, count)
+    number = _field_number(local, letter)
+    if letter in "yu" and count == 2:
+        number = pc.subtract(number, pc.multiply(pc.divide(number, 100), 100))
+    return pc.utf8_lpad(pc.cast(number, pa.string()), count, "0")
+
+
+def _floor_seconds(local: pa.Array) -> pa.Array:
+    numbers = micros(local)
+    seconds = np.floor_divide(np.asarray(numbers.fill_null(0)), SECOND_US)
+    return pa.array(seconds, mask=np.asarray(numbers.is_null()))
+
+
+def _field_number(local: pa.Array, letter: str) -> Any:
+    import pyarrow.compute as pc
+
+    direct = {
+        "y": pc.year,
+        "u": pc.year,
+        "M": pc.month,
+        "L": pc.month,
+        "d": pc.day,
+        "D": pc.day_of_year,
+        "Q": pc.quarter,
+        "q": pc.quarter,
+        "H": pc.hour,
+        "m": pc.minute,
+        "s": pc.second,
+    }
+    if letter in direct:
+        return direct[letter](local)
+    hour = pc.hour(local)
+    if letter == "k":
+        return pc.if_else(pc.equal(hour, 0), 24, hour)
+    twelve = pc.if_else(pc.greater_equal(hour, 12), pc.subtract(hour, 12), hour)
+    return pc.if_else(pc.equal(twelve, 0), 12, twelve) if letter == "h" else twelve
+
+
+def parse_with_pattern(texts: pa.Array, pattern: Pattern) -> pa.Array:
+    """Read wall clock times by a pattern; missing fields are 1970-01-01 00:00:00.
+
+    Returns:
+        TIMESTAMP_NTZ; null where a text does not match the pattern wholly.
+
+    Raises:
+        ConfigError: When the pattern holds letters that can only be written, such as E.
+    """
+    import pyarrow.compute as pc
+
+    expression, names = "^", []
+    for letter, count in pattern.parts:
+        name = {**_NUMERIC, **_PARSED_ALSO}.get(letter, "")
+        if isinstance(count, str):
+            expression += re.escape(count)
+        elif not name or name in names or (letter in "ML" and count > 2) or (letter in "yu" and count not in (1, 4)):
+            raise _not_read(pattern.text, "y M d H m s S once each, to read texts", letter)
+        else:
+            names.append(name)
+            digits = f"{{{count}}}" if letter == "S" or count > 1 else "{1,2}" if letter not in "yu" else "{1,6}"
+            expression += rf"(?P<{name}>\d{digits})"
+    missing = [name for name in ("year", "month", "day", "hour", "minute", "second", "fraction") if name not in names]
+    expression += "".join(f"(?P<{name}>)" for name in missing) + "$"
+    parts = pc.extract_regex(texts, expression)
+    if "year" in missing:
+        fields = {name: pc.struct_field(parts, name) for name in [*names, *missing] if name != "year"}
+        years = pc.if_else(parts.is_valid(), "1970", pa.scalar(None, pa.string()))
+        mask = pc.invert(parts.is_valid())
+        parts = pa.StructArray.from_arrays([*fields.values(), years], [*fields, "year"], mask=mask)
+    values, valid = _micros_of_parts(parts)
+    valid &= np.asarray(parts.is_valid())
+    return pa.array(values, mask=~valid).view(LOCAL_TIMESTAMP)

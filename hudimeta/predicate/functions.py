@@ -1,0 +1,301 @@
+"""The functions that a predicate may call: types, evaluation, and what they do to bounds.
+
+A :class:`Function` says which types its arguments are cast to, what it returns, how to compute it over Arrow arrays, and in
+which direction it carries the order of its first argument, which is what lets bounds of a column become bounds of the call.
+Arguments marked constant (patterns, lengths, units) reach the evaluation as Python values, all others as arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from hudimeta.predicate.more_functions import more_functions
+from hudimeta.predicate.signature import Constants, Function, Signature, Types, WrongArguments
+from hudimeta.predicate.types import (
+    DATE,
+    DOUBLE,
+    INSTANT,
+    LOCAL_TIMESTAMP,
+    LONG,
+    STRING,
+    common_type,
+    is_decimal,
+    is_floating,
+    is_numeric,
+)
+
+__all__ = ["FUNCTIONS", "FUNCTION_NAMES"]
+
+
+def _takes(*arguments: pa.DataType, to: pa.DataType) -> Callable[[Types], Signature]:
+    """A signature with fixed types; fewer arguments may come."""
+
+    def resolve(types: Types) -> Signature:
+        return Signature(arguments[: len(types)], to)
+
+    return resolve
+
+
+def _moment(*more: pa.DataType, to: pa.DataType) -> Callable[[Types], Signature]:
+    """The first argument is a timestamp of either kind; dates and strings become one."""
+
+    def resolve(types: Types) -> Signature:
+        first = types[0] if types[0] == LOCAL_TIMESTAMP else INSTANT
+        return Signature((first, *more[: len(types) - 1]), to)
+
+    return resolve
+
+
+def _same(types: Types) -> Signature:
+    return Signature((types[0],), types[0])
+
+
+def _number(types: Types) -> Signature:
+    first = types[0]
+    if is_numeric(first):
+        return Signature((first,), first)
+    if first == STRING or pa.types.is_null(first):
+        return Signature((DOUBLE,), DOUBLE)
+    raise WrongArguments("a number")
+
+
+def _whole(types: Types) -> Signature:
+    """CEIL and FLOOR: BIGINT of floats and integers, a decimal without scale of decimals."""
+    first = _number(types).arguments[0]
+    if is_decimal(first):
+        digits = max(first.precision - first.scale + 1, 1) if first.scale else first.precision
+        return Signature((first,), pa.decimal128(min(digits, 38), 0))
+    return Signature((DOUBLE if is_floating(first) else LONG,), LONG)
+
+
+def _rounded(types: Types) -> Signature:
+    first = _number(types[:1]).arguments[0]
+    # 99.9 rounds to a number of one digit more
+    result = pa.decimal128(min(first.precision + 1, 38), first.scale) if is_decimal(first) else first
+    return Signature((first, pa.int32())[: len(types)], result)
+
+
+def _alike(skip: int = 0) -> Callable[[Types], Signature]:
+    """All arguments after the first `skip` have one common type, which is the result's."""
+
+    def resolve(types: Types) -> Signature:
+        found: pa.DataType = pa.null()
+        for t in types[skip:]:
+            both = common_type(found, t)
+            if both is None or (pa.types.is_decimal256(both)):
+                raise WrongArguments("values of one type")
+            found = both
+        return Signature((pa.bool_(),) * skip + (found,) * (len(types) - skip), found)
+
+    return resolve
+
+
+def _first_of_two(types: Types) -> Signature:
+    """Two values that can be compared; the first keeps its type."""
+    both = common_type(types[0], types[1])
+    if both is None or pa.types.is_nested(both):
+        raise WrongArguments("two values that can be compared")
+    return Signature((types[0], types[1]), types[0])
+
+
+def _remainder(types: Types) -> Signature:
+    both = common_type(types[0], types[1])
+    if both is None or not is_numeric(both) or is_decimal(both):
+        raise WrongArguments("two integers or two floats")
+    return Signature((both, both), both)
+
+
+def _texts(types: Types) -> Signature:
+    return Signature((STRING,) * len(types), STRING)
+
+
+def _length(types: Types) -> Signature:
+    return Signature((pa.binary() if types[0] == pa.binary() else STRING,), pa.int32())
+
+
+def _date_or_pattern(types: Types) -> Signature:
+    if len(types) == 1:
+        return Signature((DATE,), DATE)
+    return Signature((STRING, STRING) if types[0] == STRING else (DATE, STRING), DATE)
+
+
+def _timestamp_or_pattern(types: Types) -> Signature:
+    if len(types) == 1 or types[0] != STRING:
+        return Signature((INSTANT, STRING)[: len(types)], INSTANT)
+    return Signature((STRING, STRING), INSTANT)
+
+
+def _unix(types: Types) -> Signature:
+    if types[0] == STRING and len(types) == 2:
+        return Signature((STRING, STRING), LONG)
+    return Signature((INSTANT, STRING)[: len(types)], LONG)
+
+
+def _always(_types: Types, _constants: Constants, _zone: str) -> int:
+    return 1
+
+
+def _reversed(_types: Types, _constants: Constants, _zone: str) -> int:
+    return -1
+
+
+def _in_utc(types: Types, _constants: Constants, zone: str) -> int:
+    """Wall clocks follow instants only where no clock is ever put back."""
+    from hudimeta.predicate.local_time import is_utc
+
+    return 1 if types[0] in (DATE, LOCAL_TIMESTAMP) or is_utc(zone) else 0
+
+
+def _ordered_pattern(types: Types, constants: Constants, zone: str) -> int:
+    from hudimeta.predicate.datetime_text import compile_pattern
+
+    pattern = compile_pattern(constants.get(1, "yyyy-MM-dd HH:mm:ss"))
+    return _in_utc(types, constants, zone) if pattern.ordered else 0
+
+
+def _from_start(_types: Types, constants: Constants, _zone: str) -> int:
+    """A prefix of a text keeps the order of texts; a piece from its middle does not."""
+    return 1 if constants.get(1) in (0, 1) else 0
+
+
+def _unless_patterned(types: Types, _constants: Constants, zone: str) -> int:
+    return 0 if types[0] == STRING else _in_utc(types, _constants, zone)
+
+
+def _unless_text(types: Types, _constants: Constants, _zone: str) -> int:
+    return 0 if types[0] == STRING else 1
+
+
+def _truncating(types: Types, constants: Constants, zone: str) -> int:
+    return _in_utc(types, constants, zone)
+
+
+def _date_of_types(types: Types) -> Signature:
+    return Signature((DATE,) * len(types), DATE)
+
+
+def _catalogue() -> dict[str, Function]:
+    from hudimeta.predicate import function_kernels as run
+    from hudimeta.predicate import regex_kernels as regex_run
+    from hudimeta.predicate import text_kernels as text_run
+
+    day = _takes(DATE, to=pa.int32())
+    text = _takes(STRING, to=STRING)
+    length = Function(_length, text_run.length, (1, 1), total=True)
+    piece = _takes(STRING, pa.int32(), pa.int32(), to=STRING)
+    substring = Function(piece, text_run.substring, (2, 3), frozenset({1, 2}), _from_start, total=True)
+    shift = _takes(DATE, pa.int32(), to=DATE)
+    ceil = Function(_whole, run.ceil, (1, 1), order=_always)
+    abs_like = Function(_number, run.absolute, (1, 1))
+    unix = Function(_unix, run.unix_timestamp, (1, 2), frozenset({1}), _unless_text)
+    of_one = {
+        "year": Function(day, run.part("year"), (1, 1), order=_always, total=True),
+        "quarter": Function(day, run.part("quarter"), (1, 1), total=True),
+        "month": Function(day, run.part("month"), (1, 1), total=True),
+        "day": Function(day, run.part("day"), (1, 1), total=True),
+        "dayofyear": Function(day, run.part("day_of_year"), (1, 1), total=True),
+        "weekofyear": Function(day, run.part("iso_week"), (1, 1), total=True),
+        "dayofweek": Function(day, run.day_of_week, (1, 1), total=True),
+        "dayname": Function(_takes(DATE, to=STRING), run.name_of_day, (1, 1), total=True),
+        "monthname": Function(_takes(DATE, to=STRING), run.name_of_month, (1, 1), total=True),
+        "weekday": Function(day, run.part("day_of_week"), (1, 1), total=True),
+        "hour": Function(_moment(to=pa.int32()), run.part("hour"), (1, 1), total=True),
+        "minute": Function(_moment(to=pa.int32()), run.part("minute"), (1, 1), total=True),
+        "second": Function(_moment(to=pa.int32()), run.part("second"), (1, 1), total=True),
+        "lower": Function(text, text_run.lower, (1, 1), total=True),
+        "upper": Function(text, text_run.upper, (1, 1), total=True),
+        "length": length,
+        "reverse": Function(text, text_run.reverse, (1, 1), total=True),
+        "abs": abs_like,
+        "ceil": ceil,
+        "floor": Function(_whole, run.floor, (1, 1), order=_always),
+        "sqrt": Function(_takes(DOUBLE, to=DOUBLE), run.square_root, (1, 1), total=True),
+        "negative": Function(_number, run.negative, (1, 1), order=_negative_order),
+        "positive": Function(_number, run.identity, (1, 1), order=_always, total=True),
+        "sign": Function(_takes(DOUBLE, to=DOUBLE), run.sign, (1, 1), order=_unless_nan, total=True),
+        "isnan": Function(_takes(DOUBLE, to=pa.bool_()), run.is_nan, (1, 1)),
+        "identity": Function(_same, run.identity, (1, 1), order=_always, total=True),
+        "last_day": Function(_date_of_types, run.last_day, (1, 1), order=_always),
+    }
+    padded = _takes(STRING, pa.int32(), STRING, to=STRING)
+    more = {
+        "trim": Function(_texts, text_run.trim("both"), (1, 2), total=True),
+        "ltrim": Function(_texts, text_run.trim("left"), (1, 2), total=True),
+        "rtrim": Function(_texts, text_run.trim("right"), (1, 2), total=True),
+        "substring": substring,
+        "left": Function(piece, text_run.left, (2, 2), frozenset({1}), _always, total=True),
+        "right": Function(piece, text_run.right, (2, 2), frozenset({1}), total=True),
+        "concat": Function(_texts, text_run.concat, (1, 1000), total=True),
+        "replace": Function(_texts, text_run.replace, (2, 3), frozenset({1, 2}), total=True),
+        "lpad": Function(padded, text_run.pad("left"), (2, 3), frozenset({1, 2}), total=True),
+        "rpad": Function(padded, text_run.pad("right"), (2, 3), frozenset({1, 2}), total=True),
+        "regexp_replace": Function(_texts, regex_run.regexp_replace, (3, 3), frozenset({1, 2}), total=True),
+        "regexp_extract": Function(
+            _takes(STRING, STRING, pa.int32(), to=STRING), regex_run.regexp_extract, (2, 3), frozenset({1, 2}), total=True
+        ),
+        "date_format": Function(
+            _moment(STRING, to=STRING), run.date_format, (2, 2), frozenset({1}), _ordered_pattern, total=True
+        ),
+        "from_unixtime": Function(_takes(LONG, STRING, to=STRING), run.from_unixtime, (1, 2), frozenset({1}), _ordered_pattern),
+        "unix_timestamp": unix,
+        "to_date": Function(_date_or_pattern, run.to_date, (1, 2), frozenset({1}), _unless_patterned),
+        "to_timestamp": Function(_timestamp_or_pattern, run.to_timestamp, (1, 2), frozenset({1}), _unless_text),
+        "date_add": Function(shift, run.date_add, (2, 2), order=_by_constant),
+        "date_sub": Function(shift, run.date_sub, (2, 2), order=_by_constant),
+        "add_months": Function(shift, run.add_months, (2, 2), order=_by_constant),
+        "datediff": Function(_takes(DATE, DATE, to=pa.int32()), run.date_diff, (2, 2), order=_by_constant),
+        "trunc": Function(_takes(DATE, STRING, to=DATE), run.truncate_date, (2, 2), frozenset({1}), _always),
+        "date_trunc": Function(_truncated, run.truncate_timestamp, (2, 2), frozenset({0})),
+        "round": Function(_rounded, run.rounded, (1, 2), frozenset({1}), _always),
+        "mod": Function(_remainder, run.remainder, (2, 2)),
+        "pmod": Function(_remainder, run.positive_remainder, (2, 2)),
+        "coalesce": Function(_alike(), run.coalesce, (1, 1000)),
+        "nullif": Function(_first_of_two, run.null_if, (2, 2)),
+        "if": Function(_alike(1), run.choose, (3, 3)),
+        "greatest": Function(_alike(), run.greatest, (2, 1000)),
+        "least": Function(_alike(), run.least, (2, 1000)),
+    }
+    table = {**of_one, **more}
+    aliases = {
+        "dayofmonth": "day",
+        "day_of_week": "dayofweek",
+        "week": "weekofyear",
+        "lcase": "lower",
+        "ucase": "upper",
+        "char_length": "length",
+        "character_length": "length",
+        "substr": "substring",
+        "btrim": "trim",
+        "ceiling": "ceil",
+        "signum": "sign",
+        "to_unix_timestamp": "unix_timestamp",
+        "dateadd": "date_add",
+        "date_diff": "datediff",
+        "nvl": "coalesce",
+        "ifnull": "coalesce",
+    }
+    return table | {alias: table[name] for alias, name in aliases.items()}
+
+
+def _truncated(_types: Types) -> Signature:
+    return Signature((STRING, INSTANT), INSTANT)
+
+
+def _by_constant(_types: Types, constants: Constants, _zone: str) -> int:
+    """Moving by the same number of days keeps the order; by a column's number it need not."""
+    return 1 if 1 in constants else 0
+
+
+def _negative_order(types: Types, _constants: Constants, _zone: str) -> int:
+    return 0 if is_floating(types[0]) else -1  # NaN stays the largest
+
+
+def _unless_nan(types: Types, _constants: Constants, _zone: str) -> int:
+    return 0 if is_floating(types[0]) else 1
+
+
+FUNCTIONS: dict[str, Function] = _catalogue() | more_functions()
+FUNCTION_NAMES: tuple[str, ...] = tuple(sorted(name for name in FUNCTIONS if name[0].isalpha()))
+"""Names that a predicate may call, besides the operators and type names."""

@@ -1,0 +1,1 @@
+"""File slices to rows: base files, log parts, merge rules, spilling."""

@@ -1,0 +1,100 @@
+"""Merging a file slice in bounded memory: what does not fit goes to disk, divided by key, and is merged bucket by bucket.
+
+As long as the log's records fit, they are folded in memory and the base file streams past them. When they do not, everything
+about the same keys is brought together on disk (`spill`), and each bucket is merged like a slice. The rows are the same
+either way; their order is not: rows that the log does not touch come first then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import pyarrow as pa
+
+from hudimeta.slices.fold import fold_log_records
+from hudimeta.slices.log_parts import LogPart
+from hudimeta.slices.merge import SliceMerger
+from hudimeta.slices.merge_rules import MergeRules
+from hudimeta.slices.spill import BUCKETS, Spill
+
+__all__ = ["MergeMemory", "merged_rows"]
+
+
+_DIVISIONS = 3
+"""How often a bucket is divided again. One key with more versions than fit would never get smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeMemory:
+    """How much of a slice's log is merged in memory.
+
+    Attributes:
+        limit: Arrow bytes of log records that are held; merging them takes up to three times as much.
+        folder: Where the rest goes; None for the system's folder of temporary files.
+    """
+
+    limit: int
+    folder: str | None = None
+
+
+def merged_rows(
+    parts: Iterable[LogPart],
+    base: Iterable[pa.Table],
+    schema: pa.Schema,
+    rules: MergeRules,
+    memory: MergeMemory,
+    spilled: Callable[[int], None] = lambda _: None,
+    *,
+    level: int = 0,
+) -> Iterator[pa.Table]:
+    """The rows of a file slice, in pieces.
+
+    Args:
+        parts: The log's records, oldest first. base: Rows of the base file with `schema`, in pieces; none without a base file.
+        schema: Columns of the merge. rules: How two versions of a row become one.
+        memory: What may be held.
+        spilled: Is told how many bytes went to disk.
+        level: How often these records were divided already.
+    """
+    source = iter(parts)
+    held: list[LogPart] = []
+    size = 0
+    for part in source:
+        held.append(part)
+        size += part.nbytes
+        if size > memory.limit and level < _DIVISIONS:
+            yield from _by_buckets(chain(_handing_over(held), source), base, schema, rules, memory, spilled, level)
+            return
+    merger = SliceMerger(fold_log_records(held, schema, rules), rules)
+    held.clear()
+    for piece in base:
+        yield merger.merge(piece)
+    yield merger.remaining()
+
+
+def _handing_over(held: list[LogPart]) -> Iterator[LogPart]:
+    """The parts, each of them let go of."""
+    held.reverse()
+    while held:
+        yield held.pop()
+
+
+def _by_buckets(
+    parts: Iterable[LogPart],
+    base: Iterable[pa.Table],
+    schema: pa.Schema,
+    rules: MergeRules,
+    memory: MergeMemory,
+    spilled: Callable[[int], None],
+    level: int,
+) -> Iterator[pa.Table]:
+    with Spill(level, memory.folder) as spill:
+        for part in parts:
+            spill.add(part)
+        for piece in base:
+            yield spill.add_base(piece)
+        spilled(spill.written)
+        for number in range(BUCKETS):
+            yield from merged_rows(spill.parts(number), spill.base(number), schema, rules, memory, spilled, level=level + 1)

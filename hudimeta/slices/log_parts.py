@@ -1,0 +1,212 @@
+"""The records of log blocks as columns, ready to be merged: rows in the table's schema, and deletes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudimeta.formats.avro.ordering import ordering_values
+from hudimeta.formats.log import BlockType, LogBlock, decode_data_block, decode_delete_block
+from hudimeta.slices.merge_rules import DELETED_COLUMN, OPERATION_COLUMN, MergeRules
+from hudimeta.slices.ordering import field_type, ordering_columns
+from hudimeta.table.file_names import parse_log_file
+
+__all__ = [
+    "Conform",
+    "DataPart",
+    "DeletePart",
+    "LogPart",
+    "data_part",
+    "delete_part",
+    "deletes_of",
+    "read_log_parts",
+    "rows_of",
+]
+
+Conform: TypeAlias = Callable[[pa.Table, pa.Schema], pa.Table]
+"""Brings rows to a schema: (rows as stored, schema) -> rows with exactly that schema."""
+
+_Mask: TypeAlias = npt.NDArray[np.bool_]
+_DELETE_OPERATION = "D"
+_FILE_NAME = "_hoodie_file_name"
+
+
+@dataclass(frozen=True, slots=True)
+class DataPart:
+    """Rows of one data block.
+
+    Attributes:
+        rows: In the schema of the merge.
+        deleted: bool per row; True where the row says of itself that it is a delete.
+        natural: bool per row; True for such a delete without an ordering value.
+        present: The columns that the rows have, None when they have all: others are null because nothing was written there.
+    """
+
+    rows: pa.Table
+    deleted: _Mask
+    natural: _Mask
+    present: frozenset[str] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return int(self.rows.nbytes) + self.deleted.nbytes + self.natural.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePart:
+    """Records of one delete block.
+
+    Attributes:
+        keys: Record keys.
+        natural: bool per record; True without an ordering value that compares with the table's.
+        ordering: Per ordering field of the table one array of its type; empty unless event time decides.
+    """
+
+    keys: pa.ChunkedArray
+    natural: _Mask
+    ordering: tuple[pa.ChunkedArray, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return int(self.keys.nbytes) + self.natural.nbytes + sum(int(column.nbytes) for column in self.ordering)
+
+
+LogPart: TypeAlias = DataPart | DeletePart
+
+
+def read_log_parts(
+    blocks: Iterable[LogBlock], schema: pa.Schema, conform: Conform, rules: MergeRules, *, whole: bool = False
+) -> Iterator[LogPart]:
+    """Decode blocks for merging, each when it is asked for.
+
+    Args:
+        blocks: Data and delete blocks, oldest first (`SliceBlocks.blocks`).
+        schema: Columns of the merge; others are not decoded, except those that mark deletes.
+        conform: Brings rows to a schema.
+        rules: What marks deletes and which fields order.
+        whole: Decode every column and leave the choice to `conform`, for tables whose columns changed their names.
+
+    Raises:
+        CorruptFileError: Damaged content. UnsupportedFeature: Content versions that hold Kryo, or are unknown.
+    """
+    columns = None if whole else [*schema.names, *rules.columns]
+    for block in blocks:
+        if block.type is BlockType.DELETE:
+            yield delete_part(deletes_of(block), schema, rules)
+        else:
+            yield data_part(rows_of(block, columns), schema, conform, rules, block.is_partial)
+
+
+def rows_of(block: LogBlock, columns: Sequence[str] | None = None) -> pa.Table:
+    """Rows of a data block, which have to be of the file group whose log it stands in.
+
+    A seal knows the file. Of blocks without one the rows tell: Hudi writes the file id where rows of a base file have its name.
+
+    Args:
+        block: With its content. columns: See `decode_data_block`.
+
+    Raises:
+        CorruptFileError: Damaged content, or rows of another file group.
+    """
+    if block.is_sealed:
+        return decode_data_block(block, columns)
+    rows = decode_data_block(block, None if columns is None else [*columns, _FILE_NAME])
+    log = parse_log_file(block.path.rpartition("/")[2])
+    if log is not None and _FILE_NAME in rows.column_names:
+        for name in rows.column(_FILE_NAME).unique().to_pylist():
+            if name is not None and name.partition("_")[0] != log.file_id:
+                raise block.damaged(f"rows of file group {log.file_id}", f"rows of {name}")
+    return rows
+
+
+def deletes_of(block: LogBlock) -> pa.Table:
+    """Records of a delete block, which have to be of the partition that it lies in. See `rows_of`."""
+    deletes = decode_delete_block(block)
+    folder, _, name = block.path.rpartition("/")
+    if not block.is_sealed and parse_log_file(name) is not None:
+        for partition in deletes.column("partition_path").unique().to_pylist():
+            if partition is not None and partition != folder:
+                raise block.damaged(f"deletes in partition {folder!r}", f"deletes in {partition!r}")
+    return deletes
+
+
+def delete_part(deletes: pa.Table, schema: pa.Schema, rules: MergeRules) -> DeletePart:
+    """Records of a delete block, their ordering values brought to the types of the table's ordering fields.
+
+    Args:
+        deletes: What `decode_delete_block` returned.
+        schema: Columns of the merge. A record whose values are of another type than the table's has none that compares.
+        rules: Which fields order.
+    """
+    keys = deletes.column("record_key")
+    kinds = [field_type(schema, name) for name in rules.ordering_fields]
+    if not rules.by_event_time:
+        return DeletePart(keys, np.zeros(len(keys), bool))
+    if None in kinds:
+        absent = tuple(pa.chunked_array([pa.nulls(len(keys), kind or pa.int32())]) for kind in kinds)
+        return DeletePart(keys, np.ones(len(keys), bool), absent)
+    values, natural = ordering_values(deletes, kinds)
+    return DeletePart(keys, natural, tuple(pa.chunked_array([value]) for value in values))
+
+
+def data_part(raw: pa.Table, schema: pa.Schema, conform: Conform, rules: MergeRules, partial: bool = False) -> DataPart:
+    """Rows of a data block, brought to the schema of the merge.
+
+    Args:
+        raw: As stored in the block.
+        schema: What the merge works in.
+        conform: Brings rows to a schema; for a partial block it is asked only for the columns that the block has.
+        rules: What marks a row as a delete.
+        partial: The block holds only the columns that its write changed.
+    """
+    deleted = _deleted_rows(raw, rules)
+    if not partial:
+        rows = conform(raw, schema)
+        return DataPart(rows, deleted, _natural_rows(rows, deleted, rules))
+    given = [field for field in schema if field.name in set(raw.column_names)]
+    known = conform(raw, pa.schema(given))
+    columns = [
+        known.column(field.name) if field in given else pa.chunked_array([pa.nulls(raw.num_rows, field.type)])
+        for field in schema
+    ]
+    rows = pa.table(columns, schema=schema)
+    return DataPart(rows, deleted, _natural_rows(rows, deleted, rules), frozenset(field.name for field in given))
+
+
+def _deleted_rows(raw: pa.Table, rules: MergeRules) -> _Mask:
+    """Which rows are deletes: by Hudi's flag, by Hudi's operation column, or by the table's own marker."""
+    import pyarrow.compute as pc
+
+    tests = []
+    for name, marker in (
+        (DELETED_COLUMN, "true"),
+        (OPERATION_COLUMN, _DELETE_OPERATION),
+        (rules.delete_field, rules.delete_marker),
+    ):
+        if name is not None and raw.schema.get_field_index(name) >= 0:
+            tests.append(pc.equal(raw.column(name).cast(pa.string()), marker))
+    deleted = np.zeros(raw.num_rows, bool)
+    for test in tests:
+        deleted |= pc.fill_null(test, False).to_numpy()
+    return deleted
+
+
+def _natural_rows(rows: pa.Table, deleted: _Mask, rules: MergeRules) -> _Mask:
+    """Deletes whose ordering value is what Hudi takes for none: a null, or 0 in a single ordering field of type int."""
+    import pyarrow.compute as pc
+
+    if not rules.by_event_time or len(rules.ordering_fields) > 1 or not deleted.any():
+        return np.zeros(len(deleted), bool)
+    column = ordering_columns(rows, rules.ordering_fields)[0]
+    kind = column.type
+    is_int = pa.types.is_integer(kind) and kind.bit_width <= 32
+    unset = pc.fill_null(pc.equal(column, 0), True) if is_int else column.is_null()
+    natural: _Mask = deleted & unset.to_numpy()
+    return natural

@@ -1,0 +1,353 @@
+"""Rows of one file slice: the base file piece by piece, the log merged over it, then what the predicate keeps."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudimeta.config.registry import HudiWarning
+from hudimeta.errors import CorruptFileError
+from hudimeta.formats.base_file import BaseFile, open_base_file
+from hudimeta.formats.log import BlockType
+from hudimeta.formats.plain_arrays import texts
+from hudimeta.schema.conform import conform
+from hudimeta.slices.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT, BootstrapSource
+from hudimeta.slices.log_damage import LogFileRules
+from hudimeta.slices.log_parts import LogPart, data_part, delete_part, deletes_of, read_log_parts, rows_of
+from hudimeta.slices.log_records import SliceBlocks, SliceLog, scan_slice_logs
+from hudimeta.slices.merge_rules import KEY_COLUMN
+from hudimeta.slices.projection import leaf_paths, picked
+from hudimeta.slices.read_task import ReadTask
+from hudimeta.slices.slice_logs import LogFiles
+from hudimeta.snapshot.file_slice import FileSlice
+from hudimeta.snapshot.partition_columns import path_values
+from hudimeta.storage.protocol import join
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from hudimeta.keys import KeyGenerator
+    from hudimeta.predicate import Bound
+    from hudimeta.schema.internal_schema import InternalSchema
+    from hudimeta.slices.record_keys import WantedKeys
+    from hudimeta.storage.protocol import Storage
+
+__all__ = ["ReadCounts", "SliceReader", "left_out"]
+
+
+@dataclass(slots=True)
+class ReadCounts:
+    """What reading did, for the report: see `ScanReport`.
+
+    Attributes:
+        ruled_out: Base files of which no row was read, because of what their footers say: path and part of the predicate.
+    """
+
+    rows: int = 0
+    rows_read: int = 0
+    rows_passed_by: int = 0
+    row_groups: int = 0
+    row_groups_skipped: int = 0
+    log_blocks: int = 0
+    blocks_ignored: int = 0
+    spilled: int = 0
+    corrupt: list[str] = field(default_factory=list)
+    ruled_out: dict[str, str] = field(default_factory=dict)
+
+    def add_spilled(self, size: int) -> None:
+        """Count bytes that went to disk."""
+        self.spilled += size
+
+
+class SliceReader:
+    """Reads slices of one table. Not for several threads at once.
+
+    Args:
+        task: What to read of each slice. storage: Rooted at the table.
+    """
+
+    def __init__(self, task: ReadTask, storage: Storage) -> None:
+        self.task, self.counts = task, ReadCounts()
+        self._storage = storage
+
+    def tables(self, file_slice: FileSlice) -> Iterator[pa.Table]:
+        """The slice's rows with `task.output_schema`, in pieces that fit memory; empty pieces are left out.
+
+        Raises:
+            CorruptFileError, UnsupportedFeature, NotFound, SchemaMismatch: A file cannot be read.
+        """
+        constants = path_values(
+            texts([file_slice.partition_path]),
+            self.task.partition_layout,
+            self.task.table_schema,
+            self.task.properties,
+        )
+        for piece in self._stored_rows(file_slice, constants):
+            self.counts.rows_read += piece.num_rows
+            result = self._finish(piece, constants)
+            self.counts.rows += result.num_rows
+            if result.num_rows:
+                yield result
+
+    def readable(self, file_slice: FileSlice) -> Iterator[pa.Table]:
+        """As `tables`; what cannot be read any more of a damaged slice is left out where the task says so, never in silence."""
+        try:
+            yield from self.tables(file_slice)
+        except CorruptFileError as error:
+            if not self.task.skip_damage:
+                raise
+            self.counts.corrupt.append(left_out(file_slice, error))
+
+    def _finish(self, piece: pa.Table, constants: pa.Table) -> pa.Table:
+        """Add the values that the path states, drop rows, and choose columns."""
+        task = self.task
+        piece = self._with_constants(piece, constants)
+        if task.predicate is not None:
+            from hudimeta.predicate import evaluate
+
+            piece = piece.filter(evaluate(task.predicate, piece))
+        if task.beside is not None:
+            piece = task.beside.filter(piece)
+        columns = [picked(piece, name) for name in task.columns]
+        return pa.table(columns, names=list(task.columns)).cast(task.output_schema)
+
+    def _with_constants(self, piece: pa.Table, constants: pa.Table) -> pa.Table:
+        """Rows with the needed columns that the path states; they go before what the files say."""
+        for name in constants.column_names:
+            if name in self.task.needed.names:
+                values = pa.repeat(constants.column(name)[0], piece.num_rows)
+                at = piece.schema.get_field_index(name)
+                piece = piece.append_column(name, values) if at < 0 else piece.set_column(at, name, values)
+        return piece
+
+    # Base and log
+
+    def _stored_rows(self, file_slice: FileSlice, constants: pa.Table) -> Iterator[pa.Table]:
+        """Rows as the files have them, with at least the needed columns that the path does not state."""
+        task = self.task
+        blocks = None if task.read_optimized or not file_slice.log_files else self._blocks(file_slice)
+        if blocks is None or not blocks.blocks:
+            plain = pa.schema([f for f in task.needed if f.name not in constants.column_names])
+            yield from self._base_rows(file_slice, plain, constants)
+            return
+        from hudimeta.slices.bounded_merge import merged_rows
+
+        base = (self._with_keys(piece) for piece in self._base_rows(file_slice, task.merged))
+        parts = self._log_parts(blocks)
+        for rows in merged_rows(parts, base, task.merged, task.rules, task.merge_memory, self.counts.add_spilled):
+            yield self._without_keys(rows)
+
+    def _base_rows(self, file_slice: FileSlice, wanted: pa.Schema, constants: pa.Table | None = None) -> Iterator[pa.Table]:
+        """Rows of the base file.
+
+        Args:
+            file_slice: The slice. wanted: What comes out.
+            constants: When the rows are not merged: what the path states, so that row groups without a match may be left out.
+        """
+        path = file_slice.base_path
+        if path is None:
+            return
+        if file_slice.base_instant == METADATA_ONLY_INSTANT and self.task.properties.get(BASE_PATH_KEY):
+            for piece in self._bootstrap_source.pieces(file_slice, wanted.names):
+                yield conform(piece, wanted) if len(wanted) else piece
+            return
+        with open_base_file(self._storage, path, file_slice.base_size) as file:
+            instant, predicate = file_slice.base_instant, self.task.predicate
+            groups = file.groups_of(file_slice.share, file_slice.shares)
+            if constants is None or predicate is None:
+                for number in groups:
+                    yield from self._portions(file, number, wanted, instant)
+            else:
+                for number in self._matching_row_groups(file, groups, predicate, constants):
+                    yield from self._matching_piece(file, number, wanted, instant, predicate, constants)
+
+    def _matching_row_groups(
+        self, file: BaseFile, groups: Sequence[int], predicate: Bound, constants: pa.Table
+    ) -> Sequence[int]:
+        """Those row groups that the file's footer does not rule out."""
+        from hudimeta.slices.row_groups import judged_row_groups
+
+        footer = file.footer if self.task.footers and self.task.history is None else None
+        if footer is None:
+            return groups
+        keep, because = judged_row_groups(footer, predicate, constants.column_names, self._wanted_keys)
+        if not keep.any():
+            self.counts.ruled_out[file.path] = because
+        numbers = [number for number in groups if keep[number]]
+        self.counts.row_groups += len(groups)
+        self.counts.row_groups_skipped += len(groups) - len(numbers)
+        return numbers
+
+    @cached_property
+    def _wanted_keys(self) -> WantedKeys | None:
+        """The record keys that the predicate asks for, if it does."""
+        from hudimeta.slices.record_keys import wanted_keys
+
+        assert self.task.predicate is not None
+        found = wanted_keys(self.task.predicate, self.task.properties)
+        return None if isinstance(found, str) else found
+
+    def _matching_piece(
+        self, file: BaseFile, number: int, wanted: pa.Schema, instant: str, predicate: Bound, constants: pa.Table
+    ) -> Iterator[pa.Table]:
+        """A row group, if any row of it matches: the columns of the predicate are read first, the others only then."""
+        from hudimeta.predicate import evaluate
+
+        looked_at = {column.path[0] for column in predicate.columns}
+        first = pa.schema([f for f in wanted if f.name in looked_at])
+        head = self._piece(file, number, first, instant)
+        if len(first) == len(wanted):
+            yield head
+            return
+        matches = evaluate(predicate, self._with_constants(head, constants))
+        if not _any(matches):
+            self.counts.rows_read += head.num_rows
+            return
+        others = pa.schema([f for f in wanted if f.name not in looked_at])
+        rest, rows = self._piece_around(file, number, others, instant, matches)
+        if rows is not None:
+            self.counts.rows_passed_by += head.num_rows - rest.num_rows
+            self.counts.rows_read += head.num_rows - rest.num_rows
+            head = pa.concat_tables([head.slice(start, stop - start) for start, stop in rows.tolist()])
+        columns = {**_columns(head), **_columns(rest)}
+        yield pa.table([columns[f.name] for f in wanted], schema=wanted)
+
+    def _piece_around(
+        self, file: BaseFile, number: int, wanted: pa.Schema, instant: str, matches: pa.ChunkedArray
+    ) -> tuple[pa.Table, npt.NDArray[np.int64] | None]:
+        """As `_piece`, but only the pages with rows that match, where that saves something: then also which rows they have."""
+        import pyarrow.compute as pc
+
+        found = None
+        if self.task.history is None:
+            found = file.pages_around(number, leaf_paths(wanted), pc.fill_null(matches, False).to_numpy())
+        if found is None:
+            return self._piece(file, number, wanted, instant), None
+        piece, rows = found
+        return conform(piece, wanted), rows
+
+    def _piece(self, file: BaseFile, number: int, wanted: pa.Schema, instant: str) -> pa.Table:
+        """A row group with the columns of today, under today's names and types."""
+        return self._as_of_today(file.piece(number, self._stored_names(wanted, instant)), wanted, instant)
+
+    def _portions(self, file: BaseFile, number: int, wanted: pa.Schema, instant: str) -> Iterator[pa.Table]:
+        """The same, a large one in portions."""
+        pieces = file.portions(number, self._stored_names(wanted, instant))
+        return (self._as_of_today(piece, wanted, instant) for piece in pieces)
+
+    def _stored_names(self, wanted: pa.Schema, instant: str) -> Sequence[str]:
+        """What columns were called when a file was written."""
+        history = self.task.history
+        then = None if history is None else history.at(instant)
+        return leaf_paths(wanted) if then is None or history is None else _former_names(wanted.names, then, history.latest)
+
+    def _as_of_today(self, piece: pa.Table, wanted: pa.Schema, instant: str) -> pa.Table:
+        history = self.task.history
+        then = None if history is None else history.at(instant)
+        # Arrow forgets how many rows a table without columns has, so a column of nothing keeps the count.
+        rows = piece if piece.num_columns else pa.table({"": pa.nulls(piece.num_rows)})
+        if not len(wanted):
+            return rows
+        if then is not None and history is not None and piece.num_columns:
+            return conform(then.read_as(piece, history.latest), wanted, altered=True)
+        return conform(rows, wanted)
+
+    @cached_property
+    def _bootstrap_source(self) -> BootstrapSource:
+        return BootstrapSource(self._storage, self.task.properties, self.task.storage_options)
+
+    # Logs
+
+    def _blocks(self, file_slice: FileSlice) -> SliceBlocks:
+        """The slice's blocks that count."""
+        return self._counting(self._logs(file_slice))
+
+    def _counting(self, logs: Iterable[SliceLog]) -> SliceBlocks:
+        """The blocks of a slice's log files that count."""
+        blocks = scan_slice_logs(logs, visible=self.task.instants, as_of=self.task.as_of)
+        self.counts.log_blocks += len(blocks.blocks)
+        self.counts.blocks_ignored += blocks.invisible + blocks.rolled_back + blocks.superseded
+        self.counts.corrupt += map(str, blocks.corrupt)
+        return blocks
+
+    def _logs(self, file_slice: FileSlice) -> list[SliceLog]:
+        """The slice's log files."""
+        return self._log_files.of(file_slice)
+
+    @cached_property
+    def _log_files(self) -> LogFiles:
+        return LogFiles(LogFileRules.of(self._storage, self.task.properties), self.task.merge_memory.limit)
+
+    def _log_parts(self, blocks: SliceBlocks) -> Iterator[LogPart]:
+        """The records of blocks, decoded one by one."""
+        task, history = self.task, self.task.history
+        contents = self._log_files.with_contents(blocks.blocks)
+        if history is None:
+            yield from read_log_parts(contents, task.merged, self._bring, task.rules)
+            return
+        for block in contents:
+            if block.type is BlockType.DELETE:
+                yield delete_part(deletes_of(block), task.merged, task.rules)
+            else:
+                rows = history.at(block.instant).read_as(rows_of(block), history.latest)
+                yield data_part(rows, task.merged, self._bring_altered, task.rules, block.is_partial)
+
+    def _bring(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        return self._with_keys(conform(rows, schema))
+
+    def _bring_altered(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        return self._with_keys(conform(rows, schema, altered=True))
+
+    # Keys
+
+    def _with_keys(self, rows: pa.Table) -> pa.Table:
+        """Rows with the keys that the table does not store."""
+        if not self.task.virtual_keys or KEY_COLUMN not in rows.schema.names:
+            return rows
+        keys = self._generator.record_keys(rows)
+        return rows.set_column(rows.schema.get_field_index(KEY_COLUMN), KEY_COLUMN, keys)
+
+    def _without_keys(self, rows: pa.Table) -> pa.Table:
+        """Merged rows with the needed columns; keys that the table does not store are not shown either."""
+        if self.task.virtual_keys:
+            hidden = pa.nulls(rows.num_rows, pa.string())
+            rows = rows.set_column(rows.schema.get_field_index(KEY_COLUMN), KEY_COLUMN, hidden)
+        return conform(rows, self.task.needed)
+
+    @cached_property
+    def _generator(self) -> KeyGenerator:
+        from hudimeta.keys import KeyGenerator
+
+        # How a single COMPLEX key is spelled matters to deletes only, which name keys as they were written.
+        generator = KeyGenerator.from_properties(self.task.properties)
+        return replace(generator, complex_single_field_prefix=True) if generator.needs_row_to_learn else generator
+
+
+def left_out(file_slice: FileSlice, error: CorruptFileError) -> str:
+    """Warn that a damaged slice was left out of a read; returns the words for its report."""
+    name = join(file_slice.partition_path, file_slice.file_id)
+    text = f"the rows of file group {name} were left out as hudimeta.read.corrupt=skip asks for: {error.message}"
+    warnings.warn(text, HudiWarning, stacklevel=3)
+    return text
+
+
+def _former_names(names: Iterable[str], then: InternalSchema, now: InternalSchema) -> list[str]:
+    """What columns of today were called in an older file; columns that no version knows keep their names."""
+    sources = then.sources(now)
+    return [former for name in names if (former := sources.get(name, name)) is not None]
+
+
+def _any(matches: pa.ChunkedArray) -> bool:
+    import pyarrow.compute as pc
+
+    return pc.any(matches).as_py() is True
+
+
+def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    return dict(zip(rows.column_names, rows.columns, strict=True))

@@ -1,0 +1,56 @@
+"""Some columns of all rows of a file slice, logs merged: what index updates must know of rows that are there already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudimeta.schema import SchemaHistory, with_meta_columns
+from hudimeta.slices.merge_rules import KEY_COLUMN
+from hudimeta.slices.read_task import ReadTask, VisibleInstants
+from hudimeta.slices.reader import SliceReader
+from hudimeta.snapshot.column_history import column_history
+from hudimeta.snapshot.file_slice import FileSlice
+from hudimeta.storage import Storage
+from hudimeta.table.properties import TableProperties
+from hudimeta.timeline.active import Timeline
+
+__all__ = ["SliceRows"]
+
+
+@dataclass(frozen=True)
+class SliceRows:
+    """Reads file slices of one table at one moment.
+
+    Attributes:
+        storage: Rooted at the table. properties, schema: Of the table; data columns. instants: Whose log blocks count.
+        history: How columns were called before, for a table that was altered; None for all others.
+    """
+
+    storage: Storage
+    properties: TableProperties
+    schema: pa.Schema
+    instants: VisibleInstants
+    history: SchemaHistory | None = None
+
+    @classmethod
+    def at(cls, storage: Storage, properties: TableProperties, schema: pa.Schema, timeline: Timeline) -> SliceRows:
+        """A reader of the table as a timeline shows it."""
+        instants = VisibleInstants(frozenset(timeline.completion_times), timeline.first_active_write)
+        return cls(storage, properties, schema, instants, column_history(storage, properties, timeline))
+
+    def columns(self, file_slice: FileSlice, names: Sequence[str]) -> pa.Table:
+        """The record keys and some columns of a slice's rows.
+
+        Args:
+            file_slice: The slice. names: Columns, or fields inside structs by dotted path, which come with their struct. Those
+                that the table does not have are left out.
+        """
+        full = with_meta_columns(self.schema)
+        wanted = dict.fromkeys([KEY_COLUMN, *(name.partition(".")[0] for name in names)])
+        columns = tuple(name for name in wanted if name in full.names)
+        properties = dict(self.properties)
+        task = ReadTask(self.storage.root, properties, full, self.schema, columns, None, self.instants, history=self.history)
+        return pa.concat_tables([task.output_schema.empty_table(), *SliceReader(task, self.storage).tables(file_slice)])

@@ -1,0 +1,120 @@
+"""Base files that are read to be written anew: their rows, and what their footers say.
+
+Texts of few values stand in a Parquet file as codes of a dictionary. Where nobody looks at such a column on the way it stays
+so, as an Arrow dictionary, and neither reading nor writing makes a text of every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hudimeta.errors import CorruptFileError
+from hudimeta.formats.base_file import damage_named, pages_named
+from hudimeta.formats.parquet import ParquetFooter
+from hudimeta.formats.parquet.footer import footer_of
+from hudimeta.formats.parquet.verified import read_metadata
+from hudimeta.keys import KeyGenerator
+from hudimeta.schema import SchemaHistory, conform
+from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
+from hudimeta.slices.slice_keys import with_virtual_keys
+from hudimeta.storage import Storage, join
+from hudimeta.table.file_names import parse_base_file
+
+__all__ = ["StoredRows", "StoredRowsReader", "codable_columns", "with_inserts"]
+
+CODES = pa.dictionary(pa.int32(), pa.string())
+_CODE_BYTES = 2
+"""A column whose values take no more than this on average has no texts but in its dictionary."""
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """A base file. Attributes: rows: In the writer's schema, but for columns of `CODES`. footer: Of the file."""
+
+    rows: pa.Table
+    footer: ParquetFooter
+
+
+@dataclass(frozen=True)
+class StoredRowsReader:
+    """Reads base files.
+
+    Attributes:
+        storage: Rooted at the table. schema: Of the rows that come out, meta columns first.
+        history: Of a table that was altered. virtual: Makes keys that are not stored. codable: Columns that may be codes.
+    """
+
+    storage: Storage
+    schema: pa.Schema
+    history: SchemaHistory | None
+    virtual: KeyGenerator | None
+    codable: Collection[str] = ()
+
+    def __call__(self, partition_path: str, name: str, size: int) -> StoredRows:
+        """All rows of a file of so many bytes. Raises CorruptFileError: it is not what was written."""
+        import pyarrow.parquet as pq
+
+        path = join(partition_path, name)
+        with self.storage.open_input(path) as source, damage_named(path):
+            metadata = read_metadata(source, path, size)
+            coded = self._coded(metadata)
+            # Damage that went unnoticed here would have a right checksum in the new file.
+            file = pq.ParquetFile(source, metadata=metadata, read_dictionary=coded, page_checksum_verification=True)
+            with pages_named(path, source, metadata, range(metadata.num_row_groups), None):
+                rows = file.read()
+        if rows.num_rows != metadata.num_rows:
+            raise CorruptFileError(path, 0, f"{metadata.num_rows} rows", rows.num_rows)
+        return StoredRows(self._fitted(rows, name, coded), footer_of(metadata, path))
+
+    def _coded(self, metadata: Any) -> list[str]:
+        """The columns that stand in a file as codes alone."""
+        found = []
+        if self.history is None and self.virtual is None and metadata.num_row_groups:
+            for at in range(metadata.num_columns):
+                chunks = [metadata.row_group(group).column(at) for group in range(metadata.num_row_groups)]
+                small = (c.has_dictionary_page and c.total_uncompressed_size <= _CODE_BYTES * c.num_values for c in chunks)
+                if chunks[0].path_in_schema in self.codable and all(small):
+                    found.append(str(chunks[0].path_in_schema))
+        return found
+
+    def _fitted(self, rows: pa.Table, name: str, coded: Collection[str]) -> pa.Table:
+        file = parse_base_file(name)
+        if self.history is not None and file is not None:
+            fitted = conform(self.history.with_newest_names(rows, file.instant), self.schema, altered=True)
+        else:
+            kept = [n for n in coded if rows.schema.field(n).type == CODES]
+            fitted = conform(rows.drop_columns(kept), pa.schema([f for f in self.schema if f.name not in kept]))
+            if kept:
+                together = {**_columns(fitted), **_columns(rows.select(kept).unify_dictionaries())}
+                schema = pa.schema([f.with_type(CODES) if f.name in kept else f for f in self.schema])
+                fitted = pa.Table.from_arrays([together[n] for n in schema.names], schema=schema)
+        return fitted if self.virtual is None else with_virtual_keys(fitted, self.virtual)
+
+
+def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    return dict(zip(rows.column_names, rows.columns, strict=True))
+
+
+def codable_columns(schema: pa.Schema, rules: MergeRules, looked_at: Collection[str]) -> frozenset[str]:
+    """The columns of which nobody needs the texts between reading and writing.
+
+    Args:
+        schema: Of the files. rules: Of merging; those that look at every cell leave none. looked_at: Columns that indexes need.
+    """
+    if rules.merger is not None or rules.partial_mode is not PartialUpdateMode.NONE:
+        return frozenset()
+    needed = {KEY_COLUMN, rules.delete_field, *(name.partition(".")[0] for name in (*rules.ordering_fields, *looked_at))}
+    return frozenset(f.name for f in schema if f.type == pa.string() and f.nullable and f.name not in needed)
+
+
+def with_inserts(rows: pa.Table, inserts: pa.Table) -> pa.Table:
+    """Rows of a file, some of whose columns may be codes, and behind them others that are plain."""
+    if not inserts.num_rows:
+        return rows
+    given = [inserts[name] for name in rows.column_names]
+    fitted = [c.dictionary_encode() if f.type == CODES else c for f, c in zip(rows.schema, given, strict=True)]
+    return pa.concat_tables([rows, pa.Table.from_arrays(fitted, schema=rows.schema)])

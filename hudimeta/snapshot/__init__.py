@@ -1,0 +1,1 @@
+"""The table at one moment: its properties, timeline, schema, listing and visible slices."""

@@ -1,0 +1,123 @@
+"""Comparing what the metadata table lists with what lies on storage: for validation, and for reads that want to be sure.
+
+Only files of completed writes count, on both sides. Storage is listed whole, folder by folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hudimeta.errors import ValidationFailed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hudimeta.snapshot.snapshot import Snapshot
+    from hudimeta.timeline.active import Timeline
+
+__all__ = ["ListingDifference", "ListingPair", "check_against_storage"]
+
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class ListingDifference:
+    """Files of which storage and the metadata table say different things: how many, and the first few."""
+
+    what: str
+    count: int
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        more = f" and {self.count - len(self.examples):,} more" if self.count > len(self.examples) else ""
+        return f"{self.what}: {'; '.join(self.examples)}{more}"
+
+
+class ListingPair:
+    """The two listings of a snapshot's table; each is read once.
+
+    Args:
+        snapshot: Of a table with a metadata table.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    @cached_property
+    def stored(self) -> pa.Table:
+        """Files on storage: partition_path, name, size."""
+        from hudimeta.table.discovery import list_table
+
+        return _committed(list_table(self._snapshot.storage), self._snapshot.timeline)
+
+    @cached_property
+    def listed(self) -> pa.Table:
+        """Files in the metadata table: partition_path, name, size."""
+        metadata = self._snapshot.metadata
+        assert metadata is not None
+        return _committed(metadata.files(), self._snapshot.timeline)
+
+    def differences(self) -> Iterator[ListingDifference]:
+        """What the two do not agree on."""
+        import pyarrow.compute as pc
+
+        there, here = _paths(self.stored), _paths(self.listed)
+        gone = pc.invert(pc.is_in(here, value_set=there))
+        yield from _difference("listed but not on storage", here, gone)
+        yield from _difference("on storage but not listed", there, pc.invert(pc.is_in(there, value_set=here)))
+        if not self._snapshot.logs_name_base:  # elsewhere log files grow
+            sizes = self.stored["size"].combine_chunks().take(pc.index_in(here, value_set=there))
+            other = pc.fill_null(pc.not_equal(sizes, self.listed["size"].combine_chunks()), False)
+            yield from _difference("listed with another size", here, other)
+
+
+def check_against_storage(snapshot: Snapshot) -> str:
+    """Compare the listings of a read before anything is read.
+
+    Returns:
+        What to note in the read's report.
+
+    Raises:
+        ValidationFailed: They differ although nothing has happened to the table meanwhile.
+    """
+    if snapshot.metadata is None:
+        return "storage was listed for this read, so there was nothing to validate"
+    pair = ListingPair(snapshot)
+    found = list(pair.differences())
+    if not found:
+        return f"validated: storage has the {len(pair.stored):,} files that the metadata table lists"
+    now = snapshot.properties.load_timeline(snapshot.storage)
+    if now.instants != snapshot.timeline.instants:
+        return "not validated: the table changed while its folders were listed"
+    raise ValidationFailed(f"the metadata table and storage: {'. '.join(map(str, found))}")
+
+
+def _committed(listing: pa.Table, timeline: Timeline) -> pa.Table:
+    """Files whose names bear a completed instant, with a size: an empty file is what a dead writer left."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from hudimeta.table.file_names import parse_names
+    from hudimeta.table.text_arrays import instant_text
+
+    parsed = parse_names(listing["name"].combine_chunks() if len(listing) else pa.array([], pa.string()))
+    committed = timeline.are_committed(instant_text(parsed.instants))
+    return listing.filter(pc.and_(pa.array(parsed.valid & committed), pc.greater(listing["size"], 0)))
+
+
+def _paths(listing: pa.Table) -> pa.Array:
+    import pyarrow.compute as pc
+
+    joined = pc.binary_join_element_wise(listing["partition_path"], listing["name"], "/")
+    return joined.combine_chunks()
+
+
+def _difference(what: str, paths: pa.Array, chosen: pa.Array) -> Iterator[ListingDifference]:
+    import pyarrow.compute as pc
+
+    count = pc.sum(chosen).as_py() or 0
+    if count:
+        yield ListingDifference(what, count, tuple(paths.filter(chosen).slice(0, SHOWN).to_pylist()))

@@ -1,0 +1,277 @@
+"""A table at one moment: its properties, its timeline as listed, and what follows from the two for readers.
+
+Opening costs two requests (the properties, the listing of the timeline); everything else is asked for when it is needed and
+kept, because nothing that a snapshot shows can change: files are never overwritten, and instants only ever grow.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hudimeta.config import Options
+from hudimeta.config.options import METADATA_ENABLE, SCHEMA_ON_READ
+from hudimeta.errors import TableNotFound
+from hudimeta.snapshot.listing import Listing, StorageListing, open_metadata
+from hudimeta.storage import CountingStorage, join
+from hudimeta.table import properties as table_properties
+from hudimeta.table.properties import TableProperties
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clock import normalise_instant
+from hudimeta.types import Action, QueryType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hudimeta.metadata.metadata_table import MetadataTable
+    from hudimeta.schema import SchemaHistory
+    from hudimeta.snapshot.table_schema import TableSchema
+    from hudimeta.table.visibility import Visibility
+
+__all__ = ["Snapshot"]
+
+SCHEMA_FOLDER = ".hoodie/.schema"
+SCHEMA_SUFFIX = ".schemacommit"
+
+_FILES = "files"
+
+LEGACY_VERSION = 6
+"""The last table version whose log files bear the instant of their base file."""
+
+
+class Snapshot:
+    """What a reader sees; never changes. Make one with `Snapshot.open`.
+
+    Attributes:
+        storage: Rooted at the table. properties, timeline: Of the table. options: What the user gave.
+        as_of: Requested time that the reader stands at, 17 digits; None for the latest.
+        unseen: Requested times of completed writes that it does not show though they are not later than `as_of`.
+        seconds: What opening took.
+    """
+
+    def __init__(
+        self,
+        storage: CountingStorage,
+        properties: TableProperties,
+        timeline: Timeline,
+        options: Options,
+        as_of: str | None = None,
+        seconds: float = 0.0,
+    ) -> None:
+        self.storage, self.properties, self.timeline, self.options = storage, properties, timeline, options
+        self.as_of, self.seconds = as_of, seconds
+        self.unseen: frozenset[str] = frozenset()
+        self._parent: Snapshot | None = None
+
+    @classmethod
+    def open(cls, storage: CountingStorage, options: Options, as_of: str | None = None) -> Snapshot:
+        """Read the properties and list the timeline.
+
+        Args:
+            storage: Rooted at the table. options: Table options.
+            as_of: Time travel, in any spelling that `as.of.instant` takes.
+
+        Raises:
+            TableNotFound: There is no table. TableError and below: it cannot be read, or not as of that moment.
+        """
+        begin = time.perf_counter()
+        properties = table_properties.load(storage)
+        if properties.is_metadata_table:
+            raise TableNotFound(
+                storage.root, "this is the metadata table of another table, which hudimeta.Table(<that table>).metadata reads"
+            )
+        timeline = properties.load_timeline(storage)
+        snapshot = cls(storage, properties, timeline, options, seconds=time.perf_counter() - begin)
+        return snapshot if as_of is None else snapshot.at(as_of)
+
+    def refreshed(self) -> Snapshot:
+        """The snapshot of now: this one when the timeline, listed again, is the same. One request, two after a change.
+
+        Raises:
+            TableNotFound: The table is gone.
+        """
+        begin = time.perf_counter()
+        timeline = self.properties.load_timeline(self.storage)
+        if timeline.instants and timeline.instants == self.timeline.instants:
+            return self
+        properties = table_properties.load(self.storage)
+        if not timeline.instants and not self.timeline.instants and dict(properties) == dict(self.properties):
+            return self  # and not another table without instants, that has taken its place
+        if properties.timeline_folder != self.properties.timeline_folder:
+            timeline = properties.load_timeline(self.storage)
+        return Snapshot(self.storage, properties, timeline, self.options, seconds=time.perf_counter() - begin)
+
+    def at(self, as_of: str, *, check: bool = True, unseen: Iterable[str] = ()) -> Snapshot:
+        """This snapshot as of an earlier moment; shares everything that was read.
+
+        Args:
+            as_of: In any spelling that `as.of.instant` takes. check: Refuse moments whose files are cleaned.
+            unseen: Writes that were requested by then, and count as not yet completed.
+
+        Raises:
+            ConfigError: No such moment. TableError: The cleaner has removed files that the moment needs.
+        """
+        given = str(as_of).strip()
+        known = any(instant.time == given for instant in self.timeline.instants)
+        moment = given if known else normalise_instant(given, self.properties.zone)
+        snapshot = Snapshot(self.storage, self.properties, self.timeline, self.options, moment)
+        snapshot._parent, snapshot.unseen = self, frozenset(unseen)
+        if check:
+            snapshot._refuse_cleaned()
+        return snapshot
+
+    @cached_property
+    def earliest_kept(self) -> str:
+        """The earliest requested time whose files cleaning has kept; "" when nothing was cleaned. One request at most."""
+        cleans = [i for i in self.timeline.completed if i.action is Action.CLEAN]
+        return (self.timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or "") if cleans else ""
+
+    def _refuse_cleaned(self) -> None:
+        if self.is_latest or self.as_of in self.timeline.savepoints:  # cleaning spares what a savepoint shows
+            return
+        from hudimeta.snapshot.cleaned import refuse_cleaned
+
+        latest = self._parent or self
+        while latest._parent is not None:
+            latest = latest._parent
+        refuse_cleaned(self, latest)
+
+    # What is listed
+
+    @cached_property
+    def _metadata(self) -> tuple[MetadataTable | None, str]:
+        if self._parent is not None:
+            return self._parent._metadata
+        return open_metadata(self.storage, self.properties, self.timeline, self.options.get(METADATA_ENABLE))
+
+    @property
+    def metadata(self) -> MetadataTable | None:
+        """The metadata table; None when it does not answer, see `listing_reason`."""
+        return self._metadata[0]
+
+    @property
+    def listing_reason(self) -> str:
+        """Why storage is listed instead of asking the metadata table; "" when it is not."""
+        return self._metadata[1]
+
+    def forget_changed_indexes(self, failed: str) -> tuple[str, ...] | None:
+        """Leave out of use the indexes that are not those of this moment any more. Two requests.
+
+        Args:
+            failed: Metadata partition that could not be read. It was dropped and built anew if the table has moved.
+
+        Returns:
+            Those that were built anew; None when no index is left out.
+        """
+        metadata = self.metadata
+        if metadata is None:
+            return None
+        named = table_properties.load(self.storage).metadata_partitions
+        moved = self.properties.load_timeline(self.storage).instants != self.timeline.instants
+        anew = tuple(name for name in metadata.ready if name == failed != _FILES and name in named) if moved else ()
+        left = tuple(name for name in metadata.ready if name in named and name not in anew)
+        if left == metadata.ready:
+            return None
+        metadata.ready = left
+        return anew
+
+    @cached_property
+    def listing(self) -> Listing:
+        """Where partitions and files are looked up."""
+        if self._parent is not None:
+            return self._parent.listing
+        return self.metadata or StorageListing(self.storage)
+
+    # What is visible
+
+    @cached_property
+    def latest_write(self) -> str | None:
+        """Requested time of the newest visible write; None without any."""
+        seen = (i.time for i in self.timeline.writes if i.time not in self.unseen)
+        return max((time for time in seen if self.as_of is None or time <= self.as_of), default=None)
+
+    @property
+    def is_latest(self) -> bool:
+        """False when there are completed writes that this snapshot does not show."""
+        if self.unseen:
+            return False
+        return self.as_of is None or all(i.time <= self.as_of for i in self.timeline.writes)
+
+    @property
+    def logs_name_base(self) -> bool:
+        """True for tables whose log files bear the instant of their base file."""
+        return self.properties.version <= LEGACY_VERSION
+
+    @cached_property
+    def visibility(self) -> Visibility:
+        """Which files and log blocks count. One request for each completed replacecommit on the active timeline."""
+        from hudimeta.table.visibility import Visibility
+
+        found = Visibility.of(self.timeline, self.as_of, self.logs_name_base)
+        return found.without(self.unseen) if self.unseen else found
+
+    def slices(self, partitions: Sequence[str] | None = None, query_type: QueryType = QueryType.SNAPSHOT) -> pa.Table:
+        """The visible file slices.
+
+        Args:
+            partitions: Partition paths; None for all.
+            query_type: READ_OPTIMIZED gives every file group's newest base file and no log files.
+
+        Returns:
+            Columns of `table.slices.slices_schema()`, one row a file group.
+        """
+        from hudimeta.table.slices import build_slices
+
+        files = self.listing.files(partitions)
+        if query_type is QueryType.READ_OPTIMIZED:
+            import pyarrow.compute as pc
+
+            files = files.filter(pc.invert(pc.starts_with(files.column("name"), ".")))
+        return build_slices(files, self.visibility)
+
+    def file_slices(self) -> pa.Table:
+        """`slices` for people: without log files that hold nothing visible (in version 6 only their blocks tell)."""
+        slices = self.slices()
+        if not self.logs_name_base:
+            return slices
+        from hudimeta.snapshot.legacy_logs import without_invisible_logs
+
+        return without_invisible_logs(slices, self.timeline, self.as_of)
+
+    @cached_property
+    def schema(self) -> TableSchema:
+        """The table's columns: those of the newest write. As of an earlier moment those among them that were there then.
+
+        Types are those of today either way, since old files are read as today's. One request, two for earlier moments.
+        """
+        from hudimeta.snapshot.table_schema import as_it_was, resolve_schema
+
+        if self._parent is None:
+            return resolve_schema(self)
+        return self._parent.schema if self.is_latest else as_it_was(self._parent.schema, self)
+
+    @cached_property
+    def history(self) -> SchemaHistory | None:
+        """How columns were called before the table was altered; None for tables that never were, or with the option off.
+
+        One LIST and one GET for altered tables, nothing for others.
+        """
+        if self._parent is not None:
+            return self._parent.history
+        if not self.schema.is_altered or not self.options.get(SCHEMA_ON_READ):
+            return None
+        from hudimeta.formats.seal import verify_json
+        from hudimeta.schema import SchemaHistory
+
+        # A write that is pending, or was rolled back, leaves a history that was never valid.
+        done, first = {i.time for i in self.timeline.completed}, self.timeline.first_active_write or ""
+        files = {f.name: f.name.partition("_")[0].partition(".")[0] for f in self.storage.list(SCHEMA_FOLDER)}
+        complete = [n for n, time in files.items() if n.endswith(SCHEMA_SUFFIX) and (time in done or time < first)]
+        if not complete:
+            return None
+        path = join(SCHEMA_FOLDER, max(complete))
+        text = self.storage.read(path)
+        verify_json(text, path, taken_over=True)
+        return SchemaHistory.decode(text, path)

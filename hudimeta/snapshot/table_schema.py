@@ -1,0 +1,166 @@
+"""The columns of a table: from the newest write, and whatever the files themselves do not hold.
+
+Hudi stores the schema of the data, without meta columns, in the metadata of every write. To it come the five meta columns and,
+where the table leaves them out of its files, the partition columns at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hudimeta.errors import SchemaError, UnsupportedFeature
+from hudimeta.schema.avro_arrow import avro_to_arrow
+from hudimeta.schema.names import strip_meta_columns, with_meta_columns
+from hudimeta.schema.normalise import normalise_type
+from hudimeta.schema.resolve import resolve_table_schema
+from hudimeta.table.remembered import refuse_other_table
+from hudimeta.types import META_COLUMNS
+
+if TYPE_CHECKING:
+    from hudimeta.snapshot.snapshot import Snapshot
+    from hudimeta.table.properties import TableProperties
+
+__all__ = ["TableSchema", "as_it_was", "plain_schema", "resolve_schema"]
+
+_NO_COLUMNS = '{"type":"record","name":"none","fields":[]}'
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """Columns of a table.
+
+    Attributes:
+        arrow: All of them, nullable, in types that Spark has too, meta columns in front.
+        stored: Data columns in the types that the table's Avro schema states: timestamps in their own unit, for example.
+        dropped: Partition columns whose values only partition paths tell: files need not hold them.
+        avro_json: The Avro schema as stored; None when only a file could tell the columns.
+        is_altered: True when an ALTER has changed columns, so that the table keeps a history of its schema.
+    """
+
+    arrow: pa.Schema
+    stored: pa.Schema
+    dropped: tuple[str, ...] = ()
+    avro_json: str | None = None
+    is_altered: bool = False
+
+
+def resolve_schema(snapshot: Snapshot) -> TableSchema:
+    """The schema of a snapshot's table: of its newest write, else of its creation, else of its newest base file.
+
+    Raises:
+        SchemaError: Nothing tells the columns, or they cannot be read. UnsupportedFeature: They cannot be read.
+        CorruptFileError: The newest write knows the table as another one.
+    """
+    properties = snapshot.properties
+    found = resolve_table_schema(
+        _commits(snapshot), create_schema=properties.create_schema, base_file_schema=lambda: _schema_of_a_file(snapshot)
+    )
+    newest = snapshot.timeline.writes[-1:]
+    for write in newest:
+        refuse_other_table(properties, snapshot.timeline.metadata(write), snapshot.timeline.path_of(write))
+    columns = plain_schema(found.data)
+    dropped = _dropped_columns(properties, columns)
+    shown = with_meta_columns(pa.schema([*columns, *(f for f in dropped if f.name not in columns.names)]))
+    return TableSchema(shown, found.data, tuple(f.name for f in dropped), found.avro, found.internal is not None)
+
+
+def as_it_was(latest: TableSchema, snapshot: Snapshot) -> TableSchema:
+    """The columns that the table had as of the snapshot's moment, in today's types.
+
+    Args:
+        latest: Columns of today. snapshot: Of the moment. Where columns were renamed since, today's are shown.
+    """
+    if latest.is_altered:
+        return latest
+    try:
+        then = resolve_table_schema(_commits(snapshot), as_of=snapshot.as_of).data
+    except SchemaError:
+        return latest  # no write of that time carries a schema
+    kept = {*META_COLUMNS, *latest.dropped}
+    fields = [f if f.name in kept else _shared(f, then) for f in latest.arrow]
+    return replace(latest, arrow=pa.schema([f for f in fields if f is not None]))
+
+
+def _shared(field: pa.Field, then: pa.Schema) -> pa.Field | None:
+    """A column without the nested fields that came later; None for a column that came later."""
+    at = then.get_field_index(field.name)
+    return None if at < 0 else field.with_type(_shared_type(field.type, then.field(at).type))
+
+
+def _shared_type(now: pa.DataType, then: pa.DataType) -> pa.DataType:
+    types = pa.types
+    if types.is_struct(now) and types.is_struct(then):
+        names = {then.field(i).name: then.field(i).type for i in range(then.num_fields)}
+        fields = [now.field(i) for i in range(now.num_fields)]
+        return pa.struct([f.with_type(_shared_type(f.type, names[f.name])) for f in fields if f.name in names])
+    if types.is_list(now) and types.is_list(then):
+        return pa.list_(_shared_type(now.value_type, then.value_type))
+    if types.is_map(now) and types.is_map(then):
+        return pa.map_(now.key_type, _shared_type(now.item_type, then.item_type))
+    return now
+
+
+def _commits(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[], Mapping[str, Any]]]]:
+    timeline = snapshot.timeline
+    return ((i.time, partial(timeline.metadata, i)) for i in reversed(timeline.writes))
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """A stored schema as readers see it: everything nullable, no field metadata, types that Spark has too."""
+    return pa.schema([pa.field(f.name, _plain_type(f.type, f.name)) for f in schema])
+
+
+def _plain_type(kind: pa.DataType, path: str) -> pa.DataType:
+    types = pa.types
+    if types.is_struct(kind):
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        return pa.struct([pa.field(f.name, _plain_type(f.type, f"{path}.{f.name}")) for f in fields])
+    if types.is_map(kind):
+        return pa.map_(_plain_type(kind.key_type, f"{path}.key"), _plain_type(kind.item_type, f"{path}.value"))
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return pa.list_(_plain_type(kind.value_type, f"{path}.element"))
+    if types.is_time(kind):
+        return kind
+    return normalise_type(kind, path)
+
+
+def _dropped_columns(properties: TableProperties, columns: pa.Schema) -> list[pa.Field]:
+    """Partition columns that partition paths alone can be asked for.
+
+    Typed as the newest write has them, since Apache Hudi's writes may name them although no base file holds them; else as at
+    the table's creation, else as text.
+    """
+    if not properties.drop_partition_columns or not properties.partition_fields:
+        return []
+    from hudimeta.keys import PartitionLayout
+
+    layout = PartitionLayout.from_properties(properties)
+    rendered = [name for name, plain in zip(layout.fields, layout.plain, strict=True) if not plain]
+    if rendered:
+        raise UnsupportedFeature(
+            f"partition column {rendered[0]} that is neither in the files nor, being time-based, in the partition path",
+            "Read the table with Apache Hudi.",
+        )
+    created = plain_schema(strip_meta_columns(avro_to_arrow(properties.create_schema or _NO_COLUMNS)))
+    known = {**{f.name: f for f in created}, **{f.name: f for f in columns}}
+    return [known.get(name, pa.field(name, pa.string())) for name in properties.partition_fields]
+
+
+def _schema_of_a_file(snapshot: Snapshot) -> pa.Schema | None:
+    """Columns of the newest base file: for tables whose commits do not carry the schema; None without base files."""
+    import pyarrow.compute as pc
+
+    slices = snapshot.slices()
+    with_base = slices.filter(pc.is_valid(slices.column("base_file")))
+    if not with_base.num_rows:
+        return None
+    from hudimeta.formats.base_file import schema_of_base_file
+    from hudimeta.storage import join
+
+    newest = with_base.sort_by([("base_instant", "descending")]).slice(0, 1).to_pylist()[0]
+    return schema_of_base_file(snapshot.storage, join(newest["partition_path"], newest["base_file"]))

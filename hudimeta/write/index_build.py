@@ -1,0 +1,208 @@
+"""Building an index over a table that has rows, under the table lock.
+
+    1. `indexing` requested and inflight on the data timeline
+    2. the file groups in the metadata table, every one with a base file at that instant, by a delta commit of its own
+    3. the definition, where the kind has one
+    4. `indexing` completed
+    5. the properties name the partition: from here on readers use it, and every commit keeps it
+
+A process that dies before the last step leaves an index that nobody knows of; the next indexing or recovery removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudimeta.config import Options
+from hudimeta.engine import LocalEngine
+from hudimeta.errors import HudiError, IndexNotReady, UnsupportedFeature
+from hudimeta.formats.hfile import KeyValues
+from hudimeta.indexes.protocol import IndexSource
+from hudimeta.indexes.registry import maintainer_for
+from hudimeta.metadata import files
+from hudimeta.metadata.completeness import knows_whole_table
+from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
+from hudimeta.metadata.indexing import announce, complete, discard_dead
+from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.writer import MetadataWriter
+from hudimeta.reports import Report
+from hudimeta.table.properties import update
+from hudimeta.timeline.active import Timeline
+from hudimeta.timeline.clean_record import being_cleaned
+from hudimeta.write.index_plan import IndexPlan, plan_index
+from hudimeta.write.session import WriteSession
+
+__all__ = ["IndexReport", "create_index", "index_source", "every_group", "newest_write", "ready_property"]
+
+
+@dataclass(frozen=True, repr=False)
+class IndexReport(Report):
+    """What became of an index.
+
+    Attributes:
+        partition: Metadata partition. action: What was done. instant: Of the action, "" where it needs none.
+        groups: File groups. records: In them. seconds: What it took.
+    """
+
+    partition: str
+    action: str
+    instant: str = ""
+    groups: int = 0
+    records: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        size = f": {self.records:,} records in {self.groups:,} file groups" if self.groups else ""
+        return f"{self.partition} {self.action}{f' at {self.instant}' if self.instant else ''}{size}, {self.seconds:.2f} s"
+
+
+def create_index(
+    session: WriteSession,
+    *,
+    kind: str,
+    name: str | None = None,
+    columns: Sequence[str] = (),
+    expression: str | None = None,
+    index_options: Mapping[str, str] | None = None,
+) -> IndexReport:
+    """Build an index; see `plan_index` for the arguments.
+
+    Args:
+        session: The table.
+
+    Raises:
+        IndexNotReady: The table has no metadata table. ConfigError, TableError, UnsupportedFeature: See `plan_index`.
+    """
+    begin = time.perf_counter()
+    with session.lock.held():
+        session.reload()
+        properties = session.properties
+        if not properties.has_metadata_table:
+            raise IndexNotReady(files.PARTITION, "not built: the first write, or t.metadata.rebuild(), builds it")
+        timeline = properties.load_timeline(session.storage)
+        if discard_dead(session.storage, timeline):
+            timeline = properties.load_timeline(session.storage)
+        schema = session.table_at(timeline).schema
+        plan = plan_index(
+            properties,
+            schema,
+            session.options,
+            kind=kind,
+            name=name,
+            columns=columns,
+            expression=expression,
+            index_options=index_options,
+        )
+        return _build(session, timeline, schema, plan, begin)
+
+
+def _build(session: WriteSession, timeline: Timeline, schema: pa.Schema, plan: IndexPlan, begin: float) -> IndexReport:
+    storage, properties, times = session.storage, session.properties, session.times
+    table = MetadataTable.open(storage, properties, timeline)
+    definitions = {**table.index_definitions, **({plan.partition: plan.definition} if plan.definition is not None else {})}
+    writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
+    source = index_source(session, timeline, schema, writer, _still_there(table.files(), timeline), definitions)
+    built = maintainer_for(plan.partition).build(plan.partition, source)
+    if not built.groups:
+        raise UnsupportedFeature(f"building {plan.partition} later than the table", "Rebuild the metadata table instead.")
+    instant, upto = times.next(timeline.last_time, table.timeline.last_time), newest_write(timeline)
+    path = properties.index_defs_path or DEFAULT_PATH
+    proven = knows_whole_table(plan.partition) and built.complete
+    counted = _Counted(every_group(built.groups, built.content))
+    announce(storage, timeline, instant, [plan.partition], upto)
+    try:
+        storage.delete_folder(f"{METADATA_ROOT}/{plan.partition}")
+        writer.initialise(plan.partition, instant, built.groups, counted, after=table.timeline.last_time)
+        if plan.definition is not None:
+            storage.put(path, encode_definitions(definitions))
+        complete(storage, timeline, times, instant, {plan.partition: proven}, upto, properties.version)
+    except HudiError:
+        with contextlib.suppress(HudiError):  # whoever holds the lock next does it else
+            discard_dead(storage, properties.load_timeline(storage))
+        raise
+    ready = {"hoodie.table.metadata.partitions": ready_property({*properties.metadata_partitions, plan.partition})}
+    session.properties = update(storage, ready | ({"hoodie.table.index.defs.path": path} if definitions else {}))
+    return IndexReport(plan.partition, "built", instant, built.groups, counted.records, time.perf_counter() - begin)
+
+
+def index_source(
+    session: WriteSession,
+    timeline: Timeline,
+    schema: pa.Schema,
+    writer: MetadataWriter,
+    listing: pa.Table,
+    definitions: Mapping[str, IndexDefinition],
+    options: Options | None = None,
+) -> IndexSource:
+    """The table as builders of indexes see it.
+
+    Args:
+        session, timeline, schema, writer, definitions: Of the table. listing: All its files; only committed ones count.
+        options: Of the build; the session's when None.
+    """
+    from hudimeta.commit.metadata_bootstrap import committed_files
+
+    return IndexSource(
+        session.storage,
+        session.properties,
+        session.engine,
+        options or session.options,
+        schema,
+        writer.layout,
+        timeline,
+        committed_files(listing, timeline),
+        definitions,
+    )
+
+
+def _still_there(listing: pa.Table, timeline: Timeline) -> pa.Table:
+    """The files of a listing without those that a clean which died may have deleted already."""
+    import pyarrow.compute as pc
+
+    gone = [f"{partition}/{name}" for partition, name in being_cleaned(timeline)]
+    if not gone:
+        return listing
+    paths = pc.binary_join_element_wise(listing["partition_path"], listing["name"], "/")
+    return listing.filter(pc.invert(pc.is_in(paths, pa.array(gone, pa.string()))))
+
+
+def ready_property(partitions: Iterable[str]) -> str:
+    """The property that names the metadata partitions."""
+    return ",".join(sorted(partitions))
+
+
+def every_group(groups: int, content: Iterable[tuple[int, KeyValues]]) -> Iterator[tuple[int, KeyValues]]:
+    """Content for all file groups, nothing for those without records.
+
+    A group without a base file would begin with whatever logs an index of the same name once had.
+    """
+    seen = set()
+    for group, records in content:
+        seen.add(group)
+        yield group, records
+    for group in range(groups):
+        if group not in seen:
+            yield group, KeyValues.empty()
+
+
+class _Counted:
+    """Counts records as they pass."""
+
+    def __init__(self, content: Iterable[tuple[int, KeyValues]]) -> None:
+        self._content, self.records = content, 0
+
+    def __iter__(self) -> Iterator[tuple[int, KeyValues]]:
+        for group, records in self._content:
+            self.records += len(records)
+            yield group, records
+
+
+def newest_write(timeline: Timeline) -> str:
+    """The newest write that an index over the table covers; "" without any."""
+    return max((i.time for i in timeline.writes), default="")

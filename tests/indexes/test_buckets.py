@@ -1,0 +1,90 @@
+"""Buckets: file ids, rings, and what recorded tables of Apache Hudi say about where its keys live."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hudimeta.errors import ConfigError, CorruptFileError, UnsupportedFeature
+from hudimeta.indexes.bucket.consistent_hashing import FOLDER, HashRings, decode_ring, encode_ring, first_ring
+from hudimeta.indexes.bucket.hash_keys import ring_hashes
+from hudimeta.indexes.bucket.look_up import SimpleBuckets, bucket_of_file_id, looks_bucketed
+from hudimeta.storage import LocalStorage
+from hudimeta.table.key_file import KeyFile
+from hudimeta.timeline.active import Timeline
+from tests.indexes.key_tables import texts
+from tests.recorded_tables import RICH
+
+
+def recorded_keys(name: str) -> list[tuple[str, str, str]]:
+    """(record key, partition, file name or id) of every row that Apache Hudi reads."""
+    return [(row[2], row[3], row[4]) for row in RICH.answer(name)["snapshot"]["rows"]]
+
+
+@pytest.mark.parametrize(("name", "count"), [("bucket_logs_only", 2), ("nbcc_bucket", 1)])
+def test_recorded_rows_lie_in_their_bucket(name: str, count: int) -> None:
+    rows = recorded_keys(name)
+    numbers = SimpleBuckets(count, ["id"]).numbers("", texts([key for key, _, _ in rows]))
+    assert len(rows) > 10
+    assert [bucket_of_file_id(file) for _, _, file in rows] == numbers.tolist()
+
+
+def test_recorded_rows_lie_in_their_stretch_of_the_ring(tmp_path: Path) -> None:
+    table = RICH.unpack("consistent_hash", tmp_path)
+    storage = LocalStorage(str(table))
+    rings = HashRings(storage, Timeline.load(storage), 2, ["id"])
+    rows = recorded_keys("consistent_hash")
+    for partition in ("north", "south", "east"):
+        ring = rings.ring(partition)
+        assert ring == first_ring(partition, 2), "Hudi names buckets after their partition and borders"
+        own = [(key, file) for key, where, file in rows if where == partition]
+        numbers = ring.numbers(ring_hashes(texts([key for key, _ in own]), ["id"]))
+        assert [ring.nodes[number].prefix for number in numbers] == [file[:36] for _, file in own]
+        assert set(numbers.tolist()) <= {0, 1}
+
+
+def test_a_ring_is_written_down_once(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    timeline = Timeline.load(storage)
+    first = HashRings(storage, timeline, 3, ["id"]).ring("p=1")
+    assert HashRings(storage, timeline, 8, ["id"]).ring("p=1") == first
+    assert decode_ring(encode_ring(first)) == first
+    assert [node.value for node in first.nodes] == [715827883, 1431655766, 2147483647]
+    storage.put(f"{FOLDER}/p=1/20260102030405678.hashing_meta", encode_ring(first_ring("p=1", 4)))
+    assert HashRings(storage, timeline, 3, ["id"]).ring("p=1") == first, "its clustering is not completed"
+    storage.put(f"{FOLDER}/p=1/20260102030405678.commit", b"")
+    assert len(HashRings(storage, timeline, 3, ["id"]).ring("p=1").nodes) == 4
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b'{"nodes": []}', b'{"partitionPath":"","instant":"0","seqNo":0,"nodes":[]}'])
+def test_damaged_rings_are_named(data: bytes) -> None:
+    with pytest.raises(CorruptFileError, match="the/path"):
+        decode_ring(data, "the/path")
+
+
+def test_rings_that_change_are_left_alone() -> None:
+    text = encode_ring(first_ring("p", 2)).replace(b"NORMAL", b"REPLACE")
+    with pytest.raises(UnsupportedFeature, match="split or merged"):
+        decode_ring(text)
+
+
+def test_file_groups_that_are_no_buckets_are_refused(tmp_path: Path) -> None:
+    buckets = SimpleBuckets(2, ["id"])
+    mine = [KeyFile("p", buckets.new_file_id("p", number), "", 0) for number in (0, 1)]
+    assert set(buckets.place("p", mine)) == {0, 1}
+    for wrong in ("2f0d20ac-40fe-4212-b8fe-1b89b3856470-0", buckets.new_file_id("p", 2), buckets.new_file_id("p", 1)):
+        with pytest.raises(ConfigError, match="written with"):
+            buckets.place("p", [*mine, KeyFile("p", wrong, "", 0)])
+    rings = HashRings(LocalStorage(str(tmp_path)), Timeline.load(LocalStorage(str(tmp_path))), 2, ["id"])
+    with pytest.raises(ConfigError, match="no bucket of the hash ring"):
+        rings.place("p", mine)
+    with pytest.raises(UnsupportedFeature, match="overwriting"):
+        rings.new_file_id("p", 0, again=True)
+
+
+def test_tables_with_buckets_are_recognised() -> None:
+    ids = [SimpleBuckets(4, ["id"]).new_file_id("", number) for number in range(4)]
+    assert looks_bucketed(ids)
+    assert not looks_bucketed([*ids, "2f0d20ac-40fe-4212-b8fe-1b89b3856470-0"])
+    assert not looks_bucketed([])

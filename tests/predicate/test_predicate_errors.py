@@ -1,0 +1,53 @@
+"""An error about a predicate names the part that is in the way and what to do, and nothing that the user did not write."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudimeta.errors import ConfigError, PredicateError
+from hudimeta.predicate import FUNCTION_NAMES, bind, evaluate, parse
+
+SCHEMA = pa.schema([(f"c{n}", pa.int32()) for n in range(200)] + [("s", pa.string()), ("ai", pa.list_(pa.int32()))])
+TWO_ROWS = pa.table({field.name: pa.array([None, "a"] if field.name == "s" else [None] * 2, field.type) for field in SCHEMA})
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "predicates.md"
+
+
+@pytest.mark.parametrize(
+    ("where", "named"),
+    [
+        ("levenshtein(s, 'a') > 2", "levenshtein"),
+        ("siz(ai) > 2", "'size'"),
+        ("colum = 2", "column of the table"),
+        ("exists(ai, x -> x > 1)", "exists"),
+        ("s = (SELECT 1)", "SELECT"),
+        ("c1 = INTERVAL 1 DAY", "INTERVAL"),
+        ("ai = 1", "compares"),
+        ("s RLIKE '(?=a)'", "looks ahead"),
+        ("c1 = '" + "x" * 10_000 + "'", "INT"),
+        ([("c1", "~~", 5)], "~~"),
+        ("c1 >", "c1 >"),
+        ("c1" + " + 1" * 5000 + " > 0", "nested"),
+        ("(" * 3000 + "c1 = 1" + ")" * 3000, "breaks off"),
+        ("repeat(s, 2000000000) = 'a'", "at most"),
+        ("lpad(s, 2000000000, 'x') = 'a'", "at most"),
+    ],
+)
+def test_an_error_is_short_and_to_the_point(where: Any, named: str) -> None:
+    with pytest.raises(PredicateError) as caught:
+        evaluate(bind(parse(where), SCHEMA), TWO_ROWS)
+    text = str(caught.value)
+    assert isinstance(caught.value, ConfigError)  # what callers caught before
+    assert named in text
+    assert len(text) < 1500
+    assert "option" not in text
+
+
+def test_the_page_lists_every_function() -> None:
+    page = DOCS.read_text(encoding="utf-8").split("## Where the answer")[0]
+    listed = set(re.findall(r"`([a-z_0-9]+)(?:\(…\))?`", page))
+    assert set(FUNCTION_NAMES) <= listed
