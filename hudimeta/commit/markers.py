@@ -22,6 +22,7 @@ __all__ = [
     "Marker",
     "MarkerKind",
     "files_of_write",
+    "has_direct_markers",
     "marked",
     "marked_output",
     "marker_folder",
@@ -29,6 +30,7 @@ __all__ = [
     "refuse_files_of_others",
     "remove_markers",
     "staging_folder",
+    "take_markers",
     "write_marker",
 ]
 
@@ -146,6 +148,21 @@ def files_of_write(storage: Storage, instant: str) -> list[str] | None:
     """
     markers = read_markers(storage, instant)
     return None if markers is None else refuse_files_of_others([marker.path for marker in markers], instant)
+
+
+def take_markers(storage: Storage, instant: str, markers: Iterable[Marker]) -> None:
+    """Remove some of an instant's markers, of the direct form. Whoever does so deletes their files once more afterwards.
+
+    Then no file of a task that is still at work is lost: one that is there when its marker goes is deleted after it, and one
+    that comes later is marked again (see `marked_output`).
+    """
+    for marker in markers:
+        storage.delete(_file_of(instant, marker))
+
+
+def has_direct_markers(storage: Storage, instant: str) -> bool:
+    """False where Apache Hudi's timeline server wrote lists, which no task of ours adds to."""
+    return storage.stat(join(marker_folder(instant), _TYPE_FILE)) is None
 
 
 def refuse_files_of_others(paths: Iterable[str], instant: str) -> list[str]:

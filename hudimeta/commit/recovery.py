@@ -10,8 +10,8 @@ from hudimeta.commit.compaction_runs import is_ours, take_back
 from hudimeta.commit.leftovers import remove_temporary_files, remove_unfinished_metadata, remove_unnamed_history
 from hudimeta.commit.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
 from hudimeta.commit.lock import TableLock
-from hudimeta.commit.markers import MARKERS, STAGING, files_of_write, marker_folder, read_markers, remove_markers
-from hudimeta.commit.strays import delete_unnamed, sweep_metadata
+from hudimeta.commit.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
+from hudimeta.commit.strays import delete_late_files, sweep_metadata
 from hudimeta.errors import CommitError
 from hudimeta.metadata.indexing import discard_dead, remove_unnamed
 from hudimeta.metadata.rollback import METADATA_ROOT
@@ -164,8 +164,7 @@ class Recovery:
                 archived = ArchivedRecords(timeline.history, _WRITES, since=instant)
                 self._delete_all_but(instant, *(archived.metadata(i) for i in archived.instants if i.time == instant))
         else:
-            for path in files_of_write(self._storage, instant) or ():
-                self._storage.delete(path)
+            delete_late_files(self._storage, instant)
         self._remove_traces(instant)
 
     def tidy(self, timeline: Timeline, instants: Iterable[Instant]) -> None:
@@ -192,7 +191,7 @@ class Recovery:
         stats = [stat for commit in commits for part in commit["partitionToWriteStats"].values() for stat in part]
         named = {path for stat in stats for path in (stat["path"], *(stat["cdcStats"] or ()))}
         if commits and None not in named:
-            delete_unnamed(self._storage, instant, named)
+            delete_late_files(self._storage, instant, named)
 
     def _instants_with_traces(self) -> set[str]:
         names = {entry.name for folder in (MARKERS, STAGING, HEARTBEAT_FOLDER) for entry in self._storage.list(folder)}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.markers import files_of_write, refuse_files_of_others, remove_markers
-from hudimeta.commit.strays import delete_marked_metadata
+from hudimeta.commit.strays import delete_late_files, delete_marked_metadata
 from hudimeta.errors import CommitError, HudiError
 from hudimeta.formats.avro.container import decode_container
 from hudimeta.metadata.rollback import roll_back_metadata
@@ -142,11 +142,11 @@ def execute(
         roll_back_metadata(storage, the_plan.instant, time, times)
     writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     writer.delete_pending(the_plan.instant, the_plan.action, State.REQUESTED)
-    deleted = _with_late_files(storage, the_plan.instant, deleted)
     if has_metadata:
         delete_marked_metadata(storage, the_plan.instant)
     # Before the end, because afterwards nobody looks for them; a rollback that is run again goes by its plan.
     Heartbeat(storage, the_plan.instant).stop()
+    deleted = _with_late_files(storage, the_plan.instant, deleted)
     remove_markers(storage, the_plan.instant)
     completion = times.next(time, timeline.last_time)
     outcome = encode_rollback_metadata(without_user(storage.root), time, the_plan.instant, the_plan.action, deleted)
@@ -160,9 +160,9 @@ def _with_late_files(storage: Storage, instant: str, deleted: Mapping[str, Seque
     Spark gives a write up while some of its tasks still run.
     """
     found = {partition: list(names) for partition, names in deleted.items()}
-    for path in files_of_write(storage, instant) or ():
+    for path in delete_late_files(storage, instant):
         partition, _, name = path.rpartition("/")
-        if name not in found.get(partition, ()) and storage.delete(path):
+        if name not in found.get(partition, ()):
             found.setdefault(partition, []).append(name)
     return found
 

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from hudimeta.commit.markers import MARKERS, Marker, MarkerKind, files_of_write, read_markers, remove_markers
+from hudimeta.commit.markers import (
+    MARKERS,
+    Marker,
+    MarkerKind,
+    files_of_write,
+    has_direct_markers,
+    read_markers,
+    refuse_files_of_others,
+    remove_markers,
+    take_markers,
+)
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import WRITE_TOKEN
@@ -17,6 +27,7 @@ from hudimeta.timeline.active import Timeline
 from hudimeta.types import Action
 
 __all__ = [
+    "delete_late_files",
     "delete_marked_metadata",
     "delete_metadata_strays",
     "delete_strays",
@@ -25,6 +36,10 @@ __all__ = [
     "remove_metadata_markers",
     "sweep_metadata",
 ]
+
+
+_LOOKS = 10
+"""A task marks a file again once, so that this many looks for new markers are never needed."""
 
 
 def delete_strays(storage: Storage, instant: str, files: Sequence[WrittenFile]) -> None:
@@ -37,6 +52,32 @@ def delete_unnamed(storage: Storage, instant: str, kept: Collection[str]) -> Non
     for path in files_of_write(storage, instant) or ():
         if path not in kept:
             storage.delete(path)
+
+
+def delete_late_files(storage: Storage, instant: str, kept: Collection[str] = ()) -> list[str]:
+    """Delete what is marked for a write that is over, and take the markers; for writes whose tasks may still be at work.
+
+    Args:
+        storage: Rooted at the table.
+        instant: Of the write.
+        kept: Paths that belong to the table.
+
+    Returns:
+        The paths of files that were there.
+
+    Raises:
+        CorruptFileError: A marker that names anything but a data file of that write; nothing was deleted.
+    """
+    deleted: dict[str, None] = {}
+    for _ in range(_LOOKS):
+        markers = read_markers(storage, instant) or []
+        paths = [p for p in refuse_files_of_others([m.path for m in markers], instant) if p not in kept]
+        deleted |= dict.fromkeys(path for path in paths if storage.delete(path))
+        if not markers or not has_direct_markers(storage, instant):
+            break
+        take_markers(storage, instant, markers)
+        deleted |= dict.fromkeys(path for path in paths if storage.delete(path))  # what came before its marker went
+    return list(deleted)
 
 
 # In the metadata table
@@ -58,8 +99,15 @@ def delete_metadata_strays(storage: Storage, instant: str, kept: Collection[str]
 def delete_marked_metadata(storage: Storage, instant: str) -> None:
     """Delete every file of the metadata table that is marked for an instant, which was rolled back, and the markers."""
     inner = storage.sub(METADATA_ROOT)
-    for marker in read_markers(inner, instant) or ():
-        inner.delete(marker.path)
+    for _ in range(_LOOKS):
+        markers = read_markers(inner, instant) or []
+        if not markers:
+            break
+        for marker in markers:
+            inner.delete(marker.path)
+        take_markers(inner, instant, markers)
+        for marker in markers:
+            inner.delete(marker.path)
     remove_metadata_markers(storage, instant)
 
 

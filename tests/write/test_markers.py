@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudimeta.commit.markers import Marker, MarkerKind, marked, marked_output, read_markers, remove_markers, write_marker
+from hudimeta.commit.strays import delete_late_files
 from hudimeta.storage import LocalStorage, Storage
 from hudimeta.storage.fsspec_store import FsspecStorage
 
@@ -80,3 +81,33 @@ def test_marking_twice_changes_nothing(storage: Storage) -> None:
     for _ in range(2):
         write_marker(storage, INSTANT, MARKER)
     assert read_markers(storage, INSTANT) == [MARKER]
+
+
+LATE = Marker("p0/11111111-1111-1111-1111-111111111111-0_0-0-0_20260101000000000.parquet", MarkerKind.CREATE)
+NEW = Marker("p1/22222222-2222-2222-2222-222222222222-0_0-0-0_20260101000000000.parquet", MarkerKind.CREATE)
+
+
+@pytest.mark.parametrize("work", ["its file appears", "another begins"])
+def test_a_task_that_dies_while_markers_are_taken_leaves_nothing(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch, work: str
+) -> None:
+    """It is killed right after its file has come to be and its marker was seen to be there."""
+
+    def a_task_works() -> None:
+        monkeypatch.undo()
+        marker = LATE if work == "its file appears" else NEW
+        with marked_output(storage, INSTANT, marker, in_task=True) as stream:
+            stream.write(b"rows")
+
+    def deleting(self: Storage, path: str) -> bool:
+        if ".marker." in path:
+            a_task_works()
+        return deleted(self, path)
+
+    deleted = type(storage).delete
+    write_marker(storage, INSTANT, LATE)
+    monkeypatch.setattr(type(storage), "delete", deleting)
+    delete_late_files(storage, INSTANT)
+    remove_markers(storage, INSTANT)
+    assert [storage.stat(marker.path) for marker in (LATE, NEW)] == [None, None]
+    assert read_markers(storage, INSTANT) is None
