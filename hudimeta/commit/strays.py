@@ -6,7 +6,7 @@ is one attempt's alone, of kind `CREATE` for the empty log that begins a file gr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from hudimeta.commit.markers import (
     MARKERS,
@@ -68,10 +68,15 @@ def delete_late_files(storage: Storage, instant: str, kept: Collection[str] = ()
     Raises:
         CorruptFileError: A marker that names anything but a data file of that write; nothing was deleted.
     """
+    return _delete_marked(storage, instant, lambda paths: [p for p in refuse_files_of_others(paths, instant) if p not in kept])
+
+
+def _delete_marked(storage: Storage, instant: str, chosen: Callable[[list[str]], list[str]]) -> list[str]:
+    """Delete those of the marked files that are chosen, and take the markers, until there is no new one."""
     deleted: dict[str, None] = {}
     for _ in range(_LOOKS):
         markers = read_markers(storage, instant) or []
-        paths = [p for p in refuse_files_of_others([m.path for m in markers], instant) if p not in kept]
+        paths = chosen([marker.path for marker in markers])
         deleted |= dict.fromkeys(path for path in paths if storage.delete(path))
         if not markers or not has_direct_markers(storage, instant):
             break
@@ -98,16 +103,7 @@ def delete_metadata_strays(storage: Storage, instant: str, kept: Collection[str]
 
 def delete_marked_metadata(storage: Storage, instant: str) -> None:
     """Delete every file of the metadata table that is marked for an instant, which was rolled back, and the markers."""
-    inner = storage.sub(METADATA_ROOT)
-    for _ in range(_LOOKS):
-        markers = read_markers(inner, instant) or []
-        if not markers:
-            break
-        for marker in markers:
-            inner.delete(marker.path)
-        take_markers(inner, instant, markers)
-        for marker in markers:
-            inner.delete(marker.path)
+    _delete_marked(storage.sub(METADATA_ROOT), instant, lambda paths: paths)
     remove_metadata_markers(storage, instant)
 
 

@@ -1,1 +1,1 @@
-"""The attached door: Spark's own scans over files that our planner chose."""
+"""Spark's own scans over files that our planner chose: the attached door, and the scans of `HudiTable`."""

@@ -13,6 +13,7 @@ from hudimeta.config import OPTIONS, SQL_WORDS, HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.config.near_misses import right_name
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.redaction import hidden
 from hudimeta.storage import open_storage
 
 if TYPE_CHECKING:
@@ -83,7 +84,11 @@ def _renamed(session: SqlSession, entry: Entry, statement: AlterEntry, text: str
         try:
             session.plain(f"ALTER TABLE {new.sql} RENAME TO {entry.name.sql}")
         except Exception as error:  # whatever Spark's catalog says; the error that is raised says what went wrong first
-            warnings.warn(f"the catalog goes on calling the table {new.sql}, unlike the table itself: {error}", HudiWarning, 2)
+            warnings.warn(
+                f"the catalog goes on calling the table {new.sql}, unlike the table itself: {hidden(str(error))}",
+                HudiWarning,
+                2,
+            )
         raise
     return session.nothing()
 

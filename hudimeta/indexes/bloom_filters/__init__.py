@@ -1,1 +1,1 @@
-"""The bloom filters."""
+"""Bloom filters of record keys: which base files may hold a key."""

@@ -1,1 +1,1 @@
-"""The column stats."""
+"""Column statistics: bounds of columns, by file and by partition."""

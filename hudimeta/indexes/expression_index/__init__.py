@@ -1,1 +1,1 @@
-"""The expression index."""
+"""Expression indexes: bounds, or a bloom filter, of an expression over a column, by file."""

@@ -1,1 +1,1 @@
-"""The files."""
+"""The file listing of the metadata table, which every commit keeps."""

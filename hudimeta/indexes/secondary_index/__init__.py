@@ -1,1 +1,1 @@
-"""The secondary index."""
+"""Secondary indexes: the record keys of each value of a column."""
