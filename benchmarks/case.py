@@ -43,7 +43,8 @@ class Settings:
     """What one run was asked for.
 
     Attributes:
-        scale: 1.0 is the size that the goals speak of. data: Folder for generated tables, kept between runs.
+        scale: 1.0 is the size that the goals speak of.
+        data: Folder for generated tables, kept between runs.
         rounds: Calls of each side; the first is cold, the others warm. 0 leaves it to the case.
     """
 
@@ -69,9 +70,11 @@ class Measured:
     """One side of one case.
 
     Attributes:
-        calls: Seconds of each call, the cold one first. rss: Peak resident bytes of the side's largest process.
+        calls: Seconds of each call, the cold one first.
+        rss: Peak resident bytes of the side's largest process.
         facts: What the side answered; equal names must have equal values on all sides.
-        notes: Numbers for the reader, not compared. error: Why there is nothing; "absent: …" when it is not installed.
+        notes: Numbers for the reader, not compared.
+        error: Why there is nothing; "absent: …" when it is not installed.
     """
 
     calls: list[Seconds] = field(default_factory=list)
@@ -189,7 +192,9 @@ class Case:
         name: `P3-286k`; a run selects cases by the beginning of their names.
         title: What is measured.
         sides: What runs, by name, ours first. Each gets a `Job`.
-        goals: To reach. rounds: Calls of each side. prepare: Makes the data, before any side, outside all measuring.
+        goals: To reach.
+        rounds: Calls of each side.
+        prepare: Makes the data, before any side, outside all measuring.
         not_in_smoke: Sides that a smoke run leaves out, beside the rivals that need Java.
     """
 

@@ -41,7 +41,9 @@ def sides(table: Made, query: Query, parquet: bool, own: Written | None = None) 
     """Everyone who reads the table.
 
     Args:
-        table: Ours. query: What is read. parquet: Its base files alone hold the rows.
+        table: Ours.
+        query: What is read.
+        parquet: Its base files alone hold the rows.
         own: A table of the same rows that each version of Apache Hudi writes and reads; None for none.
     """
     plain = {SPARK: _in_spark(table, query, _read_parquet)} if parquet else {}

@@ -23,7 +23,9 @@ class Job:
     """One side of one case, inside the process that runs it.
 
     Args:
-        settings: Of the run. rounds: How often to call. side: Its name.
+        settings: Of the run.
+        rounds: How often to call.
+        side: Its name.
     """
 
     def __init__(self, settings: Settings, rounds: int, side: str) -> None:

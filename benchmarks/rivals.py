@@ -62,7 +62,8 @@ def spark_session(job: Job, cores: int = 2) -> Iterator[Any]:
     """A session of the project's own Spark, for its plain Parquet scan and for our source in it. Raises Absent.
 
     Args:
-        job: The side. cores: Tasks at a time.
+        job: The side.
+        cores: Tasks at a time.
     """
     if not os.environ.get("JAVA_HOME"):
         raise Absent("no JAVA_HOME: run through `make bench`")

@@ -76,7 +76,10 @@ def upserts(
     """A table updated with one file of rows after the other.
 
     Args:
-        path_of: Puts the table into a folder. batches: Files with rows. cores: Tasks at a time. write: By which door.
+        path_of: Puts the table into a folder.
+        batches: Files with rows.
+        cores: Tasks at a time.
+        write: By which door.
     """
 
     def run(job: Job) -> None:
@@ -116,7 +119,9 @@ def small_commits(make: Callable[[Path], object], batches: Callable[[Job], Seque
     """Many small upserts, each of a DataFrame that Spark reads from a file, by `HudiTable`.
 
     Args:
-        make: Writes the table to a path. batches: Rows of each commit. options: Of the writes.
+        make: Writes the table to a path.
+        batches: Rows of each commit.
+        options: Of the writes.
     """
 
     def write(spark: Any, path: Path, file: Path) -> Mapping[str, float]:

@@ -32,8 +32,10 @@ class Shape:
     """How large a table is.
 
     Attributes:
-        name: Folder. partitions, files: Partitions, and files in each. statistics: Whether column_stats are there, for ten
-            bigint columns: c0 rises from file to file, the others are random ranges.
+        name: Folder.
+        partitions, files: Partitions, and files in each.
+        statistics: Whether column_stats are there, for ten bigint columns: c0 rises from file to file, the others are random
+            ranges.
         keys: Rows with an entry in the record index, see `synthetic_keys`; 0 for no such index.
     """
 

@@ -101,7 +101,10 @@ def write_index(path: Path, writer: Any, shape: synthetic.Shape, partitions: pa.
     """The partition `record_index` of a metadata table that has `number` partitions already.
 
     Args:
-        path: Of the table. writer: Its `MetadataWriter`. partitions: Of each file. instant: That wrote the rows.
+        path: Of the table.
+        writer: Its `MetadataWriter`.
+        partitions: Of each file.
+        instant: That wrote the rows.
     """
     from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
     from hudimeta.metadata import record_index

@@ -30,7 +30,9 @@ class Written:
     """A table and how it is written.
 
     Attributes:
-        kind: Table type. share: Of lineitem's quarter, 1 for 1.5 million rows. indexes: Beside `files`.
+        kind: Table type.
+        share: Of lineitem's quarter, 1 for 1.5 million rows.
+        indexes: Beside `files`.
         updated: Share of the rows that one upsert changed afterwards, at random.
     """
 

@@ -24,7 +24,8 @@ class Stage:
     """Where everything is printed.
 
     Attributes:
-        console: Rich's. answers: What `check` was told, by statement.
+        console: Rich's.
+        answers: What `check` was told, by statement.
     """
 
     def __init__(self) -> None:

@@ -77,7 +77,8 @@ class ConfigError(HudiError):
     """An option or argument that is unknown, malformed, or contradicts the table.
 
     Attributes:
-        key: The option's name. value: What was given, `***` where the name is one of a secret.
+        key: The option's name.
+        value: What was given, `***` where the name is one of a secret.
         allowed: What would have been accepted, for the reader.
     """
 
@@ -157,7 +158,9 @@ class CorruptFileError(HudiError):
     """Bytes that cannot be what they claim to be.
 
     Attributes:
-        path: File, relative to the table. offset: Byte offset of the fault. expected, actual: For the reader.
+        path: File, relative to the table.
+        offset: Byte offset of the fault.
+        expected, actual: For the reader.
     """
 
     code = "CORRUPT_FILE"
@@ -219,7 +222,9 @@ class CommitConflict(CommitError):
     """Another writer changed the same file groups first.
 
     Attributes:
-        action: What was being written. file_groups: (partition, file id) pairs both touched. winner: Instant that won.
+        action: What was being written.
+        file_groups: (partition, file id) pairs both touched.
+        winner: Instant that won.
 
     Args:
         cure: What helps where running the write again does not.
@@ -260,7 +265,8 @@ class DuplicateKeys(CommitError):
     """An insert that must not repeat keys brought some that the table has.
 
     Attributes:
-        keys: How many. sample: A few of them.
+        keys: How many.
+        sample: A few of them.
     """
 
     code = "DUPLICATE_KEYS"

@@ -15,7 +15,8 @@ def edit_properties(table: Path, change: Callable[[str], str]) -> None:
     """Put other text in place of a table's properties.
 
     Args:
-        table: The table's folder. change: Makes the new text of the old one.
+        table: The table's folder.
+        change: Makes the new text of the old one.
     """
     path = table / ".hoodie" / "hoodie.properties"
     lines = path.read_text().splitlines(keepends=True)

@@ -30,7 +30,8 @@ class TableSet:
     """A folder of packed tables.
 
     Attributes:
-        archives: Folder with NAME.zip or NAME.tar.xz. answers: Folder with NAME.json.
+        archives: Folder with NAME.zip or NAME.tar.xz.
+        answers: Folder with NAME.json.
     """
 
     archives: Path

@@ -31,7 +31,8 @@ class Environment:
     """A virtual environment.
 
     Attributes:
-        folder: Relative to the project. arguments: What `pip install` is given.
+        folder: Relative to the project.
+        arguments: What `pip install` is given.
         depends_on: Files whose change makes the installation stale.
     """
 

@@ -193,7 +193,8 @@ class HudiTable:
         """Begin to merge rows into the table, on Spark's executors; `execute()` on what comes back does it.
 
         Args:
-            source: Rows. on, target_alias, source_alias: See `hudimeta.Table.merge`.
+            source: Rows.
+            on, target_alias, source_alias: See `hudimeta.Table.merge`.
         """
         from pyspark_hudimeta.routed.merge import merge_frame
 

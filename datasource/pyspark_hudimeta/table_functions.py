@@ -41,7 +41,8 @@ class Bound(AnalyzeResult):  # type: ignore[misc]  # Spark's own classes are not
     """The columns of a call, and its arguments as constants.
 
     Attributes:
-        path: Where the table is. arguments: Whatever else the function was called with, checked.
+        path: Where the table is.
+        arguments: Whatever else the function was called with, checked.
     """
 
     path: str = ""

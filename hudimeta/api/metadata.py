@@ -30,7 +30,8 @@ class TableMetadata(MetadataTable):
     It is opened when it is first asked for something: verbs that repair it must work where it cannot be opened.
 
     Args:
-        snapshot: The newest moment of the table. on_change: Called when a verb has changed the table.
+        snapshot: The newest moment of the table.
+        on_change: Called when a verb has changed the table.
         engine: Where files are read and indexes are built; threads of this process when None.
     """
 

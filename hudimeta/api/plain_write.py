@@ -90,7 +90,9 @@ class PlainWrite:
     """One write of a DataFrame: begun on the driver, pickled to the tasks, committed on the driver by another process.
 
     Attributes:
-        location: The table. options: Of the write. open_write: The instant and what it knows.
+        location: The table.
+        options: Of the write.
+        open_write: The instant and what it knows.
         schema: Data columns of the table after the write.
     """
 
@@ -104,7 +106,10 @@ class PlainWrite:
         """Check everything that can be checked, create the table when there is none, and put an instant on its timeline.
 
         Args:
-            location: Absolute path or URI. options: Of the write. schema: Of the rows. overwrite: Spark's mode.
+            location: Absolute path or URI.
+            options: Of the write.
+            schema: Of the rows.
+            overwrite: Spark's mode.
 
         Raises:
             ConfigError, SchemaError, TableError: Bad input; nothing was written.
@@ -130,7 +135,9 @@ class PlainWrite:
         """Write or stage the rows of one task.
 
         Args:
-            batches: Rows. task: Number of the partition. attempt: Of the task; attempts must not share names.
+            batches: Rows.
+            task: Number of the partition.
+            attempt: Of the task; attempts must not share names.
 
         Returns:
             The message for `commit`.

@@ -190,7 +190,8 @@ class Table:
             path: Its folder, which may exist but must not hold a table.
             schema: Arrow schema of its rows.
             key: Columns that identify a row; None generates keys.
-            partition_by: Columns whose values name the partitions. ordering: Columns that decide which version of a row wins.
+            partition_by: Columns whose values name the partitions.
+            ordering: Columns that decide which version of a row wins.
             type: `COPY_ON_WRITE`, which None stands for, or `MERGE_ON_READ`.
             indexes: Which of `column_stats`, `partition_stats` … to keep; None for the defaults.
             options: Further options, `hoodie.*` and `hudimeta.*`; later verbs of the table use them too.
@@ -298,7 +299,9 @@ class Table:
 
         Args:
             add: New columns, null in the rows that are there; a dotted name adds a field to a struct.
-            rename: New names by old ones. drop: Columns to drop. retype: Wider types by column.
+            rename: New names by old ones.
+            drop: Columns to drop.
+            retype: Wider types by column.
 
         Raises:
             ConfigError, UnsupportedEvolution: What cannot be done: columns of the key, the partition and the ordering stay,

@@ -37,7 +37,10 @@ class CleanRunner:
     """Runs the planned cleans of one table.
 
     Attributes:
-        storage: Rooted at the table. properties: Of the table. lock: The table's lock. times: Makes instants.
+        storage: Rooted at the table.
+        properties: Of the table.
+        lock: The table's lock.
+        times: Makes instants.
         metadata: Brings the metadata table along; None for a table that has none.
     """
 
@@ -51,7 +54,8 @@ class CleanRunner:
         """Run the clean that is planned at an instant; returns its plan, and how many files were there and are gone.
 
         Args:
-            instant: Of the plan. engine: Where files are deleted; None for this process.
+            instant: Of the plan.
+            engine: Where files are deleted; None for this process.
 
         Raises:
             CommitError: There is no such plan, or another process is running it or has just completed it.

@@ -37,7 +37,9 @@ def take_back(storage: Storage, folder: str, instant: str) -> None:
     The inflight file goes last: without it nobody looks for the rest.
 
     Args:
-        storage: Rooted at the table. folder: Of the timeline. instant: Of the compaction.
+        storage: Rooted at the table.
+        folder: Of the timeline.
+        instant: Of the compaction.
     """
     take_back_delta(storage, instant)
     for path in files_of_write(storage, instant) or ():

@@ -64,7 +64,10 @@ class Coordinator:
     """Begins, publishes and aborts the writes of one table.
 
     Args:
-        storage: Rooted at the table. properties: Of the table. lock: The table's lock. times: Makes instants.
+        storage: Rooted at the table.
+        properties: Of the table.
+        lock: The table's lock.
+        times: Makes instants.
         metadata: Brings the metadata table along; None for a table that has none.
         eager: A write first rolls back what dead writers left; else that is left to cleaning, or to `recover`.
     """

@@ -22,7 +22,8 @@ def remove_temporary_files(storage: Storage, timeline: Timeline) -> None:
     A writer that is still at work under such a name begins anew. Rows are never written that way.
 
     Args:
-        storage: Rooted at the table. timeline: Of the table.
+        storage: Rooted at the table.
+        timeline: Of the table.
     """
     inner = join(METADATA_ROOT, _OWN)
     own = [entry.path for entry in storage.list(_OWN) if entry.is_folder and entry.path != METADATA_ROOT]
@@ -40,7 +41,8 @@ def remove_unnamed_history(storage: Storage, timeline: Timeline) -> None:
     The caller holds the table lock.
 
     Args:
-        storage: Rooted at the table. timeline: Of the table.
+        storage: Rooted at the table.
+        timeline: Of the table.
     """
     inner = storage.sub(METADATA_ROOT)
     HistoryWriter(storage, timeline.history).remove_unnamed()
@@ -53,7 +55,8 @@ def remove_unfinished_metadata(storage: Storage, properties: TableProperties) ->
     The caller holds the table lock.
 
     Args:
-        storage: Rooted at the table. properties: Of the table, as they are under the lock.
+        storage: Rooted at the table.
+        properties: Of the table, as they are under the lock.
     """
     if properties.metadata_partitions or properties.metadata_partitions_inflight:
         return

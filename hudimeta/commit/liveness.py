@@ -74,7 +74,8 @@ def is_alive(storage: Storage, instant: str, requested_path: str | None, now_ms:
     """True when somebody still works on a pending instant.
 
     Args:
-        storage: Rooted at the table. instant: Its requested time.
+        storage: Rooted at the table.
+        instant: Its requested time.
         requested_path: Path of its requested file; None asks the heartbeat alone. To be called where nobody can begin or roll
             back the instant meanwhile (`TableLock.alone_here`): asking for the guard of a file makes the file.
         now_ms: The clock, epoch milliseconds.

@@ -58,8 +58,11 @@ class LockTiming:
     """Durations in seconds, and the clocks: parameters, so that tests do not wait.
 
     Attributes:
-        lease_s: How long a lease lasts. renew_s: How often it is renewed. drift_s: Clock drift between machines that is
-            granted to a foreign owner. wait_s: How long to wait for a busy lock. poll_s: Pause between two looks.
+        lease_s: How long a lease lasts.
+        renew_s: How often it is renewed.
+        drift_s: Clock drift between machines that is granted to a foreign owner.
+        wait_s: How long to wait for a busy lock.
+        poll_s: Pause between two looks.
     """
 
     lease_s: float = 300.0

@@ -56,7 +56,8 @@ class Marker:
     """One data file of a write.
 
     Attributes:
-        path: The data file, relative to the table. kind: See `MarkerKind`.
+        path: The data file, relative to the table.
+        kind: See `MarkerKind`.
     """
 
     path: str
@@ -98,7 +99,9 @@ def marked_output(storage: Storage, instant: str, marker: Marker, *, in_task: bo
     """A stream for a data file, whose marker is written first.
 
     Args:
-        storage: Rooted at the table. instant: Of the write. marker: Names the file.
+        storage: Rooted at the table.
+        instant: Of the write.
+        marker: Names the file.
         in_task: The write may be over before the file comes to be, and its markers removed. Then the file gets its marker
             again, so that the next write with tasks deletes it even when this process is killed or fails before it can do so.
     """
@@ -169,7 +172,8 @@ def refuse_files_of_others(paths: Iterable[str], instant: str) -> list[str]:
     """Some paths, all of data files that a write made: only these may go with it, whatever a plan or a marker names.
 
     Args:
-        paths: Relative to the table. instant: Of the write, which the names of its files bear.
+        paths: Relative to the table.
+        instant: Of the write, which the names of its files bear.
 
     Raises:
         CorruptFileError: Something else is named.

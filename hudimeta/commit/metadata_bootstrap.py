@@ -48,8 +48,13 @@ def bootstrap_metadata(
     """Build the metadata table. The caller holds the table lock.
 
     Args:
-        storage: Rooted at the table. properties: Of the table, which has no metadata table. timeline: Listed under the lock.
-        schema: Data columns. options: Say which indexes to build. times: Makes instants. engine: Reads the files.
+        storage: Rooted at the table.
+        properties: Of the table, which has no metadata table.
+        timeline: Listed under the lock.
+        schema: Data columns.
+        options: Say which indexes to build.
+        times: Makes instants.
+        engine: Reads the files.
 
     Returns:
         The properties, which name the new partitions.
@@ -83,8 +88,11 @@ def lay_out_indexes(
     folder was removed.
 
     Args:
-        storage: Rooted at the table. properties, planned, schema, options, times: Of the table. engine: Reads its files.
-        timeline: Of a table that exists already. listing: Its committed files.
+        storage: Rooted at the table.
+        properties, planned, schema, options, times: Of the table.
+        engine: Reads its files.
+        timeline: Of a table that exists already.
+        listing: Its committed files.
 
     Returns:
         Of the indexes that speak of the whole table, whether they lack no row.

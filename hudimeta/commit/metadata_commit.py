@@ -40,8 +40,10 @@ class Upkeep:
     """What stays of the metadata table's past, after the options of the data table.
 
     Attributes:
-        clean: Delete superseded files. retained: Commits that the data table's cleaning retains.
-        archive: Move old instants to the history. least, most: Commits that stay, and above how many an archival begins.
+        clean: Delete superseded files.
+        retained: Commits that the data table's cleaning retains.
+        archive: Move old instants to the history.
+        least, most: Commits that stay, and above how many an archival begins.
     """
 
     clean: bool
@@ -66,10 +68,15 @@ class MetadataCommit:
         properties: Of the data table, as they are under the lock: they say which indexes there are.
 
     Args:
-        storage: Rooted at the data table. properties: Of the data table. times: Makes instants.
-        compact_after: Delta commits after which the metadata table is compacted. kept: What stays of its past.
-        engine: Where index updates are computed. timezone: In which expression indexes look at moments.
-        proof_limit: See `CommitChange`. most: How many columns get statistics when nobody listed any.
+        storage: Rooted at the data table.
+        properties: Of the data table.
+        times: Makes instants.
+        compact_after: Delta commits after which the metadata table is compacted.
+        kept: What stays of its past.
+        engine: Where index updates are computed.
+        timezone: In which expression indexes look at moments.
+        proof_limit: See `CommitChange`.
+        most: How many columns get statistics when nobody listed any.
     """
 
     def __init__(
@@ -108,11 +115,14 @@ class MetadataCommit:
         """Commit the changes of a data commit at the same instant.
 
         Args:
-            timeline: Of the data table, as listed under the lock. instant: Of the data commit.
-            written: Its new files. schema: Data columns of the table.
+            timeline: Of the data table, as listed under the lock.
+            instant: Of the data commit.
+            written: Its new files.
+            schema: Data columns of the table.
             known: The metadata table as the write saw it. It is used again when no instant was completed since and the indexes
                 are the same: whoever changes the metadata table else completes an instant of the table under the same lock.
-            replaced: File ids that leave the table, by partition path. same_rows: True for a compaction.
+            replaced: File ids that leave the table, by partition path.
+            same_rows: True for a compaction.
             apart: Writes some of the indexes instead; None for none.
 
         Returns:
@@ -166,8 +176,10 @@ class MetadataCommit:
         """Take files that a clean deleted out of the metadata table, at the clean's instant.
 
         Args:
-            timeline: Of the data table, as listed under the lock. instant: Of the clean.
-            removed: Names of the deleted files, by partition path. emptied: Partitions that have no file any more.
+            timeline: Of the data table, as listed under the lock.
+            instant: Of the clean.
+            removed: Names of the deleted files, by partition path.
+            emptied: Partitions that have no file any more.
         """
         table = self._current(timeline, None)
         change = CleanChange(table, self._writer.layout, removed, emptied)

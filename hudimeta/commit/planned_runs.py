@@ -25,8 +25,11 @@ def running(
     """Run a planned service alone: two processes that ran one plan would delete and replace each other's files.
 
     Args:
-        storage: Rooted at the table. properties: Of the table. lock: The table's lock.
-        instant: Of the plan. action: Its pending word.
+        storage: Rooted at the table.
+        properties: Of the table.
+        lock: The table's lock.
+        instant: Of the plan.
+        action: Its pending word.
 
     Yields:
         The timeline, and the pending instant on it.

@@ -21,7 +21,9 @@ class OpenWrite:
     """A write that has begun: plain data, so that it can travel to Spark's tasks and back.
 
     Attributes:
-        instant: Requested time. action: COMMIT, DELTA_COMMIT or REPLACE_COMMIT. operation: What is done.
+        instant: Requested time.
+        action: COMMIT, DELTA_COMMIT or REPLACE_COMMIT.
+        operation: What is done.
         seen: Requested times of the writes that were completed when it began.
         rolled_back: Dead writes that were rolled back first.
         by_many: True when it passes through many processes.
@@ -47,7 +49,8 @@ class Publication:
     Attributes:
         files: New base files.
         replaced: File ids to take out of the table, by partition; of overwrites only.
-        schema: Data columns of the table after the write. avro_schema: The same as JSON.
+        schema: Data columns of the table after the write.
+        avro_schema: The same as JSON.
         extra: Further entries of the commit's extraMetadata.
         keyed_partitions: See `check_conflicts`.
         known: The metadata table as the write saw it; spares a request when nothing happened meanwhile.

@@ -20,8 +20,9 @@ class PublishedSchema:
     """Columns of the table as a commit states them.
 
     Attributes:
-        avro: Avro schema as JSON; with the meta columns where the table was altered, as Hudi has it. extra: Further entries of
-            extraMetadata. history: Content of the schema commit; None for a table that never was altered.
+        avro: Avro schema as JSON; with the meta columns where the table was altered, as Hudi has it.
+        extra: Further entries of extraMetadata.
+        history: Content of the schema commit; None for a table that never was altered.
     """
 
     avro: str
@@ -39,7 +40,9 @@ def published_schema(schema: pa.Schema, name: str, history: SchemaHistory | None
     """What a write publishes.
 
     Args:
-        schema: Data columns after the write. name: Of the table. history: So far; None for a table that never was altered.
+        schema: Data columns after the write.
+        name: Of the table.
+        history: So far; None for a table that never was altered.
         instant: Of the write.
 
     Raises:

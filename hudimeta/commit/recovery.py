@@ -35,7 +35,10 @@ class Recovery:
     """Takes back what dead writers of one table left.
 
     Args:
-        storage: Rooted at the table. properties: Of the table. lock: The table's lock. times: Makes instants.
+        storage: Rooted at the table.
+        properties: Of the table.
+        lock: The table's lock.
+        times: Makes instants.
     """
 
     def __init__(self, storage: Storage, properties: TableProperties, lock: TableLock, times: InstantGenerator) -> None:
@@ -135,7 +138,8 @@ class Recovery:
         """Roll one pending write back, or finish a rollback; the caller holds the lock. Returns the write's instant.
 
         Args:
-            timeline: As listed under the lock. instant: The pending write or rollback.
+            timeline: As listed under the lock.
+            instant: The pending write or rollback.
             partitions: Where to look for files of a write without markers; None for everywhere.
         """
         _refuse_half_published(timeline)
@@ -173,7 +177,8 @@ class Recovery:
         Three listings, however many writes.
 
         Args:
-            timeline: On which the instants are completed. instants: Which are about to leave it.
+            timeline: On which the instants are completed.
+            instants: Which are about to leave it.
         """
         left = self._instants_with_traces()
         for instant in instants:

@@ -31,22 +31,30 @@ class CommitReport(Report):
     """What a commit did.
 
     Attributes:
-        instant: Requested time. completion: Completion time; None when nothing was to be written, then nothing was.
+        instant: Requested time.
+        completion: Completion time; None when nothing was to be written, then nothing was.
         operation: Name as in the commit's metadata.
-        inserted, updated, deleted: Rows. unmatched_deletes: Keys to delete that the table did not have.
+        inserted, updated, deleted: Rows.
+        unmatched_deletes: Keys to delete that the table did not have.
         dropped_duplicates: Rows that an insert left out because the table had their key.
         outdated: Updates and deletes that changed nothing, because the table's row has a greater ordering value. What goes to
             a log file is not counted: there readers decide.
-        files_written: Base and log files. log_files_written: How many of them are log files. bytes_written: Of both.
-        file_groups_added: How many file groups were begun. partitions: How many partitions got files.
+        files_written: Base and log files.
+        log_files_written: How many of them are log files.
+        bytes_written: Of both.
+        file_groups_added: How many file groups were begun.
+        partitions: How many partitions got files.
         change_files_written: Files of captured changes, which are not counted above.
         file_groups_replaced: How many an overwrite took out.
         rolled_back: Instants of dead writes that were rolled back first.
         index: How existing rows were found, and what it cost, in words; empty when nothing was looked up.
-        looked_up, found: Keys asked of the index, and those that it knew. moved: Rows that changed their partition.
+        looked_up, found: Keys asked of the index, and those that it knew.
+        moved: Rows that changed their partition.
         compacted_metadata: True when the metadata table was compacted as well.
         attempts: How often the write was tried; more than one after conflicts.
-        seconds: By phase. requests: By (kind, purpose). notes: Whatever else the user should know.
+        seconds: By phase.
+        requests: By (kind, purpose).
+        notes: Whatever else the user should know.
     """
 
     instant: str
@@ -127,7 +135,8 @@ class CommitReport(Report):
         """The report of a completed write.
 
         Args:
-            timeline: Of the table. instant: Its requested time; None for the newest write.
+            timeline: Of the table.
+            instant: Its requested time; None for the newest write.
 
         Raises:
             TableError: There is no such write on the active timeline.
@@ -143,7 +152,8 @@ class CommitReport(Report):
         """The report of a commit on the timeline, whoever wrote it; what its metadata does not say is missing.
 
         Args:
-            instant: A completed write. metadata: Its metadata.
+            instant: A completed write.
+            metadata: Its metadata.
         """
         stats = [stat for part in metadata["partitionToWriteStats"].values() for stat in part]
         text = (metadata.get("extraMetadata") or {}).get(REPORT_KEY)

@@ -34,7 +34,8 @@ class RollbackPlan:
     """What a rollback will do.
 
     Attributes:
-        instant: Requested time of the write to take back. action: Its action.
+        instant: Requested time of the write to take back.
+        action: Its action.
         files: Data files to delete, by partition path, as names; not all of them need exist.
         listed: True when they were found by listing, because the write left no markers.
     """
@@ -55,7 +56,9 @@ class RollbackOutcome:
     """What a rollback did.
 
     Attributes:
-        time: Requested time of the rollback. plan: Its plan. deleted: How many data files were there and are gone.
+        time: Requested time of the rollback.
+        plan: Its plan.
+        deleted: How many data files were there and are gone.
     """
 
     time: str
@@ -117,7 +120,9 @@ def execute(
     """Carry a plan out. The caller holds the table lock.
 
     Args:
-        storage: Rooted at the table. timeline: As listed under the lock. times: Makes the instants.
+        storage: Rooted at the table.
+        timeline: As listed under the lock.
+        times: Makes the instants.
         the_plan: From `plan`, or from `pending_plan` for a rollback that died.
         time: Requested time of that rollback; None starts a new one.
         has_metadata: The table has a metadata table.

@@ -116,7 +116,8 @@ def sweep_metadata(storage: Storage, pending: Collection[str]) -> None:
     """Remove what tasks wrote into the metadata table after their write was over. The caller holds the table lock.
 
     Args:
-        storage: Rooted at the data table. pending: Instants of the data table whose writers may still be at work.
+        storage: Rooted at the data table.
+        pending: Instants of the data table whose writers may still be at work.
     """
     inner = storage.sub(METADATA_ROOT)
     names = {entry.name for entry in inner.list(MARKERS) if entry.name.isdigit()} - set(pending)

@@ -29,7 +29,8 @@ class StreamBatch:
     """One batch of one stream.
 
     Attributes:
-        stream: Names the stream. number: Of the batch; later batches have greater ones.
+        stream: Names the stream.
+        number: Of the batch; later batches have greater ones.
     """
 
     stream: str
@@ -82,7 +83,9 @@ def refuse_repeated(extra: Mapping[str, str], timeline: Timeline, operation: str
     """Refuse to publish a batch that another process published meanwhile.
 
     Args:
-        extra: The commit's extraMetadata. timeline: As listed under the table lock. operation: For the error.
+        extra: The commit's extraMetadata.
+        timeline: As listed under the table lock.
+        operation: For the error.
 
     Raises:
         CommitConflict: It is there.

@@ -74,7 +74,8 @@ def right_name(key: str, known: Collection[str]) -> str | None:
     """The option that an unknown key is a slip for; None where it seems to be somebody else's.
 
     Args:
-        key: As given. known: All names, in lower case.
+        key: As given.
+        known: All names, in lower case.
     """
     return _right_name(key.lower(), frozenset(known))
 

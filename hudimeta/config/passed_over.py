@@ -179,7 +179,9 @@ class PassedOver:
     """Options that are passed over.
 
     Attributes:
-        why: Ends the sentence "passed over, because it …". names: Whole keys. prefixes: Beginnings of keys.
+        why: Ends the sentence "passed over, because it …".
+        names: Whole keys.
+        prefixes: Beginnings of keys.
     """
 
     why: str

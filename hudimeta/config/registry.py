@@ -48,8 +48,11 @@ class Option(Generic[T_co]):
     """One declared option.
 
     Attributes:
-        key: Its name. parse: From text to the typed value, raising ValueError for bad text. default: When it is not given.
-        allowed: For error texts and the documentation. doc: One or two sentences.
+        key: Its name.
+        parse: From text to the typed value, raising ValueError for bad text.
+        default: When it is not given.
+        allowed: For error texts and the documentation.
+        doc: One or two sentences.
         aliases: Older names of the same option, also accepted.
     """
 
@@ -68,7 +71,8 @@ class NotDone:
     Attributes:
         key: Its name; with a dot at its end all names that begin so.
         fits: Values, in lower case, that ask for nothing else than what hudimeta does; `*` stands for any text.
-        hint: What to do instead. aliases: Other names of the same option.
+        hint: What to do instead.
+        aliases: Other names of the same option.
     """
 
     key: str

@@ -33,7 +33,9 @@ class BaseFile:
     """An open base file.
 
     Attributes:
-        path: Relative to the storage. schema, names: Its columns. num_rows: Its rows.
+        path: Relative to the storage.
+        schema, names: Its columns.
+        num_rows: Its rows.
     """
 
     def __init__(self, content: _ParquetFile | OrcFile) -> None:
@@ -103,7 +105,8 @@ class BaseFile:
         """Some rows of one row group, those on the same pages as some of them, so that other pages are not unpacked.
 
         Args:
-            number, columns: As of `piece`. matches: For each row whether it is among them.
+            number, columns: As of `piece`.
+            matches: For each row whether it is among them.
 
         Returns:
             The rows, and which they are: int64 of shape (n, 2), first and behind the last of each run. None where reading them
@@ -206,7 +209,9 @@ def open_base_file(storage: Storage, path: str, size: int = 0) -> Iterator[BaseF
     """Open a base file, and close it behind the block.
 
     Args:
-        storage: Holds it. path: Of the file. size: Bytes that it has as the table states; 0 when unknown.
+        storage: Holds it.
+        path: Of the file.
+        size: Bytes that it has as the table states; 0 when unknown.
 
     Raises:
         NotFound: It is gone. CorruptFileError: It is not of its format. UnsupportedFeature: Neither Parquet nor ORC.
@@ -241,7 +246,9 @@ def pages_named(path: str, file: Any, metadata: Any, groups: Sequence[int], colu
     """As `damage_named`, with the place of the page that is damaged, if that can be told.
 
     Args:
-        path: Of a Parquet file. file, metadata: Open, and its footer. groups, columns: Row groups and columns that are read.
+        path: Of a Parquet file.
+        file, metadata: Open, and its footer.
+        groups, columns: Row groups and columns that are read.
     """
     from hudimeta.formats.parquet.verified import damaged_page
 

@@ -56,7 +56,8 @@ class BloomFilter:
 
     Attributes:
         type_code: `SIMPLE` or `DYNAMIC_V0`, as `hoodie_bloom_filter_type_code` and `bloomFilterTypeCode` name it.
-        bit_count: Bits of a row. hash_count: Bits set per key.
+        bit_count: Bits of a row.
+        hash_count: Bits set per key.
         rows: uint8, shape (rows, ceil(bit_count / 8)); one row when simple.
         keys_per_row: Keys that a row takes before the next begins; 0 when simple.
         keys_in_last_row: 0 when simple. Beyond `keys_per_row` once the filter has stopped growing.
@@ -119,7 +120,8 @@ class BloomFilter:
 
         Args:
             keys: Byte strings or texts, or an Arrow array of them; nulls are left out.
-            type_code: Its type. p: Share of foreign keys that may pass when `capacity` keys are in.
+            type_code: Its type.
+            p: Share of foreign keys that may pass when `capacity` keys are in.
             capacity: Keys to be sized for.
         """
         keys = _arrow_keys(keys)

@@ -25,7 +25,9 @@ class OrcFile:
     """An open ORC file; see `base_file.BaseFile`. A stripe counts as a row group.
 
     Attributes:
-        path: Relative to the storage. schema, names: Its columns. num_rows: Its rows.
+        path: Relative to the storage.
+        schema, names: Its columns.
+        num_rows: Its rows.
     """
 
     def __init__(self, path: str, file: Any) -> None:

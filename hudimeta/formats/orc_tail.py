@@ -28,7 +28,9 @@ def writer_zones(read_range: Callable[[int, int], bytes], size: int, path: str =
     """The zone of each stripe, "" where none is named.
 
     Args:
-        read_range: Reads so many bytes (second) from an offset (first). size: Of the file. path: For errors.
+        read_range: Reads so many bytes (second) from an offset (first).
+        size: Of the file.
+        path: For errors.
 
     Raises:
         CorruptFileError: The end does not add up. UnsupportedFeature: Another compression.

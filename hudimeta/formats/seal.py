@@ -53,7 +53,8 @@ def verify_properties(data: bytes, path: str) -> bool:
     """Check the seals of properties text, of which one is enough.
 
     Args:
-        data: The whole file. path: For the error.
+        data: The whole file.
+        path: For the error.
 
     Returns:
         True for a right seal, False for a text without.
@@ -72,7 +73,8 @@ def sealed_json(data: bytes, name: str) -> bytes:
     """A JSON object with a seal as its last member.
 
     Args:
-        data: JSON text of an object, without white space at its ends. name: Of the file that it will be, without its folder.
+        data: JSON text of an object, without white space at its ends.
+        name: Of the file that it will be, without its folder.
     """
     if not (data.startswith(b"{") and data.endswith(b"}")):
         raise ValueError("only the text of a JSON object can be sealed")
@@ -84,7 +86,8 @@ def verify_json(data: bytes, path: str, *, taken_over: bool = False) -> bool:
     """Check the seal of a JSON text.
 
     Args:
-        data: The whole file. path: Of the file.
+        data: The whole file.
+        path: Of the file.
         taken_over: A seal of another file counts as none, where writers take over text unread.
 
     Returns:

@@ -17,8 +17,8 @@ class WrittenApart:
     """What was written.
 
     Attributes:
-        logs: The log files, to be named by the metadata table's commit. deltas: By metadata partition what became of the
-            index, without records.
+        logs: The log files, to be named by the metadata table's commit.
+        deltas: By metadata partition what became of the index, without records.
     """
 
     logs: Sequence[WrittenLog]
@@ -36,6 +36,8 @@ class IndexesApart(Protocol):
         """Write the log files of some metadata partitions, after the metadata table's commit has begun, under the table lock.
 
         Args:
-            change: The commit. names: The metadata partitions. groups: How many file groups each partition has.
+            change: The commit.
+            names: The metadata partitions.
+            groups: How many file groups each partition has.
         """
         ...

@@ -22,7 +22,8 @@ def built_since(table: MetadataTable, instant: str) -> dict[str, str]:
     """Metadata partitions that were built since an instant, each with the instant of the building.
 
     Args:
-        table: The metadata table, opened under the lock. instant: Of the write.
+        table: The metadata table, opened under the lock.
+        instant: Of the write.
     """
     found: dict[str, str] = {}
     timeline = table.data_timeline
@@ -39,7 +40,8 @@ def refuse_built_anew(table: MetadataTable, instant: str, written: Sequence[Writ
     """Refuse files with facts for an index that was built since the write began. It costs nothing where none was.
 
     Args:
-        table, instant: See `built_since`. written: The files of the write.
+        table, instant: See `built_since`.
+        written: The files of the write.
 
     Raises:
         CommitConflict: With the building; a write with a new instant can do it.

@@ -47,10 +47,13 @@ class IndexChoice:
     """The index of a write.
 
     Attributes:
-        kind: Which. is_global: Keys are unique in the whole table, not only in their partition.
+        kind: Which.
+        is_global: Keys are unique in the whole table, not only in their partition.
         moves: A row whose partition changed leaves its old partition; False: it stays there. For global indexes.
-        stated: Somebody asked for it. buckets: Of a bucket index.
-        note: For the report; "" for nothing. unproven: Why a record index that is used may lack rows; "" when it cannot.
+        stated: Somebody asked for it.
+        buckets: Of a bucket index.
+        note: For the report; "" for nothing.
+        unproven: Why a record index that is used may lack rows; "" when it cannot.
         fallback: What reads the files instead, where that is allowed.
     """
 
@@ -73,7 +76,8 @@ def choose_index(
     """The index of a write; see the module's head.
 
     Args:
-        options: Of the write. properties: Of the table.
+        options: Of the write.
+        properties: Of the table.
         is_proven: Whether the record index is proven to lack no row; asked only when there is one.
         definitions: Of the table's indexes; asked only for a record index.
 

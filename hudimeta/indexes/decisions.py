@@ -27,7 +27,8 @@ class Decisions:
     """What was decided while planning; becomes a table when it is asked for.
 
     Attributes:
-        kept: Slices that are read. slices: Slices left out, by what, and the part of the predicate for each.
+        kept: Slices that are read.
+        slices: Slices left out, by what, and the part of the predicate for each.
         partitions: Paths of partitions left out whole, likewise.
         ruled_out: By path those base files of `kept` of which no row was read, and the part of the predicate why.
     """

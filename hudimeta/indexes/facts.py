@@ -43,9 +43,10 @@ class WantedFacts:
     """Which facts the indexes of a table want of every file.
 
     Attributes:
-        keys: The changes of record keys. values: Metadata partition and column of each secondary index, and whether rows
-            without a value are in it.
-        bloom: The bloom filter of base files. expressions: The expression indexes.
+        keys: The changes of record keys.
+        values: Metadata partition and column of each secondary index, and whether rows without a value are in it.
+        bloom: The bloom filter of base files.
+        expressions: The expression indexes.
     """
 
     keys: bool = False
@@ -59,7 +60,8 @@ class KeyChanges:
     """Keys that a file changes in its file group, or keys of a secondary index (value and record key in one).
 
     Attributes:
-        added: Those that the file group holds from now on and did not before. removed: The reverse.
+        added: Those that the file group holds from now on and did not before.
+        removed: The reverse.
         maybe_added: Those of rows in a log file, which the file group may have held before; an index that does not know them
             adds them.
     """
@@ -101,7 +103,8 @@ def row_changes(
 
     Args:
         before: Rows with at least the record key and the indexed columns; None where there were none.
-        after: The same of the rows from now on. wanted: What to gather.
+        after: The same of the rows from now on.
+        wanted: What to gather.
         touched: Keys of the rows that may have changed, which are few beside those of the file; None for all.
         same_keys: The keys are known to be those of before.
     """
@@ -143,7 +146,9 @@ def refuse_long_values(rows: pa.Table, keys: pa.StringArray | None, wanted: Want
     """Refuse values that no entry of a secondary index can hold, before a write begins.
 
     Args:
-        rows: Data columns. keys: Their record keys; None when the table generates them. wanted: By the table's indexes.
+        rows: Data columns.
+        keys: Their record keys; None when the table generates them.
+        wanted: By the table's indexes.
 
     Raises:
         SchemaMismatch: A value that is too long.

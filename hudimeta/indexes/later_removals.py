@@ -20,7 +20,9 @@ def check_not_removed_later(change: CommitChange, partition: str, added: pa.Arra
     """Refuse a commit whose entries would not be seen. It costs nothing where no younger write was completed first.
 
     Args:
-        change: The commit. partition: Metadata partition. added: Keys of the records that it adds, string.
+        change: The commit.
+        partition: Metadata partition.
+        added: Keys of the records that it adds, string.
 
     Raises:
         CommitConflict: With the younger write; a write with a new instant can do it.

@@ -35,7 +35,8 @@ class LogFacts:
     """Gathers the facts of log files; only for tables with an index of keys.
 
     Attributes:
-        wanted: What the indexes want. rules: Which version of a row wins.
+        wanted: What the indexes want.
+        rules: Which version of a row wins.
         read: Record keys and some columns of all rows of a file slice.
     """
 
@@ -51,7 +52,9 @@ class LogFacts:
         """Of what is laid over a slice.
 
         Args:
-            file: The slice. rows: Whole rows, meta columns included. deleted: Which of them ask for their deletion.
+            file: The slice.
+            rows: Whole rows, meta columns included.
+            deleted: Which of them ask for their deletion.
             gone: Keys of further rows, which are deleted whatever their age; the slice need not have them all.
         """
         lost = _none() if gone is None else gone

@@ -42,7 +42,9 @@ def planned_indexes(schema: pa.Schema, options: Options, version: int, partition
     """The metadata partitions that options ask for, in the order in which they are laid out.
 
     Args:
-        schema: Data columns of the table. options: Of whoever makes them. version: Of the table.
+        schema: Data columns of the table.
+        options: Of whoever makes them.
+        version: Of the table.
         partitioned: The table has partitions.
 
     Raises:
@@ -81,7 +83,8 @@ def record_index_definition(version: int, by_partition: bool = False) -> IndexDe
     """The definition of a record index; tables of version 8 have none.
 
     Args:
-        version: Of the table. by_partition: Each partition has an index for itself.
+        version: Of the table.
+        by_partition: Each partition has an index for itself.
     """
     if version < FIRST_WITH_INDEX_VERSIONS:
         return None
@@ -104,7 +107,9 @@ def secondary_index_definition(schema: pa.Schema, column: str, version: int, nam
     """The definition of a secondary index.
 
     Args:
-        schema: Data columns of the table. column: To index, a dotted path inside structs. version: Of the table.
+        schema: Data columns of the table.
+        column: To index, a dotted path inside structs.
+        version: Of the table.
         name: Of the index, with or without its prefix; the column's when None.
 
     Raises:

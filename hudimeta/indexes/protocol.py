@@ -40,14 +40,21 @@ class CommitChange:
     """What a commit does to the table, as an index must know it.
 
     Attributes:
-        storage: Rooted at the table. properties: Of the table. engine: Where work on many files runs.
-        table: The metadata table before the commit, opened under the lock. layout: Of the records to write.
-        instant: Of the commit. schema: Data columns of the table after it.
-        written: Its new files. replaced: File ids that leave the table, by partition path.
-        same_rows: True for a compaction, which changes no row. timezone: In which expression indexes look at moments.
-        proven: Indexes that are proven complete before the commit. proof_limit: Of so many added keys it is asked whether the
-            record index knows them already.
-        statistics: Definition of column statistics as of the commit. added: Columns that the table gets with the commit.
+        storage: Rooted at the table.
+        properties: Of the table.
+        engine: Where work on many files runs.
+        table: The metadata table before the commit, opened under the lock.
+        layout: Of the records to write.
+        instant: Of the commit.
+        schema: Data columns of the table after it.
+        written: Its new files.
+        replaced: File ids that leave the table, by partition path.
+        same_rows: True for a compaction, which changes no row.
+        timezone: In which expression indexes look at moments.
+        proven: Indexes that are proven complete before the commit.
+        proof_limit: Of so many added keys it is asked whether the record index knows them already.
+        statistics: Definition of column statistics as of the commit.
+        added: Columns that the table gets with the commit.
     """
 
     storage: Storage
@@ -104,7 +111,8 @@ class CleanChange:
     """What a clean does.
 
     Attributes:
-        table, layout: See `CommitChange`. removed: Names of the deleted files, by partition path.
+        table, layout: See `CommitChange`.
+        removed: Names of the deleted files, by partition path.
         emptied: Partitions that have no file any more.
     """
 
@@ -134,8 +142,10 @@ class IndexSource:
     """The table that an index is built over.
 
     Attributes:
-        storage, properties, engine, schema, layout: See `CommitChange`. options: Of whoever builds.
-        timeline: Of the table, listed under the lock. listing: partition_path, name, size of the files of committed instants.
+        storage, properties, engine, schema, layout: See `CommitChange`.
+        options: Of whoever builds.
+        timeline: Of the table, listed under the lock.
+        listing: partition_path, name, size of the files of committed instants.
         definitions: Of all indexes, the one to build among them, by metadata partition.
         memory: What one index computed and another can use.
     """

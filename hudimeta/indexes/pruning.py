@@ -30,7 +30,8 @@ class Verdicts:
     """Which rows are left.
 
     Attributes:
-        keep: One bool per row. reason: Per row the index of the conjunct that excludes it, -1 where kept.
+        keep: One bool per row.
+        reason: Per row the index of the conjunct that excludes it, -1 where kept.
     """
 
     keep: Mask
@@ -59,7 +60,8 @@ def by_path_values(bound: Bound, values: pa.Table) -> Verdicts:
     """Partitions by the values that their paths state.
 
     Args:
-        bound: The predicate; conjuncts that look at other columns exclude nothing. values: One row per partition.
+        bound: The predicate; conjuncts that look at other columns exclude nothing.
+        values: One row per partition.
     """
     verdicts = _nothing_excluded(values.num_rows)
     for number, conjunct in enumerate(bound.conjuncts):
@@ -86,7 +88,8 @@ class FileBounds:
     """Brings statistics into the order of some files (or partitions).
 
     Args:
-        names: The files wanted. name_column: The column of statistics that names the file.
+        names: The files wanted.
+        name_column: The column of statistics that names the file.
     """
 
     def __init__(self, names: pa.StringArray, name_column: str = "file_name") -> None:
@@ -133,7 +136,9 @@ class SliceFiles:
     """The files of many slices, one row a file.
 
     Attributes:
-        names: File names. of_slice: For each file the number of its slice. count: Number of slices.
+        names: File names.
+        of_slice: For each file the number of its slice.
+        count: Number of slices.
     """
 
     names: pa.StringArray
@@ -173,7 +178,9 @@ def by_statistics(
     """Slices by the bounds of their files.
 
     Args:
-        bound: The predicate. files: The slices' files. bounds: By dotted column name, one element per file.
+        bound: The predicate.
+        files: The slices' files.
+        bounds: By dotted column name, one element per file.
         expressions: Likewise by bound expression, each over one column.
     """
     lone = files.files_per_slice[files.of_slice] == 1

@@ -48,10 +48,14 @@ class Question:
     """Which of some slices may hold a row that a predicate keeps.
 
     Attributes:
-        snapshot: The table at its moment. bound: The predicate. query_type: SNAPSHOT or READ_OPTIMIZED.
-        slices: Columns of `table.slices.slices_schema()`: what is left of the read. partitions: Those looked up; None for all.
+        snapshot: The table at its moment.
+        bound: The predicate.
+        query_type: SNAPSHOT or READ_OPTIMIZED.
+        slices: Columns of `table.slices.slices_schema()`: what is left of the read.
+        partitions: Those looked up; None for all.
         bounds: Statistics of files that an index has found, by column, for the ones after it.
-        notes: Where an index says what it could not tell. unused: The indexes that are not asked.
+        notes: Where an index says what it could not tell.
+        unused: The indexes that are not asked.
     """
 
     snapshot: Snapshot
@@ -116,7 +120,8 @@ class SkippingIndex(Protocol):
     """One index of one table, for one question.
 
     Attributes:
-        name: Metadata partition. kind: What `hudimeta.index.use` calls all indexes of this kind.
+        name: Metadata partition.
+        kind: What `hudimeta.index.use` calls all indexes of this kind.
     """
 
     name: str

@@ -52,7 +52,8 @@ def wanted_facts(table: MetadataTable, timezone: str = "UTC") -> WantedFacts:
     """What the indexes of a table want to know of every file that is written.
 
     Args:
-        table: The metadata table. timezone: Of expressions over moments.
+        table: The metadata table.
+        timezone: Of expressions over moments.
     """
     expressions = [name for name in table.ready if name.startswith(expression_index.PREFIX)]
     return WantedFacts(

@@ -25,7 +25,8 @@ class Skip:
             its metadata partition.
         conjunct: The part of the predicate that no row can satisfy, as SQL; "" when it was not the predicate.
         partitions: Partitions left out whole; their slices were not looked up, unless `slices` says so.
-        slices: File slices left out. files: Their base and log files.
+        slices: File slices left out.
+        files: Their base and log files.
     """
 
     by: str
@@ -45,7 +46,8 @@ class Unused:
     """An index of the table, or one that would have helped, that left nothing out.
 
     Attributes:
-        index: The name of its metadata partition, or `footers`. why: Why it was not asked, in words.
+        index: The name of its metadata partition, or `footers`.
+        why: Why it was not asked, in words.
     """
 
     index: str
@@ -60,24 +62,33 @@ class ScanReport(Report):
     """What a scan did. Figures of reading rows are 0 until rows were read.
 
     Attributes:
-        table: Its location. instant: Requested time of the newest write that is visible; None in an empty table.
+        table: Its location.
+        instant: Requested time of the newest write that is visible; None in an empty table.
         as_of: The moment that was asked for; None for the latest.
-        query_type: As in `hoodie.datasource.query.type`. predicate: As SQL, "" without one. columns: What is returned.
+        query_type: As in `hoodie.datasource.query.type`.
+        predicate: As SQL, "" without one.
+        columns: What is returned.
         partitions, partitions_kept: Of the table, and those whose files were looked up.
-        slices, files: Of the partitions that were looked up. slices_kept, files_kept: What is read.
-        bytes_kept: Bytes of the files that are read. log_files_kept: How many of them are log files.
-        skipped: What was left out. unused: The indexes that were not asked, and why.
+        slices, files: Of the partitions that were looked up.
+        slices_kept, files_kept: What is read.
+        bytes_kept: Bytes of the files that are read.
+        log_files_kept: How many of them are log files.
+        skipped: What was left out.
+        unused: The indexes that were not asked, and why.
         notes: The same in words, and whatever else kept more from being left out.
         row_groups, row_groups_skipped: Of base files that were opened and need no merging, and those not read, as the files'
             footers say that no row matches.
         planned: What decided, file by file; see `decisions`.
         fallbacks: Where the metadata table did not answer and storage was listed, with the reason.
         corrupt: Spans of log files that are no blocks and were passed over, as Hudi does.
-        rows: Rows returned so far. rows_read: Rows before the predicate. rows_passed_by: Those among them of which only the
-            predicate's columns were unpacked, as no row of their pages matches.
-        log_blocks: Blocks that were merged. blocks_ignored: Blocks of unfinished, later, rolled back or compacted writes.
+        rows: Rows returned so far.
+        rows_read: Rows before the predicate.
+        rows_passed_by: Those among them of which only the predicate's columns were unpacked, as no row of their pages matches.
+        log_blocks: Blocks that were merged.
+        blocks_ignored: Blocks of unfinished, later, rolled back or compacted writes.
         spilled: Bytes that went to temporary files, because a slice's log did not fit `hudimeta.merge.memory.bytes`.
-        requests: By (kind, purpose). bytes_read: Bytes that requests with a known length returned.
+        requests: By (kind, purpose).
+        bytes_read: Bytes that requests with a known length returned.
         seconds: By phase: `open`, `plan`, `read`.
     """
 

@@ -41,8 +41,10 @@ class Homes:
     """The file groups that rows must begin, for an index that decides where a key lives.
 
     Attributes:
-        row: int64, positions in the batch. number: int64, for each of them the position in the other two.
-        partition_paths, file_ids: Of the new file groups. as_logs: They begin with log files in a merge-on-read table.
+        row: int64, positions in the batch.
+        number: int64, for each of them the position in the other two.
+        partition_paths, file_ids: Of the new file groups.
+        as_logs: They begin with log files in a merge-on-read table.
     """
 
     row: np.ndarray[Any, Any]
@@ -57,11 +59,15 @@ class Tagging:
     """Where the keys of a batch are.
 
     Attributes:
-        row: int64, positions in the batch of rows whose key is in the table, ascending; a row stands once for each file
-            that holds its key. file: int64, for each of them the position in `files`.
+        row: int64, positions in the batch of rows whose key is in the table, ascending; a row stands once for each file that
+            holds its key.
+        file: int64, for each of them the position in `files`.
         files: The files that were found or looked at.
-        by_range, by_bloom: Files left out because of their key range, because of their bloom filter. read: Key columns read.
-        asked: Keys that were looked for. title: Of the index. note: What else the user should know; "" for nothing.
+        by_range, by_bloom: Files left out because of their key range, because of their bloom filter.
+        read: Key columns read.
+        asked: Keys that were looked for.
+        title: Of the index.
+        note: What else the user should know; "" for nothing.
         exact: False when a row is assigned to a file group that may or may not hold its key.
         homes: Where the other rows must go; None when they may go anywhere.
     """
@@ -119,7 +125,8 @@ class Index(Protocol):
     """Finds existing rows by key.
 
     Attributes:
-        kind: Which one. is_global: Keys are looked for in every partition, not only in their own.
+        kind: Which one.
+        is_global: Keys are looked for in every partition, not only in their own.
     """
 
     kind: IndexKind
@@ -129,7 +136,8 @@ class Index(Protocol):
         """Find a batch's keys.
 
         Args:
-            keys: Record keys. partitions: Their partition paths.
+            keys: Record keys.
+            partitions: Their partition paths.
 
         Raises:
             IndexNotReady, MetadataError: The index cannot be used.

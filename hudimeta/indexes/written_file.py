@@ -21,8 +21,12 @@ class WrittenFile:
     """One new base or log file.
 
     Attributes:
-        partition_path: "" for a table without partitions. file_id, name: Of the file. size: Bytes.
-        rows: In the file. inserted, updated, deleted: Rows of the batch that went into it. outdated: Those that lost.
+        partition_path: "" for a table without partitions.
+        file_id, name: Of the file.
+        size: Bytes.
+        rows: In the file.
+        inserted, updated, deleted: Rows of the batch that went into it.
+        outdated: Those that lost.
         previous_name, previous_instant: The base file that this one supersedes, None for a new file group and for logs.
         log_instant: Of a log file the instant that wrote it; None for a base file.
         begins_group: A log file that is the first file of its group.

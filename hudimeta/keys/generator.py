@@ -40,8 +40,11 @@ class KeyGenerator:
     """How a table makes record keys and partition paths.
 
     Attributes:
-        kind: The type. record_fields: Key columns, empty when keys are generated. partitions: Partition fields, in order.
-        hive: `field=value` folders. encode: URL encoding of values.
+        kind: The type.
+        record_fields: Key columns, empty when keys are generated.
+        partitions: Partition fields, in order.
+        hive: `field=value` folders.
+        encode: URL encoding of values.
         consistent_timestamp: Timestamps become date texts in keys instead of numbers.
         complex_single_field_prefix: Whether COMPLEX with one key field writes `field:value` (True) or `value` (False). It is a
             property of the table *and of who wrote it*: version 9 always prefixes; below that Hudi 0.14.1 to 1.0.2 wrote the

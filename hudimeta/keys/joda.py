@@ -79,7 +79,8 @@ def format_times(times: NDArray[np.int64], pattern: str, zone: str, key: str = "
 
     Args:
         times: Epoch milliseconds, from `FIRST_SHOWN` to `LAST_SHOWN`.
-        pattern: Joda pattern. zone: IANA name or offset (`+05:30`) of the clock to show.
+        pattern: Joda pattern.
+        zone: IANA name or offset (`+05:30`) of the clock to show.
         key: The option that holds the pattern, for errors.
     """
     offsets = offsets_at(times, zone)
@@ -162,7 +163,8 @@ class Parsed:
     Attributes:
         local: Clock readings, epoch milliseconds as if the clock were UTC; 0 where unmatched.
         offset: Offset in milliseconds that the text states; 0 where it states none.
-        has_offset: Whether it states one. matched: Whether the text fits the pattern.
+        has_offset: Whether it states one.
+        matched: Whether the text fits the pattern.
     """
 
     local: NDArray[np.int64]

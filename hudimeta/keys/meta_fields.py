@@ -50,8 +50,11 @@ def add_meta_columns(
 
     Args:
         rows: Data columns; meta columns among them are replaced.
-        instant: Requested time of the write. task: First number of the write token. first: Counter of the first row.
-        record_keys: Strings, one per row. partition_path: One text for all rows, or strings, one per row.
+        instant: Requested time of the write.
+        task: First number of the write token.
+        first: Counter of the first row.
+        record_keys: Strings, one per row.
+        partition_path: One text for all rows, or strings, one per row.
         file_name: Name of the base file, or the file id for rows of a log block.
         populate: False (`hoodie.populate.meta.fields=false`) leaves the first four null; the file name is always filled.
 
@@ -83,7 +86,8 @@ def hide_meta_columns(rows: pa.Table, *, file_name: bool) -> pa.Table:
     """Rows as a table with virtual keys stores them: meta columns null, but for the file name in base files.
 
     Args:
-        rows: With meta columns. file_name: True to keep the file name.
+        rows: With meta columns.
+        file_name: True to keep the file name.
     """
     for name in META_COLUMNS[:4] if file_name else META_COLUMNS:
         at = rows.schema.get_field_index(name)

@@ -25,7 +25,8 @@ class PartitionLayout:
         fields: Names of the partition fields, in order; empty when the table is not partitioned.
         plain: Per field: True when the folder is the column's value, False when it is a rendering of it (time-based).
         levels: Per field: how many folders it takes.
-        hive: `field=value` folders. encoded: Values are URL encoded.
+        hive: `field=value` folders.
+        encoded: Values are URL encoded.
     """
 
     fields: tuple[str, ...]
@@ -61,7 +62,8 @@ def partition_values(
     Args:
         paths: Relative partition paths (strings, no nulls).
         fields: Partition fields with the column types that are wanted.
-        hive: `field=value` folders; a prefix that is there is cut off in any case. encoded: Values are URL encoded.
+        hive: `field=value` folders; a prefix that is there is cut off in any case.
+        encoded: Values are URL encoded.
         levels: Folders that each field takes; None is one each.
 
     Returns:

@@ -51,7 +51,8 @@ class TimestampPartition:
 
     Attributes:
         unit: Name of Java's TimeUnit of numbers; None for DATE_STRING and MIXED, which take text only.
-        output_format: Joda pattern. input_formats: Joda patterns, tried in order.
+        output_format: Joda pattern.
+        input_formats: Joda patterns, tried in order.
         input_zone, output_zone: IANA names or offsets; None where the table names none.
     """
 

@@ -73,6 +73,7 @@ def place_of(index: str, partition_path: str, name: str) -> str:
     """Where the filter of a base file stands, for errors.
 
     Args:
-        index: Metadata partition that holds it. partition_path, name: Of the base file, which is not what is damaged.
+        index: Metadata partition that holds it.
+        partition_path, name: Of the base file, which is not what is damaged.
     """
     return f"{METADATA_ROOT}/{index} (filter of {join(partition_path, name)})"

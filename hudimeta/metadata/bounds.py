@@ -132,7 +132,8 @@ def typed_bounds(
     Args:
         bounds: What a file recorded, whatever the regime.
         wanted: The column's type today; a bound whose type cannot stand for it (text for a number, say) is unknown.
-        ordinals: ValueType of each row, 0 for V1. infos: "precision,scale" of V2 decimals, string.
+        ordinals: ValueType of each row, 0 for V1.
+        infos: "precision,scale" of V2 decimals, string.
 
     Returns:
         Array of `wanted`; None means unknown (also for all-null columns, which the counts tell apart, for NaN and for
@@ -272,7 +273,8 @@ def wrap_bounds(values: pa.Array, version: str = "V1") -> Bounds:
     """Typed values as bounds, the inverse of `typed_bounds`; None becomes the kind NULL.
 
     Args:
-        values: Minima or maxima of one column; NaN becomes infinity. version: Regime of the index, "V1" or "V2".
+        values: Minima or maxima of one column; NaN becomes infinity.
+        version: Regime of the index, "V1" or "V2".
 
     Raises:
         ValueError: A type that statistics do not hold (nested types; in V1 decimals that do not fit 30 digits at scale 15).

@@ -24,7 +24,9 @@ def cleaned_since(storage: Storage, properties: TableProperties, data: Timeline,
     only where the metadata table shows something later.
 
     Args:
-        storage: Rooted at the table. properties: Of the table. data: Its timeline, as listed some time ago.
+        storage: Rooted at the table.
+        properties: Of the table.
+        data: Its timeline, as listed some time ago.
         inner: The timeline of the metadata table, listed just now.
     """
     last = data.last_time

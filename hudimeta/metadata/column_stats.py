@@ -205,7 +205,8 @@ def prefixes(columns: Mapping[str, pa.DataType], partitions: Sequence[str] | Non
     """What the keys of some columns' records begin with.
 
     Args:
-        columns: By name. partitions: Only files of these; None for all.
+        columns: By name.
+        partitions: Only files of these; None for all.
     """
     heads = [column_id(name) for name in columns]
     if partitions is None or len(partitions) * len(heads) > _MOST_PREFIXES:
@@ -218,7 +219,8 @@ def typed(table: pa.Table, wanted: pa.DataType) -> pa.Table:
     """Statistics of one column as planners want them.
 
     Args:
-        table: Rows of `SCHEMA`, all of one column. wanted: The column's Arrow type.
+        table: Rows of `SCHEMA`, all of one column.
+        wanted: The column's Arrow type.
 
     Returns:
         file_name string, min and max of `wanted` (None: unknown), value_count, null_count, total_size,
@@ -249,7 +251,8 @@ def typed_columns(rows: pa.Table, columns: Mapping[str, pa.DataType]) -> dict[st
     """The rows of each column, typed. Keys begin with the column, so that its rows lie together: one stretch a file group.
 
     Args:
-        rows: As `decode_values` gives them. columns: Arrow type by column.
+        rows: As `decode_values` gives them.
+        columns: Arrow type by column.
     """
     coded = rows.column("column_name").combine_chunks().dictionary_encode()
     numbers, names = np.asarray(coded.indices), coded.dictionary.to_pylist()

@@ -135,7 +135,9 @@ def compact(storage: Storage, table: MetadataTable, writer: MetadataWriter, time
     """Compact the metadata table. The caller holds the table lock.
 
     Args:
-        storage: Rooted at the data table. table: The metadata table, opened under the lock. writer: Knows the layout.
+        storage: Rooted at the data table.
+        table: The metadata table, opened under the lock.
+        writer: Knows the layout.
         times: Makes instants.
     """
     timeline = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
@@ -150,7 +152,8 @@ def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times
     """Finish a compaction that died, or cancel it when its plan is not that of today; True when it was finished.
 
     Args:
-        storage, table, writer, times: See `compact`. begun: From `pending_compaction`.
+        storage, table, writer, times: See `compact`.
+        begun: From `pending_compaction`.
     """
     timeline = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
     the_plan = plan(table)
@@ -216,8 +219,11 @@ def write_base(
     """Write the next base file of a file group; returns its write stat.
 
     Args:
-        inner: Rooted at the metadata table. writer: Knows the layout. instant: Of the compaction.
-        partition, group: Which file group. records: Everything that it holds from then on, sorted by key.
+        inner: Rooted at the metadata table.
+        writer: Knows the layout.
+        instant: Of the compaction.
+        partition, group: Which file group.
+        records: Everything that it holds from then on, sorted by key.
     """
     name = f"{group.file_id}_{WRITE_TOKEN}_{instant}.hfile"
     data = writer.base_file(name, records)

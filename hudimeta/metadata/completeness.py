@@ -50,7 +50,8 @@ def proven_indexes(table: MetadataTable, names: Iterable[str] | None = None) -> 
     """Names of the metadata partitions that lack no row.
 
     Args:
-        table: The metadata table. names: Those that are asked about; None for all that are ready.
+        table: The metadata table.
+        names: Those that are asked about; None for all that are ready.
     """
     timeline, version = table.data_timeline, table.version
     wanted = frozenset(name for name in (table.ready if names is None else names) if knows_whole_table(name))

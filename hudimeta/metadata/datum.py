@@ -72,7 +72,9 @@ class DatumCursor:
 
     Args:
         data: The bytes of all datums, one after the other, then at least `PADDING` spare bytes.
-        pos: Offset of each datum. end: Offset after each datum. path: File they come from, for errors.
+        pos: Offset of each datum.
+        end: Offset after each datum.
+        path: File they come from, for errors.
     """
 
     __slots__ = ("_words", "buffer", "data", "end", "path", "pos")
@@ -216,7 +218,8 @@ def chunks(values: pa.Array | pa.ChunkedArray, path: str = "") -> Iterator[Datum
     """Cut a column of datums into cursors small enough for the processor's cache.
 
     Args:
-        values: binary or large_binary without nulls. path: File they come from, for errors.
+        values: binary or large_binary without nulls.
+        path: File they come from, for errors.
     """
     for part in values.chunks if isinstance(values, pa.ChunkedArray) else (values,):
         data, borders = binary_parts(part)

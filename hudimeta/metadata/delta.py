@@ -32,7 +32,9 @@ class PartitionDelta:
     """Records to write to one metadata partition, and keys to remove from it; no key is in both.
 
     Attributes:
-        partition: Metadata partition. records: New records, sorted by key. removed: Keys, string.
+        partition: Metadata partition.
+        records: New records, sorted by key.
+        removed: Keys, string.
         hashed: What of a key decides about its file group; None for all of it.
         data_partition: The table's partition that the records are of, where the index is kept by partition.
         groups: How many file groups it has; None for as many as the metadata partition.
@@ -62,7 +64,9 @@ def by_group(keys: pa.Array, groups: int, hashed: Hashed | None = None) -> list[
     """The file groups that some keys live in, ascending, each with the positions of its keys.
 
     Args:
-        keys: String or binary. groups: How many there are. hashed: See `PartitionDelta`.
+        keys: String or binary.
+        groups: How many there are.
+        hashed: See `PartitionDelta`.
     """
     if groups == 1 or not len(keys):
         return [(0, pa.array(np.arange(len(keys))))] if len(keys) else []

@@ -26,7 +26,8 @@ def derive(instant: Instant, metadata: Mapping[str, Any]) -> pa.Table | None:
     """Rows of `files.SCHEMA` that the delta commit of a data instant carries.
 
     Args:
-        instant: A completed write or clean of the data table. metadata: What its file says.
+        instant: A completed write or clean of the data table.
+        metadata: What its file says.
 
     Returns:
         None when only the metadata table itself can tell: a stat without size, a clean that failed in part or that emptied a

@@ -14,7 +14,8 @@ def file_stem(partition: str, data_partition: str = "") -> str:
     """What the ids of a metadata partition's file groups begin with.
 
     Args:
-        partition: Metadata partition. data_partition: Of the table, for a record index that is kept by partition.
+        partition: Metadata partition.
+        data_partition: Of the table, for a record index that is kept by partition.
     """
     stem = _STEMS.get(partition, partition.replace("_", "-"))
     return f"{stem}-{data_partition}" if data_partition else stem

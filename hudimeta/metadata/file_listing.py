@@ -27,7 +27,8 @@ class FileListing:
     """Answers what partitions and files a table has.
 
     Args:
-        finder: Finds the files of the metadata table. sources: Reads them.
+        finder: Finds the files of the metadata table.
+        sources: Reads them.
     """
 
     def __init__(self, finder: GroupFinder, sources: SliceFiles) -> None:

@@ -204,7 +204,8 @@ def encode_values(table: pa.Table, layout: RecordLayout, empty_keys: tuple[str, 
     """Rows of `SCHEMA` to records sorted by key, one record for all rows of a key.
 
     Args:
-        table: Names must be unique within a key. empty_keys: Keys to write with an empty map; they must have no row.
+        table: Names must be unique within a key.
+        empty_keys: Keys to write with an empty map; they must have no row.
     """
     import pyarrow.compute as pc
 
@@ -300,7 +301,8 @@ def apply_to_base(base: pa.Table, logs: pa.Table) -> pa.Table:
     """Apply the folded logs of a slice to its base file.
 
     Args:
-        base: Rows of the base file, without the keys that a delete block removed. logs: All logs of the slice, folded.
+        base: Rows of the base file, without the keys that a delete block removed.
+        logs: All logs of the slice, folded.
     """
     import pyarrow.compute as pc
 

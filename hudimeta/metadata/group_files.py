@@ -22,7 +22,9 @@ class BaseFile:
     """A base file.
 
     Attributes:
-        path: Below the metadata table. size: In bytes, None when no one told it. instant: In its name.
+        path: Below the metadata table.
+        size: In bytes, None when no one told it.
+        instant: In its name.
         since: Logs lie on top of it whose delta commits completed at or after this time. It is the instant, but where the
             file began its partition anew: such a file bears an instant before all time.
     """

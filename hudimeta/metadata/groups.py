@@ -62,7 +62,9 @@ class GroupFinder:
     """Finds the file groups of one metadata table as of the moment its timeline was listed.
 
     Args:
-        storage: Rooted at the metadata table. timeline: Of the metadata table. data: Timeline of the data table.
+        storage: Rooted at the metadata table.
+        timeline: Of the metadata table.
+        data: Timeline of the data table.
         logs_name_base: True for tables of version 6, whose log files bear the instant of their base file.
     """
 

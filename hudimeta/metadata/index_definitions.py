@@ -31,9 +31,12 @@ class IndexDefinition:
     """One index.
 
     Attributes:
-        name: Metadata partition. kind: `indexType`: column_stats, secondary_index, bloom_filters, record_index …
-        function: `identity`, a Spark function of an expression index, or the kind again. source_fields: Indexed columns.
-        options: Arguments of the function. version: "V1" or "V2"; None where the file does not say, which means V1.
+        name: Metadata partition.
+        kind: `indexType`: column_stats, secondary_index, bloom_filters, record_index …
+        function: `identity`, a Spark function of an expression index, or the kind again.
+        source_fields: Indexed columns.
+        options: Arguments of the function.
+        version: "V1" or "V2"; None where the file does not say, which means V1.
     """
 
     name: str

@@ -55,8 +55,9 @@ class IndexReader:
         finder: Finds the files.
 
     Args:
-        finder: See there. sources: Reads them. definition: Of an index partition, None where there is none; asked only
-            for expression indexes.
+        finder: See there.
+        sources: Reads them.
+        definition: Of an index partition, None where there is none; asked only for expression indexes.
     """
 
     def __init__(self, finder: GroupFinder, sources: SliceFiles, definition: Callable[[str], IndexDefinition | None]) -> None:
@@ -72,8 +73,9 @@ class IndexReader:
         """Records whose keys begin with any prefix.
 
         Args:
-            prefixes: Beginnings of keys. every: Make sure of every record, by a LIST. Without it those are missing that lie
-                in file groups idle since before the last compaction, which a reader can do without.
+            prefixes: Beginnings of keys.
+            every: Make sure of every record, by a LIST. Without it those are missing that lie in file groups idle since before
+                the last compaction, which a reader can do without.
         """
         legacy = self.finder.logs_name_base
         groups = self.finder.listed(partition) if legacy or every else self.finder.named(partition)
@@ -85,7 +87,8 @@ class IndexReader:
         """Records whose keys begin with any prefix.
 
         Args:
-            prefixes: Binary, each once. by_prefix: Keys are sharded by this very prefix, so that one group each is asked.
+            prefixes: Binary, each once.
+            by_prefix: Keys are sharded by this very prefix, so that one group each is asked.
         """
         groups = self.finder.numbered(partition)
         if not by_prefix:

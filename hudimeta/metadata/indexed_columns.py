@@ -25,7 +25,8 @@ def indexed_columns(schema: pa.Schema, wanted: Sequence[str], most: int, version
     """The columns of a table that get statistics.
 
     Args:
-        schema: Data columns. wanted: Names that the user listed, dotted paths into structs allowed; empty for the first ones.
+        schema: Data columns.
+        wanted: Names that the user listed, dotted paths into structs allowed; empty for the first ones.
         most: How many columns at the most when none are listed; meta columns do not count.
         version: "V1" or "V2", the regime of the bounds.
 
@@ -83,7 +84,9 @@ def with_added_columns(definition: IndexDefinition, before: pa.Schema, after: pa
     that somebody listed stay the same.
 
     Args:
-        definition: So far. before, after: Data columns of the table. most: See `indexed_columns`.
+        definition: So far.
+        before, after: Data columns of the table.
+        most: See `indexed_columns`.
     """
     version = "V2" if definition.is_v2 else "V1"
     present = {f for f in definition.source_fields if f in META_COLUMNS or column_type(before, f) is not None}

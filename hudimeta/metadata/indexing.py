@@ -35,8 +35,11 @@ def announce(storage: Storage, timeline: Timeline, instant: str, partitions: Ite
     """Put an indexing action on the timeline, requested and begun.
 
     Args:
-        storage: Rooted at the table. timeline: Of the table. instant: Of the action.
-        partitions: Metadata partitions that are built or judged. upto: The newest write that they cover.
+        storage: Rooted at the table.
+        timeline: Of the table.
+        instant: Of the action.
+        partitions: Metadata partitions that are built or judged.
+        upto: The newest write that they cover.
     """
     plan = {"version": 1, "indexPartitionInfos": [_info(name, upto, {MAKER_KEY: "hudimeta"}) for name in partitions]}
     writer = TimelineWriter(storage, timeline.folder)
@@ -56,8 +59,10 @@ def complete(
     """Complete an indexing action; returns the completion time.
 
     Args:
-        storage, timeline, instant, upto: See `announce`. times: Makes the completion time.
-        partitions: Metadata partitions, and whether each is proven to lack no row. version: Of the table.
+        storage, timeline, instant, upto: See `announce`.
+        times: Makes the completion time.
+        partitions: Metadata partitions, and whether each is proven to lack no row.
+        version: Of the table.
     """
     ours = {MAKER_KEY: "hudimeta"}
     infos = [_info(name, upto, ours | (proof_of([name], version) if proven else {})) for name, proven in partitions.items()]
@@ -78,7 +83,8 @@ def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
     Indexes that are complete, but that the table's properties do not name yet, are removed as well.
 
     Args:
-        storage: Rooted at the table. timeline: Listed under the lock.
+        storage: Rooted at the table.
+        timeline: Listed under the lock.
     """
     dead = [i for i in timeline.pending if i.action is Action.INDEXING and _is_ours(timeline.plan(i))]
     if not dead:
@@ -97,7 +103,8 @@ def remove_unnamed(storage: Storage, timeline: Timeline) -> None:
     """Remove what we built and the table's properties do not name: whoever built it died in between. The caller holds the lock.
 
     Args:
-        storage: Rooted at the table. timeline: Listed under the lock.
+        storage: Rooted at the table.
+        timeline: Listed under the lock.
     """
     ours = [i for i in timeline.completed if i.action is Action.INDEXING and _is_ours(timeline.metadata(i))]
     if not ours:

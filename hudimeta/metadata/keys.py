@@ -190,7 +190,8 @@ def shard(keys: pa.Array | pa.ChunkedArray, groups: int) -> npt.NDArray[np.int32
     """The file group of each key: the ordinal of the group among the partition's file ids in text order.
 
     Args:
-        keys: Strings, or binary holding UTF-8. groups: Number of file groups of the partition.
+        keys: Strings, or binary holding UTF-8.
+        groups: Number of file groups of the partition.
     """
     hashes = java_hash(keys).astype(np.int64)
     return (np.abs(hashes) % groups).astype(np.int32)

@@ -32,9 +32,11 @@ class Codec:
     """How records of a partition are read.
 
     Attributes:
-        schema: Columns of the decoded table. decode: Cells, schema text and path to such a table.
+        schema: Columns of the decoded table.
+        decode: Cells, schema text and path to such a table.
         encode: The inverse: rows of such a table to records sorted by key.
-        key: Column that names a record. unite: See `merging.merge`.
+        key: Column that names a record.
+        unite: See `merging.merge`.
     """
 
     schema: pa.Schema

@@ -25,8 +25,11 @@ class LogEntry:
     """One block.
 
     Attributes:
-        instant: Requested time of its writer. covered: Instants that a log compaction merged into it.
-        path: File, for errors. reader: The records; None for other blocks. deleted: Removed keys, string; None for others.
+        instant: Requested time of its writer.
+        covered: Instants that a log compaction merged into it.
+        path: File, for errors.
+        reader: The records; None for other blocks.
+        deleted: Removed keys, string; None for others.
         withdraws: Instant that is taken back; None for other blocks.
         rows: The records in decoded form where they were not read from a log file at all; else None.
     """
@@ -44,7 +47,8 @@ def read_entries(data: bytes, path: str, torn_tails: bool = False, size: int | N
     """Cut a log file into entries, in file order; empty ones are left out.
 
     Args:
-        data: The whole file. path: For errors.
+        data: The whole file.
+        path: For errors.
         torn_tails: Accept blocks that a dead writer left unfinished (version 6, where writers append to one another's files).
         size: Bytes that the file has as its commit or a listing says; None when no one told it.
 
@@ -85,7 +89,8 @@ def arrange(entries: Sequence[LogEntry], is_visible: Callable[[str], bool]) -> l
     """Entries that count, oldest first.
 
     Args:
-        entries: Of one file group, in file order. is_visible: Which instants count.
+        entries: Of one file group, in file order.
+        is_visible: Which instants count.
     """
     by_instant: dict[str, list[LogEntry]] = {}
     for entry in entries:

@@ -25,8 +25,10 @@ class LogRows:
     """Decoded log records and removed keys of one partition.
 
     Attributes:
-        rows: Records, oldest first within a key. turn: When each record was written, as ordinal of its block; int64.
-        deleted: Removed keys, string. deleted_turn: When each was removed; int64.
+        rows: Records, oldest first within a key.
+        turn: When each record was written, as ordinal of its block; int64.
+        deleted: Removed keys, string.
+        deleted_turn: When each was removed; int64.
     """
 
     rows: pa.Table
@@ -42,7 +44,9 @@ def merge(base: pa.Table, logs: LogRows, key: str, unite: Unite | None = None) -
     """Apply logs to a base.
 
     Args:
-        base: Records of the base files, keys unique. logs: Of the same file groups. key: Name of the key column.
+        base: Records of the base files, keys unique.
+        logs: Of the same file groups.
+        key: Name of the key column.
         unite: Merges an older and a newer record of one key (rows as dictionaries); None where the newer one just wins.
 
     Returns:

@@ -43,8 +43,10 @@ class MetadataTable:
     """The metadata table of one data table, as of the moment that it was opened. Make one with `MetadataTable.open`.
 
     Attributes:
-        timeline: Of the metadata table. data_timeline: Of the data table.
-        ready: Names of the partitions that are complete, sorted. version: Of the table.
+        timeline: Of the metadata table.
+        data_timeline: Of the data table.
+        ready: Names of the partitions that are complete, sorted.
+        version: Of the table.
     """
 
     def __init__(self, storage: Storage, properties: TableProperties, data_timeline: Timeline, timeline: Timeline) -> None:
@@ -65,8 +67,10 @@ class MetadataTable:
         """Open the metadata table of a table: one request.
 
         Args:
-            storage: Rooted at the data table. properties: Of the data table. data_timeline: Of the data table, listed
-                *before*: an instant that completes between the two listings must not be taken for one that never began.
+            storage: Rooted at the data table.
+            properties: Of the data table.
+            data_timeline: Of the data table, listed *before*: an instant that completes between the two listings must not be
+                taken for one that never began.
 
         Raises: IndexNotReady: The table has none. MetadataOutOfSync: It has no completed instant, or lacks a completed write.
         """
@@ -118,7 +122,8 @@ class MetadataTable:
         """Minimum, maximum and counts per file of some columns; only the blocks that hold those columns are read.
 
         Args:
-            columns: Name (dotted when nested) and Arrow type of each. partitions: Only files of these; None for all.
+            columns: Name (dotted when nested) and Arrow type of each.
+            partitions: Only files of these; None for all.
 
         Returns:
             By column: file_name string, min, max of the column's type (None: unknown), value_count, null_count, total_size,
@@ -160,7 +165,8 @@ class MetadataTable:
         """Statistics of an expression index of kind column_stats, per file; see `column_stats`.
 
         Args:
-            name: Metadata partition, `expr_index_…`. wanted: Arrow type of the expression's result.
+            name: Metadata partition, `expr_index_…`.
+            wanted: Arrow type of the expression's result.
 
         Raises:
             IndexNotReady: The table has no such index.
@@ -223,7 +229,8 @@ class MetadataTable:
         """Record keys that have some values.
 
         Args:
-            name: Metadata partition, `secondary_index_…`. values: Texts as Java spells the column's values; None for null.
+            name: Metadata partition, `secondary_index_…`.
+            values: Texts as Java spells the column's values; None for null.
 
         Returns:
             secondary string, record_key string.

@@ -17,7 +17,8 @@ def compaction_instant(table: MetadataTable, times: InstantGenerator) -> str:
     """For a compaction: behind all that it merges, and not behind the data table's last action.
 
     Args:
-        table: The metadata table, opened under the lock. times: Makes instants where the data table leaves none.
+        table: The metadata table, opened under the lock.
+        times: Makes instants where the data table leaves none.
     """
     last = _last_completion(table)
     free = last is not None and last > table.timeline.last_time and not _is_taken(table, last)

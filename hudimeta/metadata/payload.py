@@ -38,8 +38,11 @@ def decode_payloads(
     """Walk datums whose payload is all of one kind, some thousands at a time.
 
     Args:
-        values: Avro datums, binary. layout: Of the file that they come from. payload: Field name of the payload.
-        read: Walks one payload of every datum. path: File, for errors.
+        values: Avro datums, binary.
+        layout: Of the file that they come from.
+        payload: Field name of the payload.
+        read: Walks one payload of every datum.
+        path: File, for errors.
 
     Yields:
         The field `type` of the datums, and what `read` returned.
@@ -79,7 +82,8 @@ def encode_payloads(types: Ints, layout: RecordLayout, payload: str, bodies: pa.
     """Frame encoded payloads as datums, the inverse of `decode_payloads`; meta fields null, key empty.
 
     Args:
-        types: Field `type` of each record. bodies: The payload of each, binary, without the union's branch.
+        types: Field `type` of each record.
+        bodies: The payload of each, binary, without the union's branch.
 
     Returns:
         Binary array of datums.

@@ -140,7 +140,8 @@ def layout_of(text: str, path: str = "") -> RecordLayout:
     """Read the layout from an embedded schema.
 
     Args:
-        text: Avro schema as JSON. path: File that embeds it, for the error.
+        text: Avro schema as JSON.
+        path: File that embeds it, for the error.
 
     Raises:
         CorruptFileError: Not the JSON of a metadata record.

@@ -25,7 +25,8 @@ def roll_back_metadata(storage: Storage, instant: str, rollback_time: str, times
     """Remove everything that `instant` wrote into the metadata table. Repeating it changes nothing.
 
     Args:
-        storage: Rooted at the data table. instant: Requested time of the write.
+        storage: Rooted at the data table.
+        instant: Requested time of the write.
         rollback_time: Requested time of the data table's rollback; the metadata table's rollback bears the same.
         times: Makes the completion time.
 
@@ -71,7 +72,8 @@ def take_back_delta(storage: Storage, instant: str) -> None:
     No rollback tells of it: the service is pending, so no reader counts its delta commit, and the next run writes it again.
 
     Args:
-        storage: Rooted at the data table. instant: Of the service.
+        storage: Rooted at the data table.
+        instant: Of the service.
     """
     inner = storage.sub(METADATA_ROOT)
     timeline = Timeline.load(inner, place=METADATA_ROOT)

@@ -33,7 +33,8 @@ class SliceFiles:
     """The files of one metadata table; keeps what it opened, because they never change.
 
     Args:
-        storage: Rooted at the metadata table. torn_tails: Accept unfinished blocks at the end of log files (version 6).
+        storage: Rooted at the metadata table.
+        torn_tails: Accept unfinished blocks at the end of log files (version 6).
     """
 
     def __init__(self, storage: Storage, torn_tails: bool = False) -> None:

@@ -36,7 +36,8 @@ def file_statistics(
 
     Args:
         bounds: Of its indexed columns, as `formats.parquet.column_bounds` gives them.
-        partition_path, file_name: Of the file. version: "V1" or "V2", the regime of the bounds.
+        partition_path, file_name: Of the file.
+        version: "V1" or "V2", the regime of the bounds.
         chunk_bytes: Compressed and uncompressed bytes of each column in the file; (0, 0) where not known.
         keep_empty: Records also for a file without rows, as log files of deletes have them.
 
@@ -125,8 +126,10 @@ def widened_partition_statistics(
     Args:
         files: Partition path and statistics (`file_statistics`) of each new file.
         known: Statistics so far, by column, as `MetadataTable.partition_stats` gives them; {} for a new table.
-        columns: Arrow type of each indexed column. version: "V1" or "V2".
-        existing: Partitions that had files before. added: Columns that no file had before: nothing is unknown of them.
+        columns: Arrow type of each indexed column.
+        version: "V1" or "V2".
+        existing: Partitions that had files before.
+        added: Columns that no file had before: nothing is unknown of them.
         tight: False gives records of the new files alone, to be united with the older ones by whoever reads them: right also
             when an earlier write is completed later, whose records then lie below these.
 
@@ -171,7 +174,8 @@ def nothing_yet(partitions: Sequence[str], added: Collection[str]) -> list[tuple
     soon as other partitions have one; and later writes could not tell it from files of which nothing is known.
 
     Args:
-        partitions: Those that have files. added: Names of the columns.
+        partitions: Those that have files.
+        added: Names of the columns.
 
     Returns:
         Partition path and rows of `column_stats.SCHEMA`, as `widened_partition_statistics` takes them.

@@ -33,7 +33,9 @@ def clean(storage: Storage, table: MetadataTable, times: InstantGenerator, retai
     """Delete files of the metadata table that compactions have superseded. The caller holds the table lock.
 
     Args:
-        storage: Rooted at the data table. table: The metadata table, opened under the lock. times: Makes instants.
+        storage: Rooted at the data table.
+        table: The metadata table, opened under the lock.
+        times: Makes instants.
         retained: Commits that the data table's cleaning retains.
 
     Returns:
@@ -67,7 +69,8 @@ def take_back_cleans(storage: Storage, table: MetadataTable) -> None:
     """Take back cleans that died: their plan is made again, and what they deleted is deleted then.
 
     Args:
-        storage: Rooted at the data table. table: The metadata table, opened under the lock.
+        storage: Rooted at the data table.
+        table: The metadata table, opened under the lock.
     """
     writer = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
     for instant in table.timeline.pending:
@@ -103,7 +106,8 @@ def archive(storage: Storage, table: MetadataTable, least: int, most: int) -> in
     not count, as in Apache Hudi: an `indexing` instant stays there for good).
 
     Args:
-        storage: Rooted at the data table. table: The metadata table, opened under the lock.
+        storage: Rooted at the data table.
+        table: The metadata table, opened under the lock.
         least, most: Commits that stay, and above how many an archival begins.
 
     Returns:

@@ -58,7 +58,8 @@ def partition_metafile(instant: str, depth: int) -> bytes:
     """Content of `.hoodie_partition_metadata`: without it Java does not find a partition on storage.
 
     Args:
-        instant: Of the first write to the partition. depth: How many folders the partition lies below the table.
+        instant: Of the first write to the partition.
+        depth: How many folders the partition lies below the table.
     """
     return sealed_properties(encode_properties({"commitTime": instant, "partitionDepth": str(depth)}, ["partition metadata"]))
 
@@ -118,9 +119,12 @@ class MetadataWriter:
         """Lay out a metadata partition: an empty log for each of its file groups, base files for those that have records.
 
         Args:
-            partition: Its name. instant: Of its creation. groups: How many file groups it has, for good.
+            partition: Its name.
+            instant: Of its creation.
+            groups: How many file groups it has, for good.
             content: The records of each group that has any, sorted by key; one is written before the next is asked for.
-            data_partition: See `PartitionDelta`. after: The last time on the metadata timeline.
+            data_partition: See `PartitionDelta`.
+            after: The last time on the metadata timeline.
         """
         self._timeline.create_requested(instant, Action.DELTA_COMMIT)
         self._timeline.create_inflight(instant, Action.DELTA_COMMIT)
@@ -224,8 +228,11 @@ class MetadataWriter:
         """Write the log files of a delta commit.
 
         Args:
-            instant: Of the data commit. delta: What changes. groups: How many file groups each partition has.
-            token: Write token of the logs. announce: Entered with the path of each file while it is written.
+            instant: Of the data commit.
+            delta: What changes.
+            groups: How many file groups each partition has.
+            token: Write token of the logs.
+            announce: Entered with the path of each file while it is written.
         """
         work: dict[str, PartitionDelta] = {}
         for part in delta.parts:
@@ -276,7 +283,8 @@ class MetadataWriter:
         """Complete a delta commit, whose instant is the data commit's.
 
         Args:
-            instant: Of the data commit. logs: What was written.
+            instant: Of the data commit.
+            logs: What was written.
             after: The last time on the metadata timeline. The completion lies behind it, however far this machine's clock is
                 behind that of the last writer: one before a compaction would hide the logs below its base files.
         """

@@ -36,7 +36,8 @@ def arithmetic_types(
 
     Args:
         op: The operator.
-        left: Type of a number, integers beside decimals being decimals already. right: Likewise.
+        left: Type of a number, integers beside decimals being decimals already.
+        right: Likewise.
     """
     if is_decimal(left) and is_decimal(right):
         if op is ArithmeticOp.INTEGER_DIVIDE:

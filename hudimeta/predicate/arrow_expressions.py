@@ -70,7 +70,8 @@ class ArrowPredicate:
 
     Attributes:
         tree: What is understood; None for nothing. All of it, where `whole` is None, else a part that every match satisfies.
-        whole: The expression, where PyArrow must evaluate it. columns: Top-level columns that it looks at then.
+        whole: The expression, where PyArrow must evaluate it.
+        columns: Top-level columns that it looks at then.
         unknown: The functions for which it must.
     """
 

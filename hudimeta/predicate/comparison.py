@@ -80,7 +80,8 @@ def is_in(values: pa.Array, constants: pa.Array, *, has_null: bool) -> Any:
     """`values IN (constants)`: null where the value is null, or where it is not found beside a NULL in the list.
 
     Args:
-        values: An array. constants: Non-null values of the same type.
+        values: An array.
+        constants: Non-null values of the same type.
         has_null: The list also held a NULL.
     """
     import pyarrow.compute as pc

@@ -28,8 +28,10 @@ class _Lists:
     """Lists, or maps, of one array.
 
     Attributes:
-        begin, length: Of each list in the flat arrays; a null list is empty. null: Which lists are null.
-        items: Elements, or values of maps. keys: Keys of maps.
+        begin, length: Of each list in the flat arrays; a null list is empty.
+        null: Which lists are null.
+        items: Elements, or values of maps.
+        keys: Keys of maps.
     """
 
     begin: Numbers

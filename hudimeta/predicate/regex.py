@@ -63,7 +63,8 @@ class _Part:
     """A piece of a pattern, on its way.
 
     Attributes:
-        write: As that of :class:`Regex`. nullable, anchored, ended, ended_in, loops: As there.
+        write: As that of :class:`Regex`.
+        nullable, anchored, ended, ended_in, loops: As there.
         looping: The piece may be repeated.
     """
 

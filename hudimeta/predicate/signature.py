@@ -20,7 +20,9 @@ class Context:
     """What an evaluation needs besides its arguments.
 
     Attributes:
-        zone: The session's time zone. length: Number of rows. type: Type of the result.
+        zone: The session's time zone.
+        length: Number of rows.
+        type: Type of the result.
     """
 
     zone: str

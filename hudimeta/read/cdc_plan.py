@@ -47,9 +47,12 @@ class GroupChange(FileSlice):
     """What one commit did to one file group. Its own files are those that the commit wrote.
 
     Attributes:
-        source: Where the changes stand. instant: Requested time of the commit. completed: Its completion time.
+        source: Where the changes stand.
+        instant: Requested time of the commit.
+        completed: Its completion time.
         before: The group's files before the commit, as far as they are needed; None for a new group.
-        change_files: Names of the commit's change files. change_sizes: Their bytes, 0 when unknown.
+        change_files: Names of the commit's change files.
+        change_sizes: Their bytes, 0 when unknown.
     """
 
     source: ChangeSource = ChangeSource.NEW_ROWS
@@ -74,7 +77,8 @@ def plan_changes(snapshot: Snapshot, instants: Iterable[Instant]) -> list[GroupC
     Reads the commits' metadata, and lists the partitions in which a slice from before a commit must be found.
 
     Args:
-        snapshot: The table of now. instants: Completed writes on the active timeline.
+        snapshot: The table of now.
+        instants: Completed writes on the active timeline.
 
     Raises:
         TableError: Files that a commit started from, or replaced, are cleaned.

@@ -84,7 +84,8 @@ class ChangeReader(SliceReader):
     """Reads changes of one table. Not for several threads at once.
 
     Args:
-        task: A `ChangeTask`. storage: Rooted at the table.
+        task: A `ChangeTask`.
+        storage: Rooted at the table.
     """
 
     def __init__(self, task: ChangeTask, storage: Storage) -> None:

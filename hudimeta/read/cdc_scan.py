@@ -63,7 +63,8 @@ class ChangeScan(Scan):
     Images are JSON texts as Apache Hudi prints them, see `cdc_images`.
 
     Args:
-        snapshot: The table of now. changes: The commits.
+        snapshot: The table of now.
+        changes: The commits.
         where: Predicate over the four columns; None for every change.
         columns: Which of the four to return, in this order; None for all.
         timezone: Zone in which the predicate's texts without a zone are read.

@@ -52,7 +52,9 @@ def count_rows(snapshot: Snapshot, slices: pa.Table, merged: Callable[[FileSlice
     """Rows of file slices.
 
     Args:
-        snapshot: The table. slices: Columns of `table.slices.slices_schema()`. merged: Counts a slice by reading it.
+        snapshot: The table.
+        slices: Columns of `table.slices.slices_schema()`.
+        merged: Counts a slice by reading it.
     """
     total, single = 0, []
     for file_slice in slices_of(slices):

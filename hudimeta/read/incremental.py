@@ -79,7 +79,9 @@ def refuse_range(kind: QueryType, options: Options, begin: str | None = None, en
     """Refuse what says which changes to read where the query reads none: ignored, it would answer with the whole table.
 
     Args:
-        kind: Of the query. options: Of the read. begin, end: Given with it.
+        kind: Of the query.
+        options: Of the read.
+        begin, end: Given with it.
 
     Raises:
         ConfigError: The query is none of changes, and something says a range of them or their form.
@@ -102,8 +104,10 @@ def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = Non
     """Find the commits of a range.
 
     Args:
-        snapshot: The table of now. begin: Excluded; "earliest" and "000" are before everything; None takes the option
-            `hoodie.datasource.read.begin.instanttime`. end: Included; None takes the option, and without one means now.
+        snapshot: The table of now.
+        begin: Excluded; "earliest" and "000" are before everything; None takes the option
+            `hoodie.datasource.read.begin.instanttime`.
+        end: Included; None takes the option, and without one means now.
 
     Raises:
         ConfigError: No beginning, or a bound that is no time. TableError: Files of the range are cleaned.

@@ -31,7 +31,9 @@ class NativeSlices:
     """Slices of a plan in two parts, with the columns that they had.
 
     Attributes:
-        native: For a Parquet reader. others: For this engine. reasons: Why those, one line a reason.
+        native: For a Parquet reader.
+        others: For this engine.
+        reasons: Why those, one line a reason.
     """
 
     native: pa.Table
@@ -43,7 +45,9 @@ def native_slices(snapshot: Snapshot, slices: pa.Table, columns: Sequence[str]) 
     """Part the slices of a plan.
 
     Args:
-        snapshot: The table at its moment. slices: Columns of `table.slices.slices_schema()`. columns: Those that are read.
+        snapshot: The table at its moment.
+        slices: Columns of `table.slices.slices_schema()`.
+        columns: Those that are read.
     """
     import pyarrow.compute as pc
 

@@ -48,7 +48,9 @@ class PlannedSlices:
     Attributes:
         slices: Columns of `table.slices.slices_schema()`: what must be read.
         partitions, partitions_kept, slices_total, files_total: See `ScanReport`.
-        skipped, unused, notes: See `ScanReport`. decisions: What decided, file by file. seconds: What planning took.
+        skipped, unused, notes: See `ScanReport`.
+        decisions: What decided, file by file.
+        seconds: What planning took.
     """
 
     slices: pa.Table
@@ -67,7 +69,8 @@ def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType =
     """Choose the file slices of a read.
 
     Args:
-        snapshot: The table at its moment. bound: The predicate, None for every row.
+        snapshot: The table at its moment.
+        bound: The predicate, None for every row.
         query_type: SNAPSHOT or READ_OPTIMIZED.
 
     Raises:

@@ -98,7 +98,8 @@ def read_split(
     """The rows of a split.
 
     Args:
-        task: What to read. split: Of the same scan.
+        task: What to read.
+        split: Of the same scan.
         storage: Rooted at the table; None opens the task's location.
         counts: Where to count what was read; None for nowhere.
 

@@ -43,7 +43,9 @@ class Alteration:
     """What `Table.alter` does, in this order: drop, rename, retype, add. Names may be dotted paths into structs.
 
     Attributes:
-        drop: Columns to drop. rename: Old path -> new name (of the last part alone). retype: Path -> wider type.
+        drop: Columns to drop.
+        rename: Old path -> new name (of the last part alone).
+        retype: Path -> wider type.
         add: New fields, nullable; a dotted name adds to a struct.
     """
 
@@ -68,7 +70,8 @@ def internal_schema(schema: pa.Schema, version: int = 0) -> InternalSchema:
     """The first version of a history.
 
     Args:
-        schema: All columns, meta columns first. version: 0 for the columns before the first change.
+        schema: All columns, meta columns first.
+        version: 0 for the columns before the first change.
     """
     ids = _Ids(-1)
     columns = _fresh(list(schema), ids)
@@ -152,7 +155,9 @@ def reconciled(latest: InternalSchema, schema: pa.Schema, version: int) -> Inter
     """The version after a write: columns that it added or widened; `latest` itself when there are none.
 
     Args:
-        latest: So far. schema: All columns after the write, meta columns first. version: The write's instant as a number.
+        latest: So far.
+        schema: All columns after the write, meta columns first.
+        version: The write's instant as a number.
     """
     ids = _Ids(latest.max_column_id)
     columns = _laid_beside(latest.columns, list(schema), ids)
@@ -203,7 +208,9 @@ def altered(latest: InternalSchema, change: Alteration, version: int, fixed: Seq
     """The version after an ALTER.
 
     Args:
-        latest: So far. change: What to do. version: The ALTER's instant as a number.
+        latest: So far.
+        change: What to do.
+        version: The ALTER's instant as a number.
         fixed: Columns that must stay: of the key, the partition and the ordering.
 
     Raises:

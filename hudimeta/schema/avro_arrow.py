@@ -212,7 +212,8 @@ def arrow_to_avro(schema: pa.Schema, name: str, namespace: str = "") -> str:
 
     Args:
         schema: Arrow types that `avro_to_arrow` gives; normalise a user's schema first (`hudimeta.schema.normalise`).
-        name: Record name. namespace: Its namespace, "" for none.
+        name: Record name.
+        namespace: Its namespace, "" for none.
 
     Raises:
         SchemaMismatch: A type that Avro cannot hold.

@@ -74,7 +74,8 @@ def check_key_texts(change: SchemaChange, names: Iterable[str]) -> None:
     Rows are found by that text: those that are there would not be found any more, and each would be there twice.
 
     Args:
-        change: What a write would do. names: Dotted names of the columns that keys and partition paths are made of.
+        change: What a write would do.
+        names: Dotted names of the columns that keys and partition paths are made of.
 
     Raises:
         UnsupportedEvolution: With the column and its types.

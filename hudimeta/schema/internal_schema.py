@@ -73,9 +73,13 @@ class Column:
     """A column or nested field of one version.
 
     Attributes:
-        id: Stays the same through renames. name: In this version. optional: Nullable.
-        type: Arrow type, names inside as in this version. children: Fields of a struct, the element of a list, key and value
-            of a map. stored: The type as JSON has it. doc: None when there is none.
+        id: Stays the same through renames.
+        name: In this version.
+        optional: Nullable.
+        type: Arrow type, names inside as in this version.
+        children: Fields of a struct, the element of a list, key and value of a map.
+        stored: The type as JSON has it.
+        doc: None when there is none.
     """
 
     id: int
@@ -97,7 +101,8 @@ class InternalSchema:
     """One version of the columns.
 
     Attributes:
-        version: 0, or the instant of the ALTER as a number. max_column_id: The greatest id ever given.
+        version: 0, or the instant of the ALTER as a number.
+        max_column_id: The greatest id ever given.
         columns: In order, the five meta columns included when the version has them.
     """
 
@@ -189,7 +194,8 @@ class SchemaHistory:
         """Read a schema commit.
 
         Args:
-            text: Its content. path: For errors.
+            text: Its content.
+            path: For errors.
 
         Raises:
             CorruptFileError: It is not one.

@@ -34,8 +34,8 @@ class ResolvedSchema:
     Attributes:
         data: Data columns, without meta columns; columns that live only in partition folders stand last.
         source: Where it comes from: `commit <instant>`, `create schema` or `base file`.
-        avro: The Avro JSON that it was read from, None for a base file. internal: The version with column ids when the
-            commit carries one (tables altered by SQL), else None.
+        avro: The Avro JSON that it was read from, None for a base file.
+        internal: The version with column ids when the commit carries one (tables altered by SQL), else None.
     """
 
     data: pa.Schema

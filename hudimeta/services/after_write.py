@@ -30,7 +30,8 @@ def tend(session: WriteSession, report: CommitReport) -> CommitReport:
     """Run the services that are due; the report with a note for each.
 
     Args:
-        session: Of the write. report: Of the write, as published.
+        session: Of the write.
+        report: Of the write, as published.
     """
     timeline = session.coordinator.published_on
     if timeline is None or report.completion is None or not session.options.get(keys.SERVICES):

@@ -190,7 +190,8 @@ def compact(session: WriteSession, *, after_a_write: bool = False) -> Reports[Co
     """Roll dead writes back, run what is pending, then plan and run a compaction of all that has log files since.
 
     Args:
-        session: The table. after_a_write: The session's write has just been published, and rolled dead ones back as it began.
+        session: The table.
+        after_a_write: The session's write has just been published, and rolled dead ones back as it began.
     """
     reports: Reports[CommitReport] = Reports()
     if not after_a_write:

@@ -29,7 +29,8 @@ def choose(slices: Sequence[FileSlice], options: Options) -> list[FileSlice]:
     """The slices that a compaction takes, in the order of its plan.
 
     Args:
-        slices: All slices that have log files and may be compacted. options: Name the strategy and its limits.
+        slices: All slices that have log files and may be compacted.
+        options: Name the strategy and its limits.
     """
     return list(_STRATEGIES[options.get(keys.COMPACT_STRATEGY)](slices, options))
 

@@ -40,7 +40,9 @@ class BootstrapSource:
     """The source of one bootstrapped table.
 
     Args:
-        storage: Rooted at the table. properties: Of the table. options: Options that open the source's storage.
+        storage: Rooted at the table.
+        properties: Of the table.
+        options: Options that open the source's storage.
     """
 
     def __init__(self, storage: Storage, properties: Mapping[str, str], options: Mapping[str, str]) -> None:
@@ -55,7 +57,8 @@ class BootstrapSource:
         """Rows of a slice whose base file is a skeleton, in file order, one table per row group of the source.
 
         Args:
-            file_slice: Has a base file. columns: Top-level columns; those that neither file has are passed over.
+            file_slice: Has a base file.
+            columns: Top-level columns; those that neither file has are passed over.
 
         Raises:
             CorruptFileError: The two files do not have the same rows, or the index does not know the slice.

@@ -52,8 +52,10 @@ def merged_rows(
     """The rows of a file slice, in pieces.
 
     Args:
-        parts: The log's records, oldest first. base: Rows of the base file with `schema`, in pieces; none without a base file.
-        schema: Columns of the merge. rules: How two versions of a row become one.
+        parts: The log's records, oldest first.
+        base: Rows of the base file with `schema`, in pieces; none without a base file.
+        schema: Columns of the merge.
+        rules: How two versions of a row become one.
         memory: What may be held.
         spilled: Is told how many bytes went to disk.
         level: How often these records were divided already.

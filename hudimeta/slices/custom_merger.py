@@ -69,7 +69,8 @@ def merge_versions(name: str, older: pa.Table, newer: pa.Table) -> tuple[pa.Tabl
     """Call a merger, and hold it to its contract.
 
     Args:
-        name: As in the option. older, newer: Rows of the same keys, of one schema.
+        name: As in the option.
+        older, newer: Rows of the same keys, of one schema.
 
     Returns:
         The merged rows with that schema, and for each row whether it is deleted.

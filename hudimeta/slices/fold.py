@@ -241,7 +241,9 @@ def _fold_by_merger(records: _Records, rules: MergeRules, merger: str) -> Folded
     """Fold with a function of the user's; of a row that it deletes nothing is left that could win or be filled from.
 
     Args:
-        records: The records. rules: Which of a row and a delete wins. merger: Makes one row of two.
+        records: The records.
+        rules: Which of a row and a delete wins.
+        merger: Makes one row of two.
     """
     order = np.argsort(records.key, kind="stable")
     sizes = np.bincount(records.key, minlength=len(records.keys))

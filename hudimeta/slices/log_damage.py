@@ -27,7 +27,8 @@ class LogFileRules:
     """What the log files of one table have to be like.
 
     Attributes:
-        storage: Rooted at the table. appended: Writes append to one another's files, which therefore may be larger than known.
+        storage: Rooted at the table.
+        appended: Writes append to one another's files, which therefore may be larger than known.
     """
 
     storage: Storage
@@ -43,7 +44,8 @@ class LogFileRules:
         """Refuse a log file that is not what completed writes wrote.
 
         Args:
-            path: Of the file. scan: What is in it.
+            path: Of the file.
+            scan: What is in it.
 
         Raises:
             CorruptFileError: Damage, or blocks of another file.
@@ -76,7 +78,9 @@ def read_log_file(rules: LogFileRules, path: str, size: int) -> LogScan:
     """Read a log file of completed writes and cut it into blocks.
 
     Args:
-        rules: Of the table. path: Of the file. size: Bytes that it has as the listing says; 0 when unknown.
+        rules: Of the table.
+        path: Of the file.
+        size: Bytes that it has as the listing says; 0 when unknown.
 
     Returns:
         Its blocks. Spans that are no blocks are what a dead writer left.

@@ -110,7 +110,8 @@ def rows_of(block: LogBlock, columns: Sequence[str] | None = None) -> pa.Table:
     A seal knows the file. Of blocks without one the rows tell: Hudi writes the file id where rows of a base file have its name.
 
     Args:
-        block: With its content. columns: See `decode_data_block`.
+        block: With its content.
+        columns: See `decode_data_block`.
 
     Raises:
         CorruptFileError: Damaged content, or rows of another file group.

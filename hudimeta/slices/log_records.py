@@ -37,7 +37,8 @@ class SliceBlocks:
     Attributes:
         blocks: Data and delete blocks, oldest first.
         corrupt: Spans that are no blocks, in the order of the files.
-        invisible: Blocks of instants that the reader must not see. rolled_back: Blocks that a rollback block took back.
+        invisible: Blocks of instants that the reader must not see.
+        rolled_back: Blocks that a rollback block took back.
         superseded: Blocks that a log compaction has merged into another.
     """
 

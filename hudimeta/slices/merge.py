@@ -46,7 +46,8 @@ class MergeCounts:
     Attributes:
         updated, deleted: Base rows that were replaced, or filled, and those that were removed.
         outdated: Base rows that stay as they are, because the log's version loses against them.
-        inserted: Rows without a base row. read, written: Base rows in, and rows out.
+        inserted: Rows without a base row.
+        read, written: Base rows in, and rows out.
     """
 
     updated: int = 0
@@ -81,7 +82,9 @@ class SliceMerger:
     """Lays a folded log over the base rows of its slice, piece by piece, so that the base file may be read in batches.
 
     Attributes:
-        log: The folded log. rules: What it was folded by. counts: What was done so far.
+        log: The folded log.
+        rules: What it was folded by.
+        counts: What was done so far.
         every_row: Of a key that the base file holds more than once, lay the log's version over each row and not over the first
             alone: what Hudi does when it writes a base file anew, and not when it reads one together with its log.
     """

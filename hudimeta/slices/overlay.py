@@ -33,7 +33,8 @@ class SliceOverlay:
     """A slice is its base file without the rows at `replaced`, and `rows`.
 
     Attributes:
-        rows: With the output schema of the task. replaced: Positions in the base file, int64, each once, ascending.
+        rows: With the output schema of the task.
+        replaced: Positions in the base file, int64, each once, ascending.
     """
 
     rows: pa.Table

@@ -51,13 +51,16 @@ class ReadTask:
     """How rows of a table's file slices are read; the same for all slices of a scan.
 
     Attributes:
-        location: The table. storage_options: Options that open its storage.
+        location: The table.
+        storage_options: Options that open its storage.
         properties: Texts of `hoodie.properties`.
-        table_schema: All columns of the table. stored: Its data columns as the table's Avro schema types them.
+        table_schema: All columns of the table.
+        stored: Its data columns as the table's Avro schema types them.
         columns: What is returned, in this order; `a.b` is a field of a struct.
         predicate: Rows for which it is not true are dropped; None keeps all.
         beside: An expression that PyArrow evaluates beside the predicate; None without one.
-        instants: Whose log blocks count. as_of: Blocks after this requested time do not; None for the latest.
+        instants: Whose log blocks count.
+        as_of: Blocks after this requested time do not; None for the latest.
         read_optimized: Base files only.
         history: How columns were called before, for tables that were altered; None for all others.
         batch_rows: Most rows of a batch.

@@ -69,7 +69,8 @@ class SliceReader:
     """Reads slices of one table. Not for several threads at once.
 
     Args:
-        task: What to read of each slice. storage: Rooted at the table.
+        task: What to read of each slice.
+        storage: Rooted at the table.
     """
 
     def __init__(self, task: ReadTask, storage: Storage) -> None:
@@ -147,7 +148,8 @@ class SliceReader:
         """Rows of the base file.
 
         Args:
-            file_slice: The slice. wanted: What comes out.
+            file_slice: The slice.
+            wanted: What comes out.
             constants: When the rows are not merged: what the path states, so that row groups without a match may be left out.
         """
         path = file_slice.base_path

@@ -24,7 +24,8 @@ class WantedKeys:
     """Finitely many record keys.
 
     Attributes:
-        texts: string, each once; a row that the predicate keeps has one of them. because: What says so in the predicate.
+        texts: string, each once; a row that the predicate keeps has one of them.
+        because: What says so in the predicate.
     """
 
     texts: pa.StringArray
@@ -35,7 +36,9 @@ def wanted_keys(bound: Bound, properties: Mapping[str, str], by_fields: bool = T
     """The record keys that a predicate asks for, through the key column or through all fields that make the key.
 
     Args:
-        bound: The predicate. properties: Of the table. by_fields: False where the fields may once have had other names.
+        bound: The predicate.
+        properties: Of the table.
+        by_fields: False where the fields may once have had other names.
 
     Returns:
         The keys, or why there are not finitely many of them.

@@ -24,7 +24,8 @@ def matching_row_groups(footer: ParquetFooter, bound: Bound, stated: Collection[
     """Row groups that may hold a row which a predicate keeps; only for rows that nothing is merged into.
 
     Args:
-        footer: Of the file. bound: The predicate.
+        footer: Of the file.
+        bound: The predicate.
         stated: Columns whose values are not taken from the file.
         keys: Record keys that the predicate asks for; None when it does not.
 

@@ -28,7 +28,9 @@ class FilePart:
     """One file of a slice, readable alone.
 
     Attributes:
-        name: Of the file. is_log: Whether it is a log file. alone: A slice of nothing but this file.
+        name: Of the file.
+        is_log: Whether it is a log file.
+        alone: A slice of nothing but this file.
     """
 
     name: str
@@ -91,7 +93,9 @@ def task_for(
     """How rows of a table's files are read, for whoever is about to commit.
 
     Args:
-        storage: Rooted at the table. properties, timeline: Of the table. columns: Top-level columns to return.
+        storage: Rooted at the table.
+        properties, timeline: Of the table.
+        columns: Top-level columns to return.
         also: Instants whose blocks count although they are not completed yet.
     """
     from hudimeta.config import OPTIONS

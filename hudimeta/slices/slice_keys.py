@@ -30,7 +30,9 @@ def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> 
     """Keys of the base file and of all rows in log files; deleted ones may be among them, which does no harm.
 
     Args:
-        storage: Rooted at the table. file: The slice. wanted: Keys that are looked for.
+        storage: Rooted at the table.
+        file: The slice.
+        wanted: Keys that are looked for.
 
     Returns:
         None when the footer of the base file excludes all wanted keys and there are no log files.
@@ -68,8 +70,10 @@ def read_live_keys(storage: Storage, rows: SliceRows, file: KeyFile, wanted: pa.
     """As `read_slice_keys`, without keys that log files have deleted.
 
     Args:
-        storage: Rooted at the table. rows: Merges slices; asked only where the slice has a wanted key and log files.
-        file: The slice. wanted: Keys that are looked for.
+        storage: Rooted at the table.
+        rows: Merges slices; asked only where the slice has a wanted key and log files.
+        file: The slice.
+        wanted: Keys that are looked for.
     """
     found = read_slice_keys(storage, file, wanted)
     if found is None or not file.logs or not pc.any(pc.is_in(wanted, value_set=found)).as_py():
@@ -97,9 +101,15 @@ def read_ordering(
     """Ordering values of keys in one file slice.
 
     Args:
-        storage: Rooted at the table. properties: Of the table. schema: Its data columns. instants: Whose log blocks count.
-        fields: Ordering fields; () gives (). history: Of a table that was altered. virtual: Makes keys that are not stored.
-        file: The slice. wanted: The keys.
+        storage: Rooted at the table.
+        properties: Of the table.
+        schema: Its data columns.
+        instants: Whose log blocks count.
+        fields: Ordering fields; () gives ().
+        history: Of a table that was altered.
+        virtual: Makes keys that are not stored.
+        file: The slice.
+        wanted: The keys.
 
     Returns:
         One array a field, in the order of `wanted`; null for a key that the slice does not have any more.

@@ -27,7 +27,8 @@ class LogFiles:
     """Reads log files of one table. Not for several threads at once.
 
     Args:
-        rules: Of the table. limit: Bytes of a slice's log files that are held.
+        rules: Of the table.
+        limit: Bytes of a slice's log files that are held.
     """
 
     def __init__(self, rules: LogFileRules, limit: int) -> None:

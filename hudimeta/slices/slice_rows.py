@@ -25,7 +25,9 @@ class SliceRows:
     """Reads file slices of one table at one moment.
 
     Attributes:
-        storage: Rooted at the table. properties, schema: Of the table; data columns. instants: Whose log blocks count.
+        storage: Rooted at the table.
+        properties, schema: Of the table; data columns.
+        instants: Whose log blocks count.
         history: How columns were called before, for a table that was altered; None for all others.
     """
 
@@ -45,8 +47,9 @@ class SliceRows:
         """The record keys and some columns of a slice's rows.
 
         Args:
-            file_slice: The slice. names: Columns, or fields inside structs by dotted path, which come with their struct. Those
-                that the table does not have are left out.
+            file_slice: The slice.
+            names: Columns, or fields inside structs by dotted path, which come with their struct. Those that the table does not
+                have are left out.
         """
         full = with_meta_columns(self.schema)
         wanted = dict.fromkeys([KEY_COLUMN, *(name.partition(".")[0] for name in names)])

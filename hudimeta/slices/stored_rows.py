@@ -44,8 +44,11 @@ class StoredRowsReader:
     """Reads base files.
 
     Attributes:
-        storage: Rooted at the table. schema: Of the rows that come out, meta columns first.
-        history: Of a table that was altered. virtual: Makes keys that are not stored. codable: Columns that may be codes.
+        storage: Rooted at the table.
+        schema: Of the rows that come out, meta columns first.
+        history: Of a table that was altered.
+        virtual: Makes keys that are not stored.
+        codable: Columns that may be codes.
     """
 
     storage: Storage
@@ -103,7 +106,9 @@ def codable_columns(schema: pa.Schema, rules: MergeRules, looked_at: Collection[
     """The columns of which nobody needs the texts between reading and writing.
 
     Args:
-        schema: Of the files. rules: Of merging; those that look at every cell leave none. looked_at: Columns that indexes need.
+        schema: Of the files.
+        rules: Of merging; those that look at every cell leave none.
+        looked_at: Columns that indexes need.
     """
     if rules.merger is not None or rules.partial_mode is not PartialUpdateMode.NONE:
         return frozenset()

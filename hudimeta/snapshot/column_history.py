@@ -17,7 +17,8 @@ def column_history(storage: Storage, properties: TableProperties, timeline: Time
     """All versions of the columns of a table that was altered; None for all others, of which nothing is read.
 
     Args:
-        storage: Rooted at the table. properties, timeline: Of the table.
+        storage: Rooted at the table.
+        properties, timeline: Of the table.
     """
     found = timeline.latest_schema()
     if found is None or LATEST_SCHEMA_KEY not in timeline.metadata(found[0])["extraMetadata"]:

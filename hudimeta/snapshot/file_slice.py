@@ -21,10 +21,13 @@ class FileSlice:
     """The files of one file group that a reader merges.
 
     Attributes:
-        partition_path: Relative to the table, "" without partitions. file_id: Of the file group.
+        partition_path: Relative to the table, "" without partitions.
+        file_id: Of the file group.
         base_instant: Requested time of the base file, or of the oldest log file of a slice without one.
-        base_file: Name, None for a slice of log files only. base_size: Bytes, 0 without a base file.
-        log_files: Names in reading order. log_sizes: Their bytes.
+        base_file: Name, None for a slice of log files only.
+        base_size: Bytes, 0 without a base file.
+        log_files: Names in reading order.
+        log_sizes: Their bytes.
         share, shares: Of a slice that several processes read, the number of this part of its base file, from 0, and how many
             parts there are. A part has those row groups whose middle lies in it.
     """

@@ -21,7 +21,8 @@ def without_invisible_logs(slices: pa.Table, timeline: Timeline, as_of: str | No
     """A slice listing without the log files that hold only later, unfinished or rolled back blocks.
 
     Args:
-        slices: Columns of `table.slices.slices_schema()`. timeline: Of the table; the metadata of all its writes is read.
+        slices: Columns of `table.slices.slices_schema()`.
+        timeline: Of the table; the metadata of all its writes is read.
         as_of: The reader's moment, None for the latest.
     """
     import pyarrow.compute as pc

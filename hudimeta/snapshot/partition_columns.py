@@ -35,7 +35,9 @@ def path_values(paths: pa.Array, layout: PartitionLayout, schema: pa.Schema, pro
     """The values that partition paths state.
 
     Args:
-        paths: Partition paths, strings without nulls. layout: See `PartitionLayout`. schema: Of the table.
+        paths: Partition paths, strings without nulls.
+        layout: See `PartitionLayout`.
+        schema: Of the table.
         properties: Texts of `hoodie.properties`.
 
     Returns:
@@ -67,7 +69,8 @@ def path_bounds(snapshot: Snapshot, names: Collection[str], paths: pa.Array) -> 
     """What partition paths prove about columns, in the form in which statistics prove it.
 
     Args:
-        snapshot: The table. names: Columns asked for; those that paths do not state are left out.
+        snapshot: The table.
+        names: Columns asked for; those that paths do not state are left out.
         paths: The partition path of each file, or each partition.
 
     Returns:

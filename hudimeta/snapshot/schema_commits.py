@@ -20,7 +20,10 @@ def write_schema_commit(storage: Storage, timeline: Timeline, instant: str, comp
     """Write the history at an instant, and remove those of instants that the active timeline does not know any more.
 
     Args:
-        storage: Rooted at the table. timeline: Of the table. instant, completion: Of the write. history: See `encode_history`.
+        storage: Rooted at the table.
+        timeline: Of the table.
+        instant, completion: Of the write.
+        history: See `encode_history`.
     """
     storage.put(join(SCHEMA_FOLDER, f"{instant}{_SUFFIX}.requested"), b"")
     storage.put(join(SCHEMA_FOLDER, f"{instant}{_SUFFIX}.inflight"), b"")

@@ -45,7 +45,9 @@ class Snapshot:
     """What a reader sees; never changes. Make one with `Snapshot.open`.
 
     Attributes:
-        storage: Rooted at the table. properties, timeline: Of the table. options: What the user gave.
+        storage: Rooted at the table.
+        properties, timeline: Of the table.
+        options: What the user gave.
         as_of: Requested time that the reader stands at, 17 digits; None for the latest.
         unseen: Requested times of completed writes that it does not show though they are not later than `as_of`.
         seconds: What opening took.
@@ -70,7 +72,8 @@ class Snapshot:
         """Read the properties and list the timeline.
 
         Args:
-            storage: Rooted at the table. options: Table options.
+            storage: Rooted at the table.
+            options: Table options.
             as_of: Time travel, in any spelling that `as.of.instant` takes.
 
         Raises:
@@ -107,7 +110,8 @@ class Snapshot:
         """This snapshot as of an earlier moment; shares everything that was read.
 
         Args:
-            as_of: In any spelling that `as.of.instant` takes. check: Refuse moments whose files are cleaned.
+            as_of: In any spelling that `as.of.instant` takes.
+            check: Refuse moments whose files are cleaned.
             unseen: Writes that were requested by then, and count as not yet completed.
 
         Raises:

@@ -73,7 +73,8 @@ def as_it_was(latest: TableSchema, snapshot: Snapshot) -> TableSchema:
     """The columns that the table had as of the snapshot's moment, in today's types.
 
     Args:
-        latest: Columns of today. snapshot: Of the moment. Where columns were renamed since, today's are shown.
+        latest: Columns of today.
+        snapshot: Of the moment. Where columns were renamed since, today's are shown.
     """
     if latest.is_altered:
         return latest

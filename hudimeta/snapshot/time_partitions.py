@@ -16,7 +16,8 @@ def partitions_of_values(generator: KeyGenerator, values: pa.Array) -> pa.String
     """The partition paths of rows whose source column has one of some values.
 
     Args:
-        generator: Of the table, with one partition field. values: Distinct values without nulls, typed as the column.
+        generator: Of the table, with one partition field.
+        values: Distinct values without nulls, typed as the column.
 
     Returns:
         Each path once; None when it is not certain: for timestamps, whose rendering depends on an option of the writer, and

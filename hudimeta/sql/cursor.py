@@ -23,7 +23,8 @@ class Word:
     """One token.
 
     Attributes:
-        text: Without quotes. kind: "name" (in backticks), "string", "word" or "mark".
+        text: Without quotes.
+        kind: "name" (in backticks), "string", "word" or "mark".
         start, end: Its place in the text, end excluded.
     """
 
@@ -71,7 +72,8 @@ class Cursor:
     """A place among the words of a statement.
 
     Args:
-        text: The statement. words: Its words, see `words_of`.
+        text: The statement.
+        words: Its words, see `words_of`.
     """
 
     def __init__(self, text: str, words: list[Word] | None = None) -> None:

@@ -17,7 +17,8 @@ def named_parameters(text: str, values: Sequence[Any]) -> tuple[str, Mapping[str
     """A statement with a name for each `?`, and the values by these names; None where they do not fit each other.
 
     Args:
-        text: The statement. values: For each `?`, in order.
+        text: The statement.
+        values: For each `?`, in order.
     """
     try:
         marks = [word for word in words_of(text) if word.kind == "mark" and word.text == "?"]

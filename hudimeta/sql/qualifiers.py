@@ -12,7 +12,8 @@ def without_database(text: str, name: TableName) -> str:
     """A statement in which columns of a table are named `t.id` where it says `db.t.id`; everything else stays as it is.
 
     Args:
-        text: The statement. name: The table, by as many parts as the statement names it with.
+        text: The statement.
+        name: The table, by as many parts as the statement names it with.
     """
     if len(name.parts) < 2:
         return text

@@ -60,10 +60,14 @@ class CreateTable:
     """CREATE TABLE.
 
     Attributes:
-        provider: The word after USING, lower case. columns: Text of the column list; None without one.
-        partition_by: Names of partition columns. partition_columns: Text of those that PARTITIONED BY declares with types.
-        options: Of OPTIONS and TBLPROPERTIES, names as written. location, comment: Unquoted.
-        query: What AS names; None without. odd: A clause that hudimeta has no meaning for.
+        provider: The word after USING, lower case.
+        columns: Text of the column list; None without one.
+        partition_by: Names of partition columns.
+        partition_columns: Text of those that PARTITIONED BY declares with types.
+        options: Of OPTIONS and TBLPROPERTIES, names as written.
+        location, comment: Unquoted.
+        query: What AS names; None without.
+        odd: A clause that hudimeta has no meaning for.
         replaces: A table of this name shall go first.
     """
 
@@ -86,7 +90,9 @@ class Insert:
     """INSERT INTO and INSERT OVERWRITE.
 
     Attributes:
-        query: Whose rows. columns: The list of columns, None without. by_name: Columns are matched by name.
+        query: Whose rows.
+        columns: The list of columns, None without.
+        by_name: Columns are matched by name.
         partition: Of PARTITION: columns with the expression of their value, or None where the rows say it; None without.
     """
 
@@ -160,7 +166,10 @@ class AlterTable:
     """ALTER TABLE that changes columns.
 
     Attributes:
-        add: Text of the new columns. rename: Old and new name. drop: Names. retype: A name and the text of its new type.
+        add: Text of the new columns.
+        rename: Old and new name.
+        drop: Names.
+        retype: A name and the text of its new type.
     """
 
     name: TableName
@@ -175,7 +184,8 @@ class AlterEntry:
     """A statement that in Spark changes the catalog's entry of a table, and nothing of the table.
 
     Attributes:
-        what: Its words, such as `SET LOCATION`. properties: Names of table properties that it sets or takes away.
+        what: Its words, such as `SET LOCATION`.
+        properties: Names of table properties that it sets or takes away.
         new_name: Of the table, where it renames it.
     """
 

@@ -153,7 +153,8 @@ class SlowStorage:
     """Waits before every request, as a far-away store makes one wait.
 
     Args:
-        inner: The storage that does the work. wait: Called once a request, for example `lambda: time.sleep(0.05)`.
+        inner: The storage that does the work.
+        wait: Called once a request, for example `lambda: time.sleep(0.05)`.
     """
 
     def __init__(self, inner: Storage, wait: Callable[[], None]) -> None:

@@ -29,7 +29,8 @@ class FsspecStorage:
     """A prefix of an object store.
 
     Args:
-        file_system: An fsspec file system. prefix: Bucket and key prefix as that file system names them.
+        file_system: An fsspec file system.
+        prefix: Bucket and key prefix as that file system names them.
         root: The URI that users see.
     """
 

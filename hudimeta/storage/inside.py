@@ -64,7 +64,8 @@ class LocalFolders:
         """Refuse a folder that is reached through a link; one that is not there is fine.
 
         Args:
-            folder: Relative to the root, normal. anew: Look also at what was looked at before, for what is written or deleted.
+            folder: Relative to the root, normal.
+            anew: Look also at what was looked at before, for what is written or deleted.
 
         Raises:
             OutsideTable: The folder, or one above it and below the root, is a link.
@@ -104,7 +105,8 @@ def check_native_files(root: str, paths: Iterable[str]) -> None:
     """Hold files that something else opens by itself, as Spark does, to the same rules.
 
     Args:
-        root: Of the storage. paths: Relative to it.
+        root: Of the storage.
+        paths: Relative to it.
 
     Raises:
         OutsideTable: One leads out of the root.

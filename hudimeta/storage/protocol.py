@@ -20,7 +20,8 @@ class FileInfo:
     """One entry of a listing.
 
     Attributes:
-        path: Relative to the storage's root. size: Bytes, 0 for a folder.
+        path: Relative to the storage's root.
+        size: Bytes, 0 for a folder.
         modified_ms: Time of the last change in epoch milliseconds, 0 when the store does not say.
         is_folder: True for a folder.
     """

@@ -89,7 +89,8 @@ class ParsedNames:
 
     Attributes:
         valid: bool; False where the name is neither a base nor a log file (its other entries mean nothing).
-        is_log: bool. is_cdc: bool.
+        is_log: bool.
+        is_cdc: bool.
         file_ids: pa.StringArray.
         instants: int64, the instant's digits as a number; 14-digit instants are filled up with zeros.
         instant_digits: int64, how many digits the name has.

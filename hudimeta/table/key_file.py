@@ -18,9 +18,12 @@ class KeyFile:
     """One file slice that may hold keys.
 
     Attributes:
-        partition_path, file_id: Of the file group. name: Of the base file, "" for a slice of log files only. size: Its bytes.
+        partition_path, file_id: Of the file group.
+        name: Of the base file, "" for a slice of log files only.
+        size: Its bytes.
         min_key, max_key: Smallest and largest record key of all its files, None when unknown.
-        logs: Names of its log files. busy: It is in the plan of a pending service.
+        logs: Names of its log files.
+        busy: It is in the plan of a pending service.
         log_sizes: Bytes of its log files.
     """
 

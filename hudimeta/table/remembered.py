@@ -58,7 +58,9 @@ def refuse_other_table(properties: TableProperties, commit: Mapping[str, Any], p
     """Compare the properties with what the newest write remembers, if that was ours.
 
     Args:
-        properties: Of the table. commit: Metadata of its newest completed write. path: Of that commit's file.
+        properties: Of the table.
+        commit: Metadata of its newest completed write.
+        path: Of that commit's file.
 
     Raises:
         CorruptFileError: The properties contradict the commit.
@@ -87,7 +89,8 @@ def refuse_lost_timeline(storage: Storage, folder: str) -> None:
     """Tell a table that is still empty from one whose timeline is gone or looked for in the wrong place.
 
     Args:
-        storage: Rooted at the table. folder: Of the timeline, in which there is no instant.
+        storage: Rooted at the table.
+        folder: Of the timeline, in which there is no instant.
 
     Raises:
         TableError: The table holds rows.

@@ -23,7 +23,8 @@ def listed_as_stated(listing: pa.Table, timeline: Timeline) -> pa.Table:
     """A listing with the sizes that the commits of the active timeline state, where storage has at least as many bytes.
 
     Args:
-        listing: partition_path, name, size. timeline: Of the table; the metadata of all its writes is read.
+        listing: partition_path, name, size.
+        timeline: Of the table; the metadata of all its writes is read.
 
     Raises:
         CorruptFileError: A file is shorter than its commit says, or it is a base file and longer.

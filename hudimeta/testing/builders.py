@@ -53,8 +53,10 @@ class ModelledTable:
     """A table and the model of it, written side by side.
 
     Args:
-        path: Where; the table is created unless `exists`. options: Of the table and of every write.
-        schema: Of the rows. model: Empty model with the table's keys; of `simple_rows` when None.
+        path: Where; the table is created unless `exists`.
+        options: Of the table and of every write.
+        schema: Of the rows.
+        model: Empty model with the table's keys; of `simple_rows` when None.
     """
 
     def __init__(

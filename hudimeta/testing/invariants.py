@@ -234,7 +234,8 @@ def check_all(storage: Storage, invariants: Iterable[Invariant] = (*ALWAYS, *AT_
     """Check a table.
 
     Args:
-        storage: Rooted at the table. invariants: Which ones; all for a table at rest.
+        storage: Rooted at the table.
+        invariants: Which ones; all for a table at rest.
 
     Raises:
         ValidationFailed: With what differs.
@@ -248,7 +249,8 @@ def recovering_twice_is_recovering_once(storage: Storage, recover: Callable[[], 
     """After one recovery a second one finds nothing to do and changes nothing.
 
     Args:
-        storage: Rooted at the table. recover: Recovers the table, for example `table.recover`.
+        storage: Rooted at the table.
+        recover: Recovers the table, for example `table.recover`.
     """
     recover()
     first = Inspection(storage)

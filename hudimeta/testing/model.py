@@ -29,8 +29,10 @@ class ModelTable:
     """What a table holds.
 
     Attributes:
-        place_of: A row's (partition path, record key). ordering: Column that decides which row is newer; None for the later
-            write. rows: The present. past: The rows at each instant that was recorded with `remember`.
+        place_of: A row's (partition path, record key).
+        ordering: Column that decides which row is newer; None for the later write.
+        rows: The present.
+        past: The rows at each instant that was recorded with `remember`.
     """
 
     place_of: Callable[[Mapping[str, Any]], Place]
@@ -100,7 +102,8 @@ class ModelTable:
         """Compare with what was read; meta columns and the order of rows do not count.
 
         Args:
-            found: Rows as read. as_of: An instant that was remembered; None for the present.
+            found: Rows as read.
+            as_of: An instant that was remembered; None for the present.
 
         Raises:
             ValidationFailed: With rows that are missing or too many.

@@ -21,7 +21,8 @@ def archived_files(history: History, since: str) -> dict[str, bytes]:
     Completed files, and plans: the requested file of a service, the inflight one of an overwrite.
 
     Args:
-        history: Of the timeline. since: Instants before it may be left out.
+        history: Of the timeline.
+        since: Instants before it may be left out.
 
     Raises:
         CorruptFileError: The history is damaged.
@@ -44,7 +45,8 @@ class ArchivedRecords:
     Metadata is nearly all of a history's bytes, so it is read only where the small columns name such an instant.
 
     Args:
-        history: Of the table; in layout 1 it tells nothing. actions: In the words of completed instants.
+        history: Of the table; in layout 1 it tells nothing.
+        actions: In the words of completed instants.
         since: Instants before it may be left out.
 
     Attributes:

@@ -36,7 +36,9 @@ def move_to_history(storage: Storage, timeline: Timeline, instants: Sequence[Ins
     """Add instants to the history, then delete their files.
 
     Args:
-        storage: Rooted at the table of the timeline. timeline: As listed under the lock. instants: Oldest first.
+        storage: Rooted at the table of the timeline.
+        timeline: As listed under the lock.
+        instants: Oldest first.
     """
     if not instants:
         return

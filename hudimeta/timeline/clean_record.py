@@ -26,8 +26,10 @@ class CleanPlan(Report):
     """What a clean deletes; prints as a short list.
 
     Attributes:
-        policy: One of the three. earliest: Earliest commit whose moment stays readable, None where the policy knows none.
-        files: Names of files to delete, by partition path. emptied: Partitions that have no file any more afterwards.
+        policy: One of the three.
+        earliest: Earliest commit whose moment stays readable, None where the policy knows none.
+        files: Names of files to delete, by partition path.
+        emptied: Partitions that have no file any more afterwards.
         last_commit: Newest completed commit when the plan was made.
         savepoints: Savepointed moments then, whose files stay; a clean after one is given up looks at the whole table.
     """

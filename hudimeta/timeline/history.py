@@ -102,7 +102,8 @@ def encode_manifest(entries: Sequence[ManifestEntry], name: str) -> bytes:
     """Write a manifest, sealed; the inverse of `decode_manifest`.
 
     Args:
-        entries: The files that make up the history. name: Of the manifest.
+        entries: The files that make up the history.
+        name: Of the manifest.
     """
     files = [{"fileName": entry.name, "fileLen": entry.size} for entry in entries]
     return sealed_json(json.dumps({"files": files}, indent=2).encode(), name)
@@ -207,7 +208,9 @@ class History:
         """Some columns of `load`, of one file of the history.
 
         Args:
-            name: Of the file. columns: What is wanted. size: In bytes, as the manifest says; None when it does not matter.
+            name: Of the file.
+            columns: What is wanted.
+            size: In bytes, as the manifest says; None when it does not matter.
 
         Raises:
             NotFound, CorruptFileError: It is gone, damaged, or of another size.

@@ -60,7 +60,8 @@ class HistoryWriter:
     """Adds instants to a history. The caller holds the table lock.
 
     Args:
-        storage: Rooted at the table (for the metadata table at `.hoodie/metadata`). history: What is there.
+        storage: Rooted at the table (for the metadata table at `.hoodie/metadata`).
+        history: What is there.
     """
 
     def __init__(self, storage: Storage, history: History) -> None:

@@ -44,7 +44,9 @@ class InstantFile:
     """What a file's name says.
 
     Attributes:
-        time: Requested time. action: The word in the name (COMMIT for a bare `<time>.inflight`). state: As named.
+        time: Requested time.
+        action: The word in the name (COMMIT for a bare `<time>.inflight`).
+        state: As named.
         completion: Completion time; None for pending files, and for completed ones that do not name it.
     """
 

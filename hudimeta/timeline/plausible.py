@@ -30,7 +30,8 @@ def refuse_moved(data: bytes, path: str) -> None:
     """Check a container that may be sealed.
 
     Args:
-        data: The file. path: Where it lies, relative to the table.
+        data: The file.
+        path: Where it lies, relative to the table.
 
     Raises:
         CorruptFileError: It is not what was sealed, or was sealed as another file.
@@ -46,7 +47,9 @@ def refuse_implausible(metadata: Mapping[str, Any], instant: InstantFile, path: 
     """Check commit metadata against itself and the name of its file.
 
     Args:
-        metadata: As `formats.avro.commit_metadata` decodes it. instant: What the file's name says. path: Of the file.
+        metadata: As `formats.avro.commit_metadata` decodes it.
+        instant: What the file's name says.
+        path: Of the file.
 
     Raises:
         CorruptFileError: What it says of a file cannot be.
@@ -65,7 +68,9 @@ def refuse_misshapen(record: Mapping[str, Any], instant: InstantFile, path: str)
     """Check the record of a service for what all of its kind have.
 
     Args:
-        record: As it was decoded. instant: What the file's name says. path: Of the file.
+        record: As it was decoded.
+        instant: What the file's name says.
+        path: Of the file.
 
     Raises:
         CorruptFileError: A member is missing, or is of another kind.

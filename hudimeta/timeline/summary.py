@@ -38,7 +38,8 @@ def summarise(timeline: Timeline, archived: bool = False) -> pa.Table:
     """The instants, oldest first.
 
     Args:
-        timeline: Of a table. archived: Put the archived instants, which are read whole for it, in front.
+        timeline: Of a table.
+        archived: Put the archived instants, which are read whole for it, in front.
 
     Returns:
         Rows of `SCHEMA`; the totals are null for actions that write no rows and for instants that are not completed. Each

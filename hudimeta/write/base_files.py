@@ -43,9 +43,11 @@ class FileFormat:
 
     Attributes:
         avro_schema: The table's schema as JSON, meta columns included, for the footer.
-        codec: Parquet compression. bloom: Of the bloom filter over record keys.
+        codec: Parquet compression.
+        bloom: Of the bloom filter over record keys.
         statistics: Columns to compute statistics of; empty for a table that keeps none.
-        regime: "V1" or "V2", the form of the statistics' bounds. facts: What other indexes want to know of each file.
+        regime: "V1" or "V2", the form of the statistics' bounds.
+        facts: What other indexes want to know of each file.
         changes: How changes are captured; None for a table that captures none.
         populate: False for a table with virtual keys: rows carry meta columns here, files hold none of them but their name.
         in_task: Files are written by tasks that may outlive their write; see `marked_output`.
@@ -87,7 +89,9 @@ class BaseFileWriter:
     """Writes the base files of one write.
 
     Args:
-        storage: Rooted at the table. instant: Of the write. file_format: See `FileFormat`.
+        storage: Rooted at the table.
+        instant: Of the write.
+        file_format: See `FileFormat`.
         schema: Columns of the files, meta columns first.
     """
 
@@ -108,8 +112,11 @@ class BaseFileWriter:
         """Write the first base file of a new file group.
 
         Args:
-            partition_path: Where. rows: Data columns. keys: Their record keys.
-            task: Number of the task, first part of the write token and of the rows' sequence numbers. attempt: Of the task.
+            partition_path: Where.
+            rows: Data columns.
+            keys: Their record keys.
+            task: Number of the task, first part of the write token and of the rows' sequence numbers.
+            attempt: Of the task.
             first_row: Sequence number of the first row: rows of one task must not share one.
             file_id: Id of the file group; None for a new one.
         """
@@ -142,9 +149,13 @@ class BaseFileWriter:
         """Write the next base file of a file group.
 
         Args:
-            partition_path: Where. previous: The base file that is superseded. stored: Its rows.
+            partition_path: Where.
+            previous: The base file that is superseded.
+            stored: Its rows.
             changes: Rows and deletes to lay over them; those whose key the file does not have are dropped.
-            inserts: Rows to append, meta columns included. rules: Which version of a row wins. task, attempt: See `write_new`.
+            inserts: Rows to append, meta columns included.
+            rules: Which version of a row wins.
+            task, attempt: See `write_new`.
         """
         base = stored.rows
         merger = SliceMerger(fold_log_records(changes, self._schema, rules), rules, every_row=True)
@@ -196,8 +207,10 @@ class BaseFileWriter:
         """Write the rows of a file slice as its next base file.
 
         Args:
-            partition_path, file_id: The file group. previous: Its base file so far, None for a slice of log files only.
-            rows: All rows, meta columns included, which they keep but for the file name. task, attempt: See `write_new`.
+            partition_path, file_id: The file group.
+            previous: Its base file so far, None for a slice of log files only.
+            rows: All rows, meta columns included, which they keep but for the file name.
+            task, attempt: See `write_new`.
         """
         name = str(BaseFileName(file_id, f"{task}-0-{attempt}", self._instant))
         kind = MarkerKind.CREATE if previous is None else MarkerKind.MERGE

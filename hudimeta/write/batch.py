@@ -73,7 +73,9 @@ def keyed_batch(rows: pa.Table, schema: pa.Schema, generator: KeyGenerator, rule
 
     Args:
         rows: As the user gave them; meta columns are ignored.
-        schema: The table's data columns after this write. generator: Makes keys. rules: Mark deletes.
+        schema: The table's data columns after this write.
+        generator: Makes keys.
+        rules: Mark deletes.
 
     Raises:
         SchemaMismatch: Types or nulls that do not fit, a null key or ordering value, no column for one of these or for the

@@ -54,8 +54,9 @@ class Changes:
     """Changes of rows, in the order of the file.
 
     Attributes:
-        operations: `i`, `u` or `d`. keys: Record keys. before, after: Rows with meta columns, and for each change the position
-            in them, -1 for none.
+        operations: `i`, `u` or `d`.
+        keys: Record keys.
+        before, after: Rows with meta columns, and for each change the position in them, -1 for none.
     """
 
     operations: pa.StringArray
@@ -139,8 +140,13 @@ def write_change_file(
     """Write the change file of one file group; None when nothing changed.
 
     Args:
-        storage: Rooted at the table. instant: Of the write. form: What to keep. partition_path, file_id: The file group.
-        token: Write token of the base file. changes: What was done. in_task: See `marked_output`.
+        storage: Rooted at the table.
+        instant: Of the write.
+        form: What to keep.
+        partition_path, file_id: The file group.
+        token: Write token of the base file.
+        changes: What was done.
+        in_task: See `marked_output`.
 
     Returns:
         Its name and its size in bytes.

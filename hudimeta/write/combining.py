@@ -38,7 +38,8 @@ def combine(batch: KeyedBatch, rules: MergeRules, *, whole_table: bool = False) 
     """One row for each (partition, key), or for each key where keys are unique in the whole table.
 
     Args:
-        batch: Rows with keys; without them nothing is combined. rules: See `combining_rules`.
+        batch: Rows with keys; without them nothing is combined.
+        rules: See `combining_rules`.
         whole_table: Keys are unique in the whole table.
     """
     if rules.partial_mode is PartialUpdateMode.NONE or batch.keys is None or not len(batch):

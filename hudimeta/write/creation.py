@@ -44,7 +44,8 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
     """Create an empty table.
 
     Args:
-        storage: Rooted where the table shall be. schema: Arrow schema of its rows, without meta columns.
+        storage: Rooted where the table shall be.
+        schema: Arrow schema of its rows, without meta columns.
         options: Name, keys, partitioning, ordering, statistics: see `hudimeta.config.options`.
         clock: The present.
 

@@ -48,7 +48,9 @@ def settle_duplicates(batch: KeyedBatch, known: np.ndarray[Any, Any], policy: Du
     """Positions of the rows to insert.
 
     Args:
-        batch: The rows. known: Positions of those whose key the table has. policy: DROP or FAIL.
+        batch: The rows.
+        known: Positions of those whose key the table has.
+        policy: DROP or FAIL.
 
     Raises:
         DuplicateKeys: There are some, and the policy is to fail.

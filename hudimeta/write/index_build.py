@@ -46,8 +46,12 @@ class IndexReport(Report):
     """What became of an index.
 
     Attributes:
-        partition: Metadata partition. action: What was done. instant: Of the action, "" where it needs none.
-        groups: File groups. records: In them. seconds: What it took.
+        partition: Metadata partition.
+        action: What was done.
+        instant: Of the action, "" where it needs none.
+        groups: File groups.
+        records: In them.
+        seconds: What it took.
     """
 
     partition: str
@@ -143,7 +147,8 @@ def index_source(
     """The table as builders of indexes see it.
 
     Args:
-        session, timeline, schema, writer, definitions: Of the table. listing: All its files; only committed ones count.
+        session, timeline, schema, writer, definitions: Of the table.
+        listing: All its files; only committed ones count.
         options: Of the build; the session's when None.
     """
     from hudimeta.commit.metadata_bootstrap import committed_files

@@ -39,7 +39,8 @@ class IndexPlan:
     """An index to make.
 
     Attributes:
-        partition: Metadata partition. definition: None for kinds that have none.
+        partition: Metadata partition.
+        definition: None for kinds that have none.
     """
 
     partition: str
@@ -68,8 +69,11 @@ def plan_index(
     """Plan an index; writes nothing.
 
     Args:
-        properties, schema: Of the table; data columns. options: Of whoever makes it.
-        kind: One of `KINDS`. name: Of a secondary or expression index. columns: What is indexed.
+        properties, schema: Of the table; data columns.
+        options: Of whoever makes it.
+        kind: One of `KINDS`.
+        name: Of a secondary or expression index.
+        columns: What is indexed.
         expression: Spark function over the column, such as `lower` or `from_unixtime`; None for the column itself.
         index_options: Further arguments of the function (`format`, `days`, `pos`, `len`, `pattern`, `replacement`, `idx`), and
             of filters (`filterType`, `numEntries`, `fpp`, `maxEntries`).

@@ -45,7 +45,8 @@ class Found:
         settled: The rows, where each of them goes, and what leaves other partitions.
         files: Latest slices of the batch's partitions, for placing new rows.
         unmatched: Rows that delete a key which the table does not have, as far as the index can tell.
-        asked, hits: Keys looked up, keys found. text: The same in words.
+        asked, hits: Keys looked up, keys found.
+        text: The same in words.
     """
 
     settled: Settled
@@ -65,7 +66,8 @@ class KeyLookup:
     """Finds the rows of a write by key.
 
     Args:
-        session: The write. view: The table as it sees it.
+        session: The write.
+        view: The table as it sees it.
     """
 
     def __init__(self, session: WriteSession, view: TableView) -> None:

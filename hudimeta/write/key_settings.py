@@ -39,7 +39,8 @@ def check_key_settings(properties: TableProperties, schema: pa.Schema) -> None:
     """Refuse what cannot work.
 
     Args:
-        properties: Of the new table. schema: All its data columns.
+        properties: Of the new table.
+        schema: All its data columns.
 
     Raises:
         UnsupportedFeature: Virtual keys, or partition columns left out, with something that they rule out.

@@ -79,7 +79,10 @@ class LogFileWriter:
     """Writes the log files of one write.
 
     Args:
-        storage: Rooted at the table. instant: Of the write. file_format: Of the table's files. form: Of log files.
+        storage: Rooted at the table.
+        instant: Of the write.
+        file_format: Of the table's files.
+        form: Of log files.
     """
 
     def __init__(self, storage: Storage, instant: str, file_format: FileFormat, form: LogForm | None = None) -> None:
@@ -104,9 +107,12 @@ class LogFileWriter:
         Args:
             partition_path, file_id: The file group.
             rows: Rows, meta columns first; may be empty. With fewer columns than the table they are a partial update.
-            deletes: Keys to delete. updated: How many of the rows, the last ones, stand for rows that are there already.
-            task, attempt: For the write token. begins: The first file begins its file group.
-            changes: What indexes of keys want to know of the rows. below: The slice that the log belongs to.
+            deletes: Keys to delete.
+            updated: How many of the rows, the last ones, stand for rows that are there already.
+            task, attempt: For the write token.
+            begins: The first file begins its file group.
+            changes: What indexes of keys want to know of the rows.
+            below: The slice that the log belongs to.
         """
         if not self._format.populate:
             rows = hide_meta_columns(rows, file_name=False)

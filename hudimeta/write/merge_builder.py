@@ -51,8 +51,11 @@ class MergeBuilder:
     (or the aliases that were given), or constants that are no text.
 
     Attributes:
-        source: Rows to merge. on: When two rows are the same, see `Table.merge`. target_alias, source_alias: Names in
-            expressions. run: Runs the write. clauses: What was added so far.
+        source: Rows to merge.
+        on: When two rows are the same, see `Table.merge`.
+        target_alias, source_alias: Names in expressions.
+        run: Runs the write.
+        clauses: What was added so far.
     """
 
     source: pa.Table
@@ -121,8 +124,12 @@ class Merge:
     """One merge at one state of the table, of all rows or of those of both sides that can match each other.
 
     Args:
-        session, view: The table. target: Its rows, meta columns included. source: Rows to merge. sides: Names of the two.
-        condition: When two rows are the same. clauses: What becomes of them.
+        session, view: The table.
+        target: Its rows, meta columns included.
+        source: Rows to merge.
+        sides: Names of the two.
+        condition: When two rows are the same.
+        clauses: What becomes of them.
     """
 
     def __init__(

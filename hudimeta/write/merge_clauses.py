@@ -37,7 +37,9 @@ class Clause:
     """One clause.
 
     Attributes:
-        kind: Which rows. deletes: True to delete them. condition: Further condition, None for all.
+        kind: Which rows.
+        deletes: True to delete them.
+        condition: Further condition, None for all.
         values: New values by column; None for the columns of the source.
     """
 
@@ -94,7 +96,8 @@ class MergeCondition:
     """When a row of the source and one of the table are the same: equal columns, and perhaps a condition over both.
 
     Attributes:
-        pairs: (column of the table, column of the source). rest: Further condition with `Sides`' names; None for none.
+        pairs: (column of the table, column of the source).
+        rest: Further condition with `Sides`' names; None for none.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -150,7 +153,8 @@ class Joined:
     """Rows of both sides, matched.
 
     Attributes:
-        target, source: int64 positions of pairs that match. only_target, only_source: Positions of rows without a match.
+        target, source: int64 positions of pairs that match.
+        only_target, only_source: Positions of rows without a match.
     """
 
     target: Positions
@@ -245,8 +249,11 @@ def new_values(
     """`base` with the columns that a clause assigns.
 
     Args:
-        rows: Both sides (`side_by_side`). fields: Columns and their new values. base: Rows of the table.
-        sides: Names of the two. schemas: Of the two.
+        rows: Both sides (`side_by_side`).
+        fields: Columns and their new values.
+        base: Rows of the table.
+        sides: Names of the two.
+        schemas: Of the two.
     """
     for field, value in fields:
         tree = sides.resolved(parse_sql(value), *schemas) if isinstance(value, str) else value

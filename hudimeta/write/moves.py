@@ -52,7 +52,8 @@ class Settled:
 
     Attributes:
         batch: Its rows, each in the partition that it goes to; a row that updates several file groups stands there for each.
-        tagging: Where they are. leaving: Keys to delete elsewhere.
+        tagging: Where they are.
+        leaving: Keys to delete elsewhere.
         outdated: Rows that were left out because the row of their key in another partition is newer.
     """
 
@@ -78,8 +79,11 @@ def settle_partitions(
     """Decide for each row of a batch where it goes.
 
     Args:
-        batch: Rows with their own partitions. tagging: Where a global index found their keys.
-        ordering_of: Reads ordering values. rules: Which version wins. moves: See the module's head.
+        batch: Rows with their own partitions.
+        tagging: Where a global index found their keys.
+        ordering_of: Reads ordering values.
+        rules: Which version wins.
+        moves: See the module's head.
 
     Raises:
         UnsupportedFeature: A row would move whose versions are merged in a way that needs both of them in one place.

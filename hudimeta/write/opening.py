@@ -20,7 +20,9 @@ def open_or_create(storage: Storage, options: Options, schema: pa.Schema, operat
     """A session of a write of rows to a table, which is created where there is none.
 
     Args:
-        storage: Rooted at the table. options: Of the write, and of the table if it is created. schema: Of the rows.
+        storage: Rooted at the table.
+        options: Of the write, and of the table if it is created.
+        schema: Of the rows.
         operation: One that deletes creates nothing.
 
     Raises:

@@ -54,8 +54,10 @@ class GroupRewrite:
     """One file group to rewrite.
 
     Attributes:
-        partition_path: Where. base: Its base file.
-        changed: Positions in the batch of rows whose key the file has. inserted: Positions of rows to append.
+        partition_path: Where.
+        base: Its base file.
+        changed: Positions in the batch of rows whose key the file has.
+        inserted: Positions of rows to append.
         removed: Positions of rows whose key leaves the file for another partition.
         unsure: Positions of rows that belong here, be their key there or not.
     """
@@ -73,7 +75,10 @@ class NewGroup:
     """One file group to begin, with the rows at some positions in the batch.
 
     Attributes:
-        partition_path: Where. rows: Positions. file_id: Its id, None for any. as_log: Begin it with a log file.
+        partition_path: Where.
+        rows: Positions.
+        file_id: Its id, None for any.
+        as_log: Begin it with a log file.
     """
 
     partition_path: str
@@ -104,8 +109,10 @@ def plan_inserts(
     """Place new rows.
 
     Args:
-        batch: All rows. small: Base files by partition that may receive rows; {} to begin new file groups only.
-        sizing: Sizes. rows: Positions of the new rows; None for all that are no deletes.
+        batch: All rows.
+        small: Base files by partition that may receive rows; {} to begin new file groups only.
+        sizing: Sizes.
+        rows: Positions of the new rows; None for all that are no deletes.
     """
     plan = WritePlan()
     # A row that asks for the deletion of its key is never stored.
@@ -137,8 +144,11 @@ def plan_tagged(
     """Plan an upsert or a delete.
 
     Args:
-        batch: All rows. tagging: Where their keys are. files: Base files of the latest slices by partition, for placement.
-        sizing: Sizes. insert_rest: True for an upsert: rows whose key is not there are inserted, unless they are deletes.
+        batch: All rows.
+        tagging: Where their keys are.
+        files: Base files of the latest slices by partition, for placement.
+        sizing: Sizes.
+        insert_rest: True for an upsert: rows whose key is not there are inserted, unless they are deletes.
         leaving: Keys that leave file groups of other partitions.
     """
     untagged = np.ones(len(batch), dtype=bool)
@@ -212,9 +222,13 @@ def execute_plan(
     """Write all files of a plan.
 
     Args:
-        plan: What to write. batch: The rows that it points into. writer: Writes files.
+        plan: What to write.
+        batch: The rows that it points into.
+        writer: Writes files.
         read_base: Reads all rows of a base file in the writer's schema: partition path, name, size -> `StoredRows`.
-        rules: Which version of a row wins. instant: Of the write. engine: Where it runs.
+        rules: Which version of a row wins.
+        instant: Of the write.
+        engine: Where it runs.
         logs: Writes log files; None for a copy-on-write table.
         ordering_of: Reads the ordering values that some keys have in a file slice; needed with `logs`.
         log_facts: Gathers what indexes want to know of log files; None where they want nothing.

@@ -42,7 +42,8 @@ def named_partitions(view: TableView, names: Iterable[str]) -> tuple[list[str], 
     """Partitions that have rows, by their paths.
 
     Args:
-        view: The table. names: Paths as folders are named; `*` stands for any text, slashes included, as in Apache Hudi.
+        view: The table.
+        names: Paths as folders are named; `*` stands for any text, slashes included, as in Apache Hudi.
 
     Returns:
         Paths that are there, sorted, and names that stand for none.

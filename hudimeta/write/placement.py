@@ -34,7 +34,8 @@ class Placement:
     """Rows of one partition and where they go.
 
     Attributes:
-        file_id: The small file that receives them; None for a new file group. rows: int64 positions in the batch.
+        file_id: The small file that receives them; None for a new file group.
+        rows: int64 positions in the batch.
     """
 
     file_id: str | None
@@ -50,7 +51,8 @@ def place(rows: np.ndarray[Any, Any], small: Sequence[SmallFile], sizing: FileSi
     """Assign the new rows of one partition, keeping their order.
 
     Args:
-        rows: Positions in the batch. small: Files of the partition; those at or above the limit are passed over.
+        rows: Positions in the batch.
+        small: Files of the partition; those at or above the limit are passed over.
         sizing: Sizes.
     """
     return [Placement(file_id, rows[start:stop]) for file_id, start, stop in shares_of(len(rows), small, sizing)]

@@ -77,7 +77,9 @@ def known_batch(rows: pa.Table, schema: pa.Schema, *, deleted: bool) -> KeyedBat
     """Rows that were read from the table, as rows to write: they lie where their meta columns say.
 
     Args:
-        rows: With meta columns. schema: Data columns to write. deleted: True to delete them.
+        rows: With meta columns.
+        schema: Data columns to write.
+        deleted: True to delete them.
     """
     keys, paths = (rows[name].combine_chunks().cast(pa.string()) for name in (KEY_COLUMN, PATH_COLUMN))
     return KeyedBatch(conform(rows, schema), keys, paths, np.full(rows.num_rows, deleted))
@@ -112,7 +114,8 @@ class RowChange:
         """The rows as a batch to write.
 
         Args:
-            session, view: The table. rows: As `read_rows` gives them; none to check the assignments alone.
+            session, view: The table.
+            rows: As `read_rows` gives them; none to check the assignments alone.
 
         Raises:
             ConfigError: Columns or expressions that do not fit. SchemaMismatch: Values that a column cannot hold.

@@ -72,7 +72,10 @@ class WriteSession:
     """One table, opened for writing.
 
     Args:
-        storage: Rooted at the table. options: Of the write. clock: The present. engine: Where file groups are written.
+        storage: Rooted at the table.
+        options: Of the write.
+        clock: The present.
+        engine: Where file groups are written.
         in_task: This process runs a task of a write that another one began, and may end before the task does.
 
     Raises:
@@ -220,7 +223,8 @@ class TableView:
         """The latest slices, by partition path.
 
         Args:
-            partitions: Only these; None for all. key_ranges: With the smallest and largest key of each, which costs a look-up.
+            partitions: Only these; None for all.
+            key_ranges: With the smallest and largest key of each, which costs a look-up.
         """
         slices = self.slices(partitions)
         asked = None if partitions is None else frozenset(partitions)

@@ -25,7 +25,8 @@ class Spill:
     """Rows in buckets, written once and then read bucket by bucket. Close it before reading.
 
     Args:
-        storage: A local folder that nobody else uses. name: First part of the names of the files.
+        storage: A local folder that nobody else uses.
+        name: First part of the names of the files.
         limit: Bytes after which a bucket goes on in another file, so that none is read that does not fit into memory.
     """
 

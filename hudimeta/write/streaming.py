@@ -58,7 +58,8 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
     """Write all rows of a stream in one commit.
 
     Args:
-        session: The table. operation: INSERT, BULK_INSERT, UPSERT, DELETE or an overwrite.
+        session: The table.
+        operation: INSERT, BULK_INSERT, UPSERT, DELETE or an overwrite.
         reader: The rows; read once. What is in memory at a time is a few times `hudimeta.write.portion.bytes`.
 
     Raises:

@@ -88,7 +88,9 @@ def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> C
     """Write rows.
 
     Args:
-        session: The table. operation: What to do. rows: Data columns; for DELETE at least the key and partition columns.
+        session: The table.
+        operation: What to do.
+        rows: Data columns; for DELETE at least the key and partition columns.
 
     Raises:
         SchemaError, ConfigError: Bad input; nothing was written.
@@ -101,7 +103,8 @@ def write_prepared(session: WriteSession, operation: Operation, make: Callable[[
     """Write rows that may depend on what the table holds.
 
     Args:
-        session: The table. operation: What to do.
+        session: The table.
+        operation: What to do.
         make: Makes the rows for a state of the table; called again when that turns out not to be the newest.
 
     Raises:
@@ -115,7 +118,8 @@ def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitRepo
     """Take all rows of some partitions out of the table.
 
     Args:
-        session: The table. names: See `named_partitions`.
+        session: The table.
+        names: See `named_partitions`.
 
     Raises:
         ConfigError: No name. CommitConflict: Other writers were first, `ATTEMPTS` times.

@@ -90,7 +90,8 @@ class ClusteredTable:
     """A table of files that are clustered by every column.
 
     Attributes:
-        path: Of the table. rows: All rows in order, as Python values.
+        path: Of the table.
+        rows: All rows in order, as Python values.
     """
 
     path: Path

@@ -45,7 +45,8 @@ class InterruptedExecutors:
     """Executors of a routed write, interrupted before their tasks write files; see `Executors`.
 
     Args:
-        inner: Run the tasks. engine: Of the write's session, which says what happens meanwhile.
+        inner: Run the tasks.
+        engine: Of the write's session, which says what happens meanwhile.
     """
 
     def __init__(self, inner: Executors, engine: Interrupted) -> None:

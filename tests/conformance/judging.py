@@ -42,8 +42,12 @@ def wrong_answers(
     """Every query of the given kinds that the reader answers wrongly, in words.
 
     Args:
-        tables: The set that the table is of. name: The table. path: Where it is unpacked.
-        read: The reader. kinds: Which kinds to ask. note: Called with the kind and the verdict of each query.
+        tables: The set that the table is of.
+        name: The table.
+        path: Where it is unpacked.
+        read: The reader.
+        kinds: Which kinds to ask.
+        note: Called with the kind and the verdict of each query.
     """
     check, recorded, wrong = checker(), tables.answer(name), []
     for kind, label, options, acceptable in check.queries(recorded):

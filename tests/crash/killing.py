@@ -47,8 +47,10 @@ class Scene:
     """A table, something that is done to it, and what it holds before and after.
 
     Attributes:
-        table: The table before; None where there is none yet. act: What is done, through the storage that it is given.
-        before, after: Models. afterwards: What time does to the table before somebody looks.
+        table: The table before; None where there is none yet.
+        act: What is done, through the storage that it is given.
+        before, after: Models.
+        afterwards: What time does to the table before somebody looks.
         again: Done once more after the next write, undisturbed; for services and verbs, which whoever wants them repeats.
     """
 
@@ -135,7 +137,8 @@ def usual_points(total: int, turn: int) -> list[Point]:
     All requests with all faults with CRASH_FULL=1.
 
     Args:
-        total: Requests of the act. turn: Another number for each act, so that together they meet every fault at every place.
+        total: Requests of the act.
+        turn: Another number for each act, so that together they meet every fault at every place.
     """
     if os.environ.get("CRASH_FULL"):
         return [Point(at, fault) for at in range(total) for fault in (Fault.KILL, Fault.ERROR_BEFORE, Fault.ERROR_AFTER)]
@@ -147,7 +150,10 @@ def survive(scene: Scene, point: Point, calls: list[str], copy: Path) -> None:
     """Strike at one point of an act; then the table is as before or after, the next write succeeds, and nothing is left over.
 
     Args:
-        scene: The act. point: Where. calls: Its requests. copy: Where to put a copy of the table to spoil.
+        scene: The act.
+        point: Where.
+        calls: Its requests.
+        copy: Where to put a copy of the table to spoil.
     """
     where = f"{point.fault.value} at call {point.at} of {len(calls)}, {calls[point.at]}"
     for recovering in (True, False) if os.environ.get("CRASH_FULL") else (point.at % 3 == 0,):
@@ -164,7 +170,10 @@ def survive_all(scene: Scene, points: Sequence[Point], calls: list[str], home: P
     """Strike at each point, see `survive`; as many processes as there are cores share them out.
 
     Args:
-        scene: The act. points: Where. calls: Its requests. home: An empty folder for the copies of the table.
+        scene: The act.
+        points: Where.
+        calls: Its requests.
+        home: An empty folder for the copies of the table.
     """
     forked = multiprocessing.get_context("fork")
     faults = forked.SimpleQueue()
@@ -219,7 +228,9 @@ def check_goes_on(scene: Scene, copy: Path, where: str, *, recovering: bool) -> 
     """What must be true after a crash: before or after, sound for readers, and all is in order behind what comes next.
 
     Args:
-        scene: The act. copy: The table. where: For the error.
+        scene: The act.
+        copy: The table.
+        where: For the error.
         recovering: `recover` comes next, and the next write behind it; else the next write at once.
     """
     scene.afterwards(copy)

@@ -169,8 +169,12 @@ def _on(
     """A scene.
 
     Args:
-        start: The table before, and its model. do: The act. expect: What it makes of the model. given: Options of the act.
-        again: What must succeed after the next write, and does what is left to do. kept: How many moments are read again.
+        start: The table before, and its model.
+        do: The act.
+        expect: What it makes of the model.
+        given: Options of the act.
+        again: What must succeed after the next write, and does what is left to do.
+        kept: How many moments are read again.
     """
 
     def make(starts: Starts, type: str) -> Scene:

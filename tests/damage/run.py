@@ -37,8 +37,11 @@ def run_damages(
     """Damage tables, one after the other for each seed.
 
     Args:
-        names: Of tables. seeds: One trial each on each table. recorded: Tables of Apache Hudi, not ours.
-        kinds: Of files that are damaged; all when None. act: What is done over each damage; chosen when None.
+        names: Of tables.
+        seeds: One trial each on each table.
+        recorded: Tables of Apache Hudi, not ours.
+        kinds: Of files that are damaged; all when None.
+        act: What is done over each damage; chosen when None.
     """
     make = recorded_subject if recorded else own_subject
     home = quick_home()

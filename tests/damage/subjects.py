@@ -46,9 +46,14 @@ class Subject:
     """A table as bytes.
 
     Attributes:
-        name: Of the table. files: Content by path. past: Contents that stood at a path earlier, each once.
-        options: To open it with. later: Rows of a write that is tried on it. moments: Instants to travel to.
-        predicates: What is asked of it beside everything. cdc: Whether changes can be asked for.
+        name: Of the table.
+        files: Content by path.
+        past: Contents that stood at a path earlier, each once.
+        options: To open it with.
+        later: Rows of a write that is tried on it.
+        moments: Instants to travel to.
+        predicates: What is asked of it beside everything.
+        cdc: Whether changes can be asked for.
     """
 
     name: str

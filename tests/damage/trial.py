@@ -53,7 +53,8 @@ class Outcome:
 
     Attributes:
         subject, kind, path, harm, act: What was done to what.
-        detected: Some read or act named a damage. faults: What must not be: (class of fault, what happened).
+        detected: Some read or act named a damage.
+        faults: What must not be: (class of fault, what happened).
     """
 
     subject: str
@@ -112,7 +113,9 @@ class Trials:
         """One damage, chosen by a seed.
 
         Args:
-            subject: The table. seed: Chooses everything. kinds: Of files to damage; all when None.
+            subject: The table.
+            seed: Chooses everything.
+            kinds: Of files to damage; all when None.
             act: What is done over the damage; chosen when None.
 
         Returns:

@@ -115,8 +115,11 @@ def try_everything(sound: Path, at: Path, watch: Watch, spoil: Callable[[Path], 
     """Spoil a copy of a table and do everything with it.
 
     Args:
-        sound: The table. at: An empty folder, where the copy and the canaries beside it go. watch: Hears what is opened.
-        spoil: Changes the copy. rows_are_right: Rows that come must be the right ones.
+        sound: The table.
+        at: An empty folder, where the copy and the canaries beside it go.
+        watch: Hears what is opened.
+        spoil: Changes the copy.
+        rows_are_right: Rows that come must be the right ones.
     """
     table, victim, other = at / "table", at / "victim", at / "x"
     shutil.copytree(sound, table)

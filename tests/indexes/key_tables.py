@@ -24,7 +24,9 @@ class KeyTable:
     """Keys by partition and file id.
 
     Attributes:
-        held: The keys. ranges: Whether key ranges are known. in_logs: File ids that are slices of log files alone.
+        held: The keys.
+        ranges: Whether key ranges are known.
+        in_logs: File ids that are slices of log files alone.
         read: File ids whose key columns were read.
     """
 

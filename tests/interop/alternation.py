@@ -52,7 +52,11 @@ class Alternation:
     """One history, which follows from its seed.
 
     Args:
-        path: Of the table. hudi: Writes the other turns. release: Of Apache Hudi. kind: Of the table. version: Of the table.
+        path: Of the table.
+        hudi: Writes the other turns.
+        release: Of Apache Hudi.
+        kind: Of the table.
+        version: Of the table.
         seed: Of all choices.
     """
 

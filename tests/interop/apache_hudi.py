@@ -64,7 +64,9 @@ class ApacheHudi:
     """One Java process with Apache Hudi; `close` ends it. Not for two threads at once.
 
     Args:
-        installation: Where it is. memory: Heap of the driver, in Spark's notation. cores: Task slots.
+        installation: Where it is.
+        memory: Heap of the driver, in Spark's notation.
+        cores: Task slots.
     """
 
     def __init__(self, installation: Installation, memory: str = "1200m", cores: int = 2) -> None:

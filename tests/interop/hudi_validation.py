@@ -29,8 +29,11 @@ class MetadataReader:
     """Hudi's meta client and metadata reader of one table, through py4j.
 
     Args:
-        spark: The session whose JVM holds Hudi. path: The table. switches: Options that name its indexes.
-        local: Use Hudi's engine context without Spark. reuse: Let the reader keep its file readers open.
+        spark: The session whose JVM holds Hudi.
+        path: The table.
+        switches: Options that name its indexes.
+        local: Use Hudi's engine context without Spark.
+        reuse: Let the reader keep its file readers open.
     """
 
     def __init__(

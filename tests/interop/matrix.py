@@ -147,7 +147,8 @@ class History:
     """Chooses operations and rows, and keeps the model of what must be visible.
 
     Args:
-        combination: The kind of table. rounds: Each is one turn of either side; 12 play whole decks.
+        combination: The kind of table.
+        rounds: Each is one turn of either side; 12 play whole decks.
         seed: Of all choices.
     """
 

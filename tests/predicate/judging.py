@@ -28,7 +28,9 @@ class Verdicts:
 
     Attributes:
         counts: `same`, `refused by both`, `raised`, `refused here`, `accepted here`, `different`.
-        different: A line each. refused: A line for each that only we refuse. accepted: Likewise for Spark.
+        different: A line each.
+        refused: A line for each that only we refuse.
+        accepted: Likewise for Spark.
     """
 
     counts: Counter[str] = field(default_factory=Counter)

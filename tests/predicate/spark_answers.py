@@ -33,7 +33,9 @@ class SparkRows:
     """One table in Spark.
 
     Args:
-        spark: A classic session. table: The rows. path: Where to write them for Spark to load.
+        spark: A classic session.
+        table: The rows.
+        path: Where to write them for Spark to load.
     """
 
     def __init__(self, spark: SparkSession, table: pa.Table, path: Path) -> None:

@@ -34,8 +34,12 @@ class Order:
     """Something to do to a table.
 
     Attributes:
-        act: One of `ACTS`. path: The table. attached: In an attached session. options: Of the write or service.
-        rows: A Parquet file of rows to write. operation: Which write.
+        act: One of `ACTS`.
+        path: The table.
+        attached: In an attached session.
+        options: Of the write or service.
+        rows: A Parquet file of rows to write.
+        operation: Which write.
     """
 
     act: str

@@ -56,8 +56,12 @@ class Deed:
     """What a driver is told to do to a table.
 
     Attributes:
-        order: All but the places. rows: To write. expect: What it makes of the model. worn: The table has files to clean.
-        again: It is told once more after the kill, and gets to its end. types: Of tables.
+        order: All but the places.
+        rows: To write.
+        expect: What it makes of the model.
+        worn: The table has files to clean.
+        again: It is told once more after the kill, and gets to its end.
+        types: Of tables.
     """
 
     order: Order

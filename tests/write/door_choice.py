@@ -41,9 +41,12 @@ def through_doors(
     """Run a test once for each door.
 
     Args:
-        metafunc: The test. modules: Whose tests do. engine_only: Their tests that do not. smoke: Tests that go through Spark's
-            door in every run. not_through_spark: Tests that never do. full_only: Modules that go through other doors than the
-            engine's in full runs only.
+        metafunc: The test.
+        modules: Whose tests do.
+        engine_only: Their tests that do not.
+        smoke: Tests that go through Spark's door in every run.
+        not_through_spark: Tests that never do.
+        full_only: Modules that go through other doors than the engine's in full runs only.
     """
     module, test = metafunc.module.__name__.rpartition(".")[2], metafunc.function.__name__
     full = bool(os.environ.get(FULL))

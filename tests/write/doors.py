@@ -49,7 +49,8 @@ def through(
     """Let other functions than the engine's own do what is asked for.
 
     Args:
-        test: The module of the test. by_verb: In place of functions of `hudimeta.api.verbs`.
+        test: The module of the test.
+        by_verb: In place of functions of `hudimeta.api.verbs`.
         write: In place of `write_rows` and `write_stream`, for the operations that are routed.
     """
     for name, other in by_verb.items():

@@ -339,7 +339,9 @@ def run_histories(seed: int, histories: int, steps: int, *, shrink: bool = False
     """Run histories that follow from a seed; the first fault is raised, with the steps that lead to it.
 
     Args:
-        seed: Of the generator. histories, steps: How many, and how many steps each. shrink: Look for a shorter way to a fault.
+        seed: Of the generator.
+        histories, steps: How many, and how many steps each.
+        shrink: Look for a shorter way to a fault.
         writes_fail: See `History`.
     """
     print(f"python -m tests.write.histories {seed} {histories} {steps}")

@@ -34,7 +34,8 @@ class Directories:
     """Makes lists of files for one table.
 
     Args:
-        jvm: Of the session. staging: Where manifests lie while they are read.
+        jvm: Of the session.
+        staging: Where manifests lie while they are read.
         schema: The constant columns, in Spark's types and as Spark's object.
     """
 
@@ -64,7 +65,8 @@ class Directories:
         """One directory.
 
         Args:
-            files: Columns of `manifest.MANIFEST_FILES`. values: Of the constant columns, as plain Python values.
+            files: Columns of `manifest.MANIFEST_FILES`.
+            values: Of the constant columns, as plain Python values.
         """
         make = self._jvm.datasources.PartitionDirectory
         if files.num_rows < MANY:
@@ -112,7 +114,9 @@ def satisfying(jvm: Jvm, directories: Iterable[Any], schema: Any, filters: Seque
     """The directories whose constant columns satisfy Catalyst's filters, exactly.
 
     Args:
-        jvm: Of the session. directories: As `Directories` makes them. schema: Of the constant columns, as Spark's object.
+        jvm: Of the session.
+        directories: As `Directories` makes them.
+        schema: Of the constant columns, as Spark's object.
         filters: Expressions over constant columns alone.
     """
     tests = [_test(jvm, schema, expression) for expression in filters]

@@ -52,7 +52,8 @@ class Asked:
     """A read in the words of its user.
 
     Attributes:
-        where: As `HudiTable.scan` takes it, or the option. options: The moment or range, as options of Spark's reader.
+        where: As `HudiTable.scan` takes it, or the option.
+        options: The moment or range, as options of Spark's reader.
         is_of_one_moment: False for a range of commits.
     """
 
@@ -65,7 +66,10 @@ class FrameScan:
     """A read of a table at one moment; nothing is read yet. Make one with `HudiTable.scan`.
 
     Args:
-        spark: The session. scan: The same read in the engine. options: Of the table. asked: What the user asked for.
+        spark: The session.
+        scan: The same read in the engine.
+        options: Of the table.
+        asked: What the user asked for.
     """
 
     def __init__(self, spark: SparkSession, scan: Scan, options: Mapping[str, Any], asked: Asked) -> None:

@@ -22,7 +22,8 @@ class Jvm:
     """The JVM of a classic session.
 
     Attributes:
-        gateway, view: Of py4j. session: The session's Java side.
+        gateway, view: Of py4j.
+        session: The session's Java side.
     """
 
     def __init__(self, spark: SparkSession) -> None:

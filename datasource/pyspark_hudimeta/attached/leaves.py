@@ -33,8 +33,9 @@ class Leaf:
     """One reference to a table.
 
     Attributes:
-        target: Which table, with which options. pinned: The moment that the relation has stood at since it was made; None for
-            the newest. schema: What the reference yields.
+        target: Which table, with which options.
+        pinned: The moment that the relation has stood at since it was made; None for the newest.
+        schema: What the reference yields.
     """
 
     target: Target
@@ -46,7 +47,8 @@ def exchanged(jvm: Jvm, plan: Any, replacement: Callable[[Leaf], Any | None]) ->
     """An analysed plan with native scans.
 
     Args:
-        jvm: Of the session. plan: Analysed.
+        jvm: Of the session.
+        plan: Analysed.
         replacement: A Dataset with at least the leaf's columns, by name; None to leave the leaf as it is.
 
     Returns:

@@ -47,7 +47,8 @@ def file_uri(root: str, path: str) -> str:
     """The percent-encoded URI of a table's file.
 
     Args:
-        root: Of the table: an absolute local path, or a URI whose path is not encoded. path: Relative to it.
+        root: Of the table: an absolute local path, or a URI whose path is not encoded.
+        path: Relative to it.
     """
     return _root_uri(root) + quote(path, _UNRESERVED)
 
@@ -62,7 +63,8 @@ def base_files(slices: pa.Table, root: str) -> pa.Table:
     """The base files of file slices, as a manifest lists them.
 
     Args:
-        slices: Columns of `Table.file_slices()`; slices without a base file are passed over. root: Location of the table.
+        slices: Columns of `Table.file_slices()`; slices without a base file are passed over.
+        root: Location of the table.
 
     Returns:
         Columns of `MANIFEST_FILES`; a file's time is the instant that made it.
@@ -106,6 +108,8 @@ def write_manifest(storage: Storage, folder: str, files: pa.Table) -> None:
     """Make a folder of listed files.
 
     Args:
-        storage: One that Spark's driver reads too. folder: Relative to it, empty so far. files: See `encode_manifest`.
+        storage: One that Spark's driver reads too.
+        folder: Relative to it, empty so far.
+        files: See `encode_manifest`.
     """
     storage.put(join(folder, MANIFEST_PATH), encode_manifest(files))

@@ -37,7 +37,8 @@ def native_filter(text: str | None, schema: pa.Schema) -> tuple[str, str | None,
     """A filter for Spark.
 
     Args:
-        text: The option's value; None for no filter. schema: Of the table.
+        text: The option's value; None for no filter.
+        schema: Of the table.
 
     Returns:
         Why Spark cannot apply it, "" when it can; the SQL that Spark applies; the bound predicate, for skipping files.

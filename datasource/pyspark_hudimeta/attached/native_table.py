@@ -66,7 +66,8 @@ class NativeTable:
 
     Args:
         jvm, staging, log: Of the attached session.
-        snapshot: The table at its moment. query_type: SNAPSHOT or READ_OPTIMIZED.
+        snapshot: The table at its moment.
+        query_type: SNAPSHOT or READ_OPTIMIZED.
         kept: A bound predicate that rows have to satisfy in any case, from the option `hudimeta.filter`; None for all rows.
     """
 

@@ -33,8 +33,9 @@ class PathColumns:
     """What partition paths say of some files.
 
     Attributes:
-        numbers: For each file the number of its partition, int64. values: A row for each partition, a column for each
-            partition column that is read and that paths state; no columns when there is none.
+        numbers: For each file the number of its partition, int64.
+        values: A row for each partition, a column for each partition column that is read and that paths state; no columns when
+            there is none.
     """
 
     numbers: pa.Array

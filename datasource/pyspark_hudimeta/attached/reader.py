@@ -25,7 +25,8 @@ class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own clas
     """A reader that remembers what it is told.
 
     Args:
-        spark: The session. opened: A native Dataset of the table that options name; None where Spark has to open it.
+        spark: The session.
+        opened: A native Dataset of the table that options name; None where Spark has to open it.
         attached: A DataFrame with native scans, from one that Spark made.
     """
 

@@ -34,7 +34,8 @@ def current_rows(jvm: Jvm, column: str) -> Any:
     """An expression of Catalyst's, still to be resolved: True for rows of a scan that count.
 
     Args:
-        jvm: Of the session. column: With the bits of the row's file; null for a file whose rows all count.
+        jvm: Of the session.
+        column: With the bits of the row's file; null for a file whose rows all count.
     """
     expressions = jvm.expressions
     # The method does not look how long the text is, so the row's position is compared with that first.

@@ -26,9 +26,11 @@ class AttachedScan(Report):
         table: Its location.
         report: What planning found: files in all and kept, what left out the others, why no more could be left out. None when
             the scan was left to the Python source, which plans by itself.
-        filters: What Catalyst handed over, as SQL. not_understood: Those of `filters`, or parts of them, that could skip
-            nothing; Spark applies all of them to the rows, in any case.
-        native_files: Base files that Spark reads as they are. replaced_rows: Rows of them that log files replace or delete.
+        filters: What Catalyst handed over, as SQL.
+        not_understood: Those of `filters`, or parts of them, that could skip nothing; Spark applies all of them to the rows, in
+            any case.
+        native_files: Base files that Spark reads as they are.
+        replaced_rows: Rows of them that log files replace or delete.
         merged_slices, merged_rows: Slices with log files, and the rows that stand in their logs now: Python merged them, once
             for as long as the files are the same, and Spark reads them beside the base files.
         converted_slices: Slices that Spark's reader cannot bring to the table's columns, which Python read and wrote anew.

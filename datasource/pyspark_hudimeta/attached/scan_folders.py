@@ -42,7 +42,8 @@ def private_folder(table: str, files: pa.Table) -> str:
     """Write a manifest where only this machine reads it.
 
     Args:
-        table: The table's name, which Spark shows with the folder. files: Columns of `manifest.MANIFEST_FILES`.
+        table: The table's name, which Spark shows with the folder.
+        files: Columns of `manifest.MANIFEST_FILES`.
 
     Returns:
         The folder for `spark.read.parquet`.
@@ -63,7 +64,9 @@ def shared_folder(storage: Storage, files: pa.Table, clock: Clock | None = None)
     """Write a manifest on the table's storage, and delete old ones.
 
     Args:
-        storage: Rooted at the table. files: Columns of `manifest.MANIFEST_FILES`. clock: Tells the age.
+        storage: Rooted at the table.
+        files: Columns of `manifest.MANIFEST_FILES`.
+        clock: Tells the age.
 
     Returns:
         The folder for `spark.read.parquet`.

@@ -46,7 +46,8 @@ class Made:
 
     Attributes:
         name, size, rows: Of the file; "" and 0 without rows.
-        replaced: Which rows of the base file do not count, see `replaced_rows`; None for none. replaced_rows: How many.
+        replaced: Which rows of the base file do not count, see `replaced_rows`; None for none.
+        replaced_rows: How many.
         instead: The file holds all rows of the slice, and the base file is not read at all.
     """
 
@@ -64,7 +65,9 @@ class SliceJob:
     """What makes the files of one slice; goes to executors.
 
     Attributes:
-        task: Reads the slice, without a predicate. schema: Of the table, in Spark's types. file_slice: The slice.
+        task: Reads the slice, without a predicate.
+        schema: Of the table, in Spark's types.
+        file_slice: The slice.
         whole: Write all rows of it, instead of what its log says.
         folder: Where files go, and `options` that open it.
     """
@@ -117,7 +120,8 @@ class StagedSlice:
     """What Spark reads for one slice, besides its base file or instead of it.
 
     Attributes:
-        uri: Of the file that was made; None without rows. made: The file, and what of the base file does not count.
+        uri: Of the file that was made; None without rows.
+        made: The file, and what of the base file does not count.
         directory: Spark's object for the base file and the rows that do not count, once it is made.
     """
 
@@ -130,7 +134,8 @@ class Staging:
     """The staged slices of one attached session, and the folder that they lie in.
 
     Args:
-        spark: The session. folder: Where executors can read and write; None for a temporary folder of this machine.
+        spark: The session.
+        folder: Where executors can read and write; None for a temporary folder of this machine.
     """
 
     def __init__(self, spark: SparkSession, folder: str | None = None) -> None:
@@ -181,7 +186,8 @@ class Staging:
         """The staged slices of some keys; what is not there yet is made.
 
         Args:
-            jobs: What makes each, by key; `folder` is filled in here. held: Slices that the caller holds already.
+            jobs: What makes each, by key; `folder` is filled in here.
+            held: Slices that the caller holds already.
         """
         found = {key: held.get(key) or self._slices.get(key) for key, _ in jobs}
         missing = [(key, job) for key, job in jobs if found[key] is None]

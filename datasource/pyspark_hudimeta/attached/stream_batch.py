@@ -42,7 +42,9 @@ class AttachedStreamWriter(RefusingStreamWriter):
     """Spark's writer of streams, whose batches have attached sessions, and which refuses tables of ours as sinks.
 
     Args:
-        frame: The stream. adopt: Attaches the session of a batch, and returns what undoes it. is_ours: See `IsOurs`.
+        frame: The stream.
+        adopt: Attaches the session of a batch, and returns what undoes it.
+        is_ours: See `IsOurs`.
     """
 
     def __init__(self, frame: DataFrame, adopt: Callable[[SparkSession], Callable[[], None]], is_ours: IsOurs) -> None:
@@ -73,7 +75,9 @@ def of_its_batch(spark: SparkSession, location: str, given: Mapping[str, Any]) -
     """The options of a write, with the batch of a stream that it belongs to; as they are where it belongs to none.
 
     Args:
-        spark: The session that writes. location: Of the table. given: Options of the write; what they say of a batch counts.
+        spark: The session that writes.
+        location: Of the table.
+        given: Options of the write; what they say of a batch counts.
     """
     batch = _running.get(spark)
     options = OPTIONS.read(given)

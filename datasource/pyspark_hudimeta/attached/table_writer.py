@@ -31,7 +31,9 @@ class AttachedTableWriter(DataFrameWriterV2):  # type: ignore[misc]  # Spark's o
     """Spark's writer, which also remembers what it was told.
 
     Args:
-        frame: The rows. table: Its name, as Spark takes it. session: The attached one.
+        frame: The rows.
+        table: Its name, as Spark takes it.
+        session: The attached one.
     """
 
     def __init__(self, frame: DataFrame, table: str, session: SqlSession) -> None:

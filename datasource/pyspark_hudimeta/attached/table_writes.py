@@ -27,8 +27,11 @@ def insert_into(session: SqlSession, name: str, rows: DataFrame, told: Mapping[s
     """Insert rows by the places of their columns, as INSERT INTO and INSERT OVERWRITE do.
 
     Args:
-        session: Where the table is named. name: As Spark takes it. rows: Their `_hoodie_*` columns are ignored.
-        told: The writer's options. overwrite: Which of the two.
+        session: Where the table is named.
+        name: As Spark takes it.
+        rows: Their `_hoodie_*` columns are ignored.
+        told: The writer's options.
+        overwrite: Which of the two.
 
     Returns:
         False where it is no table of ours; then nothing was done.
@@ -69,7 +72,8 @@ def save_as_table(
 
     Args:
         session, name, rows, told: See `insert_into`; the options of a table that is created too, its place among them.
-        mode: Of saving. partition_by: Partition columns of a table that is created; of one that is there the same, or none.
+        mode: Of saving.
+        partition_by: Partition columns of a table that is created; of one that is there the same, or none.
 
     Returns:
         False where Spark has to answer; then nothing was done.

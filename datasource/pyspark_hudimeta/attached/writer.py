@@ -48,7 +48,9 @@ def route_writes(owner: int, find: Find, adopt: Adopt) -> None:
     """From now on writes of the DataFrames of some sessions are routed.
 
     Args:
-        owner: Who asks, for `stop_routing`. find: Knows the sessions. adopt: Attaches the session of a batch of a stream.
+        owner: Who asks, for `stop_routing`.
+        find: Knows the sessions.
+        adopt: Attaches the session of a batch of a stream.
     """
     with _lock:
         if not _original:

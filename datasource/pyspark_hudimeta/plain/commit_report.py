@@ -15,7 +15,8 @@ def last_commit(path: str, options: Mapping[str, str] | None = None) -> CommitRe
     """The report of a table's newest commit, as its metadata has it.
 
     Args:
-        path: The table's folder or URI, which this process must be able to read. options: Options of the table.
+        path: The table's folder or URI, which this process must be able to read.
+        options: Options of the table.
 
     Raises:
         TableNotFound: There is no table. TableError: It has no commit yet.

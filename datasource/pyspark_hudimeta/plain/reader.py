@@ -34,7 +34,8 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]  # Spark's own classes
     """A planned read. A copy of it travels to every task, so that it leaves the plan behind.
 
     Args:
-        scan: What to read, its columns in the order of `schema`. schema: What Spark was told.
+        scan: What to read, its columns in the order of `schema`.
+        schema: What Spark was told.
         slices: The file slices to read, where they are planned already; columns of `table.slices.slices_schema()`.
 
     Raises:

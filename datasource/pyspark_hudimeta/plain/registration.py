@@ -63,7 +63,8 @@ class Registration:
     """What a table of the catalog stands for.
 
     Attributes:
-        location: The table's folder. options: Given when it was registered.
+        location: The table's folder.
+        options: Given when it was registered.
         insertable: False when no column could carry the marker, so that no write can be sure of its target.
     """
 
@@ -150,7 +151,8 @@ def refuse_contradictions(
     """Refuse a statement whose options say another thing than the table that is there; its name may differ.
 
     Args:
-        properties, location: Of the table. stated: What the statement says.
+        properties, location: Of the table.
+        stated: What the statement says.
         columns: Of the table, where the statement may spell them with other capitals.
 
     Raises:

@@ -38,7 +38,8 @@ def read_target(options: Mapping[str, str], schema: StructType | None = None) ->
     """The table that a read means.
 
     Args:
-        options: Of the read. schema: What Spark hands to `reader()`; None where it has none yet.
+        options: Of the read.
+        schema: What Spark hands to `reader()`; None where it has none yet.
 
     Raises:
         TableError: Nothing says where the table is. ConfigError: What says so is no single place.
@@ -61,7 +62,8 @@ def write_target(options: Mapping[str, str], schema: StructType) -> Target:
     """The table that a write means; never a guess.
 
     Args:
-        options: Of the write. schema: Of the rows, with the metadata that Spark left on them.
+        options: Of the write.
+        schema: Of the rows, with the metadata that Spark left on them.
 
     Raises:
         TableError: Nothing trustworthy says which table. ConfigError: Two things say different tables, or an option of reads.

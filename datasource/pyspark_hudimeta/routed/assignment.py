@@ -22,8 +22,11 @@ def assigned(jvm: Jvm, table: str, columns: StructType, rows: DataFrame, *, by_n
     """Rows with exactly a table's columns and types.
 
     Args:
-        jvm: Of the session. table: Its name, for errors. columns: Of the table.
-        rows: As many columns, in the table's order, or with its names. by_name: Which of the two.
+        jvm: Of the session.
+        table: Its name, for errors.
+        columns: Of the table.
+        rows: As many columns, in the table's order, or with its names.
+        by_name: Which of the two.
 
     Raises:
         AnalysisException: Spark's own: columns that do not fit, or types that Spark does not assign.

@@ -42,7 +42,8 @@ class SparkExecutors:
     """Runs the tasks of one routed write; see `Executors`.
 
     Args:
-        spark: The session, classic or Connect. rows: What is written; None for a write that brings no rows.
+        spark: The session, classic or Connect.
+        rows: What is written; None for a write that brings no rows.
         schema: Of the rows without meta columns, in Arrow's types.
         options: Of the write; None does all work in tasks, on rows that come through Spark.
     """

@@ -54,7 +54,9 @@ class FileRange:
     """A piece of a file. Its rows are those of the row groups whose middle is in it.
 
     Attributes:
-        location: Absolute path or URI. start, length: Bytes. values: Of partition columns, by their name.
+        location: Absolute path or URI.
+        start, length: Bytes.
+        values: Of partition columns, by their name.
     """
 
     location: str
@@ -77,8 +79,10 @@ class FileReading:
     """How files are read.
 
     Attributes:
-        columns: Name in the files or of a partition column, for each column of `schema`. schema: What comes out.
-        partitioned: Which of the names are partition columns. given: Options, for the storage.
+        columns: Name in the files or of a partition column, for each column of `schema`.
+        schema: What comes out.
+        partitioned: Which of the names are partition columns.
+        given: Options, for the storage.
         calendars: Which dates and times are taken as they are.
     """
 
@@ -184,7 +188,10 @@ class _Opened:
     """A file that is open.
 
     Attributes:
-        seen: What it is now. footer: Its own. file: That reads it as Spark does. int96: See `PlainFooter`.
+        seen: What it is now.
+        footer: Its own.
+        file: That reads it as Spark does.
+        int96: See `PlainFooter`.
     """
 
     seen: Seen

@@ -36,7 +36,8 @@ class Calendars:
     """What session and reader say of dates and times.
 
     Attributes:
-        dates: Dates and times of files that do not say their calendar are taken as they are. int96: Alike, INT96.
+        dates: Dates and times of files that do not say their calendar are taken as they are.
+        int96: Alike, INT96.
         against_int96: Why INT96 are Spark's in any file; empty when they need not be.
     """
 
@@ -48,7 +49,8 @@ class Calendars:
         """Why dates and times of a file must be read by Spark; empty when they need not.
 
         Args:
-            told: Keys and values of its footer. kinds: Types of the columns that are read, with INT96 as bytes.
+            told: Keys and values of its footer.
+            kinds: Types of the columns that are read, with INT96 as bytes.
         """
         kinds = list(kinds)
         if any(_has(kind, _is_date) for kind in kinds):

@@ -46,8 +46,12 @@ def merge_frame(
     """Begin a merge.
 
     Args:
-        spark: The session. location: The table's absolute path or URI. given: Options of the write. source: Rows to merge.
-        on: See `hudimeta.Table.merge`. aliases: Names of the table and of the source in expressions.
+        spark: The session.
+        location: The table's absolute path or URI.
+        given: Options of the write.
+        source: Rows to merge.
+        on: See `hudimeta.Table.merge`.
+        aliases: Names of the table and of the source in expressions.
     """
     schema = data_schema(source)
 

@@ -80,7 +80,10 @@ def scanned_files(spark: SparkSession, frame: DataFrame, schema: pa.Schema, give
     """The files whose rows a DataFrame has.
 
     Args:
-        spark: The session. frame: What is written. schema: Its columns in Arrow's types. given: Options, for the storage.
+        spark: The session.
+        frame: What is written.
+        schema: Its columns in Arrow's types.
+        given: Options, for the storage.
 
     Returns:
         The files; else why Spark must read them, empty where the DataFrame is not made of Parquet files or of very small ones.

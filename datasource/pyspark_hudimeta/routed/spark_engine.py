@@ -105,7 +105,9 @@ def _in_worker(
     """What a Spark task does with its parcels: run each item, and return each result or error by the item's number.
 
     Args:
-        task: As bytes. count: Of all parcels. parcels: All of them; None where each stands in its own row.
+        task: As bytes.
+        count: Of all parcels.
+        parcels: All of them; None where each stands in its own row.
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

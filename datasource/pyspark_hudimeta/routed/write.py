@@ -36,8 +36,11 @@ def write_frame(
     """Write a DataFrame to a table that is there.
 
     Args:
-        spark: The session of the DataFrame. location: The table's absolute path or URI. given: Options of the write.
-        operation: One of `hudimeta.write.routed.driver.ROUTED`. rows: Data; its `_hoodie_*` columns are ignored.
+        spark: The session of the DataFrame.
+        location: The table's absolute path or URI.
+        given: Options of the write.
+        operation: One of `hudimeta.write.routed.driver.ROUTED`.
+        rows: Data; its `_hoodie_*` columns are ignored.
 
     Raises:
         HudiError: The write was not published.
@@ -55,7 +58,8 @@ def save_frame(
     """Write a DataFrame as `df.write.save` does: options say what is done, and a table that is not there is created.
 
     Args:
-        spark, location, given, rows: See `write_frame`. overwrite: The save mode, else it is append.
+        spark, location, given, rows: See `write_frame`.
+        overwrite: The save mode, else it is append.
 
     Returns:
         What was done; None where the operation is none of those that are routed, and nothing was done.
@@ -79,8 +83,9 @@ def change_frame(
     """Change or delete rows of a table by a predicate; tasks read them.
 
     Args:
-        spark, location, given: See `write_frame`. change: What becomes of the rows. where: Which rows; all when None. Texts of
-            times without a zone are in the session's.
+        spark, location, given: See `write_frame`.
+        change: What becomes of the rows.
+        where: Which rows; all when None. Texts of times without a zone are in the session's.
 
     Raises:
         HudiError: The write was not published.
@@ -103,7 +108,8 @@ def compute_frame(
     """Write changes of a table's rows that Spark computes from them.
 
     Args:
-        spark, location, given: See `write_frame`. operation: UPSERT, or DELETE for deletes alone.
+        spark, location, given: See `write_frame`.
+        operation: UPSERT, or DELETE for deletes alone.
         compute: Makes the changes; what it is given and which columns they have stands at
             `hudimeta.write.routed.computed.Compute`.
 

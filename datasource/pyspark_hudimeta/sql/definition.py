@@ -33,7 +33,8 @@ def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None =
     """Create a table and its entry, with the rows of the query if there is one.
 
     Args:
-        session, statement: What is run. rows: Take the place of those of the statement's query.
+        session, statement: What is run.
+        rows: Take the place of those of the statement's query.
 
     Returns:
         None where Spark shall run the statement: it registers a table that exists, or the name is taken.

@@ -48,7 +48,8 @@ def alter_entry(session: SqlSession, entry: Entry, statement: AlterEntry, text: 
     """Rename a table here and in the catalog, or refuse what would change the catalog alone.
 
     Args:
-        session, entry, statement: What is run. text: Of the statement.
+        session, entry, statement: What is run.
+        text: Of the statement.
 
     Returns:
         None where the statement is Spark's alone.

@@ -35,7 +35,8 @@ def insert(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame
     """Run an INSERT.
 
     Args:
-        session, entry, statement: What is run. rows: Take the place of those of the statement's query.
+        session, entry, statement: What is run.
+        rows: Take the place of those of the statement's query.
 
     Raises:
         ConfigError: Columns or partitions that do not fit. AnalysisException, of Spark: Values that do not.

@@ -40,8 +40,11 @@ class Entry:
     """A hudimeta table as the catalog knows it.
 
     Attributes:
-        name: As the statement has it. location: Its folder. options: Given when it was registered.
-        columns: Those that the entry shows, without meta columns. properties: Of the entry.
+        name: As the statement has it.
+        location: Its folder.
+        options: Given when it was registered.
+        columns: Those that the entry shows, without meta columns.
+        properties: Of the entry.
     """
 
     name: TableName
@@ -56,8 +59,11 @@ class SqlSession:
     """One statement's view of its session.
 
     Attributes:
-        spark: The attached session. jvm: Its Java side. plain: Spark's own `sql`.
-        parameters: Named parameters of the statement, None for none. frames: What `{name}` in its text stands for.
+        spark: The attached session.
+        jvm: Its Java side.
+        plain: Spark's own `sql`.
+        parameters: Named parameters of the statement, None for none.
+        frames: What `{name}` in its text stands for.
     """
 
     spark: SparkSession

@@ -48,7 +48,10 @@ def run_statement(
     """Run a statement that changes a hudimeta table.
 
     Args:
-        spark: The attached session. jvm: Its Java side. plain: Spark's own `sql`. text, args, frames: What `sql` was given.
+        spark: The attached session.
+        jvm: Its Java side.
+        plain: Spark's own `sql`.
+        text, args, frames: What `sql` was given.
 
     Returns:
         What `sql` shall return; None where the statement is Spark's.

@@ -147,7 +147,8 @@ def sealed_container(data: bytes, name: str) -> bytes:
     """A container once more, sealed.
 
     Args:
-        data: As `encode_container` made it. name: Of the file that it will be, without its folder.
+        data: As `encode_container` made it.
+        name: Of the file that it will be, without its folder.
     """
     header = _read_header(data, name)
     entries = {**header.entries, SEAL.encode(): name.encode()}

@@ -42,7 +42,9 @@ def decode_longs(data: Bytes, words: _Words, at: Longs) -> tuple[Longs, Longs, n
     """The longs at many positions.
 
     Args:
-        data: The bytes, with 16 to spare behind the last position. words: `words_of(data)`. at: Positions.
+        data: The bytes, with 16 to spare behind the last position.
+        words: `words_of(data)`.
+        at: Positions.
 
     Returns:
         Values, sizes in bytes, and which of them are no varint (None when all are).

@@ -41,7 +41,8 @@ class KeyValues:
     """Keys and values in file order.
 
     Attributes:
-        keys: Arrow binary, or large_binary beyond 2 GiB. values: Of the same type and length.
+        keys: Arrow binary, or large_binary beyond 2 GiB.
+        values: Of the same type and length.
     """
 
     keys: Any

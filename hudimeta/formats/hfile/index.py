@@ -41,7 +41,8 @@ class BlockIndex:
 
     Attributes:
         keys: First key of each block or a fake key, without length and suffix.
-        offsets: int64, where each block begins in the file. sizes: int64, bytes of each block with header and checksums.
+        offsets: int64, where each block begins in the file.
+        sizes: int64, bytes of each block with header and checksums.
     """
 
     keys: list[bytes]
@@ -123,9 +124,12 @@ def decode_root(payload: bytes, count: int, *, multi_level: bool, path: str, off
     """The data root index.
 
     Args:
-        payload: Unpacked block. count: Entries, from the trailer.
+        payload: Unpacked block.
+        count: Entries, from the trailer.
         multi_level: Whether 16 more bytes may follow the entries.
-        path: For errors. offset: Where the index block begins. limit: Byte offset that no indexed block may pass.
+        path: For errors.
+        offset: Where the index block begins.
+        limit: Byte offset that no indexed block may pass.
 
     Raises:
         CorruptFileError: The entries do not fill the payload, or point outside of the file's data or at overlapping blocks.

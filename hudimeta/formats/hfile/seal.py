@@ -27,7 +27,8 @@ def seal_entries(body: Iterable[bytes], trailer: bytes) -> dict[str, bytes]:
     """Entries of the file info.
 
     Args:
-        body: Everything before the file info, in pieces. trailer: Its bytes.
+        body: Everything before the file info, in pieces.
+        trailer: Its bytes.
     """
     checksum = 0
     for piece in body:
@@ -39,7 +40,10 @@ def check_trailer(info: Mapping[str, bytes], trailer: bytes, path: str, offset: 
     """Compare the trailer with the file info; nothing where the file has no seal.
 
     Args:
-        info: File info. trailer: Its bytes. path: Of the file. offset: Of the trailer.
+        info: File info.
+        trailer: Its bytes.
+        path: Of the file.
+        offset: Of the trailer.
 
     Raises:
         CorruptFileError: It changed.

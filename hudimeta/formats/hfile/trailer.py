@@ -39,11 +39,15 @@ class Trailer:
 
     Attributes:
         file_info_offset, load_on_open_offset: Byte offsets in the file.
-        data_index_size: Bytes of the data root index before packing. total_uncompressed: Of all data blocks, None if absent.
-        data_index_count, meta_index_count: Entries in the two root indexes. entry_count: Cells in the file.
+        data_index_size: Bytes of the data root index before packing.
+        total_uncompressed: Of all data blocks, None if absent.
+        data_index_count, meta_index_count: Entries in the two root indexes.
+        entry_count: Cells in the file.
         index_levels: 1 when the root index points at data blocks.
         first_data_block, last_data_block: Byte offsets, -1 in an empty file.
-        comparator: Java class. codec: Packs every block. minor: Minor version, 3 from HBase, 0 from Hudi's own writer.
+        comparator: Java class.
+        codec: Packs every block.
+        minor: Minor version, 3 from HBase, 0 from Hudi's own writer.
     """
 
     file_info_offset: int

@@ -146,7 +146,9 @@ class CorruptSpan:
     """Bytes of a log file that are no block: what a writer that died left, or damage.
 
     Attributes:
-        path: The file. offset: Where the span starts. size: Its bytes, up to the next block or the end of the file.
+        path: The file.
+        offset: Where the span starts.
+        size: Its bytes, up to the next block or the end of the file.
         reason: What is wrong, for the reader.
         is_behind: It lies behind the end that the file had when it was complete.
     """

@@ -130,7 +130,9 @@ def encode_hfile_content(rows: pa.Table, schema_json: str, key_column: str) -> b
     """Content of an HFile data block: rows as Avro datums, sorted by their keys.
 
     Args:
-        rows: Has the schema's fields by name. schema_json: See `encode_avro_content`. key_column: A string column, no null.
+        rows: Has the schema's fields by name.
+        schema_json: See `encode_avro_content`.
+        key_column: A string column, no null.
 
     Raises:
         SchemaMismatch: Rows that do not fit the schema.

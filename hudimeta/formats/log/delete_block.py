@@ -66,7 +66,8 @@ def encode_delete_content(
     """Content of a delete block; the inverse of `decode_delete_block`.
 
     Args:
-        record_keys: string without nulls. partition_paths: string, as many.
+        record_keys: string without nulls.
+        partition_paths: string, as many.
         ordering: Per ordering field of the table one array of the field's own type. None at all, and a null in a single field,
             writes "no ordering value". With a table whose ordering field is not an int, Hudi 1.0.2 fails when such a record
             and a later row of the same key meet in one slice: give the values wherever they are known.

@@ -130,7 +130,9 @@ def outline_blocks(read_range: Callable[[int, int], bytes], size: int, path: str
     """The outline of a log file, from a request for each block.
 
     Args:
-        read_range: Reads so many bytes (second) from an offset (first). size: Of the file. path: Its name, for messages.
+        read_range: Reads so many bytes (second) from an offset (first).
+        size: Of the file.
+        path: Its name, for messages.
 
     Returns:
         Blocks without contents, whose seals are not checked yet; None when anything does not add up or a header is uncommonly
@@ -180,7 +182,8 @@ def read_block(data: bytes, known: LogBlock) -> LogBlock:
     """A block of which the outline is known, with its content.
 
     Args:
-        data: The bytes of the block, `known.size` from `known.offset` of its file. known: What the outline said.
+        data: The bytes of the block, `known.size` from `known.offset` of its file.
+        known: What the outline said.
 
     Raises:
         CorruptFileError: Other bytes than those that were outlined, or a broken seal.

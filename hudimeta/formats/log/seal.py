@@ -99,7 +99,8 @@ def seal_blocks(blocks: Sequence[bytearray], name: str) -> None:
     """Seal all blocks of a file.
 
     Args:
-        blocks: Framed with `BLANK_SEAL`, in file order. name: Of the file, without its folder.
+        blocks: Framed with `BLANK_SEAL`, in file order.
+        name: Of the file, without its folder.
     """
     size = sum(map(len, blocks))
     for block in blocks:

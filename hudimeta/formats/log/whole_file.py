@@ -16,7 +16,8 @@ def verify_log_file(data: bytes | memoryview, path: str = "", size: int | None =
     """Decode every block of a log file, of a data table or of a metadata table.
 
     Args:
-        data: The whole file. path: Its path, for errors, and because seals know the file's name.
+        data: The whole file.
+        path: Its path, for errors, and because seals know the file's name.
         size: Bytes that it should have; None when nobody says.
 
     Returns:

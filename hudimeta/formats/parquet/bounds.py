@@ -35,7 +35,8 @@ def column_bounds(rows: pa.Table, columns: Sequence[str] | None = None) -> pa.Ta
     """Bounds of the rows of one file.
 
     Args:
-        rows: Any table. columns: Dotted names to look at; None is all of `leaf_names`. Unknown names are left out.
+        rows: Any table.
+        columns: Dotted names to look at; None is all of `leaf_names`. Unknown names are left out.
 
     Returns:
         One row a column, in the order of `columns`: column string; min and max, dense unions whose scalars have the column's

@@ -63,8 +63,10 @@ class ParquetFooter:
     """A decoded footer; everything but the counts is worked out when it is asked for.
 
     Attributes:
-        num_rows: Rows of the file. key_value: Entries, both sides as text (bytes that are not UTF-8 are replaced).
-        metadata: pyarrow's `FileMetaData`. path: For errors.
+        num_rows: Rows of the file.
+        key_value: Entries, both sides as text (bytes that are not UTF-8 are replaced).
+        metadata: pyarrow's `FileMetaData`.
+        path: For errors.
     """
 
     num_rows: int
@@ -208,7 +210,8 @@ def read_footer(source: bytes | memoryview | Any, path: str = "", size: int = 0)
 
     Args:
         source: The whole file as bytes, or a seekable file (`Storage.open_input`), of which only the end is read.
-        path: For errors, and because a footer of ours knows the file's name. size: Bytes that the file should have, if known.
+        path: For errors, and because a footer of ours knows the file's name.
+        size: Bytes that the file should have, if known.
 
     Raises:
         CorruptFileError: The bytes do not end as a Parquet file does, or are not those that were written.

@@ -18,8 +18,10 @@ def read_key_column(
     """Read one column of texts.
 
     Args:
-        source: The file's bytes, or a seekable file; the caller closes it. column: Name of the key column.
-        wanted: Keys that are looked for; None reads in any case. path, size: See `read_footer`.
+        source: The file's bytes, or a seekable file; the caller closes it.
+        column: Name of the key column.
+        wanted: Keys that are looked for; None reads in any case.
+        path, size: See `read_footer`.
 
     Returns:
         The column's values; None when the key range or the bloom filter of the footer excludes every wanted key. A file

@@ -27,7 +27,8 @@ class KnownKeys:
     """The record keys of rows to write, told by a filter of one row over some of them.
 
     Attributes:
-        text: The filter, base64; made of keys of these rows and of no others. added: The keys that it was not made of.
+        text: The filter, base64; made of keys of these rows and of no others.
+        added: The keys that it was not made of.
     """
 
     text: str
@@ -45,7 +46,9 @@ class KnownKeys:
         """Base64 of the filter over all keys.
 
         Args:
-            kind: Its type. capacity: Keys that it is sized for. p: Share of foreign keys that may pass.
+            kind: Its type.
+            capacity: Keys that it is sized for.
+            p: Share of foreign keys that may pass.
             count: How many keys that are.
 
         Returns:

@@ -80,8 +80,10 @@ def pages_around(
     """A file with the pages of a row group that hold some rows.
 
     Args:
-        metadata: pyarrow's `FileMetaData`. group: Number of the row group.
-        columns: Dotted paths of leaf columns, or of what they lie in. wanted: For each row of the group whether it is wanted.
+        metadata: pyarrow's `FileMetaData`.
+        group: Number of the row group.
+        columns: Dotted paths of leaf columns, or of what they lie in.
+        wanted: For each row of the group whether it is wanted.
         read: Bytes of the file from an offset, a length.
 
     Returns:

@@ -73,7 +73,9 @@ def check_seal(end: bytes, path: str, offset: int) -> bool:
     """Compare a footer with its seal, before anybody looks into it; False when it has none.
 
     Args:
-        end: The end of the file from its footer on. path: For errors. offset: Where it begins in the file.
+        end: The end of the file from its footer on.
+        path: For errors.
+        offset: Where it begins in the file.
 
     Raises:
         CorruptFileError: Its bytes changed.
@@ -108,7 +110,10 @@ def check_name(entries: Mapping[bytes, bytes], metadata: Any, path: str, offset:
     """Refuse a file that was written under another name: an older one, or one of another file group.
 
     Args:
-        entries: Key/value metadata. metadata: pyarrow's `FileMetaData`. path: Of the file. offset: Of the footer.
+        entries: Key/value metadata.
+        metadata: pyarrow's `FileMetaData`.
+        path: Of the file.
+        offset: Of the footer.
     """
     name = path.rpartition("/")[2]
     stated = entries.get(FILE_KEY.encode())

@@ -33,7 +33,8 @@ def read_metadata(source: Any, path: str = "", size: int = 0) -> Any:
     """Pyarrow's `FileMetaData` of a Parquet file whose footer is what was written.
 
     Args:
-        source: An open `pyarrow.NativeFile`. path: For errors, and because a footer of ours knows the name.
+        source: An open `pyarrow.NativeFile`.
+        path: For errors, and because a footer of ours knows the name.
         size: Bytes that the file should have; 0 when nobody says.
 
     Raises:
@@ -84,7 +85,8 @@ def verify_parquet_file(source: Any, path: str = "", size: int = 0) -> pa.Table:
     """Read every byte of a Parquet file.
 
     Args:
-        source: An open `pyarrow.NativeFile`, or the bytes. path, size: See `read_metadata`.
+        source: An open `pyarrow.NativeFile`, or the bytes.
+        path, size: See `read_metadata`.
 
     Returns:
         All its rows.
@@ -121,7 +123,9 @@ def damaged_page(
     """The first page that is not what its header says: its offset, what was expected, and what is there. None without one.
 
     Args:
-        metadata: pyarrow's `FileMetaData`. read: Reads the file. groups: Row groups to look at.
+        metadata: pyarrow's `FileMetaData`.
+        read: Reads the file.
+        groups: Row groups to look at.
         columns: Dotted paths of leaf columns, or of what they lie in; None for all.
     """
     for group in groups:

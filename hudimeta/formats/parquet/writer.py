@@ -84,9 +84,12 @@ class ParquetSettings:
     """How base files are laid out.
 
     Attributes:
-        compression: `hoodie.parquet.compression.codec`. level: Of the codec, None for the usual one.
-        row_group_bytes: Arrow bytes of a row group at most (`hoodie.parquet.block.size`). row_group_rows: Its rows at most.
-        page_bytes: `hoodie.parquet.page.size`. page_rows: Rows of a page at most; an older pyarrow knows only bytes.
+        compression: `hoodie.parquet.compression.codec`.
+        level: Of the codec, None for the usual one.
+        row_group_bytes: Arrow bytes of a row group at most (`hoodie.parquet.block.size`).
+        row_group_rows: Its rows at most.
+        page_bytes: `hoodie.parquet.page.size`.
+        page_rows: Rows of a page at most; an older pyarrow knows only bytes.
         dictionary: `hoodie.parquet.dictionary.enabled`, for columns whose values come again.
         bloom: None writes no filter: then writers that use Hudi's BLOOM index cannot update the file.
     """
@@ -106,8 +109,11 @@ class BaseFileSummary:
     """What was written.
 
     Attributes:
-        size: Bytes of the file. rows: Rows. footer: As a reader would decode it; `footer.chunk_bytes` has the column sizes.
-        bounds: `column_bounds` of the rows, meta columns included. min_key, max_key: None without rows or keys.
+        size: Bytes of the file.
+        rows: Rows.
+        footer: As a reader would decode it; `footer.chunk_bytes` has the column sizes.
+        bounds: `column_bounds` of the rows, meta columns included.
+        min_key, max_key: None without rows or keys.
     """
 
     size: int
@@ -192,7 +198,8 @@ class BaseFileWriter:
         """Append rows; small batches are gathered into whole row groups.
 
         Args:
-            rows: In the file's schema. keys: Their record keys, where they are not in `_hoodie_record_key`.
+            rows: In the file's schema.
+            keys: Their record keys, where they are not in `_hoodie_record_key`.
 
         Raises:
             SchemaMismatch: Other columns.
@@ -269,10 +276,14 @@ def write_base_file(
     """Write all rows of a base file in one go.
 
     Args:
-        stream: Has `write(bytes)`; closing it stays with the caller. rows: Meta columns first.
-        avro_schema: For the footer. keys: Record keys, where they are not in `_hoodie_record_key`.
-        codec: Parquet compression. bloom: Of the bloom filter.
-        bounds_of: Dotted columns to compute bounds of, None for all; none by default. known, name: See `BaseFileWriter`.
+        stream: Has `write(bytes)`; closing it stays with the caller.
+        rows: Meta columns first.
+        avro_schema: For the footer.
+        keys: Record keys, where they are not in `_hoodie_record_key`.
+        codec: Parquet compression.
+        bloom: Of the bloom filter.
+        bounds_of: Dotted columns to compute bounds of, None for all; none by default.
+        known, name: See `BaseFileWriter`.
 
     Raises:
         SchemaMismatch: The meta columns do not lead. ConfigError: An unknown codec.

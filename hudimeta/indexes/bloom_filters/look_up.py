@@ -32,8 +32,10 @@ class BloomIndex:
     """Looks into the files that bloom filters cannot exclude.
 
     Args:
-        files_of: The table's files. read: Reads key columns, unless the footer's filter excludes all wanted keys.
-        run_all: See `RunAll`. filters: The metadata table's filters; None for a table without them.
+        files_of: The table's files.
+        read: Reads key columns, unless the footer's filter excludes all wanted keys.
+        run_all: See `RunAll`.
+        filters: The metadata table's filters; None for a table without them.
         is_global: Look for keys in every partition, not only in their own.
     """
 

@@ -55,7 +55,8 @@ def without_any(question: Question, index: str, texts: pa.StringArray, asked: Ma
     """Files whose filter proves that they hold none of some texts.
 
     Args:
-        index: Metadata partition of the filters. asked: The files to look up, one bool a file.
+        index: Metadata partition of the filters.
+        asked: The files to look up, one bool a file.
 
     Returns:
         One bool a file; False for files without a filter.

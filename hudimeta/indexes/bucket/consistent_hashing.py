@@ -111,7 +111,10 @@ class HashRings:
     """The rings of a table's partitions: `Buckets` for consistent hashing.
 
     Args:
-        storage: Rooted at the table. timeline: Of the table. count: Buckets of a new partition. fields: Hashed key fields.
+        storage: Rooted at the table.
+        timeline: Of the table.
+        count: Buckets of a new partition.
+        fields: Hashed key fields.
     """
 
     title = "bucket index, consistent hashing"

@@ -30,7 +30,8 @@ class Buckets(Protocol):
     """How one partition is cut into buckets.
 
     Attributes:
-        title: For reports. logs_first: In a merge-on-read table a bucket begins with a log file, not with a base file.
+        title: For reports.
+        logs_first: In a merge-on-read table a bucket begins with a log file, not with a base file.
     """
 
     title: str
@@ -57,7 +58,8 @@ class BucketIndex:
     """Sends keys to buckets.
 
     Args:
-        files_of: The table's files. buckets: How partitions are cut.
+        files_of: The table's files.
+        buckets: How partitions are cut.
     """
 
     kind = IndexKind.BUCKET
@@ -116,7 +118,8 @@ class SimpleBuckets:
     """A fixed number of buckets in every partition.
 
     Args:
-        count: How many. fields: Key fields that are hashed.
+        count: How many.
+        fields: Key fields that are hashed.
     """
 
     logs_first = False

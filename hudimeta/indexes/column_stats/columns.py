@@ -34,7 +34,8 @@ def statistics_after(
     """The definition of column statistics when a write is done; None where the table keeps none.
 
     Args:
-        metadata: The metadata table. before, after: Data columns of the table; before is None when unknown.
+        metadata: The metadata table.
+        before, after: Data columns of the table; before is None when unknown.
         most: How many columns get statistics when nobody listed any.
     """
     if metadata is None or column_stats.PARTITION not in metadata.ready:

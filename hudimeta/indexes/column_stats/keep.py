@@ -150,7 +150,10 @@ def check_order(table: MetadataTable, instant: str, known: Mapping[str, pa.Table
     """Refuse partition statistics that those of a write with a later instant, which was completed first, would replace.
 
     Args:
-        table: The metadata table. instant: Of the write. known: Statistics so far. lost: Keys that the write removes.
+        table: The metadata table.
+        instant: Of the write.
+        known: Statistics so far.
+        lost: Keys that the write removes.
 
     Raises:
         CommitConflict: With that write; a write with a new instant can do it.

@@ -34,7 +34,9 @@ def assigned_column(value: Assigned, field: pa.Field, rows: pa.Table) -> pa.Chun
     """A column's new values.
 
     Args:
-        value: See `Assigned`. field: Of the column. rows: What the expression may read.
+        value: See `Assigned`.
+        field: Of the column.
+        rows: What the expression may read.
 
     Raises:
         ConfigError: See `value_expression`; columns that are not there. SchemaMismatch: Values that the column cannot hold.
@@ -74,7 +76,9 @@ def field_of(schema: pa.Schema, name: str, fixed: tuple[str, ...], what: str) ->
     """The column that an assignment names, found without case where it is no exact match.
 
     Args:
-        schema: Columns of the table. fixed: Columns that may not change. what: The argument, for errors.
+        schema: Columns of the table.
+        fixed: Columns that may not change.
+        what: The argument, for errors.
 
     Raises:
         ConfigError: No such column, or one that says what the row is or where it lies.

@@ -41,7 +41,8 @@ class WantedExpression:
     """An expression index to keep.
 
     Attributes:
-        definition: Of the index. timezone: In which moments are looked at.
+        definition: Of the index.
+        timezone: In which moments are looked at.
     """
 
     definition: IndexDefinition
@@ -104,7 +105,9 @@ def expression_record(
     """The record of one file.
 
     Args:
-        wanted: The index. pieces: Rows of the file with at least the column. schema: Of the rows.
+        wanted: The index.
+        pieces: Rows of the file with at least the column.
+        schema: Of the rows.
         partition_path, name, size, instant, is_log: Of the file.
 
     Returns:

@@ -70,7 +70,9 @@ class IndexedExpression:
     """What an index is about.
 
     Attributes:
-        expr: Bound to the table's columns. type: Of its values. zoned: Whether they depend on the session's time zone.
+        expr: Bound to the table's columns.
+        type: Of its values.
+        zoned: Whether they depend on the session's time zone.
         format: Pattern of texts of moments, "" for other values.
     """
 
@@ -117,7 +119,8 @@ def widened(stats: pa.Table, expression: IndexedExpression) -> pa.Table:
     """Statistics whose bounds hold whatever the time zone of the session that built them.
 
     Args:
-        stats: As `MetadataTable.expression_stats` gives them. expression: One that `can_be_widened`.
+        stats: As `MetadataTable.expression_stats` gives them.
+        expression: One that `can_be_widened`.
     """
     shift = _by_days if pa.types.is_date32(expression.type) else _by_seconds
     for name, sign in (("min", -1), ("max", 1)):

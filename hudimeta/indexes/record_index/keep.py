@@ -240,8 +240,12 @@ def _why_doubled(
     """Why a key may live in two file groups after the commit; "" when none does.
 
     Args:
-        added: Keys with their new homes. known: What the index says of keys. lost: Keys that leave their old homes.
-        change: The commit. inserted: How many keys it adds for certain. twice: A key is among `added` more than once.
+        added: Keys with their new homes.
+        known: What the index says of keys.
+        lost: Keys that leave their old homes.
+        change: The commit.
+        inserted: How many keys it adds for certain.
+        twice: A key is among `added` more than once.
         names: What makes the key of a row unique.
     """
     if twice and len(names(added).unique()) < len(_places(added).unique()):

@@ -27,7 +27,8 @@ class RecordIndex:
     """Asks the metadata table.
 
     Args:
-        locate: Looks keys up. files_of: The table's files.
+        locate: Looks keys up.
+        files_of: The table's files.
         partitioned: Each partition has an index of its own, so that keys are looked for in their own partition.
         unproven: Why nothing proves that the index lacks no row; "" for one that is proven complete.
     """

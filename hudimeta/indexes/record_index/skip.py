@@ -22,7 +22,8 @@ class Locations:
     """File groups that hold all rows of some record keys.
 
     Args:
-        found: As `MetadataTable.record_index` gives them. because: What asks for these keys.
+        found: As `MetadataTable.record_index` gives them.
+        because: What asks for these keys.
     """
 
     def __init__(self, found: pa.Table, because: Expr) -> None:

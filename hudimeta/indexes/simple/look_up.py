@@ -27,7 +27,9 @@ class Candidates:
     """Which rows are to be looked for in which files.
 
     Attributes:
-        files: Files that may hold some. rows: For each of them, positions in the batch. by_range: Files left out.
+        files: Files that may hold some.
+        rows: For each of them, positions in the batch.
+        by_range: Files left out.
     """
 
     files: list[KeyFile]
@@ -39,7 +41,8 @@ def candidates(keys: pa.StringArray, partitions: pa.StringArray | None, files: M
     """Files that may hold keys, by partition and key range.
 
     Args:
-        keys: Record keys of the batch. partitions: Their partition paths; None to look in every partition.
+        keys: Record keys of the batch.
+        partitions: Their partition paths; None to look in every partition.
         files: The table's latest slices, by partition path.
     """
     found = Candidates([], [])
@@ -62,7 +65,10 @@ def search(keys: pa.StringArray, where: Candidates, read: KeyReader, run_all: Ru
     """Read the keys of the candidates and compare.
 
     Args:
-        keys: Record keys of the batch. where: See `candidates`. read: Reads key columns. run_all: See `RunAll`.
+        keys: Record keys of the batch.
+        where: See `candidates`.
+        read: Reads key columns.
+        run_all: See `RunAll`.
     """
 
     def look(number: int) -> np.ndarray[Any, Any] | None:
@@ -86,7 +92,9 @@ class SimpleIndex:
     """Looks into the files themselves.
 
     Args:
-        files_of: The table's files. read: Reads key columns. run_all: See `RunAll`.
+        files_of: The table's files.
+        read: Reads key columns.
+        run_all: See `RunAll`.
         is_global: Look for keys in every partition, not only in their own.
     """
 

@@ -27,7 +27,8 @@ def drop_index(storage: Storage, options: Options, name: str) -> IndexReport:
     """Remove an index; rows do not change.
 
     Args:
-        storage: Rooted at the table. options: Of the caller.
+        storage: Rooted at the table.
+        options: Of the caller.
         name: Of its metadata partition, or of a secondary or expression index without the prefix.
 
     Raises:

@@ -13,7 +13,9 @@ class PreviewStorage(CountingStorage):
     """Reads like `inner`, but for one file more.
 
     Args:
-        inner: The storage. path: Of the file. content: Of the file.
+        inner: The storage.
+        path: Of the file.
+        content: Of the file.
     """
 
     def __init__(self, inner: Storage, path: str, content: bytes) -> None:

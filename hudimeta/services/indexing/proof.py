@@ -19,7 +19,8 @@ def record_proof(session: WriteSession, keyed: Mapping[str, bool]) -> None:
     """Say of record and secondary indexes whether they lack no row; the caller holds the table lock.
 
     Args:
-        session: The table. keyed: Metadata partitions, and whether each was found complete.
+        session: The table.
+        keyed: Metadata partitions, and whether each was found complete.
     """
     if not keyed:
         return
@@ -33,7 +34,9 @@ def record_proof_of(session: WriteSession, names: Sequence[str], seen: Timeline)
     """The same for indexes that were validated without the lock: nothing is recorded when the table moved since.
 
     Args:
-        session: The table. names: Indexes that were found complete. seen: The timeline as it was validated.
+        session: The table.
+        names: Indexes that were found complete.
+        seen: The timeline as it was validated.
 
     Returns:
         The names that were recorded.

@@ -56,8 +56,10 @@ class RebuildReport(Report):
     """What a rebuild made.
 
     Attributes:
-        parts: One report a metadata partition. validation: Of what was made, before anybody used it.
-        beside: Whether the old metadata table served readers meanwhile. seconds: What it took.
+        parts: One report a metadata partition.
+        validation: Of what was made, before anybody used it.
+        beside: Whether the old metadata table served readers meanwhile.
+        seconds: What it took.
     """
 
     parts: tuple[IndexReport, ...]

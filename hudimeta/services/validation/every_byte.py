@@ -53,7 +53,8 @@ class EveryByte:
     """The checks of all files, one for each sort of file.
 
     Args:
-        snapshot: The newest moment of the table. engine: Where files are read.
+        snapshot: The newest moment of the table.
+        engine: Where files are read.
     """
 
     def __init__(self, snapshot: Snapshot, engine: Engine) -> None:

@@ -51,7 +51,8 @@ class Expressions:
     """The checks of the partitions `expr_index_…`; the rows of each file are read once for all of them.
 
     Args:
-        subject: The table. names: The indexes to check.
+        subject: The table.
+        names: The indexes to check.
     """
 
     def __init__(self, subject: Subject, names: Sequence[str]) -> None:

@@ -27,7 +27,8 @@ class KeyedIndexes:
     """The checks of the indexes that speak of single rows; the rows are read once for all of them.
 
     Args:
-        subject: The table. secondary: Names of the secondary indexes to check.
+        subject: The table.
+        secondary: Names of the secondary indexes to check.
     """
 
     def __init__(self, subject: Subject, secondary: Sequence[str]) -> None:

@@ -31,7 +31,9 @@ class Difference:
     """One way in which an index contradicts the table.
 
     Attributes:
-        what: In words. count: How often. examples: The first few.
+        what: In words.
+        count: How often.
+        examples: The first few.
     """
 
     what: str
@@ -55,7 +57,9 @@ class CheckResult:
     """What one check found.
 
     Attributes:
-        name: Metadata partition, or what else was checked. compared: How many things were compared. unit: What they are.
+        name: Metadata partition, or what else was checked.
+        compared: How many things were compared.
+        unit: What they are.
         differences: What contradicts the table.
         notes: What is no contradiction but worth knowing, such as files without statistics.
         unknown: Why the check could not be made, or not in full; "" when it was.
@@ -89,7 +93,8 @@ class ValidationReport(Report):
     """What validation of a metadata table found.
 
     Attributes:
-        table: Where it is. instant: Newest write that was looked at, None without any.
+        table: Where it is.
+        instant: Newest write that was looked at, None without any.
         checks: One result for each thing that was compared.
         moved: Instants that began or ended while the validation ran: differences may be theirs.
         recorded: Indexes that the timeline now calls proven.

@@ -39,8 +39,10 @@ def validate(
     """Compare a table's metadata table with the table.
 
     Args:
-        snapshot: The newest moment of the table. partitions: Metadata partitions to check; None for all that are ready.
-        engine: Where files are read. deep: Read every byte of the table as well, with or without a metadata table.
+        snapshot: The newest moment of the table.
+        partitions: Metadata partitions to check; None for all that are ready.
+        engine: Where files are read.
+        deep: Read every byte of the table as well, with or without a metadata table.
 
     Returns:
         What holds, what differs, and what cannot be told.

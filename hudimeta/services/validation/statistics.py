@@ -174,8 +174,8 @@ def breaches(found: FoundBounds, stated: pa.Table) -> dict[str, list[str]]:
     """In what ways statistics are not true.
 
     Args:
-        found: What the rows say. stated: name, min, max, null_count, value_count as the metadata table has them; None is
-            "unknown", which is never wrong.
+        found: What the rows say.
+        stated: name, min, max, null_count, value_count as the metadata table has them; None is "unknown", which is never wrong.
 
     Returns:
         Names of files or partitions by what is wrong of them.

@@ -39,7 +39,9 @@ class Subject:
     """A table while it is validated.
 
     Args:
-        snapshot: The newest moment of the table. metadata: Its metadata table. engine: Runs work file by file.
+        snapshot: The newest moment of the table.
+        metadata: Its metadata table.
+        engine: Runs work file by file.
     """
 
     def __init__(self, snapshot: Snapshot, metadata: MetadataTable, engine: Engine) -> None:

@@ -69,7 +69,10 @@ class Arrival:
     """The task; see `RowTask`.
 
     Attributes:
-        write: The write. route: Which of the three. slots: How keys are cut. facts: What the indexes want of files.
+        write: The write.
+        route: Which of the three.
+        slots: How keys are cut.
+        facts: What the indexes want of files.
         whole_table: Keys are unique in the whole table, so that rows which name what to delete need no partition.
     """
 
@@ -152,7 +155,10 @@ class ChangedRows:
     """The task that takes in rows of the table itself, on a numbered split of a scan.
 
     Attributes:
-        write: The write. slots: How keys are cut. read: What is read of them. change: What becomes of them.
+        write: The write.
+        slots: How keys are cut.
+        read: What is read of them.
+        change: What becomes of them.
     """
 
     write: RoutedWrite

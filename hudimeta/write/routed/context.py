@@ -42,8 +42,11 @@ class RoutedWrite:
     """One attempt at a routed write.
 
     Attributes:
-        location: The table. options: Of the write. open_write: The instant and what it knows.
-        timeline: The table's when the write began. schema: Data columns after the write.
+        location: The table.
+        options: Of the write.
+        open_write: The instant and what it knows.
+        timeline: The table's when the write began.
+        schema: Data columns after the write.
     """
 
     location: str
@@ -91,7 +94,9 @@ def refuse_when_over(storage: Storage, write: RoutedWrite, paths: Sequence[str],
     """Delete files whose write is over: no rollback and no commit can know of them any more.
 
     Args:
-        storage: Rooted at the table. write: The write. paths: What this attempt at a task wrote.
+        storage: Rooted at the table.
+        write: The write.
+        paths: What this attempt at a task wrote.
         shared: What every attempt writes alike: once the write is published, it belongs to the table.
 
     Spark takes a write back while tasks still run, and publishes while a second attempt at a task still runs. Whatever was

@@ -43,7 +43,9 @@ class CountingExecutors:
     """Executors whose tasks count their requests; see `Executors`. Attempts that do not count are not counted.
 
     Args:
-        inner: Run the tasks. write: Which they are for. requests: Where the requests are added up.
+        inner: Run the tasks.
+        write: Which they are for.
+        requests: Where the requests are added up.
     """
 
     def __init__(self, inner: Executors, write: RoutedWrite, requests: Counter[tuple[str, str]]) -> None:

@@ -78,7 +78,9 @@ def write_routed(session: WriteSession, operation: Operation, executors: Executo
     """Write rows that tasks hold.
 
     Args:
-        session: The table. operation: One of `ROUTED`. executors: Hold the rows and run the tasks.
+        session: The table.
+        operation: One of `ROUTED`.
+        executors: Hold the rows and run the tasks.
         incoming: Schema of the rows; meta columns are ignored.
 
     Raises:
@@ -95,8 +97,11 @@ def change_routed(
     """Change or delete rows of the table, which tasks read.
 
     Args:
-        session: The table. change: What becomes of the rows. where: Which rows, as `scan` takes it; all when None.
-        executors: Run the tasks. timezone: Zone of texts in `where` that name none.
+        session: The table.
+        change: What becomes of the rows.
+        where: Which rows, as `scan` takes it; all when None.
+        executors: Run the tasks.
+        timezone: Zone of texts in `where` that name none.
 
     Raises:
         ConfigError, SchemaError: A predicate, columns or values that do not fit. CommitConflict, HudiError: See `write_routed`.
@@ -108,7 +113,9 @@ def merge_routed(session: WriteSession, merge: MergePlan, executors: Executors, 
     """Merge rows that tasks hold into the table.
 
     Args:
-        session: The table. merge: Condition and clauses. executors, incoming: See `write_routed`.
+        session: The table.
+        merge: Condition and clauses.
+        executors, incoming: See `write_routed`.
 
     Raises:
         ConfigError, SchemaError, CommitError: See `MergeBuilder.execute`. CommitConflict, HudiError: See `write_routed`.
@@ -120,7 +127,9 @@ def compute_routed(session: WriteSession, operation: Operation, compute: Compute
     """Write changes of rows that somebody else computes, such as a SQL engine.
 
     Args:
-        session: The table. operation: UPSERT, or DELETE for deletes alone. compute: See `Compute`.
+        session: The table.
+        operation: UPSERT, or DELETE for deletes alone.
+        compute: See `Compute`.
         executors: Hold the changes and run the tasks.
 
     Raises:

@@ -30,7 +30,10 @@ class Span:
     """Some rows of a record batch in a staged file.
 
     Attributes:
-        path: Of the file. batch: Number of the record batch. start, rows: Which of its rows. size: Their Arrow bytes, about.
+        path: Of the file.
+        batch: Number of the record batch.
+        start, rows: Which of its rows.
+        size: Their Arrow bytes, about.
     """
 
     path: str
@@ -44,7 +47,8 @@ class StagedFile:
     """A staged file that is being written; nothing is created before the first rows come. Close it, or abandon it.
 
     Args:
-        storage: Rooted at the table. path: Where.
+        storage: Rooted at the table.
+        path: Where.
     """
 
     def __init__(self, storage: Storage, path: str) -> None:

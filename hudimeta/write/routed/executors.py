@@ -58,7 +58,8 @@ class Executors(Protocol):
         """Run a task on each item, with a number that no other attempt has; results in the order of the items. Raises alike.
 
         Args:
-            task: Does the work. items: What on.
+            task: Does the work.
+            items: What on.
             size: About how many bytes of rows all items are together: a little may be done in this process. None for not known.
         """
         ...

@@ -37,7 +37,9 @@ class IndexOfKeys:
     """How an index of keys is cut.
 
     Attributes:
-        partition: Its metadata partition. groups: Its file groups. by_value: Their choice goes by the value alone.
+        partition: Its metadata partition.
+        groups: Its file groups.
+        by_value: Their choice goes by the value alone.
         by_path: Each partition of the table has an index of its own.
     """
 
@@ -84,8 +86,8 @@ class RoutedFiles:
 
     Attributes:
         files: Without the facts of indexes of keys and without bloom filters, which stand in the files as well.
-        facts: By metadata partition and share: staged rows of `FACTS`. added: How many of them are keys that are added for
-            certain, by metadata partition.
+        facts: By metadata partition and share: staged rows of `FACTS`.
+        added: How many of them are keys that are added for certain, by metadata partition.
     """
 
     files: tuple[WrittenFile, ...] = ()

@@ -79,7 +79,10 @@ class IndexShares:
     """Writes the large indexes of one commit with the help of executors; see `IndexesApart`.
 
     Args:
-        write: The write. executors: Run the tasks. spec: The indexes of keys when the write began. files: All its files.
+        write: The write.
+        executors: Run the tasks.
+        spec: The indexes of keys when the write began.
+        files: All its files.
     """
 
     def __init__(self, write: RoutedWrite, executors: Executors, spec: FactsSpec, files: Sequence[RoutedFiles]) -> None:

@@ -53,8 +53,8 @@ class Side:
     """What a task found of one side.
 
     Attributes:
-        slots: Where the rows of each slot are. ends: The smallest and largest value of each column of the table that must be
-            equal; left out where there is none.
+        slots: Where the rows of each slot are.
+        ends: The smallest and largest value of each column of the table that must be equal; left out where there is none.
     """
 
     slots: Mapping[int, Sequence[Span]]
@@ -195,7 +195,10 @@ class MergeSlots:
     """The task that merges, on a `MergeItem`, and lays the rows that come of it aside for the look-up.
 
     Attributes:
-        write: The write. slots: How keys are cut. merge: Condition and clauses. source: Schema of the source.
+        write: The write.
+        slots: How keys are cut.
+        merge: Condition and clauses.
+        source: Schema of the source.
     """
 
     write: RoutedWrite

@@ -25,9 +25,13 @@ class Piece:
     """The work on one file group.
 
     Attributes:
-        number: For write tokens. partition_path: Where. file: Its slice; None for one that is begun.
-        file_id: Of one that is begun; None for any. as_log: It begins with a log file.
-        spans: Its rows, by what they are to it. read: About how many bytes of its slice are read.
+        number: For write tokens.
+        partition_path: Where.
+        file: Its slice; None for one that is begun.
+        file_id: Of one that is begun; None for any.
+        as_log: It begins with a log file.
+        spans: Its rows, by what they are to it.
+        read: About how many bytes of its slice are read.
     """
 
     number: int
@@ -63,8 +67,10 @@ def pieces_of(
     """Cut the work.
 
     Args:
-        placed: What the tasks found. small: File groups by partition that may receive new rows; {} for none.
-        sizing: Sizes. one_bucket: File ids name buckets, of which each is begun once whatever ids the tasks made up.
+        placed: What the tasks found.
+        small: File groups by partition that may receive new rows; {} for none.
+        sizing: Sizes.
+        one_bucket: File ids name buckets, of which each is begun once whatever ids the tasks made up.
         read_for_log: Share of a slice that is read to lay a log file over it; None where none are written.
     """
     spans, files = _together(placed, one_bucket)

@@ -27,7 +27,9 @@ class Place:
     """Where some rows go.
 
     Attributes:
-        role: As what. partition_path: Their partition. file_id: Of the file group; "" for rows that may go to any.
+        role: As what.
+        partition_path: Their partition.
+        file_id: Of the file group; "" for rows that may go to any.
     """
 
     role: Role
@@ -40,9 +42,12 @@ class PlacedRows:
     """What one task found out about its rows, which it laid aside.
 
     Attributes:
-        spans: Where the rows for each place are. files: The file groups among the places, by partition path and id.
-        rows: How many rows came. as_logs: File groups that are begun begin with log files.
-        title, note, exact, by_range, by_bloom, read: Of the look-up, see `Tagging`. looked_up: There was one.
+        spans: Where the rows for each place are.
+        files: The file groups among the places, by partition path and id.
+        rows: How many rows came.
+        as_logs: File groups that are begun begin with log files.
+        title, note, exact, by_range, by_bloom, read: Of the look-up, see `Tagging`.
+        looked_up: There was one.
         asked, hits, unmatched, moved, outdated, dropped: Keys looked for and found, deletes without a row, rows that change
             their partition, that were left out because an older row is newer, that were left out because their key is there.
         notes: For the report.

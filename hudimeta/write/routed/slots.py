@@ -30,7 +30,9 @@ class Slots:
     """How rows are cut.
 
     Attributes:
-        count: How many slots there are. whole_table: Keys alone decide. groups: File groups of the record index, else 1.
+        count: How many slots there are.
+        whole_table: Keys alone decide.
+        groups: File groups of the record index, else 1.
     """
 
     count: int

@@ -30,7 +30,9 @@ class PieceWriter:
     """The task, on some pieces.
 
     Attributes:
-        write: The write. facts: What the indexes want of files. only: Columns that log files store; None for all.
+        write: The write.
+        facts: What the indexes want of files.
+        only: Columns that log files store; None for all.
     """
 
     write: RoutedWrite

@@ -18,7 +18,8 @@ class Generator:
     """Makes predicates, the same ones for the same seed.
 
     Args:
-        rows: The table. favoured: Columns, or expressions by name with their values, that indexes are about.
+        rows: The table.
+        favoured: Columns, or expressions by name with their values, that indexes are about.
     """
 
     def __init__(self, rows: pa.Table, favoured: Sequence[str], expressions: dict[str, list[Any]], seed: int) -> None:

@@ -339,7 +339,8 @@ class Unruly(LocalExecutors):
     """Runs every task twice or thrice: some attempts fail at the end of their work, and any one of the others counts.
 
     Args:
-        parts: The input. seed: Of chance.
+        parts: The input.
+        seed: Of chance.
     """
 
     def __init__(self, parts: Sequence[pa.Table], seed: int) -> None:
