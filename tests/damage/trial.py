@@ -94,6 +94,8 @@ ACTS: Mapping[str, Callable[[Table, Subject], object]] = {
 }
 """What is done over the damage, by name."""
 READ_ONLY = frozenset(("validate",))
+_PATIENCE = {"hoodie.write.lock.wait_time_ms": "2000"}
+"""A lease whose damage cannot be told from another writer's is waited for; less long than a step may take."""
 
 
 class Trials:
@@ -211,7 +213,7 @@ class Trials:
 
 
 def _opened(place: Path, subject: Subject) -> Table:
-    return Table(str(place), subject.options)
+    return Table(str(place), {**subject.options, **_PATIENCE})
 
 
 def _answers(place: Path, subject: Subject) -> Answers:
