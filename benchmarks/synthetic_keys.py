@@ -103,8 +103,10 @@ def write_index(path: Path, writer: Any, shape: synthetic.Shape, partitions: pa.
     Args:
         path: Of the table.
         writer: Its `MetadataWriter`.
+        shape: How many rows and files the table has.
         partitions: Of each file.
         instant: That wrote the rows.
+        number: Of partitions that are there.
     """
     from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
     from hudimeta.metadata import record_index

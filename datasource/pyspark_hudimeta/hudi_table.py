@@ -45,7 +45,8 @@ class HudiTable:
         options: As of `hudimeta.Table`; those of a read are the defaults of `scan`.
 
     Raises:
-        TableNotFound: There is no table. UnsupportedTableVersion, UnsupportedFeature: There is one that cannot be read.
+        TableNotFound: There is no table.
+        UnsupportedTableVersion, UnsupportedFeature: There is one that cannot be read.
         ConfigError: An option that does not exist or has a value that it cannot have.
     """
 
@@ -112,10 +113,13 @@ class HudiTable:
             columns: What to return; all when None.
             as_of: Time travel: an instant, or a date or time in the timeline's zone.
             query_type: `snapshot`, `read_optimized`, `incremental` or `cdc`.
-            begin, end: Of incremental and CDC reads.
+            begin: When the changes of incremental and CDC reads begin, itself left out: a completion time, a date or time, or
+                `earliest`.
+            end: When they end, itself included; now when None.
 
         Raises:
-            ConfigError: A predicate, column or moment that does not fit. UnsupportedFeature: A read that hudimeta does not do.
+            ConfigError: A predicate, column or moment that does not fit.
+            UnsupportedFeature: A read that hudimeta does not do.
         """
         zone = str(self._spark.conf.get("spark.sql.session.timeZone"))
         scan = self.table.scan(where, columns, as_of, query_type, begin, end, timezone=zone)
@@ -145,7 +149,8 @@ class HudiTable:
 
         Raises:
             SchemaError, ConfigError: Rows that do not fit; nothing was written.
-            CommitConflict: Other writers were first, repeatedly. UnsupportedFeature: A table that hudimeta cannot write.
+            CommitConflict: Other writers were first, repeatedly.
+            UnsupportedFeature: A table that hudimeta cannot write.
         """
         return self._write(Operation.UPSERT, data)
 
@@ -194,7 +199,9 @@ class HudiTable:
 
         Args:
             source: Rows.
-            on, target_alias, source_alias: See `hudimeta.Table.merge`.
+            on: What makes a row of the source and one of the table the same, see `hudimeta.Table.merge`.
+            target_alias: How expressions call a row of the table.
+            source_alias: How they call a row of the source.
         """
         from pyspark_hudimeta.routed.merge import merge_frame
 

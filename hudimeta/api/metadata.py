@@ -67,7 +67,8 @@ class TableMetadata(MetadataTable):
             It prints well.
 
         Raises:
-            IndexNotReady: There is no metadata table. ConfigError: A name that is none of its partitions.
+            IndexNotReady: There is no metadata table.
+            ConfigError: A name that is none of its partitions.
         """
         from hudimeta.services.validation import validate
 
@@ -105,8 +106,10 @@ class TableMetadata(MetadataTable):
             What was built, and what it took.
 
         Raises:
-            ConfigError: Something that does not fit the table. TableError: The table has that index.
-            UnsupportedFeature: An expression that is not known here. IndexNotReady: There is no metadata table.
+            ConfigError: Something that does not fit the table.
+            TableError: The table has that index.
+            UnsupportedFeature: An expression that is not known here.
+            IndexNotReady: There is no metadata table.
         """
         from hudimeta.services.indexing import create_index
 
@@ -130,7 +133,8 @@ class TableMetadata(MetadataTable):
             name: As `create_index` was given it, or the metadata partition, such as `bloom_filters`.
 
         Raises:
-            ConfigError: There is none. TableError: Another index needs it, or it is `files`.
+            ConfigError: There is none.
+            TableError: Another index needs it, or it is `files`.
         """
         from hudimeta.services.indexing import drop_index
 
@@ -147,7 +151,8 @@ class TableMetadata(MetadataTable):
         list storage meanwhile. Writers wait.
 
         Raises:
-            TableError: Writes are under way. ValidationFailed: What was made is not true, so it is not used.
+            TableError: Writes are under way.
+            ValidationFailed: What was made is not true, so it is not used.
         """
         from hudimeta.services.indexing import rebuild
 

@@ -42,7 +42,8 @@ class Table:
             process when None. `pyspark_hudimeta.SparkEngine(spark)` is Spark's executors.
 
     Raises:
-        TableNotFound: There is no table. UnsupportedTableVersion, UnsupportedFeature: There is one that cannot be read.
+        TableNotFound: There is no table.
+        UnsupportedTableVersion, UnsupportedFeature: There is one that cannot be read.
         ConfigError: An option that does not exist or has a value that it cannot have.
     """
 
@@ -131,11 +132,14 @@ class Table:
             columns: What to return: `["id", "place.x"]`, `"id, place.x"`; all when None. Of a struct only `place.x` is read.
             as_of: Time travel: an instant, or a date or time in the timeline's zone.
             query_type: `snapshot`, `read_optimized`, `incremental` or `cdc`.
-            begin, end: Of incremental and CDC reads.
+            begin: When the changes of incremental and CDC reads begin, itself left out: a completion time, a date or time, or
+                `earliest`.
+            end: When they end, itself included; now when None.
             timezone: Zone of texts in `where` that name none.
 
         Raises:
-            ConfigError: A predicate, column or moment that does not fit. UnsupportedFeature: A read that hudimeta does not do.
+            ConfigError: A predicate, column or moment that does not fit.
+            UnsupportedFeature: A read that hudimeta does not do.
         """
         from hudimeta.read.incremental import range_of, refuse_range
         from hudimeta.read.scan import Scan
@@ -198,7 +202,8 @@ class Table:
             name: Of the table; the last part of the path when None.
 
         Raises:
-            ConfigError, SchemaError: Bad input, or options against it; nothing was written. TableError: One is there already.
+            ConfigError, SchemaError: Bad input, or options against it; nothing was written.
+            TableError: One is there already.
         """
         from hudimeta.api import verbs
 
@@ -235,7 +240,8 @@ class Table:
             What was done, at what cost.
 
         Raises:
-            SchemaError: Rows that do not fit; nothing was written. CommitConflict: Other writers were first, repeatedly.
+            SchemaError: Rows that do not fit; nothing was written.
+            CommitConflict: Other writers were first, repeatedly.
             UnsupportedFeature: The table uses something that hudimeta cannot write.
         """
         return self._write(Operation.UPSERT, data)
@@ -281,7 +287,8 @@ class Table:
             source: Rows (see `upsert` for what they may be).
             on: What makes a row of the source and one of the table the same: a column, several, a mapping from the table's
                 columns to the source's, or SQL such as `"target.id = source.id and source.ts > target.ts"`.
-            target_alias, source_alias: How expressions call the two.
+            target_alias: How expressions call a row of the table.
+            source_alias: How they call a row of the source.
         """
         from hudimeta.api import verbs
 

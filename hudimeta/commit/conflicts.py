@@ -84,7 +84,9 @@ def check_schema(timeline: Timeline, seen: frozenset[str], operation: str, avro_
     """Refuse to publish over another writer's new columns: the newest commit's schema is the table's.
 
     Args:
-        timeline, seen, operation: See `check_conflicts`.
+        timeline: As listed under the table lock.
+        seen: Completed writes that this write knew when it planned.
+        operation: For the error.
         avro_schema: Schema that this write is going to publish.
         own_instant: Of this write.
 

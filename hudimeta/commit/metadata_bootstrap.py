@@ -89,7 +89,11 @@ def lay_out_indexes(
 
     Args:
         storage: Rooted at the table.
-        properties, planned, schema, options, times: Of the table.
+        properties: Of the table.
+        planned: The indexes to make, in this order.
+        schema: Data columns of the table.
+        options: Of whoever makes them.
+        times: Makes instants.
         engine: Reads its files.
         timeline: Of a table that exists already.
         listing: Its committed files.

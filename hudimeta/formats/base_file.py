@@ -105,7 +105,8 @@ class BaseFile:
         """Some rows of one row group, those on the same pages as some of them, so that other pages are not unpacked.
 
         Args:
-            number, columns: As of `piece`.
+            number: Of the row group, from 0.
+            columns: Columns, or fields of structs, as of `piece`.
             matches: For each row whether it is among them.
 
         Returns:
@@ -214,7 +215,9 @@ def open_base_file(storage: Storage, path: str, size: int = 0) -> Iterator[BaseF
         size: Bytes that it has as the table states; 0 when unknown.
 
     Raises:
-        NotFound: It is gone. CorruptFileError: It is not of its format. UnsupportedFeature: Neither Parquet nor ORC.
+        NotFound: It is gone.
+        CorruptFileError: It is not of its format.
+        UnsupportedFeature: Neither Parquet nor ORC.
     """
     extension = path.rpartition(".")[2]
     if extension not in _FORMATS:
@@ -247,8 +250,10 @@ def pages_named(path: str, file: Any, metadata: Any, groups: Sequence[int], colu
 
     Args:
         path: Of a Parquet file.
-        file, metadata: Open, and its footer.
-        groups, columns: Row groups and columns that are read.
+        file: The file, open.
+        metadata: Its footer.
+        groups: Row groups that are read.
+        columns: Columns that are read; all when None.
     """
     from hudimeta.formats.parquet.verified import damaged_page
 

@@ -9,7 +9,8 @@ def one_apart(one: str, other: str) -> bool:
     """True when a character changed, added or taken away makes the one text the other.
 
     Args:
-        one, other: Two texts; False for equal ones.
+        one: A text.
+        other: Another; False when it equals the first.
     """
     if abs(len(one) - len(other)) > 1 or one == other:
         return False

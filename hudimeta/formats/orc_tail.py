@@ -33,7 +33,8 @@ def writer_zones(read_range: Callable[[int, int], bytes], size: int, path: str =
         path: For errors.
 
     Raises:
-        CorruptFileError: The end does not add up. UnsupportedFeature: Another compression.
+        CorruptFileError: The end does not add up.
+        UnsupportedFeature: Another compression.
     """
     tail = read_range(max(0, size - _TAIL), min(size, _TAIL))
     if len(tail) < 2 or tail[-1] >= len(tail):

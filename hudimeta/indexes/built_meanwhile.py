@@ -40,7 +40,8 @@ def refuse_built_anew(table: MetadataTable, instant: str, written: Sequence[Writ
     """Refuse files with facts for an index that was built since the write began. It costs nothing where none was.
 
     Args:
-        table, instant: See `built_since`.
+        table: The metadata table, opened under the lock.
+        instant: Of the write.
         written: The files of the write.
 
     Raises:

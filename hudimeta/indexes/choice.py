@@ -82,7 +82,8 @@ def choose_index(
         definitions: Of the table's indexes; asked only for a record index.
 
     Raises:
-        IndexNotReady: It is asked for and not there. UnsupportedFeature: It cannot be used with this table.
+        IndexNotReady: It is asked for and not there.
+        UnsupportedFeature: It cannot be used with this table.
         ConfigError: Settings that contradict each other or the table.
     """
     given = options.get(keys.INDEX_TYPE) or properties.get(keys.INDEX_TYPE.key) or None

@@ -180,6 +180,9 @@ def parse_times(texts: pa.Array, pattern: str, key: str = "", *, this_year: int 
     """Read texts (no nulls) by a Joda pattern; texts that do not fit are marked, not raised.
 
     Args:
+        texts: What to read.
+        pattern: In the letters of Joda's `DateTimeFormat`.
+        key: The option that holds the pattern, for errors.
         this_year: Two-digit years lie between 80 years before and 19 years after it, as in Joda; None: the present year.
 
     Raises:

@@ -74,6 +74,7 @@ def place_of(index: str, partition_path: str, name: str) -> str:
 
     Args:
         index: Metadata partition that holds it.
-        partition_path, name: Of the base file, which is not what is damaged.
+        partition_path: Of the base file, which is not what is damaged.
+        name: Of the same base file.
     """
     return f"{METADATA_ROOT}/{index} (filter of {join(partition_path, name)})"

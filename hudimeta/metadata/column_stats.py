@@ -346,7 +346,8 @@ def merge_rows(older: dict[str, Any], newer: dict[str, Any]) -> dict[str, Any]:
     Kept for the few keys that were written twice; everything else never meets this rule.
 
     Args:
-        older, newer: Rows of `SCHEMA` as dictionaries.
+        older: A row of `SCHEMA` as a dictionary.
+        newer: The one written after it.
     """
     if older["is_deleted"] or newer["is_deleted"] or newer["is_tight_bound"]:
         return newer

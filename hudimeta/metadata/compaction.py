@@ -152,7 +152,10 @@ def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times
     """Finish a compaction that died, or cancel it when its plan is not that of today; True when it was finished.
 
     Args:
-        storage, table, writer, times: See `compact`.
+        storage: Rooted at the data table.
+        table: The metadata table, opened under the lock.
+        writer: Knows the layout.
+        times: Makes instants.
         begun: From `pending_compaction`.
     """
     timeline = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
@@ -222,7 +225,8 @@ def write_base(
         inner: Rooted at the metadata table.
         writer: Knows the layout.
         instant: Of the compaction.
-        partition, group: Which file group.
+        partition: Metadata partition of the file group.
+        group: The file group.
         records: Everything that it holds from then on, sorted by key.
     """
     name = f"{group.file_id}_{WRITE_TOKEN}_{instant}.hfile"

@@ -205,6 +205,7 @@ def encode_values(table: pa.Table, layout: RecordLayout, empty_keys: tuple[str, 
 
     Args:
         table: Names must be unique within a key.
+        layout: What the records of the partition look like.
         empty_keys: Keys to write with an empty map; they must have no row.
     """
     import pyarrow.compute as pc

@@ -73,6 +73,7 @@ class IndexReader:
         """Records whose keys begin with any prefix.
 
         Args:
+            partition: Metadata partition.
             prefixes: Beginnings of keys.
             every: Make sure of every record, by a LIST. Without it those are missing that lie in file groups idle since before
                 the last compaction, which a reader can do without.
@@ -87,6 +88,7 @@ class IndexReader:
         """Records whose keys begin with any prefix.
 
         Args:
+            partition: Metadata partition.
             prefixes: Binary, each once.
             by_prefix: Keys are sharded by this very prefix, so that one group each is asked.
         """

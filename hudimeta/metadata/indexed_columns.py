@@ -85,7 +85,8 @@ def with_added_columns(definition: IndexDefinition, before: pa.Schema, after: pa
 
     Args:
         definition: So far.
-        before, after: Data columns of the table.
+        before: Data columns of the table before the write.
+        after: Those that it has then.
         most: See `indexed_columns`.
     """
     version = "V2" if definition.is_v2 else "V1"

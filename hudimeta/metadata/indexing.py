@@ -59,9 +59,12 @@ def complete(
     """Complete an indexing action; returns the completion time.
 
     Args:
-        storage, timeline, instant, upto: See `announce`.
+        storage: Rooted at the table.
+        timeline: Of the table.
         times: Makes the completion time.
+        instant: Of the action.
         partitions: Metadata partitions, and whether each is proven to lack no row.
+        upto: The newest write that the partitions cover.
         version: Of the table.
     """
     ours = {MAKER_KEY: "hudimeta"}

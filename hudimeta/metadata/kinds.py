@@ -60,6 +60,7 @@ def codec_of(partition: str, definition: Callable[[str], IndexDefinition | None]
     """The codec of a metadata partition other than `files`.
 
     Args:
+        partition: Name of the metadata partition.
         definition: Tells the definition of an expression index, whose records are of two kinds.
 
     Raises:

@@ -53,7 +53,8 @@ def read_entries(data: bytes, path: str, torn_tails: bool = False, size: int | N
         size: Bytes that the file has as its commit or a listing says; None when no one told it.
 
     Raises:
-        CorruptFileError: Damaged bytes. UnsupportedFeature: A block that metadata tables do not have.
+        CorruptFileError: Damaged bytes.
+        UnsupportedFeature: A block that metadata tables do not have.
     """
     # Not needed where the data table's own commits tell what the logs hold, so a process that lists files starts without it.
     from hudimeta.formats.log import BlockType, decode_delete_block, read_blocks

@@ -72,7 +72,9 @@ class MetadataTable:
             data_timeline: Of the data table, listed *before*: an instant that completes between the two listings must not be
                 taken for one that never began.
 
-        Raises: IndexNotReady: The table has none. MetadataOutOfSync: It has no completed instant, or lacks a completed write.
+        Raises:
+            IndexNotReady: The table has none.
+            MetadataOutOfSync: It has no completed instant, or lacks a completed write.
         """
         if not properties.has_metadata_table:
             raise IndexNotReady(files.PARTITION, "not built: the table has no metadata table")
@@ -167,6 +169,7 @@ class MetadataTable:
         Args:
             name: Metadata partition, `expr_index_…`.
             wanted: Arrow type of the expression's result.
+            partitions: Partition paths to ask for; all when None.
 
         Raises:
             IndexNotReady: The table has no such index.
@@ -215,7 +218,8 @@ class MetadataTable:
             for each key that the index knows (for each partition, where the index is kept by partition).
 
         Raises:
-            IndexNotReady: The table has no record index. MetadataOutOfSync: It was dropped, or built anew, meanwhile.
+            IndexNotReady: The table has no record index.
+            MetadataOutOfSync: It was dropped, or built anew, meanwhile.
         """
         from hudimeta.metadata import record_index
 
@@ -322,6 +326,7 @@ class MetadataTable:
         """The newest slices of the file groups that commits name, those without any record left out; no LIST.
 
         Args:
+            partition: Metadata partition.
             surely: With one LIST where commits are archived, which may have begun the partition anew.
         """
         self._require(partition)

@@ -83,6 +83,8 @@ def encode_payloads(types: Ints, layout: RecordLayout, payload: str, bodies: pa.
 
     Args:
         types: Field `type` of each record.
+        layout: What the records look like.
+        payload: Name of the payload's field, as in the layout.
         bodies: The payload of each, binary, without the union's branch.
 
     Returns:

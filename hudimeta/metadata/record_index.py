@@ -113,6 +113,7 @@ def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
 
     Args:
         table: `file_id` may be plain strings or dictionary encoded; `position` may be missing.
+        layout: What the records of the partition look like.
     """
     import pyarrow.compute as pc
 

@@ -36,7 +36,8 @@ def file_statistics(
 
     Args:
         bounds: Of its indexed columns, as `formats.parquet.column_bounds` gives them.
-        partition_path, file_name: Of the file.
+        partition_path: Of the file.
+        file_name: Of the file.
         version: "V1" or "V2", the regime of the bounds.
         chunk_bytes: Compressed and uncompressed bytes of each column in the file; (0, 0) where not known.
         keep_empty: Records also for a file without rows, as log files of deletes have them.

@@ -108,7 +108,8 @@ def archive(storage: Storage, table: MetadataTable, least: int, most: int) -> in
     Args:
         storage: Rooted at the data table.
         table: The metadata table, opened under the lock.
-        least, most: Commits that stay, and above how many an archival begins.
+        least: Commits that stay.
+        most: Commits above which an archival begins.
 
     Returns:
         How many instants left.

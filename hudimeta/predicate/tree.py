@@ -282,7 +282,8 @@ def literal(value: object) -> Literal:
             naive: a timestamp without zone), a NumPy scalar or a pyarrow Scalar.
 
     Raises:
-        TypeError: For values of other types. PredicateError: For half a text.
+        TypeError: For values of other types.
+        PredicateError: For half a text.
     """
     from hudimeta.predicate.types import natural_scalar
 

@@ -96,7 +96,8 @@ class ChangeReader(SliceReader):
         """The changes of a `GroupChange` with `task.output_schema`, in pieces that fit memory; empty pieces are left out.
 
         Raises:
-            TableError: Files of the commit are cleaned. CorruptFileError, UnsupportedFeature: A file cannot be read.
+            TableError: Files of the commit are cleaned.
+            CorruptFileError, UnsupportedFeature: A file cannot be read.
         """
         if not isinstance(file_slice, GroupChange):
             raise TypeError(f"expected a GroupChange, not {type(file_slice).__name__}")

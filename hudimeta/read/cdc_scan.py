@@ -71,8 +71,8 @@ class ChangeScan(Scan):
         mark, skip_damage: See `Scan`.
 
     Raises:
-        ConfigError: A predicate or a column that does not fit. TableError: The table does not capture changes, or commits of
-            the range are archived.
+        ConfigError: A predicate or a column that does not fit.
+        TableError: The table does not capture changes, or commits of the range are archived.
     """
 
     def __init__(

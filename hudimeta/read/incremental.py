@@ -81,7 +81,8 @@ def refuse_range(kind: QueryType, options: Options, begin: str | None = None, en
     Args:
         kind: Of the query.
         options: Of the read.
-        begin, end: Given with it.
+        begin: The bound that is excluded, if one was given.
+        end: The bound that is included, if one was given.
 
     Raises:
         ConfigError: The query is none of changes, and something says a range of them or their form.
@@ -110,7 +111,8 @@ def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = Non
         end: Included; None takes the option, and without one means now.
 
     Raises:
-        ConfigError: No beginning, or a bound that is no time. TableError: Files of the range are cleaned.
+        ConfigError: No beginning, or a bound that is no time.
+        TableError: Files of the range are cleaned.
     """
     options = snapshot.options
     begin = begin if begin is not None else options.get(INCREMENTAL_BEGIN)

@@ -79,7 +79,8 @@ class Scan:
         skip_damage: Leave out file slices with a damaged file instead of failing; see `hudimeta.read.corrupt`.
 
     Raises:
-        ConfigError: A predicate or a column that does not fit the table. UnsupportedFeature: Another query type.
+        ConfigError: A predicate or a column that does not fit the table.
+        UnsupportedFeature: Another query type.
     """
 
     _beside: ArrowPredicate | None = None

@@ -214,8 +214,9 @@ def altered(latest: InternalSchema, change: Alteration, version: int, fixed: Seq
         fixed: Columns that must stay: of the key, the partition and the ordering.
 
     Raises:
-        ConfigError: Columns that are not there, are there already, or must stay. UnsupportedEvolution: A type that does not
-            promote, or a name that only case tells from another. SchemaMismatch: A name that columns cannot have.
+        ConfigError: Columns that are not there, are there already, or must stay.
+        UnsupportedEvolution: A type that does not promote, or a name that only case tells from another.
+        SchemaMismatch: A name that columns cannot have.
     """
     ids = _Ids(latest.max_column_id)
     columns = latest.columns

@@ -64,7 +64,8 @@ def avro_to_arrow(schema_json: str) -> pa.Schema:
         time64[us], timestamp[ms|us|ns] with tz UTC (naive for local timestamps), list, map with string keys, struct.
 
     Raises:
-        SchemaError: The text is not an Avro record schema. UnsupportedFeature: A union of several types, or a recursive record.
+        SchemaError: The text is not an Avro record schema.
+        UnsupportedFeature: A union of several types, or a recursive record.
     """
     try:
         parsed = parse_json(schema_json)

@@ -70,7 +70,8 @@ def merge_versions(name: str, older: pa.Table, newer: pa.Table) -> tuple[pa.Tabl
 
     Args:
         name: As in the option.
-        older, newer: Rows of the same keys, of one schema.
+        older: One version of some rows.
+        newer: The version of each that was written after it, in the same order and of the same schema.
 
     Returns:
         The merged rows with that schema, and for each row whether it is deleted.

@@ -75,7 +75,8 @@ def fold_log_records(parts: Sequence[LogPart], schema: pa.Schema, rules: MergeRu
         rules: Which version wins, and what the loser gives it.
 
     Raises:
-        SchemaMismatch: A record without a key. UnsupportedFeature: An ordering field of a type that has no order.
+        SchemaMismatch: A record without a key.
+        UnsupportedFeature: An ordering field of a type that has no order.
     """
     records = _gather(parts, schema, rules)
     data = [part for part in parts if isinstance(part, DataPart)]

@@ -86,7 +86,9 @@ def read_log_file(rules: LogFileRules, path: str, size: int) -> LogScan:
         Its blocks. Spans that are no blocks are what a dead writer left.
 
     Raises:
-        CorruptFileError: Damage. NotFound: It is gone. UnsupportedFeature: A block that cannot be read.
+        CorruptFileError: Damage.
+        NotFound: It is gone.
+        UnsupportedFeature: A block that cannot be read.
     """
     data = rules.storage.read(path)
     if len(data) < size:

@@ -94,7 +94,8 @@ def read_log_parts(
         whole: Decode every column and leave the choice to `conform`, for tables whose columns changed their names.
 
     Raises:
-        CorruptFileError: Damaged content. UnsupportedFeature: Content versions that hold Kryo, or are unknown.
+        CorruptFileError: Damaged content.
+        UnsupportedFeature: Content versions that hold Kryo, or are unknown.
     """
     columns = None if whole else [*schema.names, *rules.columns]
     for block in blocks:

@@ -71,6 +71,7 @@ def _bounds(footer: ParquetFooter, wanted: Mapping[str, pa.DataType]) -> dict[st
     """Bounds of some columns, one element a row group; columns without any are left out.
 
     Args:
+        footer: Of the file.
         wanted: Name and type of each, as the table has it.
     """
     from hudimeta.slices.ordering import field_type

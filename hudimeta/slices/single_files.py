@@ -94,7 +94,8 @@ def task_for(
 
     Args:
         storage: Rooted at the table.
-        properties, timeline: Of the table.
+        properties: Of the table.
+        timeline: Of the table.
         columns: Top-level columns to return.
         also: Instants whose blocks count although they are not completed yet.
     """

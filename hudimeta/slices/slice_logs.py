@@ -39,7 +39,8 @@ class LogFiles:
         """The slice's log files in the order of their names in the slice.
 
         Raises:
-            CorruptFileError: Damage, or a file that is not named as a log file. NotFound: A file is gone.
+            CorruptFileError: Damage, or a file that is not named as a log file.
+            NotFound: A file is gone.
         """
         names = []
         for name, path in zip(file_slice.log_files, file_slice.log_paths, strict=True):

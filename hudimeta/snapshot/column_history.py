@@ -18,7 +18,8 @@ def column_history(storage: Storage, properties: TableProperties, timeline: Time
 
     Args:
         storage: Rooted at the table.
-        properties, timeline: Of the table.
+        properties: Of the table.
+        timeline: Of the table.
     """
     found = timeline.latest_schema()
     if found is None or LATEST_SCHEMA_KEY not in timeline.metadata(found[0])["extraMetadata"]:

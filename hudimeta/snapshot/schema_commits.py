@@ -22,7 +22,8 @@ def write_schema_commit(storage: Storage, timeline: Timeline, instant: str, comp
     Args:
         storage: Rooted at the table.
         timeline: Of the table.
-        instant, completion: Of the write.
+        instant: Of the write.
+        completion: When the write completed.
         history: See `encode_history`.
     """
     storage.put(join(SCHEMA_FOLDER, f"{instant}{_SUFFIX}.requested"), b"")

@@ -115,7 +115,8 @@ class Snapshot:
             unseen: Writes that were requested by then, and count as not yet completed.
 
         Raises:
-            ConfigError: No such moment. TableError: The cleaner has removed files that the moment needs.
+            ConfigError: No such moment.
+            TableError: The cleaner has removed files that the moment needs.
         """
         given = str(as_of).strip()
         known = any(instant.time == given for instant in self.timeline.instants)

@@ -53,7 +53,8 @@ def resolve_schema(snapshot: Snapshot) -> TableSchema:
     """The schema of a snapshot's table: of its newest write, else of its creation, else of its newest base file.
 
     Raises:
-        SchemaError: Nothing tells the columns, or they cannot be read. UnsupportedFeature: They cannot be read.
+        SchemaError: Nothing tells the columns, or they cannot be read.
+        UnsupportedFeature: They cannot be read.
         CorruptFileError: The newest write knows the table as another one.
     """
     properties = snapshot.properties

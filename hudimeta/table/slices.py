@@ -67,7 +67,8 @@ def place_files(files: pa.Table, visibility: Visibility) -> pa.Table:
     """Every committed file with the slice that it belongs to, superseded slices and CDC files included.
 
     Args:
-        files, visibility: See `build_slices`; `as_of` is not looked at.
+        files: All files of a listing, see `build_slices`.
+        visibility: What the timeline says; `as_of` is not looked at.
 
     Returns:
         partition_path, name, file_id string; slice int64, the slice's instant as a number (a CDC file's own, which is that of

@@ -52,7 +52,8 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
     """Alter the columns of a table.
 
     Raises:
-        ConfigError, UnsupportedEvolution: See `altered`; nothing was written. CommitConflict: Other writers were first.
+        ConfigError, UnsupportedEvolution: See `altered`; nothing was written.
+        CommitConflict: Other writers were first.
     """
 
     def attempt(number: int) -> CommitReport:

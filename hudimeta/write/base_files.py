@@ -155,7 +155,8 @@ class BaseFileWriter:
             changes: Rows and deletes to lay over them; those whose key the file does not have are dropped.
             inserts: Rows to append, meta columns included.
             rules: Which version of a row wins.
-            task, attempt: See `write_new`.
+            task: Number of the task, for the write token.
+            attempt: Of the task.
         """
         base = stored.rows
         merger = SliceMerger(fold_log_records(changes, self._schema, rules), rules, every_row=True)
@@ -207,10 +208,12 @@ class BaseFileWriter:
         """Write the rows of a file slice as its next base file.
 
         Args:
-            partition_path, file_id: The file group.
+            partition_path: Of the file group.
+            file_id: Of the file group.
             previous: Its base file so far, None for a slice of log files only.
             rows: All rows, meta columns included, which they keep but for the file name.
-            task, attempt: See `write_new`.
+            task: Number of the task, for the write token.
+            attempt: Of the task.
         """
         name = str(BaseFileName(file_id, f"{task}-0-{attempt}", self._instant))
         kind = MarkerKind.CREATE if previous is None else MarkerKind.MERGE

@@ -140,7 +140,8 @@ def keys_only_batch(
     With `whole_table` keys are unique in the whole table, and partition columns are not needed.
 
     Raises:
-        ConfigError: The table generates its keys, so that no row can name another. SchemaMismatch: A column is missing.
+        ConfigError: The table generates its keys, so that no row can name another.
+        SchemaMismatch: A column is missing.
     """
     if generator.generates_keys:
         raise ConfigError(

@@ -74,7 +74,8 @@ def changed_rows(before: pa.Table, after: pa.Table, instant: str, *, compare: bo
     """What a write did to the rows of a base file.
 
     Args:
-        before, after: Rows with meta columns, of one schema but for columns that `before` may lack.
+        before: Rows with meta columns; may lack columns.
+        after: Rows with meta columns, of the same schema but for those.
         instant: Of the write, which rows that it wrote bear as commit time.
         compare: Look at values too: a row may have been filled from a late version and keep its commit time.
     """
@@ -143,7 +144,8 @@ def write_change_file(
         storage: Rooted at the table.
         instant: Of the write.
         form: What to keep.
-        partition_path, file_id: The file group.
+        partition_path: Of the file group.
+        file_id: Of the file group.
         token: Write token of the base file.
         changes: What was done.
         in_task: See `marked_output`.

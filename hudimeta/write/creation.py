@@ -53,7 +53,8 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
         The properties as written.
 
     Raises:
-        ConfigError, SchemaError: Bad input; nothing was written. TableError: There is a table already.
+        ConfigError, SchemaError: Bad input; nothing was written.
+        TableError: There is a table already.
     """
     data = normalise_schema(schema)
     properties, planned = planned_properties(data, options)

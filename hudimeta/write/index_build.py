@@ -79,9 +79,15 @@ def create_index(
 
     Args:
         session: The table.
+        kind: One of `KINDS`.
+        name: Of a secondary or expression index.
+        columns: What is indexed.
+        expression: Spark function over the column; None for the column itself.
+        index_options: Further arguments of the function, and of filters.
 
     Raises:
-        IndexNotReady: The table has no metadata table. ConfigError, TableError, UnsupportedFeature: See `plan_index`.
+        IndexNotReady: The table has no metadata table.
+        ConfigError, TableError, UnsupportedFeature: See `plan_index`.
     """
     begin = time.perf_counter()
     with session.lock.held():
@@ -147,8 +153,12 @@ def index_source(
     """The table as builders of indexes see it.
 
     Args:
-        session, timeline, schema, writer, definitions: Of the table.
+        session: The table.
+        timeline: Of the table.
+        schema: Data columns of the table.
+        writer: Of its metadata table.
         listing: All its files; only committed ones count.
+        definitions: Of the indexes that it has.
         options: Of the build; the session's when None.
     """
     from hudimeta.commit.metadata_bootstrap import committed_files

@@ -69,7 +69,8 @@ def plan_index(
     """Plan an index; writes nothing.
 
     Args:
-        properties, schema: Of the table; data columns.
+        properties: Of the table.
+        schema: Data columns of the table.
         options: Of whoever makes it.
         kind: One of `KINDS`.
         name: Of a secondary or expression index.
@@ -79,7 +80,8 @@ def plan_index(
             of filters (`filterType`, `numEntries`, `fpp`, `maxEntries`).
 
     Raises:
-        ConfigError: Something that does not fit the table. TableError: The table has that index.
+        ConfigError: Something that does not fit the table.
+        TableError: The table has that index.
         UnsupportedFeature: An expression that is not known here.
     """
     if kind not in KINDS:

@@ -105,11 +105,13 @@ class LogFileWriter:
         """Write to the log of a file group: one file, or several where there is much to write.
 
         Args:
-            partition_path, file_id: The file group.
+            partition_path: Of the file group.
+            file_id: Of the file group.
             rows: Rows, meta columns first; may be empty. With fewer columns than the table they are a partial update.
             deletes: Keys to delete.
             updated: How many of the rows, the last ones, stand for rows that are there already.
-            task, attempt: For the write token.
+            task: Number of the task, for the write token.
+            attempt: Of the task.
             begins: The first file begins its file group.
             changes: What indexes of keys want to know of the rows.
             below: The slice that the log belongs to.

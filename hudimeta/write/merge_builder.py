@@ -94,8 +94,10 @@ class MergeBuilder:
         """Merge, in one commit.
 
         Raises:
-            ConfigError: No clause, or columns or expressions that do not fit. SchemaError: Values that do not fit.
-            CommitError: Several rows of the source would change one row of the table. CommitConflict: Other writers were first.
+            ConfigError: No clause, or columns or expressions that do not fit.
+            SchemaError: Values that do not fit.
+            CommitError: Several rows of the source would change one row of the table.
+            CommitConflict: Other writers were first.
         """
         if not self.clauses:
             hint = "Add when_matched_update() and when_not_matched_insert() for an upsert."

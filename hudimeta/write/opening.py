@@ -26,7 +26,8 @@ def open_or_create(storage: Storage, options: Options, schema: pa.Schema, operat
         operation: One that deletes creates nothing.
 
     Raises:
-        TableNotFound: A delete from a table that is not there. TableError, ConfigError: It cannot be created or written.
+        TableNotFound: A delete from a table that is not there.
+        TableError, ConfigError: It cannot be created or written.
     """
     try:
         return WriteSession(storage, options)

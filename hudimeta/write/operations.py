@@ -234,7 +234,8 @@ def execute_plan(
         log_facts: Gathers what indexes want to know of log files; None where they want nothing.
         deletes_only: The batch names keys to delete, whatever their ordering value.
         only: Columns that log files store of the rows; None for all.
-        first_task, attempt: Of the calling task, for write tokens.
+        first_task: Number of the first task, for write tokens.
+        attempt: Of the calling task, for write tokens.
     """
 
     def run(work: _Work) -> list[WrittenFile]:

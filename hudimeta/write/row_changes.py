@@ -114,11 +114,13 @@ class RowChange:
         """The rows as a batch to write.
 
         Args:
-            session, view: The table.
+            session: The table.
+            view: The table at the moment of the write.
             rows: As `read_rows` gives them; none to check the assignments alone.
 
         Raises:
-            ConfigError: Columns or expressions that do not fit. SchemaMismatch: Values that a column cannot hold.
+            ConfigError: Columns or expressions that do not fit.
+            SchemaMismatch: Values that a column cannot hold.
         """
         if self.assignments is None:
             return Prepared(known_batch(rows, named_by_deletes(session, view), deleted=True), view.schema)
@@ -148,7 +150,8 @@ def update_where(session: WriteSession, assignments: Mapping[str, Assigned], whe
     """Change columns of the rows that a predicate is true of; of all rows when it is None.
 
     Raises:
-        ConfigError: Columns or expressions that do not fit. SchemaMismatch: Values that a column cannot hold.
+        ConfigError: Columns or expressions that do not fit.
+        SchemaMismatch: Values that a column cannot hold.
         HudiError: See `write_prepared`.
     """
     return _change_where(session, RowChange(assignments), where)

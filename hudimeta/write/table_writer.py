@@ -94,7 +94,8 @@ def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> C
 
     Raises:
         SchemaError, ConfigError: Bad input; nothing was written.
-        CommitConflict: Other writers were first, `ATTEMPTS` times. HudiError: Anything else; the write was rolled back.
+        CommitConflict: Other writers were first, `ATTEMPTS` times.
+        HudiError: Anything else; the write was rolled back.
     """
     return write_prepared(session, operation, lambda view: prepare(view, session, operation, rows))
 
@@ -108,8 +109,8 @@ def write_prepared(session: WriteSession, operation: Operation, make: Callable[[
         make: Makes the rows for a state of the table; called again when that turns out not to be the newest.
 
     Raises:
-        CommitConflict: Other writers were first, `ATTEMPTS` times. HudiError: What `make` raises; then nothing was written.
-            Anything else; the write was rolled back.
+        CommitConflict: Other writers were first, `ATTEMPTS` times.
+        HudiError: What `make` raises; then nothing was written. Anything else; the write was rolled back.
     """
     return until_no_conflict(session, partial(_attempt, session, operation, make))
 
@@ -122,7 +123,8 @@ def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitRepo
         names: See `named_partitions`.
 
     Raises:
-        ConfigError: No name. CommitConflict: Other writers were first, `ATTEMPTS` times.
+        ConfigError: No name.
+        CommitConflict: Other writers were first, `ATTEMPTS` times.
     """
     return until_no_conflict(session, partial(_attempt_to_delete, session, names))
 

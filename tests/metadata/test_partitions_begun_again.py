@@ -35,6 +35,9 @@ def begin_again(table: ModelledTable, partition: str, before_all_time: str, *, l
     """Drop a metadata partition and build it anew as Apache Hudi does: the folder goes, no instant of the table tells.
 
     Args:
+        table: Whose partition it is.
+        partition: Which one.
+        before_all_time: The instant at which it begins.
         leave_out: Build it with no record at all.
     """
     session = table.session()

@@ -49,6 +49,7 @@ def through(
     """Let other functions than the engine's own do what is asked for.
 
     Args:
+        monkeypatch: Of the test; it takes the functions back.
         test: The module of the test.
         by_verb: In place of functions of `hudimeta.api.verbs`.
         write: In place of `write_rows` and `write_stream`, for the operations that are routed.

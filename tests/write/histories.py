@@ -340,7 +340,8 @@ def run_histories(seed: int, histories: int, steps: int, *, shrink: bool = False
 
     Args:
         seed: Of the generator.
-        histories, steps: How many, and how many steps each.
+        histories: How many.
+        steps: Of each history.
         shrink: Look for a shorter way to a fault.
         writes_fail: See `History`.
     """

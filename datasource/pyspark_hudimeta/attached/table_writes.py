@@ -71,7 +71,10 @@ def save_as_table(
     """Write rows to a table by the names of their columns, or create it with them.
 
     Args:
-        session, name, rows, told: See `insert_into`; the options of a table that is created too, its place among them.
+        session: Where the table is named.
+        name: As Spark takes it.
+        rows: Their `_hoodie_*` columns are ignored.
+        told: The writer's options; of a table that is created those of the table too, its place among them.
         mode: Of saving.
         partition_by: Partition columns of a table that is created; of one that is there the same, or none.
 

@@ -19,7 +19,8 @@ def last_commit(path: str, options: Mapping[str, str] | None = None) -> CommitRe
         options: Options of the table.
 
     Raises:
-        TableNotFound: There is no table. TableError: It has no commit yet.
+        TableNotFound: There is no table.
+        TableError: It has no commit yet.
     """
     from hudimeta import Table
 

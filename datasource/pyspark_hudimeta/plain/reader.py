@@ -89,7 +89,8 @@ def refuse_misfits(table: StructType, declared: StructType) -> None:
     """Only a schema of the user's own can differ from the table's: better refused while planning than by a task.
 
     Args:
-        table, declared: The same columns in the same order, as the table has them and as the user wants them.
+        table: The columns as the table has them.
+        declared: The same columns in the same order, as the user wants them.
 
     Raises:
         SchemaError: A column that cannot be read as declared.

@@ -124,7 +124,8 @@ def stated_options(given: Mapping[str, str]) -> dict[str, str]:
     """What OPTIONS and TBLPROPERTIES say of the table, by the names of options; Hudi's short names are known here.
 
     Raises:
-        ConfigError: A slip, or an option with two values. UnsupportedFeature: One that is not done.
+        ConfigError: A slip, or an option with two values.
+        UnsupportedFeature: One that is not done.
     """
     found: dict[str, str] = {}
     for name, value in given.items():
@@ -151,8 +152,9 @@ def refuse_contradictions(
     """Refuse a statement whose options say another thing than the table that is there; its name may differ.
 
     Args:
-        properties, location: Of the table.
+        properties: Of the table.
         stated: What the statement says.
+        location: Of the table.
         columns: Of the table, where the statement may spell them with other capitals.
 
     Raises:

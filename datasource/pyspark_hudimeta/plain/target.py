@@ -42,7 +42,8 @@ def read_target(options: Mapping[str, str], schema: StructType | None = None) ->
         schema: What Spark hands to `reader()`; None where it has none yet.
 
     Raises:
-        TableError: Nothing says where the table is. ConfigError: What says so is no single place.
+        TableError: Nothing says where the table is.
+        ConfigError: What says so is no single place.
     """
     location = given_location(options)
     if location is not None:
@@ -66,7 +67,8 @@ def write_target(options: Mapping[str, str], schema: StructType) -> Target:
         schema: Of the rows, with the metadata that Spark left on them.
 
     Raises:
-        TableError: Nothing trustworthy says which table. ConfigError: Two things say different tables, or an option of reads.
+        TableError: Nothing trustworthy says which table.
+        ConfigError: Two things say different tables, or an option of reads.
     """
     refuse_on_write(options)
     found = list(carriers(schema))

@@ -104,7 +104,8 @@ class FileReading:
         """The rows of a part.
 
         Raises:
-            CommitError: A file is gone, or is not what it was. CorruptFileError: Its pages are damaged.
+            CommitError: A file is gone, or is not what it was.
+            CorruptFileError: Its pages are damaged.
         """
         for span, before in part.ranges:
             try:

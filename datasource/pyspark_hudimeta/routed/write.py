@@ -58,7 +58,10 @@ def save_frame(
     """Write a DataFrame as `df.write.save` does: options say what is done, and a table that is not there is created.
 
     Args:
-        spark, location, given, rows: See `write_frame`.
+        spark: The session of the DataFrame.
+        location: The table's absolute path or URI.
+        given: Options of the write.
+        rows: Data; its `_hoodie_*` columns are ignored.
         overwrite: The save mode, else it is append.
 
     Returns:
@@ -83,7 +86,9 @@ def change_frame(
     """Change or delete rows of a table by a predicate; tasks read them.
 
     Args:
-        spark, location, given: See `write_frame`.
+        spark: The session in which tasks run.
+        location: The table's absolute path or URI.
+        given: Options of the write.
         change: What becomes of the rows.
         where: Which rows; all when None. Texts of times without a zone are in the session's.
 
@@ -108,7 +113,9 @@ def compute_frame(
     """Write changes of a table's rows that Spark computes from them.
 
     Args:
-        spark, location, given: See `write_frame`.
+        spark: The session in which tasks run.
+        location: The table's absolute path or URI.
+        given: Options of the write.
         operation: UPSERT, or DELETE for deletes alone.
         compute: Makes the changes; what it is given and which columns they have stands at
             `hudimeta.write.routed.computed.Compute`.

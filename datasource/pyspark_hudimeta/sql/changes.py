@@ -48,7 +48,8 @@ def update(session: SqlSession, entry: Entry, statement: Update) -> DataFrame:
     """Run an UPDATE.
 
     Raises:
-        ConfigError: Columns that are not there or must not change. AnalysisException, of Spark: What does not fit.
+        ConfigError: Columns that are not there or must not change.
+        AnalysisException, of Spark: What does not fit.
     """
     change = _Change(session, entry, statement.alias)
     values = change.values(statement.assignments, keys_may_change=False)
@@ -74,7 +75,8 @@ def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
     """Run a MERGE.
 
     Raises:
-        ConfigError: Columns that do not fit. CommitError: A row of the table would be changed twice.
+        ConfigError: Columns that do not fit.
+        CommitError: A row of the table would be changed twice.
         AnalysisException, of Spark: What does not fit.
     """
     merging = _Merging(session, entry, statement)

@@ -33,7 +33,8 @@ def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None =
     """Create a table and its entry, with the rows of the query if there is one.
 
     Args:
-        session, statement: What is run.
+        session: Where it is run.
+        statement: What is run.
         rows: Take the place of those of the statement's query.
 
     Returns:

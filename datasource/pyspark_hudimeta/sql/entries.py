@@ -48,7 +48,9 @@ def alter_entry(session: SqlSession, entry: Entry, statement: AlterEntry, text: 
     """Rename a table here and in the catalog, or refuse what would change the catalog alone.
 
     Args:
-        session, entry, statement: What is run.
+        session: Where it is run.
+        entry: Of the table in the catalog.
+        statement: What is run.
         text: Of the statement.
 
     Returns:

@@ -35,11 +35,14 @@ def insert(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame
     """Run an INSERT.
 
     Args:
-        session, entry, statement: What is run.
+        session: Where it is run.
+        entry: Of the table in the catalog.
+        statement: What is run.
         rows: Take the place of those of the statement's query.
 
     Raises:
-        ConfigError: Columns or partitions that do not fit. AnalysisException, of Spark: Values that do not.
+        ConfigError: Columns or partitions that do not fit.
+        AnalysisException, of Spark: Values that do not.
     """
     _Insertion(session, entry, statement, rows).run()
     return session.nothing()

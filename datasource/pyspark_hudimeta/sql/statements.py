@@ -51,7 +51,9 @@ def run_statement(
         spark: The attached session.
         jvm: Its Java side.
         plain: Spark's own `sql`.
-        text, args, frames: What `sql` was given.
+        text: The statement, as `sql` was given it.
+        args: Values of its parameters, as `sql` was given them.
+        frames: DataFrames that it names, as `sql` was given them.
 
     Returns:
         What `sql` shall return; None where the statement is Spark's.

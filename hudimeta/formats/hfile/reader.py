@@ -319,6 +319,7 @@ class HFileReader:
         """The records of some blocks whose keys match; some blocks at a time, so that most of what is unpacked is soon gone.
 
         Args:
+            index: The blocks.
             matches: From keys, an Arrow array, to booleans; None for all records.
         """
         places = list(zip(index.offsets.tolist(), index.sizes.tolist(), strict=True))

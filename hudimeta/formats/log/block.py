@@ -112,7 +112,8 @@ class LogBlock:
         """The instant that a command block takes back; None when the block is no command.
 
         Raises:
-            CorruptFileError: A command without a target. UnsupportedFeature: A command other than rollback.
+            CorruptFileError: A command without a target.
+            UnsupportedFeature: A command other than rollback.
         """
         if self.type is not BlockType.COMMAND:
             return None

@@ -79,7 +79,8 @@ def avro_datums(block: LogBlock) -> AvroDatums:
     """Find the rows of an Avro block without decoding them.
 
     Raises:
-        CorruptFileError: The count or a length contradicts the content's size. UnsupportedFeature: An unknown content version.
+        CorruptFileError: The count or a length contradicts the content's size.
+        UnsupportedFeature: An unknown content version.
     """
     content = block.content
     if len(content) < _HEAD.size:

@@ -32,8 +32,8 @@ def decode_delete_block(block: LogBlock) -> pa.Table:
         ordering (struct); `formats.avro.ordering.ordering_values` turns the last two into values of the table's types.
 
     Raises:
-        CorruptFileError: Content that does not add up, or a record without a key. UnsupportedFeature: A version that holds Java
-            objects, or an unknown one.
+        CorruptFileError: Content that does not add up, or a record without a key.
+        UnsupportedFeature: A version that holds Java objects, or an unknown one.
     """
     from hudimeta.formats.avro.delete_list import decode_delete_list
 
@@ -73,7 +73,8 @@ def encode_delete_content(
             and a later row of the same key meet in one slice: give the values wherever they are known.
 
     Raises:
-        SchemaMismatch: A key that is null, or ordering values that do not fit. UnsupportedFeature: A type that cannot order.
+        SchemaMismatch: A key that is null, or ordering values that do not fit.
+        UnsupportedFeature: A type that cannot order.
     """
     from hudimeta.formats.avro.delete_list import encode_delete_list
 

@@ -68,7 +68,8 @@ def check_seal(block: LogBlock, raw: memoryview) -> None:
     """Refuse a block whose bytes changed, or that stands in another file than it was written to.
 
     Args:
-        block: Decoded from `raw`, the bytes of the whole block.
+        block: Decoded from `raw`.
+        raw: The bytes of the whole block.
 
     Raises:
         CorruptFileError: The seal is broken.

@@ -25,7 +25,8 @@ def verify_log_file(data: bytes | memoryview, path: str = "", size: int | None =
         its end (`is_behind`) are no damage; in older ones a dead writer may have left any of them.
 
     Raises:
-        CorruptFileError: Damage. UnsupportedFeature: A block that cannot be read.
+        CorruptFileError: Damage.
+        UnsupportedFeature: A block that cannot be read.
     """
     scan = read_blocks(data, path, size)
     if not scan.blocks and not scan.corrupt:

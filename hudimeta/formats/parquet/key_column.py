@@ -21,7 +21,8 @@ def read_key_column(
         source: The file's bytes, or a seekable file; the caller closes it.
         column: Name of the key column.
         wanted: Keys that are looked for; None reads in any case.
-        path, size: See `read_footer`.
+        path: For errors, and because a footer of ours knows the file's name.
+        size: Bytes that the file should have; 0 when nobody says.
 
     Returns:
         The column's values; None when the key range or the bloom filter of the footer excludes every wanted key. A file

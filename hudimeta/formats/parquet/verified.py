@@ -86,7 +86,8 @@ def verify_parquet_file(source: Any, path: str = "", size: int = 0) -> pa.Table:
 
     Args:
         source: An open `pyarrow.NativeFile`, or the bytes.
-        path, size: See `read_metadata`.
+        path: For errors, and because a footer of ours knows the file's name.
+        size: Bytes that the file should have; 0 when nobody says.
 
     Returns:
         All its rows.

@@ -142,7 +142,8 @@ class BaseFileWriter:
         name: Of the file, without its folder; readers refuse its content under another one. None when it is not known.
 
     Raises:
-        SchemaMismatch: The meta columns do not lead. ConfigError: An unknown codec.
+        SchemaMismatch: The meta columns do not lead.
+        ConfigError: An unknown codec.
     """
 
     def __init__(
@@ -283,10 +284,12 @@ def write_base_file(
         codec: Parquet compression.
         bloom: Of the bloom filter.
         bounds_of: Dotted columns to compute bounds of, None for all; none by default.
-        known, name: See `BaseFileWriter`.
+        known: A filter over the keys of the rows, where there is one; None to hash them all.
+        name: Of the file, without its folder; None when it is not known.
 
     Raises:
-        SchemaMismatch: The meta columns do not lead. ConfigError: An unknown codec.
+        SchemaMismatch: The meta columns do not lead.
+        ConfigError: An unknown codec.
     """
     settings = ParquetSettings(compression=codec, bloom=bloom)
     file = BaseFileWriter(

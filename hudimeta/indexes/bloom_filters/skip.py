@@ -55,7 +55,9 @@ def without_any(question: Question, index: str, texts: pa.StringArray, asked: Ma
     """Files whose filter proves that they hold none of some texts.
 
     Args:
+        question: What the scan asks.
         index: Metadata partition of the filters.
+        texts: The texts, such as record keys.
         asked: The files to look up, one bool a file.
 
     Returns:

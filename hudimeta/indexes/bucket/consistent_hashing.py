@@ -65,7 +65,8 @@ def decode_ring(data: bytes, path: str = "") -> HashRing:
     """Read a `hashing_meta` file.
 
     Raises:
-        CorruptFileError: Not the JSON that it should be. UnsupportedFeature: Buckets that are just being split or merged.
+        CorruptFileError: Not the JSON that it should be.
+        UnsupportedFeature: Buckets that are just being split or merged.
     """
     try:
         found = parse_json(data)

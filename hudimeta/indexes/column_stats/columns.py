@@ -35,7 +35,8 @@ def statistics_after(
 
     Args:
         metadata: The metadata table.
-        before, after: Data columns of the table; before is None when unknown.
+        before: Data columns of the table before the write; None when unknown.
+        after: Those that it has then.
         most: How many columns get statistics when nobody listed any.
     """
     if metadata is None or column_stats.PARTITION not in metadata.ready:

@@ -21,7 +21,8 @@ def value_expression(value: Assigned, field: pa.Field) -> Expr:
     """The unbound expression that a new value stands for.
 
     Raises:
-        ConfigError: Text that is no expression. SchemaMismatch: A constant that the column cannot hold.
+        ConfigError: Text that is no expression.
+        SchemaMismatch: A constant that the column cannot hold.
     """
     if isinstance(value, Expr):
         return value
@@ -39,7 +40,8 @@ def assigned_column(value: Assigned, field: pa.Field, rows: pa.Table) -> pa.Chun
         rows: What the expression may read.
 
     Raises:
-        ConfigError: See `value_expression`; columns that are not there. SchemaMismatch: Values that the column cannot hold.
+        ConfigError: See `value_expression`; columns that are not there.
+        SchemaMismatch: Values that the column cannot hold.
     """
     if isinstance(value, (dict, list, tuple)):
         one = _constant(value, field)
@@ -77,6 +79,7 @@ def field_of(schema: pa.Schema, name: str, fixed: tuple[str, ...], what: str) ->
 
     Args:
         schema: Columns of the table.
+        name: As the assignment spells it.
         fixed: Columns that may not change.
         what: The argument, for errors.
 

@@ -108,7 +108,11 @@ def expression_record(
         wanted: The index.
         pieces: Rows of the file with at least the column.
         schema: Of the rows.
-        partition_path, name, size, instant, is_log: Of the file.
+        partition_path: Of the file.
+        name: Of the file.
+        size: Of the file in bytes.
+        instant: Of the write.
+        is_log: Whether it is a log file.
 
     Returns:
         Rows of `column_stats.SCHEMA` or of `bloom_filters.SCHEMA`: one, or none for a file that gets no record.

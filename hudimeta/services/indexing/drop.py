@@ -32,7 +32,8 @@ def drop_index(storage: Storage, options: Options, name: str) -> IndexReport:
         name: Of its metadata partition, or of a secondary or expression index without the prefix.
 
     Raises:
-        ConfigError: No such index. TableError: It is `files`, or another index needs it.
+        ConfigError: No such index.
+        TableError: It is `files`, or another index needs it.
     """
     begin = time.perf_counter()
     with table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS)).held():

@@ -80,7 +80,8 @@ def rebuild(session: WriteSession) -> RebuildReport:
         session: The table.
 
     Raises:
-        TableError: Writes are under way. ValidationFailed: What was built is not true; nothing of it is used.
+        TableError: Writes are under way.
+        ValidationFailed: What was built is not true; nothing of it is used.
         UnsupportedFeature: The table has a record index that is kept by partition.
     """
     begin = time.perf_counter()

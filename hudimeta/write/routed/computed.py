@@ -87,7 +87,8 @@ class ComputedArrival:
         """Lay the rows aside for the look-up.
 
         Raises:
-            ConfigError: Inserts into a table that generates its keys. SchemaMismatch: Values that a column cannot hold.
+            ConfigError: Inserts into a table that generates its keys.
+            SchemaMismatch: Values that a column cannot hold.
         """
         opened = self.write.opened()
         path = self.write.staged_path("rows", number, attempt)

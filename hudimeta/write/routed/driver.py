@@ -104,7 +104,8 @@ def change_routed(
         timezone: Zone of texts in `where` that name none.
 
     Raises:
-        ConfigError, SchemaError: A predicate, columns or values that do not fit. CommitConflict, HudiError: See `write_routed`.
+        ConfigError, SchemaError: A predicate, columns or values that do not fit.
+        CommitConflict, HudiError: See `write_routed`.
     """
     return until_no_conflict(session, partial(_attempt, session, executors, FoundRows(change, where, timezone)))
 
@@ -115,10 +116,12 @@ def merge_routed(session: WriteSession, merge: MergePlan, executors: Executors, 
     Args:
         session: The table.
         merge: Condition and clauses.
-        executors, incoming: See `write_routed`.
+        executors: Hold the rows and run the tasks.
+        incoming: Schema of the rows; meta columns are ignored.
 
     Raises:
-        ConfigError, SchemaError, CommitError: See `MergeBuilder.execute`. CommitConflict, HudiError: See `write_routed`.
+        ConfigError, SchemaError, CommitError: See `MergeBuilder.execute`.
+        CommitConflict, HudiError: See `write_routed`.
     """
     return until_no_conflict(session, partial(_attempt, session, executors, MergedRows(merge, incoming)))
 
@@ -133,8 +136,8 @@ def compute_routed(session: WriteSession, operation: Operation, compute: Compute
         executors: Hold the changes and run the tasks.
 
     Raises:
-        CommitError: Several changes of one row, and no ordering column says which. CommitConflict, HudiError: See
-            `write_routed`; what `compute` raises, and then nothing was written.
+        CommitError: Several changes of one row, and no ordering column says which.
+        CommitConflict, HudiError: See `write_routed`; what `compute` raises, and then nothing was written.
     """
     return until_no_conflict(session, partial(_attempt, session, executors, ComputedRows(operation, compute)))
 
