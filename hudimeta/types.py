@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 __all__ = [
+    "COPYING_OPERATIONS",
     "META_COLUMNS",
     "Action",
     "FileGroupId",
@@ -66,6 +67,25 @@ class Operation(enum.Enum):
     LOG_COMPACT = "LOG_COMPACT"
     CLUSTER = "CLUSTER"
     ALTER_SCHEMA = "ALTER_SCHEMA"
+
+    @property
+    def overwrites(self) -> bool:
+        """True where the rows take the place of what their partitions, or the table, held."""
+        return self in (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+
+    @property
+    def replaces_groups(self) -> bool:
+        """True where file groups leave the table without being rewritten: the write is a replacecommit."""
+        return self.overwrites or self is Operation.DELETE_PARTITION
+
+    @property
+    def begins_groups(self) -> bool:
+        """True where rows always begin file groups of their own."""
+        return self.overwrites or self is Operation.BULK_INSERT
+
+
+COPYING_OPERATIONS = frozenset((Operation.COMPACT.value, Operation.LOG_COMPACT.value, Operation.CLUSTER.value, "INDEX"))
+"""Texts in commit metadata of what brings no rows of its own, so that its schema may be older than the newest."""
 
 
 class Action(enum.Enum):
@@ -135,6 +155,16 @@ class Instant:
     def is_completed(self) -> bool:
         """True when the completed file exists."""
         return self.state is State.COMPLETED
+
+    @property
+    def completed_at(self) -> str:
+        """Completion time, or the requested time where none is known."""
+        return self.completion or self.time
+
+    @property
+    def completion_order(self) -> tuple[str, str]:
+        """Sorts instants by their completion; those that completed together by their request."""
+        return self.completed_at, self.time
 
 
 @dataclass(frozen=True, slots=True)

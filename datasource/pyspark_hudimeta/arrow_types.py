@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructField, StructType
 
 from hudimeta.errors import UnsupportedFeature
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.schema import conform
 from hudimeta.schema.avro_arrow import DOC_KEY
 
@@ -121,11 +122,7 @@ def fitted(batch: pa.RecordBatch, expected: pa.Schema) -> pa.RecordBatch:
     if all(column.type == field.type for column, field in zip(columns, expected, strict=True)):
         return pa.RecordBatch.from_arrays(columns, schema=expected)
     table = conform(pa.table(columns, names=expected.names), expected)
-    return pa.RecordBatch.from_arrays([_one(column) for column in table.columns], schema=expected)
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return pa.RecordBatch.from_arrays([single_array(column) for column in table.columns], schema=expected)
 
 
 def _storable(column: pa.Array) -> pa.Array:

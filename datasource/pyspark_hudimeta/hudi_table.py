@@ -250,7 +250,7 @@ class HudiTable:
 
 def _newest(snapshot: Snapshot) -> str | None:
     """The completion time that ends a range which has no end, so that it does not grow while a DataFrame is used."""
-    return max((instant.completion or instant.time for instant in snapshot.timeline.writes), default=None)
+    return max((instant.completed_at for instant in snapshot.timeline.writes), default=None)
 
 
 def _is_frame(value: object) -> bool:

@@ -74,7 +74,7 @@ class HudiTableChanges:
         location = _location(path)
         last = _optional("end", end)
         if last is None:
-            last = max((i.completion or i.time for i in _table(location).timeline.writes), default=None)
+            last = max((i.completed_at for i in _table(location).timeline.writes), default=None)
         arguments = {"query_type": _KINDS[word].value, "begin": _text("begin", begin), "end": last}
         scan = _changes(location, arguments)
         return Bound(spark_schema(scan.schema), path=location, arguments=arguments)

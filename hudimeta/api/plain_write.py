@@ -52,7 +52,6 @@ from hudimeta.write.table_writer import (
 
 __all__ = ["PlainWrite", "TaskResult", "operation_of"]
 
-_OWN_GROUPS = (Operation.BULK_INSERT, Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
 _TASK_BITS = 12
 _FIRST_OF_COMMIT = 1 << 30
 """Tasks number their files in steps of 4,096, the commit from far behind them; Java wants numbers below 2^31."""
@@ -160,7 +159,7 @@ class PlainWrite:
     ) -> tuple[list[WrittenFile], pa.Table, set[str]]:
         """Write what goes into new file groups of its own; returns the files, the rows left, and where deletes were."""
         operation = self.open_write.operation
-        if operation not in _OWN_GROUPS and not self._fills_files(rows):
+        if not operation.begins_groups and not self._fills_files(rows):
             return [], rows, set()
         session = WriteSession(storage, self.options, in_task=True)
         view = session.table_at(session.properties.load_timeline(storage))
@@ -317,7 +316,7 @@ class PlainWrite:
             prepared = prepare(view, session, operation, rows)
             # Behind the numbers of all tasks, and of earlier attempts.
             return write_batch(session, view, write, prepared, timings, first_task=_FIRST_OF_COMMIT + (attempt << _TASK_BITS))
-        if operation in (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE):
+        if operation.overwrites:
             touched = overwritten(session, view, operation, own)
             return Outcome((), replaced_by(view, operation, touched), frozenset(touched))
         return Outcome((), {}, frozenset())

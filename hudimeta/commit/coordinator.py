@@ -37,7 +37,6 @@ from hudimeta.errors import (
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
-from hudimeta.metadata.completeness import completion_order
 from hudimeta.metadata.indexing import discard_dead
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.redaction import hidden
@@ -55,7 +54,6 @@ from hudimeta.types import Action, FileGroupId, Instant, Operation, State, Table
 
 __all__ = ["Coordinator", "OpenWrite", "Publication"]
 
-_OVERWRITES = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE, Operation.DELETE_PARTITION)
 _ACTIONS_OF_WRITERS = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.ROLLBACK)
 _MOST_COLLISIONS = 100
 
@@ -145,7 +143,7 @@ class Coordinator:
         if (self._eager and self._finish_cleans(timeline)) or undone:
             timeline = self._properties.load_timeline(self._storage)
         plain = Action.DELTA_COMMIT if self._properties.type is TableType.MERGE_ON_READ else Action.COMMIT
-        action = Action.REPLACE_COMMIT if operation in _OVERWRITES else plain
+        action = Action.REPLACE_COMMIT if operation.replaces_groups else plain
         with self._lock.alone_here():
             instant = self._announce(timeline, action, heartbeat)
         write = OpenWrite(instant, action, operation, frozenset(timeline.completion_times), undone, heartbeat)
@@ -390,5 +388,5 @@ def _may_have_other_indexes(timeline: Timeline, known: MetadataTable | None) -> 
     """
     if known is None or known.data_timeline.completed != timeline.completed:
         return True
-    newest = max((completion_order(i) for i in timeline.writes), default=("", ""))
-    return any(i.action is Action.INDEXING and completion_order(i) > newest for i in timeline.completed)
+    newest = max((i.completion_order for i in timeline.writes), default=("", ""))
+    return any(i.action is Action.INDEXING and i.completion_order > newest for i in timeline.completed)

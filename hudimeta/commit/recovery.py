@@ -87,7 +87,7 @@ class Recovery:
             return self.everywhere()
         self._remove_unnamed_indexes(timeline)
         if timeline.writes:
-            write = max(timeline.writes, key=lambda i: i.completion or i.time)
+            write = max(timeline.writes, key=lambda i: i.completed_at)
             last = write.time
             left = (marker_folder(last), Heartbeat(self._storage, last).path)
             if any(self._storage.stat(path) is not None for path in left) and not self._beats(last):
@@ -98,8 +98,8 @@ class Recovery:
 
     def _remove_unnamed_indexes(self, timeline: Timeline) -> None:
         """Where an index was made last, its maker may have died before the table's properties named it."""
-        newest = max((i.completion or i.time for i in timeline.writes), default="")
-        if any(i.action is Action.INDEXING and (i.completion or i.time) > newest for i in timeline.completed):
+        newest = max((i.completed_at for i in timeline.writes), default="")
+        if any(i.action is Action.INDEXING and i.completed_at > newest for i in timeline.completed):
             with self._lock.held():
                 remove_unnamed(self._storage, self._load())
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["binaries", "booleans", "integers", "no_rows", "numbers", "places", "texts"]
+__all__ = ["binaries", "booleans", "integers", "no_rows", "numbers", "places", "single_array", "texts"]
 
 _TYPES = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
 
@@ -54,6 +54,13 @@ def places(mask: pa.BooleanArray) -> npt.NDArray[np.int64]:
     bits = np.frombuffer(mask.buffers()[1], np.uint8) if len(mask) else np.empty(0, np.uint8)
     found: npt.NDArray[np.int64] = np.flatnonzero(np.unpackbits(bits, bitorder="little")[mask.offset : mask.offset + len(mask)])
     return found
+
+
+def single_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column as one array, without a copy where it is one already."""
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def no_rows(schema: pa.Schema) -> pa.Table:

@@ -28,7 +28,7 @@ def built_since(table: MetadataTable, instant: str) -> dict[str, str]:
     found: dict[str, str] = {}
     timeline = table.data_timeline
     for action in timeline.completed:
-        late = action.action is Action.INDEXING and (action.completion or action.time) > instant
+        late = action.action is Action.INDEXING and action.completed_at > instant
         # One that builds nothing, and records that an index is complete, has no part in the metadata table.
         if late and table.timeline.get(action.time, Action.DELTA_COMMIT) is not None:
             infos = timeline.metadata(action).get("indexPartitionInfos") or ()

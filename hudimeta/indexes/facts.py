@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from hudimeta.errors import SchemaMismatch
 from hudimeta.formats.hfile import MAX_KEY_BYTES
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.expression_index.facts import WantedExpression
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.keys import secondary_keys
@@ -116,8 +117,8 @@ def row_changes(
         before, after = (_rows_of(rows, columns, some) for rows in (before, after))
     keys = None
     if wanted.keys:
-        old = _no_texts() if before is None else _one(before[KEY_COLUMN])
-        keys = _difference(old, _one(after[KEY_COLUMN]))
+        old = _no_texts() if before is None else single_array(before[KEY_COLUMN])
+        keys = _difference(old, single_array(after[KEY_COLUMN]))
     values = {}
     for partition, column, with_nulls in wanted.values:
         old = _no_texts() if before is None else value_keys(before, column, with_nulls)
@@ -132,7 +133,7 @@ def _rows_of(rows: pa.Table, columns: Sequence[str], keys: pa.StringArray) -> pa
 
 def value_keys(rows: pa.Table, column: str, with_nulls: bool) -> pa.StringArray:
     """The keys of a secondary index for some rows, one each; rows without a value are left out unless they are in it."""
-    texts, keys = value_texts(rows, column), _one(rows[KEY_COLUMN])
+    texts, keys = value_texts(rows, column), single_array(rows[KEY_COLUMN])
     if not with_nulls and texts.null_count:
         there = texts.is_valid()
         texts, keys = texts.filter(there), keys.filter(there)
@@ -182,7 +183,7 @@ def value_texts(rows: pa.Table, column: str) -> pa.StringArray:
     if kind is None:
         return pa.nulls(rows.num_rows, pa.string())
     head, *rest = column.split(".")
-    values = _one(pc.struct_field(rows[head], rest) if rest else rows[head])
+    values = single_array(pc.struct_field(rows[head], rest) if rest else rows[head])
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         values = values.cast(pa.int32())
     elif pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
@@ -196,7 +197,3 @@ def _difference(before: pa.StringArray, after: pa.StringArray) -> KeyChanges:
     added = after.filter(pc.invert(pc.is_in(after, value_set=before)))
     removed = before.filter(pc.invert(pc.is_in(before, value_set=after)))
     return KeyChanges(added, removed)
-
-
-def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hudimeta.config.options import INDEX_TRUST
-from hudimeta.metadata.completeness import completion_order, proven_indexes
+from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.types import Action, QueryType
 
 if TYPE_CHECKING:
@@ -55,6 +55,6 @@ def runs_ahead(metadata: MetadataTable) -> bool:
     return any(
         i.action is Action.DELTA_COMMIT
         and i.time >= since
-        and (data.get(i.time) is None or (i.time in pending and completion_order(i) <= (folded,)))
+        and (data.get(i.time) is None or (i.time in pending and i.completion_order <= (folded,)))
         for i in writes
     )

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.schema.java_text import java_text
 
 __all__ = ["Rows", "column", "first_row", "text_column"]
@@ -33,7 +34,7 @@ def column(rows: Rows, name: str, purpose: str) -> pa.Array:
             found = pc.struct_field(rows.column(top), rest.split("."))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError, TypeError) as error:
             raise SchemaMismatch(name, "missing", f"a {purpose}", f"The rows have no field {rest!r} in {top!r}.") from error
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    return single_array(found)
 
 
 def text_column(rows: Rows, name: str, purpose: str, consistent_timestamp: bool) -> pa.Array:

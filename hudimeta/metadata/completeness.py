@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from hudimeta.metadata import partition_stats, record_index, secondary_index
 from hudimeta.metadata.index_definitions import COMPLETE_KEY, VERSION_KEY
 from hudimeta.timeline.rollback_record import is_own_rollback
-from hudimeta.types import Action, Instant
+from hudimeta.types import Action
 
 if TYPE_CHECKING:
     from hudimeta.metadata.metadata_table import MetadataTable
 
-__all__ = ["completion_order", "knows_whole_table", "proven_indexes", "proof_of"]
+__all__ = ["knows_whole_table", "proven_indexes", "proof_of"]
 
 _LAID_OUT = "0000"
 """Instants of the metadata table that lay it out begin so; all others are those of writes."""
@@ -33,11 +33,6 @@ _OF_TABLES = frozenset({record_index.PARTITION, partition_stats.PARTITION})
 def knows_whole_table(partition: str) -> bool:
     """True for indexes that need a proof."""
     return partition in _OF_TABLES or partition.startswith(secondary_index.PREFIX)
-
-
-def completion_order(instant: Instant) -> tuple[str, str]:
-    """Sorts instants by their completion."""
-    return instant.completion or instant.time, instant.time
 
 
 def proof_of(names: Iterable[str], version: int) -> dict[str, str]:
@@ -57,13 +52,13 @@ def proven_indexes(table: MetadataTable, names: Iterable[str] | None = None) -> 
     wanted = frozenset(name for name in (table.ready if names is None else names) if knows_whole_table(name))
     if not wanted:
         return wanted
-    newest = max(timeline.writes, key=completion_order, default=None)
+    newest = max(timeline.writes, key=lambda i: i.completion_order, default=None)
     if newest is None:
         return wanted if _is_unwritten(table) or not timeline.history.manifest() else frozenset()
-    since = completion_order(newest)
-    later = [i for i in (*timeline.completed, *table.laid_out) if completion_order(i) > since]
+    since = newest.completion_order
+    later = [i for i in (*timeline.completed, *table.laid_out) if i.completion_order > since]
     found = _named(timeline.metadata(newest).get("extraMetadata"), version)
-    for instant in sorted(later, key=completion_order):
+    for instant in sorted(later, key=lambda i: i.completion_order):
         if instant.action is Action.INDEXING:
             found = _after_indexing(timeline.metadata(instant), found, version)
         elif instant.action in (Action.RESTORE, Action.DELTA_COMMIT):

@@ -133,15 +133,15 @@ class GroupFinder:
     def _makers(self) -> tuple[Instant, ...]:
         again = [i for i in self.initialisers if i.time >= _INIT_BELOW or self._begins_again(i)]
         first = [i for i in self.initialisers if i not in again]
-        return (*sorted((*self._compactions, *again), key=lambda i: (_completion(i), i.time), reverse=True), *first)
+        return (*sorted((*self._compactions, *again), key=lambda i: i.completion_order, reverse=True), *first)
 
     def _begins_again(self, instant: Instant) -> bool:
         """True for a delta commit before all time that was completed after one that went with a write."""
-        return instant.time < _INIT_BELOW and _completion(instant) > self._first_delta
+        return instant.time < _INIT_BELOW and instant.completed_at > self._first_delta
 
     @cached_property
     def _first_delta(self) -> str:
-        return min((_completion(i) for i in self.deltas), default="9")
+        return min((i.completed_at for i in self.deltas), default="9")
 
     def named(self, partition: str) -> tuple[FileGroup, ...]:
         """File groups that commits name, by file id: all that hold a record, unless older commits are archived."""
@@ -193,7 +193,7 @@ class GroupFinder:
         for stat in self.timeline.metadata(instant)["partitionToWriteStats"].get(partition, ()):
             base = base_name(stat["path"].rpartition("/")[2])
             if base:
-                since = _completion(instant) if self._begins_again(instant) else base[1]
+                since = instant.completed_at if self._begins_again(instant) else base[1]
                 found[base[0]] = BaseFile(stat["path"], stat["fileSizeInBytes"] or None, base[1], since)
         return found
 
@@ -246,8 +246,8 @@ class GroupFinder:
     @cached_property
     def counts(self) -> dict[str, int]:
         """How many file groups metadata partitions have, as our newest commit says, unless one was made anew since."""
-        newest = max(self.data.writes, key=_completion, default=None)
-        if newest is None or any(_completion(i) > _completion(newest) for i in self.initialisers):
+        newest = max(self.data.writes, key=lambda i: i.completed_at, default=None)
+        if newest is None or any(i.completed_at > newest.completed_at for i in self.initialisers):
             return {}
         text = (self.data.metadata(newest).get("extraMetadata") or {}).get(GROUPS_KEY)
         try:
@@ -382,7 +382,3 @@ class GroupFinder:
 def _since(bases: Mapping[str, BaseFile]) -> str:
     """From when on there may be logs on top of some base files."""
     return min((base.since for base in bases.values()), default="")
-
-
-def _completion(instant: Instant) -> str:
-    return instant.completion or instant.time

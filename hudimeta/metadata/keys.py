@@ -28,6 +28,7 @@ import pyarrow as pa
 import xxhash
 
 from hudimeta.errors import CorruptFileError
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.metadata.datum import binary_parts, join_binary
 
 __all__ = [
@@ -76,14 +77,14 @@ def column_id(text: str) -> bytes:
 
 def hash_ids(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Column or partition ids of many texts, each distinct text hashed once; a binary array of 12 bytes each."""
-    coded = _one(texts).dictionary_encode()
+    coded = single_array(texts).dictionary_encode()
     ids = pa.array([column_id(t) for t in coded.dictionary.to_pylist()], pa.binary())
     return ids.take(coded.indices)
 
 
 def file_ids(names: pa.Array | pa.ChunkedArray) -> pa.Array:
     """File ids of many file names; a binary array of 24 bytes each."""
-    coded = _one(names).dictionary_encode()
+    coded = single_array(names).dictionary_encode()
     md5 = hashlib.md5
     digests = b"".join([md5(n, usedforsecurity=False).digest() for n in coded.dictionary.cast(pa.binary()).to_pylist()])
     text = _base64(np.frombuffer(digests, np.uint8).reshape(-1, 16))
@@ -127,7 +128,7 @@ def split_secondary_keys(keys: pa.Array, path: str = "") -> tuple[pa.Array, pa.A
     """
     import pyarrow.compute as pc
 
-    keys = _one(keys)
+    keys = single_array(keys)
     plain = pc.invert(pc.or_(_contains(keys, b"\\"), _contains(keys, b"\x00")))
     if pc.all(plain).as_py() is not False and pc.all(_contains(keys, b"$")).as_py() is not False:
         parts = pc.split_pattern(keys.cast(pa.string()), "$", max_splits=1)
@@ -140,7 +141,7 @@ def secondary_heads(keys: pa.Array) -> pa.Array:
     """What keys of a secondary index begin with, up to and with the "$" that ends the value: binary."""
     import pyarrow.compute as pc
 
-    keys = _one(keys).cast(pa.binary())
+    keys = single_array(keys).cast(pa.binary())
     if not pc.any(_contains(keys, b"\\")).as_py():
         return join_binary(pc.list_element(pc.split_pattern(keys, b"$", max_splits=1), 0), b"$")
     return pa.array([key[: _end_of_value(key) + 1] for key in keys.to_pylist()], pa.binary())
@@ -173,7 +174,7 @@ def _unescape(text: bytes) -> str:
 def _escape(values: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
-    text = _one(values).cast(pa.binary())
+    text = single_array(values).cast(pa.binary())
     for special in (b"\\", b"$", b"\x00"):
         if pc.any(_contains(text, special)).as_py():
             text = pc.replace_substring(text, special, b"\\" + special)
@@ -199,7 +200,7 @@ def shard(keys: pa.Array | pa.ChunkedArray, groups: int) -> npt.NDArray[np.int32
 
 def java_hash(keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int32]:
     """Java's `String.hashCode` of each key."""
-    column = _one(keys)
+    column = single_array(keys)
     data, borders = binary_parts(column)
     first, last = int(borders[0]), int(borders[-1])
     if not (data[first:last] & 0x80).any():
@@ -256,7 +257,3 @@ def _fixed(matrix: npt.NDArray[np.uint8]) -> pa.Array:
     borders = (np.arange(rows + 1) * width).astype(np.int32)
     data = np.ascontiguousarray(matrix)
     return pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(borders), pa.py_buffer(data)])
-
-
-def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.metadata.datum import DatumCursor, Ints, chunks, encode_longs, join_binary
 from hudimeta.metadata.record import RecordLayout
 
@@ -114,5 +115,4 @@ def sorted_cells(keys: pa.Array, values: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 def column_of(table: pa.Table, name: str) -> pa.Array:
     """A column as one array."""
-    column = table.column(name)
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return single_array(table.column(name))

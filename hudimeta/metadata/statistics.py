@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.formats.parquet.bounds import typed_scalar
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.metadata.bounds import wrap_bounds
 from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
@@ -153,7 +154,7 @@ def widened_partition_statistics(
             together = pa.concat_tables([together, known[name].filter(touched).select(together.column_names)])
         rows, lost = _united(together, name, kind, version, tight)
         parts.append(rows.filter(pc.invert(lost)))
-        gone.append(_one(rows["key"].filter(lost)))
+        gone.append(single_array(rows["key"].filter(lost)))
     return pa.concat_tables(parts), pa.concat_arrays(gone)
 
 
@@ -218,13 +219,13 @@ def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str, tight: 
     for side in ("min", "max"):
         widest = pa.scalar(None if limits is None else limits[side], kind)
         known = pc.if_else(groups[f"no_{side}_any"], widest, groups[f"{side}_{side}"].cast(kind))
-        bounds[side] = wrap_bounds(_one(known), version)
+        bounds[side] = wrap_bounds(single_array(known), version)
     lost = pc.or_(groups["no_min_any"], groups["no_max_any"])
     if limits is not None:
         lost = pa.chunked_array([pa.repeat(False, len(groups))])
     ordinal, info = value_type_of(kind)
     count = len(groups)
-    paths, names = _one(groups["partition_path"]), pa.array([name] * count, pa.string())
+    paths, names = single_array(groups["partition_path"]), pa.array([name] * count, pa.string())
     columns = {
         "key": partition_stats_keys(names, paths).cast(pa.string()),
         "type": pa.array([int(RecordType.PARTITION_STATS)] * count, pa.int32()),
@@ -266,7 +267,3 @@ def _limits(kind: pa.DataType) -> dict[str, Any] | None:
     elif t.is_binary(kind):
         found = b"", b"\xff" * _LONGEST_RAW_BOUND
     return None if found is None else {"min": found[0], "max": found[1]}
-
-
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -16,7 +16,7 @@ from hudimeta.errors import TableError
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.table.file_names import is_base_file, parse_base_file, parse_log_file
 from hudimeta.table.properties import CdcMode
-from hudimeta.types import Instant, Operation
+from hudimeta.types import COPYING_OPERATIONS, Instant
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ChangeSource", "GroupChange", "plan_changes"]
 
-_SERVICES = frozenset((Operation.COMPACT.value, Operation.LOG_COMPACT.value, Operation.CLUSTER.value, "INDEX"))
 _NO_COMMIT = (None, "", "null")
 """What write stats say of the previous commit of a new file group."""
 
@@ -83,16 +82,12 @@ def plan_changes(snapshot: Snapshot, instants: Iterable[Instant]) -> list[GroupC
     Raises:
         TableError: Files that a commit started from, or replaced, are cleaned.
     """
-    ordered = sorted(instants, key=lambda i: (_completion(i), i.time))
+    ordered = sorted(instants, key=lambda i: i.completion_order)
     snapshot.timeline.prefetch(ordered)
     commits = [_CommitPlan(snapshot, instant) for instant in ordered]
     listed = sorted({partition for commit in commits for partition in commit.to_list()})
     files = snapshot.listing.files(listed) if listed else None
     return [change for commit in commits for change in commit.changes(files)]
-
-
-def _completion(instant: Instant) -> str:
-    return instant.completion or instant.time
 
 
 class _CommitPlan:
@@ -101,7 +96,7 @@ class _CommitPlan:
     def __init__(self, snapshot: Snapshot, instant: Instant) -> None:
         self._snapshot, self._instant = snapshot, instant
         metadata = snapshot.timeline.metadata(instant)
-        changes_rows = metadata["operationType"] not in _SERVICES
+        changes_rows = metadata["operationType"] not in COPYING_OPERATIONS
         self._replaced = {p: ids for p, ids in metadata["partitionToReplaceFileIds"].items() if ids and changes_rows}
         self._stats: dict[tuple[str, str], list[_Stat]] = {}
         for partition, stats in metadata["partitionToWriteStats"].items() if changes_rows else ():
@@ -142,7 +137,7 @@ class _CommitPlan:
         from hudimeta.table.slices import build_slices
 
         visibility = self._snapshot.visibility
-        completed = {t: c for t, c in visibility.completed.items() if c < _completion(self._instant)}
+        completed = {t: c for t, c in visibility.completed.items() if c < self._instant.completed_at}
         visibility = replace(visibility, completed=completed, as_of=None, replaced=None)
         mine = pc.is_in(files.column("partition_path"), value_set=pa.array(sorted(self.to_list()), pa.string()))
         slices = slices_of(build_slices(files.filter(mine), visibility))
@@ -151,7 +146,7 @@ class _CommitPlan:
     def _change(self, source: ChangeSource, partition: str, file_id: str, **files: Any) -> GroupChange:
         own = {"base_file": None, "base_size": 0, **files}
         time = self._instant.time
-        return GroupChange(partition, file_id, time, **own, source=source, instant=time, completed=_completion(self._instant))
+        return GroupChange(partition, file_id, time, **own, source=source, instant=time, completed=self._instant.completed_at)
 
     def _written_base(self, partition: str, file_id: str, stat: _Stat, files: pa.Table | None) -> GroupChange:
         own = {"base_file": _name(stat["path"]), "base_size": stat["fileSizeInBytes"] or 0}

@@ -103,7 +103,7 @@ class ChangeScan(Scan):
             return changes
         if not self._snapshot.options.get(INCREMENTAL_FALLBACK):
             active = self._snapshot.timeline.writes
-            since = min((i.completion or i.time for i in active), default=None)
+            since = min((i.completed_at for i in active), default=None)
             raise TableError(
                 f"the changes of {changes.archived} commits between {changes.begin} and {changes.end} are archived with them",
                 f"Begin at {since} or later, or set {INCREMENTAL_FALLBACK.key}=true to get the changes that are left.",

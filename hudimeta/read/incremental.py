@@ -26,11 +26,10 @@ from hudimeta.config.options import (
     QUERY_TYPE,
 )
 from hudimeta.errors import ConfigError, TableError
-from hudimeta.schema.resolve import COPYING_OPERATIONS
 from hudimeta.table.slices import build_slices, slices_schema
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.timeline.clock import normalise_instant
-from hudimeta.types import META_COLUMNS, Action, Instant, QueryType, TableType
+from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS, Action, Instant, QueryType, TableType
 
 if TYPE_CHECKING:
     from hudimeta.config import Options
@@ -131,7 +130,7 @@ def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = Non
     active = snapshot.timeline.writes_between(low, high)
     # Archiving steps over savepointed writes: between one of them and the next write there may be archived ones.
     unsaved = (i for i in snapshot.timeline.writes if i.time not in snapshot.timeline.savepoints)
-    oldest = min((_completion(i) for i in unsaved), default=None)
+    oldest = min((i.completed_at for i in unsaved), default=None)
     archived: tuple[Instant, ...] = ()
     if oldest is None or low < oldest:
         known = {i.time for i in snapshot.timeline.writes}
@@ -140,8 +139,8 @@ def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = Non
             for i in snapshot.timeline.history.instants()
             if i.action.writes_data
             and i.time not in known
-            and _completion(i) > low
-            and (high is None or _completion(i) <= high)
+            and i.completed_at > low
+            and (high is None or i.completed_at <= high)
         )
     instants = tuple(sorted((*archived, *active), key=lambda i: i.time))
     return _judged(snapshot, IncrementalRange(low, high, instants, len(archived)))
@@ -154,10 +153,6 @@ def _bound(text: str, snapshot: Snapshot, key: str) -> str:
     if given.isascii() and given.isdigit():
         return given
     return normalise_instant(given, snapshot.properties.zone, key)
-
-
-def _completion(instant: Instant) -> str:
-    return instant.completion or instant.time
 
 
 def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
@@ -173,7 +168,7 @@ def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
         return replace(found, instants=(), archived=0)
     if not snapshot.options.get(INCREMENTAL_FALLBACK):
         kept = max(oldest, snapshot.earliest_kept)
-        safe = min((_completion(i) for i in snapshot.timeline.writes if i.time >= kept), default=kept)
+        safe = min((i.completed_at for i in snapshot.timeline.writes if i.time >= kept), default=kept)
         raise TableError(
             f"the range {found.begin} to {found.end} lies in the archived timeline, whose files cleaning may have removed",
             f"The first instant that can end a range is {safe}; or set {INCREMENTAL_FALLBACK.key}=true to get the rows of the "
@@ -221,7 +216,7 @@ def range_slices(snapshot: Snapshot, found: IncrementalRange) -> pa.Table | None
     if found.whole_table or found.in_slices:
         if tells_commits:
             return None
-        since = min((_completion(i) for i in snapshot.timeline.writes), default="the newest commit")
+        since = min((i.completed_at for i in snapshot.timeline.writes), default="the newest commit")
         raise TableError(
             f"the range {found.begin} to {found.end} reaches into the archived timeline, and the rows of a table without meta "
             "columns do not say which commit wrote them",
@@ -241,7 +236,7 @@ def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:
     """
     if found.whole_table or found.newest is None:
         return snapshot
-    later = (i.time for i in snapshot.timeline.writes if found.end is not None and _completion(i) > found.end)
+    later = (i.time for i in snapshot.timeline.writes if found.end is not None and i.completed_at > found.end)
     return snapshot.at(found.newest, check=False, unseen=(time for time in later if time <= (found.newest or "")))
 
 

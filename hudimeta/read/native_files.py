@@ -17,10 +17,10 @@ from hudimeta.errors import SchemaError
 from hudimeta.formats.base_file import schema_of_base_file
 from hudimeta.schema.avro_arrow import avro_to_arrow
 from hudimeta.schema.promotion import Fit, fit, is_list_like
-from hudimeta.schema.resolve import COPYING_OPERATIONS, SCHEMA_KEY
+from hudimeta.schema.resolve import SCHEMA_KEY
 from hudimeta.snapshot.table_schema import plain_schema
 from hudimeta.storage import join
-from hudimeta.types import META_COLUMNS
+from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS
 
 if TYPE_CHECKING:
     from hudimeta.schema.internal_schema import Column, InternalSchema

@@ -28,6 +28,7 @@ from hudimeta.types import META_COLUMNS
 
 __all__ = [
     "SCHEMA_FOLDER",
+    "SCHEMA_SUFFIX",
     "Column",
     "InternalSchema",
     "SchemaHistory",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 SCHEMA_FOLDER = ".hoodie/.schema"
+SCHEMA_SUFFIX = ".schemacommit"
 """Where schema commits lie; requested and inflight files beside them are empty."""
 
 _COMPLETED = re.compile(r"\d{14,17}(_\d{14,17})?\.schemacommit")

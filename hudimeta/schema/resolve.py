@@ -17,11 +17,9 @@ from hudimeta.errors import SchemaError
 from hudimeta.schema.avro_arrow import avro_to_arrow
 from hudimeta.schema.internal_schema import InternalSchema, decode_schema
 from hudimeta.schema.names import strip_meta_columns, with_meta_columns
+from hudimeta.types import COPYING_OPERATIONS
 
 __all__ = ["ResolvedSchema", "resolve_table_schema"]
-
-COPYING_OPERATIONS = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER"})
-"""Operations that rewrite rows without being able to change the schema."""
 
 SCHEMA_KEY = "schema"
 LATEST_SCHEMA_KEY = "latest_schema"

@@ -247,7 +247,7 @@ def _fresh(session: WriteSession, timeline: Timeline) -> tuple[str, list[Instant
     done = max((i.time for i in timeline.writes if i.action is Action.COMMIT), default="")
     planned = max((i.time for i in pending(timeline)), default="")
     since = max(done, planned) if session.options.get(keys.COMPACT_TRIGGER) == _AFTER_LAST_REQUEST else done
-    return since, [i for i in timeline.writes if i.action is Action.DELTA_COMMIT and (i.completion or i.time) > since]
+    return since, [i for i in timeline.writes if i.action is Action.DELTA_COMMIT and i.completed_at > since]
 
 
 def _remove_leftovers(session: WriteSession, instant: str) -> None:

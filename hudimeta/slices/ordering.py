@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch, UnsupportedFeature
-from hudimeta.formats.plain_arrays import numbers
+from hudimeta.formats.plain_arrays import numbers, single_array
 
 __all__ = ["Codes", "field_type", "order_codes", "ordering_columns"]
 
@@ -110,7 +110,7 @@ def _integers(values: pa.ChunkedArray | pa.Array) -> Codes:
     import pyarrow.compute as pc
 
     filled = pc.fill_null(values, 0) if values.null_count else values
-    return numbers(filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled)
+    return numbers(single_array(filled))
 
 
 def _numpy(values: pa.ChunkedArray | pa.Array) -> Any:

@@ -7,13 +7,11 @@ versions. The file counts only when the write of its instant is completed, so it
 from __future__ import annotations
 
 from hudimeta.formats.seal import sealed_json
-from hudimeta.schema.internal_schema import SCHEMA_FOLDER
+from hudimeta.schema.internal_schema import SCHEMA_FOLDER, SCHEMA_SUFFIX
 from hudimeta.storage import Storage, join
 from hudimeta.timeline.active import Timeline
 
 __all__ = ["forget_schema_commit", "write_schema_commit"]
-
-_SUFFIX = ".schemacommit"
 
 
 def write_schema_commit(storage: Storage, timeline: Timeline, instant: str, completion: str, history: str) -> None:
@@ -26,20 +24,20 @@ def write_schema_commit(storage: Storage, timeline: Timeline, instant: str, comp
         completion: When the write completed.
         history: See `encode_history`.
     """
-    storage.put(join(SCHEMA_FOLDER, f"{instant}{_SUFFIX}.requested"), b"")
-    storage.put(join(SCHEMA_FOLDER, f"{instant}{_SUFFIX}.inflight"), b"")
-    name = f"{instant}_{completion}{_SUFFIX}"
+    storage.put(join(SCHEMA_FOLDER, f"{instant}{SCHEMA_SUFFIX}.requested"), b"")
+    storage.put(join(SCHEMA_FOLDER, f"{instant}{SCHEMA_SUFFIX}.inflight"), b"")
+    name = f"{instant}_{completion}{SCHEMA_SUFFIX}"
     storage.put(join(SCHEMA_FOLDER, name), sealed_json(history.encode(), name))
     known = {found.time for found in timeline.instants} | {instant}
     for file in storage.list(SCHEMA_FOLDER):
-        if _SUFFIX in file.name and _instant_of(file.name) not in known:
+        if SCHEMA_SUFFIX in file.name and _instant_of(file.name) not in known:
             storage.delete(file.path)
 
 
 def forget_schema_commit(storage: Storage, instant: str) -> None:
     """Remove what a write that is rolled back left."""
     for file in storage.list(SCHEMA_FOLDER):
-        if _SUFFIX in file.name and _instant_of(file.name) == instant:
+        if SCHEMA_SUFFIX in file.name and _instant_of(file.name) == instant:
             storage.delete(file.path)
 
 

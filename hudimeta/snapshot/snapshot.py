@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Snapshot"]
 
-SCHEMA_FOLDER = ".hoodie/.schema"
-SCHEMA_SUFFIX = ".schemacommit"
 
 _FILES = "files"
 
@@ -269,14 +267,15 @@ class Snapshot:
             return None
         from hudimeta.formats.seal import verify_json
         from hudimeta.schema import SchemaHistory
+        from hudimeta.schema.internal_schema import SCHEMA_FOLDER, newest_schema_file
 
         # A write that is pending, or was rolled back, leaves a history that was never valid.
         done, first = {i.time for i in self.timeline.completed}, self.timeline.first_active_write or ""
         files = {f.name: f.name.partition("_")[0].partition(".")[0] for f in self.storage.list(SCHEMA_FOLDER)}
-        complete = [n for n, time in files.items() if n.endswith(SCHEMA_SUFFIX) and (time in done or time < first)]
-        if not complete:
+        newest = newest_schema_file(name for name, time in files.items() if time in done or time < first)
+        if newest is None:
             return None
-        path = join(SCHEMA_FOLDER, max(complete))
+        path = join(SCHEMA_FOLDER, newest)
         text = self.storage.read(path)
         verify_json(text, path, taken_over=True)
         return SchemaHistory.decode(text, path)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from hudimeta.errors import HudiError
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.keys import KeyGenerator
 
 __all__ = ["partitions_of_values"]
@@ -31,5 +32,5 @@ def partitions_of_values(generator: KeyGenerator, values: pa.Array) -> pa.String
         paths = only_partition.partition_paths(rows)
     except HudiError:
         return None
-    whole = paths.combine_chunks() if isinstance(paths, pa.ChunkedArray) else paths
+    whole = single_array(paths)
     return whole.unique()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hudimeta.errors import AlreadyExists, ConfigError, StorageError, TableError
+from hudimeta.schema.internal_schema import SCHEMA_FOLDER
 from hudimeta.storage.protocol import Storage, join
 from hudimeta.table.key_generator import KeyGeneratorType
 from hudimeta.table.merge_settings import STRATEGY_IDS, payload_class_of
@@ -23,7 +24,7 @@ DEFAULT_VERSION = 8
 FOLDERS = (
     ".hoodie/.aux/.bootstrap/.fileids",
     ".hoodie/.aux/.bootstrap/.partitions",
-    ".hoodie/.schema",
+    SCHEMA_FOLDER,
     ".hoodie/.temp",
     ".hoodie/timeline/history",
 )

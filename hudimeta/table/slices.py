@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from hudimeta.formats.plain_arrays import booleans, integers, numbers, texts
+from hudimeta.formats.plain_arrays import booleans, integers, numbers, single_array, texts
 from hudimeta.table.text_arrays import instant_number, instant_text
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _build(
 def _plain_text(column: pa.ChunkedArray | pa.Array) -> pa.StringArray:
     import pyarrow as pa
 
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array = single_array(column)
     return array if array.type == pa.string() else array.cast(pa.string())
 
 

@@ -192,8 +192,8 @@ class Timeline:
             begin: Exclusive; "000" is before everything.
             end: Inclusive; None for all.
         """
-        found = [i for i in self.writes if _completion(i) > begin and (end is None or _completion(i) <= end)]
-        return tuple(sorted(found, key=lambda i: (_completion(i), i.time)))
+        found = [i for i in self.writes if i.completed_at > begin and (end is None or i.completed_at <= end)]
+        return tuple(sorted(found, key=lambda i: i.completion_order))
 
     @cached_property
     def _by_time(self) -> dict[str, tuple[Instant, ...]]:
@@ -207,7 +207,7 @@ class Timeline:
     @cached_property
     def completion_times(self) -> Mapping[str, str]:
         """Completion time by requested time of the completed writes on the active timeline, in order."""
-        return {instant.time: _completion(instant) for instant in self.writes}
+        return {instant.time: instant.completed_at for instant in self.writes}
 
     def is_committed(self, time: str) -> bool:
         """True when files written by the instant of this requested time belong to the table."""
@@ -240,7 +240,7 @@ class Timeline:
 
     @cached_property
     def _archived_completion(self) -> Mapping[str, str]:
-        return {i.time: _completion(i) for i in self.history.instants() if i.action.writes_data}
+        return {i.time: i.completed_at for i in self.history.instants() if i.action.writes_data}
 
     @cached_property
     def times(self) -> WriteTimes:
@@ -384,10 +384,6 @@ class Timeline:
 
     def _decode(self, name: str, is_commit: bool) -> dict[str, Any]:
         return content.decode_instant(self._read_file(name), join(self._place, self.folder, name), is_commit)
-
-
-def _completion(instant: Instant) -> str:
-    return instant.completion or instant.time
 
 
 def _earlier(times: pa.StringArray, than: str) -> pa.BooleanArray:

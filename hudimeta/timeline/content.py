@@ -13,7 +13,7 @@ from hudimeta.errors import CorruptFileError
 from hudimeta.formats.json_text import parse_json
 from hudimeta.timeline.naming import parse_instant_name
 from hudimeta.timeline.plausible import refuse_implausible, refuse_misshapen, refuse_moved
-from hudimeta.types import Action, Instant, Operation
+from hudimeta.types import COPYING_OPERATIONS, Action, Instant
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,8 +33,6 @@ _RECORDS = {
     Action.LOG_COMPACTION: ("HoodieCompactionPlan",),
 }
 """Records in the files of actions that have one kind of plan and one of outcome."""
-_SCHEMA_FOLLOWERS = frozenset((Operation.CLUSTER.value, Operation.COMPACT.value, Operation.LOG_COMPACT.value, "INDEX"))
-"""Operations that repeat the schema they were planned with; a newer one may have been committed meanwhile."""
 
 
 class _Metadata(Protocol):
@@ -108,7 +106,7 @@ def latest_schema(newest_first: Iterable[Instant], timeline: _Metadata) -> tuple
         schema = schema_of(metadata)
         if not schema:
             continue
-        if metadata.get("operationType") not in _SCHEMA_FOLLOWERS:
+        if metadata.get("operationType") not in COPYING_OPERATIONS:
             return instant, schema
         fallback = fallback or (instant, schema)
     return fallback

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import ConfigError, SchemaMismatch
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import conform
 from hudimeta.slices.merge_rules import DELETED_COLUMN, MergeRules
@@ -84,7 +85,7 @@ def keyed_batch(rows: pa.Table, schema: pa.Schema, generator: KeyGenerator, rule
     _check_present(rows, generator, rules)
     fitted = conform(rows, schema)
     named = with_unstored(fitted, rows, generator)
-    keys = None if generator.generates_keys else _one(generator.record_keys(named))
+    keys = None if generator.generates_keys else single_array(generator.record_keys(named))
     for field in rules.ordering_fields if rules.by_event_time else ():
         column = ordering_columns(fitted, (field,))[0]
         if column.null_count:
@@ -94,7 +95,7 @@ def keyed_batch(rows: pa.Table, schema: pa.Schema, generator: KeyGenerator, rule
                 "a value in every row, because it decides which row is newer",
                 "Fill the nulls, or create the table without ordering columns.",
             )
-    return KeyedBatch(fitted, keys, _one(generator.partition_paths(named)), deleted_rows(fitted, rules))
+    return KeyedBatch(fitted, keys, single_array(generator.partition_paths(named)), deleted_rows(fitted, rules))
 
 
 def with_unstored(fitted: pa.Table, rows: pa.Table, generator: KeyGenerator) -> pa.Table:
@@ -155,14 +156,10 @@ def keys_only_batch(
     places = [place for place, name in enumerate(rows.column_names) if name in tops]
     fitted = conform(rows.select(places), pa.schema([f for f in schema if f.name in tops]))
     named = with_unstored(fitted, rows, generator)
-    keys = _one(generator.record_keys(named))
+    keys = single_array(generator.record_keys(named))
     known = all(field.name.partition(".")[0] in named.column_names for field in generator.partitions)
     if known or not whole_table:
-        paths = _one(generator.partition_paths(named))
+        paths = single_array(generator.partition_paths(named))
     else:
         paths = pa.repeat(pa.scalar("", pa.string()), len(keys))
     return KeyedBatch(fitted if fitted.num_columns else named, keys, paths, np.ones(len(keys), dtype=bool))
-
-
-def _one(column: pa.Array | pa.ChunkedArray) -> pa.StringArray:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import UnsupportedFeature
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.tagging import Tagging
 from hudimeta.slices.merge_rules import MergeRules, PartialUpdateMode
 from hudimeta.slices.ordering import order_codes, ordering_columns
@@ -143,7 +144,7 @@ def _outdated(batch: KeyedBatch, tagging: Tagging, pairs: _Ints, ordering_of: Or
         theirs = ordering_of(tagging.files[number], batch.keys.take(pa.array(rows)))
         ours = ordering_columns(batch.rows.take(pa.array(rows)), rules.ordering_fields)
         both = [
-            pa.chunked_array([own.combine_chunks() if own.num_chunks != 1 else own.chunk(0), other.cast(own.type)], own.type)
+            pa.chunked_array([single_array(own), other.cast(own.type)], own.type)
             for own, other in zip(ours, theirs, strict=True)
         ]
         codes = order_codes(both)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.keys import KeyGenerator, check_new_partition, is_readable_by_hudi
 from hudimeta.schema import conform
 from hudimeta.slices.merge_rules import MergeRules
@@ -86,5 +87,5 @@ def partition_batch(rows: pa.Table, generator: KeyGenerator, schema: pa.Schema, 
     if not generator.partitions:
         fitted = pa.table({"": pa.nulls(rows.num_rows)})
     paths = generator.partition_paths(fitted)
-    one = paths.combine_chunks() if isinstance(paths, pa.ChunkedArray) else paths
+    one = single_array(paths)
     return KeyedBatch(fitted, None, one, deleted_rows(fitted, rules))

@@ -47,7 +47,6 @@ from hudimeta.write.table_writer import (
 
 __all__ = ["write_stream"]
 
-_REPLACING = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
 _GROUP, _ROLE = "\0group", "\0role"
 _LOOK_UPS_TOLD = 3
 _ROLES = 4
@@ -117,7 +116,7 @@ class _Stream:
         self._policy = duplicate_policy(session.options, write.operation)
         self._fixed = view.lookup.fixes_places
         self._looks_up = write.operation in (Operation.UPSERT, Operation.DELETE) or self._policy is not DuplicatePolicy.NONE
-        self._looks_up |= self._fixed and write.operation not in _REPLACING
+        self._looks_up |= self._fixed and not write.operation.overwrites
         self._files: list[WrittenFile] = []
         self._grown: set[str] = set()
         self._overwritten: set[str] = set()
@@ -138,7 +137,7 @@ class _Stream:
                 self._write_fresh(batch)
         replaced: dict[str, list[str]] = {}
         sole = self._grown if self._looks_up else set()
-        if operation in _REPLACING:
+        if operation.overwrites:
             touched = overwritten(self._session, self._view, operation, self._overwritten)
             replaced, sole = replaced_by(self._view, operation, touched), set(touched)
         # With a global index a row of the same key could have come anywhere.
@@ -161,7 +160,7 @@ class _Stream:
                 rows, self._generator, self._view.schema, self._rules, whole_table=self._view.lookup.choice.is_global
             )
         batch = keyed_batch(rows, self._schema, self._generator, self._rules)
-        if self._write.operation in _REPLACING:
+        if self._write.operation.overwrites:
             self._overwritten.update(batch.partitions.unique().to_pylist())
         return batch
 

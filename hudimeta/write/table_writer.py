@@ -52,8 +52,6 @@ ATTEMPTS = 3
 
 _KEYED = (Operation.UPSERT, Operation.DELETE)
 _INSERTS = (Operation.INSERT, Operation.BULK_INSERT)
-_OVERWRITES = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
-_REPLACING = (*_OVERWRITES, Operation.DELETE_PARTITION)
 
 
 @dataclass(frozen=True)
@@ -180,7 +178,7 @@ def _attempt(session: WriteSession, operation: Operation, make: Callable[[TableV
     with timings.phase("check"):
         view = session.table_at(session.properties.load_timeline(session.storage))
         prepared = make(view)
-    if not len(prepared.batch) and operation not in _OVERWRITES:
+    if not len(prepared.batch) and not operation.overwrites:
         # An overwrite without rows may still empty partitions.
         return CommitReport("", None, operation.value, notes=tuple(session.notes))
     if ensure_metadata(session):
@@ -235,7 +233,7 @@ def write_batch(
     touched: Sequence[str] = ()
     sizing = session.sizing(view.timeline)
     policy = duplicate_policy(session.options, operation)
-    if operation in _REPLACING:
+    if operation.replaces_groups:
         touched = overwritten(session, view, operation, batch.partitions.unique().to_pylist())
         replaced = replaced_by(view, operation, touched)
     keyed = operation in _KEYED or (operation in _INSERTS and view.lookup.fixes_places)
@@ -331,7 +329,7 @@ def check_ages(plan: WritePlan, write: OpenWrite) -> None:
 
 def _sole_partitions(plan: WritePlan, looked_up: bool, operation: Operation) -> frozenset[str]:
     """Partitions to which nobody else may have added rows meanwhile: see `check_conflicts`."""
-    if operation in _OVERWRITES:
+    if operation.overwrites:
         return frozenset(n.partition_path for n in plan.new_groups)
     if not looked_up or operation is Operation.DELETE:
         return frozenset()

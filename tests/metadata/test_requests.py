@@ -32,7 +32,7 @@ def uncompacted(metadata: MetadataTable) -> int:
     """Delta commits that completed after the last compaction of the metadata table."""
     since = max((i.time for i in metadata.timeline.writes if i.action is Action.COMMIT), default="")
     deltas = [i for i in metadata.timeline.writes if i.action is Action.DELTA_COMMIT and i.time > "0001"]
-    return sum((i.completion or i.time) >= since for i in deltas)
+    return sum(i.completed_at >= since for i in deltas)
 
 
 @pytest.mark.parametrize("name", ["archived_lsm", "archived_kept", "big_mor", "mdt_all_v9", "compacted_mor"])

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from hudimeta.config.options import READ_CORRUPT
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.metadata.record_index import PARTITION as RECORD_INDEX
 from hudimeta.read.native_files import foreign_instants, holds_times
 from hudimeta.read.scan import Scan
@@ -99,7 +100,7 @@ class NativeTable:
         snapshot = self._snapshot
         if not snapshot.properties.partition_fields:
             return snapshot.schema.dropped
-        stated = self._path_values(_one(snapshot.listing.partitions()))
+        stated = self._path_values(single_array(snapshot.listing.partitions()))
         rows_may_stay = RECORD_INDEX in snapshot.properties.metadata_partitions
         nulls = any(column.null_count for column in stated.columns)
         distrusted = rows_may_stay or nulls or snapshot.properties.get(BASE_PATH_KEY)
@@ -342,10 +343,6 @@ def _made_at(slices: pa.Table, instants: frozenset[str]) -> pa.ChunkedArray:
     """Which slices have a base file that one of the instants wrote."""
     made = pc.is_in(slices.column("base_instant"), value_set=pa.array(sorted(instants), pa.string()))
     return pc.and_(made, pc.is_valid(slices.column("base_file")))
-
-
-def _one(paths: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return paths.combine_chunks() if isinstance(paths, pa.ChunkedArray) else paths
 
 
 def _by_partition(slices: pa.Table) -> dict[str | None, pa.Table]:

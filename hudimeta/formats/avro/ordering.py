@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import SchemaMismatch, UnsupportedFeature
+from hudimeta.formats.plain_arrays import single_array
 
 __all__ = ["DELETES_SCHEMA", "ELEMENT_TYPE", "ORDERING_TYPE", "Wrapper", "ordering_values", "wrapper_for"]
 
@@ -106,7 +107,7 @@ def ordering_values(deletes: pa.Table, kinds: Sequence[pa.DataType]) -> tuple[li
         older, and their values are null.
     """
     wrapper = deletes["ordering_wrapper"].to_numpy()
-    ordering = _whole(deletes["ordering"])
+    ordering = single_array(deletes["ordering"])
     if len(kinds) == 1:
         value = _pick(ordering, kinds[0])
         zero = pc.equal(ordering.field(Wrapper.INT.column), 0).fill_null(False).to_numpy(zero_copy_only=False)
@@ -178,7 +179,3 @@ _FITTING: tuple[tuple[Any, tuple[Wrapper, ...]], ...] = (
 
 def _null_where(values: pa.Array, mask: npt.NDArray[np.bool_]) -> pa.Array:
     return pc.if_else(pa.array(mask), pa.scalar(None, values.type), values) if mask.any() else values
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

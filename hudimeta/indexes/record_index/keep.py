@@ -25,6 +25,7 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import MetadataError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.facts import KeyChanges
 from hudimeta.indexes.later_removals import check_not_removed_later
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
@@ -60,7 +61,7 @@ class RecordIndex:
         lost = _lost(change, changes)
         proven = partition in change.proven
         asked = homes["record_key"] if proven and len(homes) <= change.proof_limit else pa.chunked_array([], pa.string())
-        known = _known(change, pa.concat_arrays([_one(asked), _one(maybe["record_key"])]).unique())
+        known = _known(change, pa.concat_arrays([single_array(asked), single_array(maybe["record_key"])]).unique())
         added = pa.concat_tables([homes, _without(maybe, known, _places)])
         rows = _last_of_each(added, scope.names)
         check_not_removed_later(change, partition, _keys(rows))
@@ -92,7 +93,7 @@ class RecordIndex:
         groups = estimated_groups(records, source.options)
         piles: list[list[pa.Table]] = [[] for _ in range(groups)]
         for one, rows in found:
-            texts = _one(rows[KEY_COLUMN])
+            texts = single_array(rows[KEY_COLUMN])
             time = parse_instant(one.base_instant, source.properties.zone)
             for group, at in by_group(texts, groups):
                 homes = _home(texts.take(at), one.partition_path, one.file_id)
@@ -125,7 +126,7 @@ class _Scope:
         """What makes each row's key unique."""
         if self.groups is None:
             return _keys(rows)
-        return _one(pc.binary_join_element_wise(rows["partition_path"], rows["record_key"], "\0"))
+        return single_array(pc.binary_join_element_wise(rows["partition_path"], rows["record_key"], "\0"))
 
     def parts(self, rows: pa.Table, gone: pa.Table, change: CommitChange) -> Iterator[PartitionDelta]:
         """New records and removed keys, of the table or of each partition."""
@@ -199,7 +200,7 @@ def _known(change: CommitChange, wanted: pa.Array) -> pa.Table:
 def _lost(change: CommitChange, changes: Sequence[tuple[WrittenFile, KeyChanges]]) -> pa.Table:
     """Keys that leave a file group, with its partition path: record_key, partition_path."""
     found = [(file.partition_path, facts.removed) for file, facts in changes]
-    found += [(one.partition_path, _one(rows[KEY_COLUMN])) for one, rows in change.replaced_rows]
+    found += [(one.partition_path, single_array(rows[KEY_COLUMN])) for one, rows in change.replaced_rows]
     schema = pa.schema([_HOMES.field("record_key"), _HOMES.field("partition_path")])
     tables = [pa.table([keys, pa.repeat(pa.scalar(path, pa.string()), len(keys))], schema=schema) for path, keys in found]
     return pa.concat_tables([schema.empty_table(), *(table for table in tables if len(table))])
@@ -214,18 +215,18 @@ def _without(rows: pa.Table, others: pa.Table, names: Callable[[pa.Table], pa.Ar
 
 
 def _keys(rows: pa.Table) -> pa.StringArray:
-    return _one(rows["record_key"])
+    return single_array(rows["record_key"])
 
 
 def _paths(rows: pa.Table) -> list[str]:
-    paths: list[str] = _one(rows["partition_path"]).unique().to_pylist()
+    paths: list[str] = single_array(rows["partition_path"]).unique().to_pylist()
     return paths
 
 
 def _places(rows: pa.Table) -> pa.Array:
     """Key and home as one text."""
     ids = rows["file_id"].cast(pa.string())
-    return _one(pc.binary_join_element_wise(rows["record_key"], rows["partition_path"], ids, "\0"))
+    return single_array(pc.binary_join_element_wise(rows["record_key"], rows["partition_path"], ids, "\0"))
 
 
 def _why_doubled(
@@ -279,7 +280,3 @@ def _last_of_each(rows: pa.Table, names: Callable[[pa.Table], pa.Array]) -> pa.T
 
 def _instants(rows: pa.Table, time: int) -> pa.Array:
     return pa.repeat(pa.scalar(time, pa.int64()), len(rows))
-
-
-def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

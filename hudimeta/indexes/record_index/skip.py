@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.proof import why_unproven
 from hudimeta.indexes.question import Exclusion, Question
 from hudimeta.metadata import record_index
@@ -44,7 +45,7 @@ def _names(partitions: pa.ChunkedArray, file_ids: pa.ChunkedArray) -> pa.Array:
     import pyarrow.compute as pc
 
     joined = pc.binary_join_element_wise(partitions.cast(pa.string()), file_ids, "\0")
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+    return single_array(joined)
 
 
 class RecordIndex:

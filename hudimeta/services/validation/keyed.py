@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import CorruptFileError, NotFound
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.metadata import record_index
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import secondary_keys
@@ -66,8 +67,8 @@ class KeyedIndexes:
             filled = texts.is_valid()
             texts, keys = texts.filter(filled), keys.filter(filled)
         records = self._subject.metadata.records(name)
-        wanted = secondary_keys(_one(texts), _one(keys))
-        found = secondary_keys(_one(records["secondary"]), _one(records["record_key"]))
+        wanted = secondary_keys(single_array(texts), single_array(keys))
+        found = secondary_keys(single_array(records["secondary"]), single_array(records["record_key"]))
         findings.compared = len(wanted)
         missing = pc.invert(pc.is_in(wanted, value_set=found))
         extra = pc.invert(pc.is_in(found, value_set=wanted))
@@ -142,8 +143,8 @@ class KeyedIndexes:
         rows = self._rows.select(_PLACED.names)
         if not self._by_partition:
             return rows
-        paths = pa.array([one.partition_path for one in self._subject.slices], pa.string()).take(_one(rows["place"]))
-        return rows.set_column(0, "record_key", pc.binary_join_element_wise(paths, _one(rows["record_key"]), "\0"))
+        paths = pa.array([one.partition_path for one in self._subject.slices], pa.string()).take(single_array(rows["place"]))
+        return rows.set_column(0, "record_key", pc.binary_join_element_wise(paths, single_array(rows["record_key"]), "\0"))
 
     @cached_property
     def _stated(self) -> pa.Table:
@@ -151,29 +152,30 @@ class KeyedIndexes:
         records = self._subject.metadata.records(record_index.PARTITION)
         coded = records["file_id"].cast(pa.string())
         named = pc.binary_join_element_wise(records["partition_path"], coded, "\0")
-        place = pc.index_in(_one(named), value_set=pa.array(self._places, pa.string()))
-        keys = _one(records["record_key"])
+        place = pc.index_in(single_array(named), value_set=pa.array(self._places, pa.string()))
+        keys = single_array(records["record_key"])
         if self._by_partition:
-            keys = pc.binary_join_element_wise(_one(records["partition_path"]), keys, "\0")
+            keys = pc.binary_join_element_wise(single_array(records["partition_path"]), keys, "\0")
         return pa.table({"record_key": keys, "place": place, "named": named})
 
 
 def _compare_places(live: pa.Table, stated: pa.Table, places: pa.Array, findings: Findings) -> None:
-    here, there = _one(live["record_key"]), _one(stated["record_key"])
+    here, there = single_array(live["record_key"]), single_array(stated["record_key"])
     missing = pc.invert(pc.is_in(here, value_set=there))
-    findings.wrong("live keys that the index lacks", _shown(here, missing, _one(live["place"]), places), _count(missing))
+    lacking = _shown(here, missing, single_array(live["place"]), places)
+    findings.wrong("live keys that the index lacks", lacking, _count(missing))
     extra = pc.invert(pc.is_in(there, value_set=here))
     findings.wrong("records of no live key", _shown(there, extra), _count(extra))
     at = pc.index_in(there, value_set=here)
-    same = pc.fill_null(pc.equal(_one(live["place"]).take(at), stated["place"].combine_chunks()), False)
+    same = pc.fill_null(pc.equal(single_array(live["place"]).take(at), stated["place"].combine_chunks()), False)
     doubtful = pc.and_(at.is_valid(), pc.invert(same))
     if not _count(doubtful):
         return
     # A key that several rows have may be said to live where any of them does.
-    keys, named = there.filter(doubtful), _one(stated["named"]).filter(doubtful).to_pylist()
+    keys, named = there.filter(doubtful), single_array(stated["named"]).filter(doubtful).to_pylist()
     rows = live.filter(pc.is_in(here, value_set=keys))
     homes: dict[str, set[str]] = {}
-    for key, place in zip(rows["record_key"].to_pylist(), places.take(_one(rows["place"])).to_pylist(), strict=True):
+    for key, place in zip(rows["record_key"].to_pylist(), places.take(single_array(rows["place"])).to_pylist(), strict=True):
         homes.setdefault(key, set()).add(place)
     wrong = [
         f"{_plain(key)} is in {_plain(min(homes[key]))}, not in {_plain(said)}"
@@ -209,7 +211,3 @@ def _plain(text: str) -> str:
 
 def _count(chosen: pa.Array) -> int:
     return pc.sum(chosen).as_py() or 0
-
-
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -112,7 +112,7 @@ class Arrival:
         return Arrived(rows, slots, PlacedRows(places, rows=rows), RoutedFiles(), few(seen), frozenset(emptied))
 
     def _emptied(self, batch: KeyedBatch) -> set[str]:
-        overwrites = self.write.open_write.operation in (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
+        overwrites = self.write.open_write.operation.overwrites
         return batch.partitions_of_deletes() if overwrites else set()
 
     def _batch(self, opened: Opened, rows: pa.Table) -> KeyedBatch:

@@ -65,8 +65,6 @@ ROUTED = (
     Operation.INSERT_OVERWRITE_TABLE,
 )
 """The operations that are routed."""
-_OVERWRITES = (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE)
-_OWN_GROUPS = (Operation.BULK_INSERT, *_OVERWRITES)
 _SLOTS = 256
 _KEY_SHARE = 1 / 16
 """Of a base file one column, about."""
@@ -166,7 +164,7 @@ def _attempt(session: WriteSession, executors: Executors, source: RowSource, att
         run = _Run(session, view, write, checked, executors, timings)
         try:
             outcome = run.outcome(source)
-            if not run.rows and operation not in _OVERWRITES:
+            if not run.rows and not operation.overwrites:
                 # An overwrite without rows may still empty partitions.
                 session.coordinator.withdraw(write)
                 return CommitReport("", None, operation.value, notes=tuple(session.notes))
@@ -230,9 +228,9 @@ class _Run:
         keyed = operation in (Operation.UPSERT, Operation.DELETE)
         whole_table = keyed and view.lookup.choice.is_global
         meets = not view.generator().generates_keys and (
-            looking or combines(session.options, operation) or (operation in _OVERWRITES and view.lookup.fixes_places)
+            looking or combines(session.options, operation) or (operation.overwrites and view.lookup.fixes_places)
         )
-        route = Route.BY_SLOT if meets else Route.AT_ONCE if operation in _OWN_GROUPS else Route.BY_PARTITION
+        route = Route.BY_SLOT if meets else Route.AT_ONCE if operation.begins_groups else Route.BY_PARTITION
         slots = Slots.of(_SLOTS, whole_table=whole_table, groups=self._index_groups() if whole_table else 1)
         arrived = source.arrived(self.at, route, slots, whole_table)
         self.rows = sum(one.rows for one in arrived)
@@ -303,7 +301,7 @@ class _Run:
         session.notes += list(dict.fromkeys(n for one in placed for n in one.notes if n not in session.notes))
         replaced: dict[str, list[str]] = {}
         sole: frozenset[str] | None = frozenset(grown) if looking and operation is not Operation.DELETE else frozenset()
-        if operation in _OVERWRITES:
+        if operation.overwrites:
             own = {file.partition_path for file in files} | self._emptied
             touched = overwritten(session, view, operation, own)
             replaced, sole = replaced_by(view, operation, touched), frozenset(touched)

@@ -49,7 +49,7 @@ def plan_report(path: Path, where: str, **options: str) -> hudimeta.ScanReport:
 
 def mark_complete(path: Path, indexes: str) -> str:
     """Write into the newest commit that indexes are complete; returns its instant."""
-    newest = max(hudimeta.Table(path).timeline.writes, key=lambda i: i.completion or i.time)
+    newest = max(hudimeta.Table(path).timeline.writes, key=lambda i: i.completed_at)
     file = path / ".hoodie" / "timeline" / newest.file_name
     data = file.read_bytes()
     (record,) = decode_container(data)
