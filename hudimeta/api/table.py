@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.table.properties import TableProperties
-    from hudimeta.timeline.active import Timeline
+    from hudimeta.timeline import Timeline
     from hudimeta.write.merge_builder import MergeBuilder
 
 __all__ = ["Table"]

@@ -19,11 +19,9 @@ from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.clean_record import CleanPlan, decode_plan, encode_metadata
-from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.naming import pending_name
-from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Instant, State
 
 __all__ = ["CleanRunner"]

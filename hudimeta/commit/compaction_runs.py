@@ -11,7 +11,7 @@ from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.markers import files_of_write, marker_folder, staging_folder
 from hudimeta.metadata.rollback import take_back_delta
 from hudimeta.storage import Storage, join
-from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.timeline import TimelineWriter
 from hudimeta.types import Action, State
 
 __all__ = ["is_ours", "note", "take_back"]

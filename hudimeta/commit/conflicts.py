@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hudimeta.errors import CommitConflict
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.timeline.content import latest_schema, schema_of
 from hudimeta.types import Action, FileGroupId, Instant
 

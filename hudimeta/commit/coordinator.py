@@ -45,11 +45,9 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
 from hudimeta.table.remembered import REMEMBERED_KEY, what_never_changes
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.clean_record import CleanPlan
-from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.naming import pending_name
-from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State, TableType
 
 __all__ = ["Coordinator", "OpenWrite", "Publication"]

@@ -8,7 +8,7 @@ from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import PROPERTIES_COMMENT
 from hudimeta.storage import TEMPORARY_SUFFIX, Storage, join
 from hudimeta.table.properties import TableProperties
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.timeline.history_writer import HistoryWriter
 
 __all__ = ["remove_temporary_files", "remove_unfinished_metadata", "remove_unnamed_history"]

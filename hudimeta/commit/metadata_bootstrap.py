@@ -30,8 +30,7 @@ from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_names
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.stated_sizes import listed_as_stated
-from hudimeta.timeline.active import Timeline
-from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.timeline import InstantGenerator, Timeline
 
 __all__ = ["bootstrap_metadata", "committed_files", "lay_out_indexes"]
 

@@ -28,8 +28,7 @@ from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.writer import MetadataWriter, WrittenLog
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
-from hudimeta.timeline.active import Timeline
-from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.timeline import InstantGenerator, Timeline
 from hudimeta.types import Action
 
 __all__ = ["MetadataCommit", "Upkeep"]

@@ -11,7 +11,7 @@ from hudimeta.commit.lock import TableLock
 from hudimeta.errors import CommitError, CorruptFileError, StorageError
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 

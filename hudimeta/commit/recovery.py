@@ -19,9 +19,8 @@ from hudimeta.snapshot.schema_commits import forget_schema_commit
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import InstantGenerator, Timeline
 from hudimeta.timeline.archived import ArchivedRecords
-from hudimeta.timeline.clock import InstantGenerator
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 

@@ -17,7 +17,7 @@ from hudimeta.formats.json_text import parse_json
 from hudimeta.reports import Report
 
 if TYPE_CHECKING:
-    from hudimeta.timeline.active import Timeline
+    from hudimeta.timeline import Timeline
     from hudimeta.types import Instant
 
 __all__ = ["REPORT_KEY", "CommitReport"]

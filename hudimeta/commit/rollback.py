@@ -20,10 +20,8 @@ from hudimeta.metadata.rollback import roll_back_metadata
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file, parse_log_file
-from hudimeta.timeline.active import Timeline
-from hudimeta.timeline.clock import InstantGenerator
+from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
-from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Instant, State
 
 __all__ = ["RollbackOutcome", "RollbackPlan", "execute", "pending_plan", "plan"]

@@ -23,7 +23,7 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import WRITE_TOKEN
 from hudimeta.storage import Storage
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.types import Action
 
 __all__ = [

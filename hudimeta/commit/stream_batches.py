@@ -16,7 +16,7 @@ from hudimeta.commit.report import CommitReport
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict, ConfigError
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.types import Instant
 
 __all__ = ["CHECKPOINT_KEY", "StreamBatch", "refuse_repeated"]

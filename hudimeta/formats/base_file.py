@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from hudimeta.formats.parquet.footer import ParquetFooter
-    from hudimeta.storage.protocol import Storage
+    from hudimeta.storage import Storage
 
 __all__ = ["BaseFile", "damage_named", "open_base_file", "pages_named", "schema_of_base_file"]
 

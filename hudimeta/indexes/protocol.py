@@ -30,7 +30,7 @@ from hudimeta.table.file_names import parse_names
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 
 __all__ = ["BuiltIndex", "CleanChange", "CommitChange", "IndexDelta", "IndexMaintainer", "IndexSource"]
 

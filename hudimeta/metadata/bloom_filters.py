@@ -18,7 +18,7 @@ from hudimeta.metadata.datum import DatumCursor, encode_texts, join_binary
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
 from hudimeta.metadata.rollback import METADATA_ROOT
-from hudimeta.storage.protocol import join
+from hudimeta.storage import join
 
 __all__ = ["PARTITION", "SCHEMA", "decode_values", "encode_values"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.types import Action
 

@@ -32,8 +32,7 @@ from hudimeta.metadata.record import schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import WRITE_TOKEN, MetadataWriter
 from hudimeta.storage import Storage, join
-from hudimeta.timeline.clock import InstantGenerator
-from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.timeline import InstantGenerator, TimelineWriter
 from hudimeta.types import Action, Instant, Operation, State
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hudimeta.storage.protocol import join
+from hudimeta.storage import join
 
 __all__ = ["NAME_KEY", "BaseFile", "FileGroup", "LogFile", "base_name", "group_number", "group_stem", "instant_in", "log_file"]
 

@@ -35,9 +35,9 @@ from hudimeta.metadata.group_files import (
     instant_in,
     log_file,
 )
-from hudimeta.storage.protocol import Storage
+from hudimeta.storage import Storage
 from hudimeta.table.discovery import PARTITION_METAFILE
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Instant, State
 
 __all__ = ["GROUPS_KEY", "LOGS_KEY", "GroupFinder"]

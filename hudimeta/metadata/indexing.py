@@ -20,9 +20,7 @@ from hudimeta.metadata.index_definitions import DEFAULT_PATH, decode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, load
-from hudimeta.timeline.active import Timeline
-from hudimeta.timeline.clock import InstantGenerator
-from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.types import Action, State
 
 __all__ = ["announce", "complete", "discard_dead", "remove_index", "remove_unnamed", "withdraw"]

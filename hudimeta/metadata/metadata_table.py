@@ -23,12 +23,12 @@ from hudimeta.metadata.keys import NO_PARTITION, column_id, from_key_partition, 
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.redaction import hidden
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 
 if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
     from hudimeta.metadata.index_reader import IndexReader
-    from hudimeta.storage.protocol import Storage
+    from hudimeta.storage import Storage
     from hudimeta.table.properties import TableProperties
     from hudimeta.types import Instant
 

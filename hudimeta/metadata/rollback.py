@@ -11,9 +11,7 @@ import time as system_time
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file, parse_log_file
-from hudimeta.timeline.active import Timeline
-from hudimeta.timeline.clock import InstantGenerator
-from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.types import Action, State
 
 __all__ = ["METADATA_ROOT", "remove_files", "roll_back_metadata", "take_back_delta"]

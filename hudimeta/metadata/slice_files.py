@@ -13,8 +13,8 @@ from hudimeta.formats.hfile import HFileReader, KeyValues, StorageRange
 from hudimeta.metadata.group_files import NAME_KEY, BaseFile, LogFile
 from hudimeta.metadata.log_entries import LogEntry, read_entries
 from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.storage import Storage, join
 from hudimeta.storage.at_once import at_once
-from hudimeta.storage.protocol import Storage, join
 
 __all__ = ["Decode", "Select", "SliceFiles"]
 

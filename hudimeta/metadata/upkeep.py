@@ -14,11 +14,9 @@ from hudimeta.metadata.own_instants import clean_instant
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.archiving import leaving, move_to_history
 from hudimeta.timeline.clean_record import CleanPlan, encode_metadata, encode_plan
-from hudimeta.timeline.clock import InstantGenerator
-from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Instant, State
 
 __all__ = ["archive", "clean", "take_back_cleans"]

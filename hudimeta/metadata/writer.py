@@ -29,8 +29,7 @@ from hudimeta.metadata.record import RecordLayout, layout_of, schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
-from hudimeta.timeline.clock import InstantGenerator
-from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.timeline import InstantGenerator, TimelineWriter
 from hudimeta.types import Action, Operation
 
 __all__ = ["PROPERTIES_COMMENT", "MetadataWriter", "WrittenLog", "partition_metafile"]

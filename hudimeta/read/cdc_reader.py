@@ -24,12 +24,12 @@ from hudimeta.slices.read_task import ReadTask, VisibleInstants
 from hudimeta.slices.reader import SliceReader
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.snapshot.partition_columns import path_values
-from hudimeta.storage.protocol import join
+from hudimeta.storage import join
 from hudimeta.types import META_COLUMNS
 
 if TYPE_CHECKING:
     from hudimeta.predicate import Bound
-    from hudimeta.storage.protocol import Storage
+    from hudimeta.storage import Storage
 
 __all__ = ["CHANGE_SCHEMA", "ChangeReader", "ChangeTask"]
 

@@ -27,8 +27,8 @@ from hudimeta.config.options import (
 )
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.table.slices import build_slices, slices_schema
+from hudimeta.timeline import normalise_instant
 from hudimeta.timeline.archived import ArchivedRecords
-from hudimeta.timeline.clock import normalise_instant
 from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS, Action, Instant, QueryType, TableType
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudimeta.errors import SchemaError
 from hudimeta.formats.base_file import schema_of_base_file
-from hudimeta.schema.avro_arrow import avro_to_arrow
+from hudimeta.schema import avro_to_arrow
 from hudimeta.schema.promotion import Fit, fit, is_list_like
 from hudimeta.schema.resolve import SCHEMA_KEY
 from hudimeta.snapshot.table_schema import plain_schema
@@ -23,7 +23,8 @@ from hudimeta.storage import join
 from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS
 
 if TYPE_CHECKING:
-    from hudimeta.schema.internal_schema import Column, InternalSchema
+    from hudimeta.schema import InternalSchema
+    from hudimeta.schema.internal_schema import Column
     from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["foreign_instants", "holds_times"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from hudimeta.slices.read_task import ReadTask
     from hudimeta.slices.reader import ReadCounts, SliceReader
-    from hudimeta.storage.protocol import Storage
+    from hudimeta.storage import Storage
 
 __all__ = ["Split", "pack_slices", "read_split"]
 

@@ -16,7 +16,7 @@ from hudimeta.config import options as keys
 from hudimeta.errors import HudiError
 from hudimeta.redaction import hidden
 from hudimeta.services import archival, clean, compaction
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.types import TableType
 from hudimeta.write.session import WriteSession
 

@@ -19,7 +19,7 @@ from hudimeta.config import options as keys
 from hudimeta.reports import Report
 from hudimeta.services import clean
 from hudimeta.table.slices import place_files
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.timeline.archiving import leaving, move_to_history
 from hudimeta.types import Action, Instant, TableType
 from hudimeta.write.session import TableView, WriteSession

@@ -26,10 +26,8 @@ from hudimeta.reports import Report
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.slices import place_files
 from hudimeta.table.text_arrays import instant_number
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline, TimelineWriter, format_instant, parse_instant
 from hudimeta.timeline.clean_record import CleanPlan, encode_plan, savepoints_of
-from hudimeta.timeline.clock import format_instant, parse_instant
-from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Instant, TableType
 from hudimeta.write.session import TableView, WriteSession
 

@@ -34,9 +34,7 @@ from hudimeta.slices.reader import SliceReader
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file
-from hudimeta.timeline.active import Timeline
-from hudimeta.timeline.clock import parse_instant
-from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.timeline import Timeline, TimelineWriter, parse_instant
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.session import TableView, WriteSession

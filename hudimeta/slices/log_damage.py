@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.log import LogScan, read_blocks
-from hudimeta.storage.protocol import Storage
+from hudimeta.storage import Storage
 from hudimeta.table.file_names import LogFileName, parse_log_file
 
 __all__ = ["LogFileRules", "read_log_file"]

@@ -18,7 +18,7 @@ from hudimeta.slices.projection import path_of, pruned, shown_field
 if TYPE_CHECKING:
     from hudimeta.keys import PartitionLayout
     from hudimeta.predicate import ArrowPredicate, Bound
-    from hudimeta.schema.internal_schema import SchemaHistory
+    from hudimeta.schema import SchemaHistory
     from hudimeta.slices.bounded_merge import MergeMemory
     from hudimeta.snapshot.snapshot import Snapshot
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudimeta.config.registry import HudiWarning
+from hudimeta.config import HudiWarning
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import BaseFile, open_base_file
 from hudimeta.formats.log import BlockType
@@ -26,7 +26,7 @@ from hudimeta.slices.read_task import ReadTask
 from hudimeta.slices.slice_logs import LogFiles
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.snapshot.partition_columns import path_values
-from hudimeta.storage.protocol import join
+from hudimeta.storage import join
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from hudimeta.keys import KeyGenerator
     from hudimeta.predicate import Bound
-    from hudimeta.schema.internal_schema import InternalSchema
+    from hudimeta.schema import InternalSchema
     from hudimeta.slices.record_keys import WantedKeys
-    from hudimeta.storage.protocol import Storage
+    from hudimeta.storage import Storage
 
 __all__ = ["ReadCounts", "SliceReader", "left_out"]
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudimeta.slices.read_task import ReadTask
-    from hudimeta.storage.protocol import Storage
+    from hudimeta.storage import Storage
     from hudimeta.table.properties import TableProperties
-    from hudimeta.timeline.active import Timeline
+    from hudimeta.timeline import Timeline
 
 __all__ = ["FilePart", "file_part", "parts_of", "rows_of", "task_for"]
 

@@ -15,7 +15,7 @@ from hudimeta.snapshot.column_history import column_history
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 
 __all__ = ["SliceRows"]
 

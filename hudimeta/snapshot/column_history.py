@@ -8,7 +8,7 @@ from hudimeta.schema.resolve import LATEST_SCHEMA_KEY
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.properties import TableProperties
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 
 __all__ = ["column_history"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hudimeta.storage.protocol import join
+from hudimeta.storage import join
 
 if TYPE_CHECKING:
     import pyarrow as pa

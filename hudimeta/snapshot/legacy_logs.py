@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from hudimeta.timeline.active import Timeline
+    from hudimeta.timeline import Timeline
 
 __all__ = ["without_invisible_logs"]
 

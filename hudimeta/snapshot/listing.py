@@ -7,14 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from hudimeta.errors import MetadataOutOfSync
-from hudimeta.storage.protocol import Storage
+from hudimeta.storage import Storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudimeta.metadata.metadata_table import MetadataTable
     from hudimeta.table.properties import TableProperties
-    from hudimeta.timeline.active import Timeline
+    from hudimeta.timeline import Timeline
 
 __all__ = ["Listing", "StorageListing", "open_metadata"]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudimeta.snapshot.snapshot import Snapshot
-    from hudimeta.timeline.active import Timeline
+    from hudimeta.timeline import Timeline
 
 __all__ = ["ListingDifference", "ListingPair", "check_against_storage"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from hudimeta.formats.seal import sealed_json
 from hudimeta.schema.internal_schema import SCHEMA_FOLDER, SCHEMA_SUFFIX
 from hudimeta.storage import Storage, join
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 
 __all__ = ["forget_schema_commit", "write_schema_commit"]
 

@@ -18,8 +18,7 @@ from hudimeta.snapshot.listing import Listing, StorageListing, open_metadata
 from hudimeta.storage import CountingStorage, join
 from hudimeta.table import properties as table_properties
 from hudimeta.table.properties import TableProperties
-from hudimeta.timeline.active import Timeline
-from hudimeta.timeline.clock import normalise_instant
+from hudimeta.timeline import Timeline, normalise_instant
 from hudimeta.types import Action, QueryType
 
 if TYPE_CHECKING:

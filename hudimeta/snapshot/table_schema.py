@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudimeta.errors import SchemaError, UnsupportedFeature
-from hudimeta.schema.avro_arrow import avro_to_arrow
-from hudimeta.schema.names import strip_meta_columns, with_meta_columns
+from hudimeta.schema import avro_to_arrow, resolve_table_schema, strip_meta_columns, with_meta_columns
 from hudimeta.schema.normalise import normalise_type
-from hudimeta.schema.resolve import resolve_table_schema
 from hudimeta.table.remembered import refuse_other_table
 from hudimeta.types import META_COLUMNS
 

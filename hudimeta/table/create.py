@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from hudimeta.errors import AlreadyExists, ConfigError, StorageError, TableError
 from hudimeta.schema.internal_schema import SCHEMA_FOLDER
-from hudimeta.storage.protocol import Storage, join
+from hudimeta.storage import Storage, join
 from hudimeta.table.key_generator import KeyGeneratorType
 from hudimeta.table.merge_settings import STRATEGY_IDS, payload_class_of
 from hudimeta.table.properties import WRITABLE_VERSIONS, TableProperties
 from hudimeta.table.properties_file import CHECKSUM_KEY, PROPERTIES_PATH, properties_text
-from hudimeta.timeline.clock import TIMEZONE_KEY, Clock, SystemClock
+from hudimeta.timeline import Clock, SystemClock
+from hudimeta.timeline.clock import TIMEZONE_KEY
 from hudimeta.types import MergeMode, TableType
 
 __all__ = ["DEFAULT_VERSION", "FOLDERS", "create_table_layout", "new_table_properties"]

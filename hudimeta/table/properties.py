@@ -9,14 +9,14 @@ from datetime import tzinfo
 
 from hudimeta.errors import ConfigError
 from hudimeta.formats.properties import table_checksum
-from hudimeta.storage.protocol import Storage, join
+from hudimeta.storage import Storage, join
 from hudimeta.table.gates import READABLE_VERSIONS, WRITABLE_VERSIONS, refuse_unreadable, refuse_unwritable
 from hudimeta.table.key_generator import KeyGeneratorType, TimestampKeyOptions, key_generator_type
 from hudimeta.table.merge_settings import DELETE_PROPERTY, MergeSettings, merge_settings
 from hudimeta.table.properties_file import CHECKSUM_KEY, DATABASE_KEY, NAME_KEY, read_properties, write_properties
 from hudimeta.table.property_texts import PropertyTexts
-from hudimeta.timeline.active import Timeline
-from hudimeta.timeline.clock import TIMEZONE_KEY, Clock, SystemClock, timeline_zone
+from hudimeta.timeline import Clock, SystemClock, Timeline, timeline_zone
+from hudimeta.timeline.clock import TIMEZONE_KEY
 from hudimeta.timeline.naming import LAYOUT_V1, LAYOUT_V2
 from hudimeta.types import MergeMode, TableType
 

@@ -19,7 +19,7 @@ from datetime import datetime, timezone
 from hudimeta.errors import CorruptFileError, NotFound, TableError, TableNotFound
 from hudimeta.formats.properties import MAX_PROPERTIES_BYTES, decode_properties, encode_properties, table_checksum
 from hudimeta.formats.seal import sealed_properties, verify_properties
-from hudimeta.storage.protocol import Storage
+from hudimeta.storage import Storage
 from hudimeta.table.known_properties import damaged_name
 
 __all__ = [

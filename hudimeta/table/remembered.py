@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError, TableError
 from hudimeta.formats.json_text import parse_json
-from hudimeta.storage.protocol import Storage, join
+from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.properties_file import PROPERTIES_PATH

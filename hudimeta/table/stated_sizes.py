@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError
-from hudimeta.storage.protocol import join
+from hudimeta.storage import join
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudimeta.timeline.active import Timeline
+    from hudimeta.timeline import Timeline
 
 __all__ = ["files_of_write", "listed_as_stated"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudimeta.timeline.active import Timeline
+    from hudimeta.timeline import Timeline
 
 __all__ = ["CompletionTimes", "Visibility"]
 

@@ -17,7 +17,7 @@ from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.timeline.history import decode_manifest, is_history_file, is_manifest
 from hudimeta.timeline.naming import LAYOUT_V1, parse_instant_name

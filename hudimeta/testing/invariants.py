@@ -19,7 +19,7 @@ from hudimeta.testing.indexes import indexes_know_every_row
 from hudimeta.testing.inspection import Inspection
 from hudimeta.testing.key_indexes import record_index_is_live_keys, secondary_answers_as_scan
 from hudimeta.testing.statistics import footers_tell_the_truth, statistics_enclose_every_value
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Instant, State
 
 __all__ = [

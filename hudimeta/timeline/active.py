@@ -15,8 +15,8 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError, NotFound
+from hudimeta.storage import Storage, join
 from hudimeta.storage.at_once import at_once
-from hudimeta.storage.protocol import Storage, join
 from hudimeta.timeline import content
 from hudimeta.timeline.archived import archived_files
 from hudimeta.timeline.display import timeline_text

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from hudimeta.errors import NotFound
-from hudimeta.storage.protocol import Storage, join
+from hudimeta.storage import Storage, join
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.history_writer import HistoryWriter, archived_rows, without
 from hudimeta.timeline.naming import parse_instant_name

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.seal import sealed_json, verify_json
-from hudimeta.storage.protocol import Storage, join
+from hudimeta.storage import Storage, join
 from hudimeta.types import Action, Instant, State
 
 if TYPE_CHECKING:

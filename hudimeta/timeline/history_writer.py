@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from hudimeta.formats.avro.schemas import LSM_TIMELINE_INSTANT
 from hudimeta.formats.parquet import blank_entries, sealed_file
-from hudimeta.storage.protocol import Storage, join
+from hudimeta.storage import Storage, join
 from hudimeta.timeline.history import (
     COLUMNS,
     MANIFEST_PREFIX,

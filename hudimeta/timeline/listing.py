@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import NamedTuple
 
-from hudimeta.config.registry import HudiWarning
-from hudimeta.storage.protocol import FileInfo, Storage, join
+from hudimeta.config import HudiWarning
+from hudimeta.storage import FileInfo, Storage, join
 from hudimeta.timeline.clock import format_instant
 from hudimeta.timeline.naming import LAYOUT_V1, InstantFile, parse_instant_name
 from hudimeta.types import Action, Instant, State

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from hudimeta.formats.avro.container import container_entries, encode_container
 from hudimeta.formats.avro.schemas import ROLLBACK_METADATA, ROLLBACK_PLAN
-from hudimeta.storage.protocol import join
+from hudimeta.storage import join
 from hudimeta.types import Action
 
 __all__ = ["FilesByPartition", "encode_rollback_metadata", "encode_rollback_plan", "is_own_rollback"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hudimeta.errors import AlreadyExists, CommitError, InstantExists
 from hudimeta.formats.avro.container import MAGIC, sealed_container
-from hudimeta.storage.protocol import Storage, join
+from hudimeta.storage import Storage, join
 from hudimeta.timeline.active import DEFAULT_FOLDER
 from hudimeta.timeline.naming import completed_name, pending_name
 from hudimeta.types import Action, Instant, State

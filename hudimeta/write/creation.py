@@ -30,8 +30,8 @@ from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
 from hudimeta.table.merge_settings import MergeSettings, delete_properties, merge_settings, payload_properties
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
+from hudimeta.timeline import Clock, InstantGenerator, SystemClock
 from hudimeta.timeline.active import DEFAULT_FOLDER
-from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
 from hudimeta.types import MergeMode, TableType
 from hudimeta.write.key_settings import check_key_settings, key_settings, stored_columns
 

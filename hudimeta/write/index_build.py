@@ -33,7 +33,7 @@ from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.reports import Report
 from hudimeta.table.properties import update
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.write.index_plan import IndexPlan, plan_index
 from hudimeta.write.session import WriteSession

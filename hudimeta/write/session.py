@@ -55,8 +55,7 @@ from hudimeta.table.properties import load as load_properties
 from hudimeta.table.remembered import refuse_other_table
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
-from hudimeta.timeline.active import Timeline
-from hudimeta.timeline.clock import Clock, InstantGenerator, SystemClock
+from hudimeta.timeline import Clock, InstantGenerator, SystemClock, Timeline
 from hudimeta.types import FileGroupId, TableType
 from hudimeta.write.base_files import BaseFileWriter, FileFormat, bloom_settings
 from hudimeta.write.change_files import ChangeFormat

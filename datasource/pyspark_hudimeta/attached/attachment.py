@@ -42,7 +42,7 @@ from pyspark_hudimeta.table_functions import register_functions
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hudimeta.config.registry import Options
+    from hudimeta.config import Options
     from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["attach", "detach", "last_reports"]

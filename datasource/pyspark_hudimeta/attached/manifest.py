@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from hudimeta.errors import ConfigError
 from hudimeta.storage import Storage, check_native_files, join
-from hudimeta.timeline.clock import parse_instant
+from hudimeta.timeline import parse_instant
 
 __all__ = ["MANIFEST_FILES", "MANIFEST_PATH", "base_files", "encode_manifest", "file_uri", "write_manifest"]
 

@@ -8,22 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hudimeta.predicate import bind, parse, to_sql
-from hudimeta.predicate.tree import (
-    And,
-    Column,
-    Compare,
-    Expr,
-    InSet,
-    IsNotNull,
-    IsNull,
-    Literal,
-    Match,
-    MatchKind,
-    Not,
-    Or,
-    walk,
-)
+from hudimeta.predicate import Expr, bind, parse, to_sql
+from hudimeta.predicate.tree import And, Column, Compare, InSet, IsNotNull, IsNull, Literal, Match, MatchKind, Not, Or, walk
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hudimeta.storage import Storage, join, open_storage
-from hudimeta.timeline.clock import Clock, SystemClock
+from hudimeta.timeline import Clock, SystemClock
 from pyspark_hudimeta.attached.manifest import write_manifest
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from pyspark_hudimeta.routed.spark_engine import parallelism
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from hudimeta.config.registry import Options
+    from hudimeta.config import Options
 
 __all__ = ["SparkExecutors"]
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudimeta.errors import CommitError, HudiError, NotFound
 from hudimeta.formats.base_file import damage_named
 from hudimeta.redaction import redacted
-from hudimeta.schema.conform import conform_array
+from hudimeta.schema import conform_array
 from hudimeta.storage import open_storage
 from hudimeta.storage.at_once import at_once
 from hudimeta.write.routed.executors import RowTask

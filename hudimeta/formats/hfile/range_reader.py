@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from hudimeta.errors import CorruptFileError, NotFound
-from hudimeta.storage.protocol import Storage
+from hudimeta.storage import Storage
 
 __all__ = ["BytesRange", "RangeReader", "StorageRange", "as_range_reader"]
 

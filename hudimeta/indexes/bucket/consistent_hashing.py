@@ -25,7 +25,7 @@ from hudimeta.formats.json_text import parse_json
 from hudimeta.indexes.bucket.hash_keys import HASH_MASK, ring_hashes
 from hudimeta.storage import Storage, join
 from hudimeta.table.key_file import KeyFile
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 
 __all__ = ["HashRing", "HashRings", "Node", "decode_ring", "encode_ring", "first_ring"]
 

@@ -10,7 +10,7 @@ from hudimeta.metadata.indexed_columns import with_added_columns
 from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.schema import avro_to_arrow, strip_meta_columns
 from hudimeta.table.properties import TableProperties
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 
 __all__ = ["files_hold", "schema_of", "statistics_after"]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudimeta.errors import ConfigError, SchemaMismatch
 from hudimeta.predicate import Expr, bind_value, evaluate, parse_sql
 from hudimeta.predicate.tree import Literal
-from hudimeta.schema.conform import conform_array
+from hudimeta.schema import conform_array
 
 __all__ = ["Assigned", "assigned_column", "field_of", "value_expression"]
 

@@ -35,7 +35,7 @@ from hudimeta.metadata.delta import PartitionDelta, by_group
 from hudimeta.metadata.file_groups import file_stem
 from hudimeta.metadata.group_files import group_stem
 from hudimeta.slices.merge_rules import KEY_COLUMN
-from hudimeta.timeline.clock import parse_instant
+from hudimeta.timeline import parse_instant
 
 __all__ = ["RecordIndex", "estimated_groups", "key_changes", "too_many"]
 

@@ -16,7 +16,7 @@ from hudimeta.metadata.indexing import announce, complete, discard_dead, remove_
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.properties import load as load_properties
-from hudimeta.timeline.clock import InstantGenerator, SystemClock
+from hudimeta.timeline import InstantGenerator, SystemClock
 from hudimeta.write.index_build import IndexReport, ready_property
 from hudimeta.write.index_plan import dependents
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hudimeta.metadata.indexing import announce, complete, discard_dead
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.write.index_build import newest_write
 from hudimeta.write.session import WriteSession
 

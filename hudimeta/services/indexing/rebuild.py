@@ -41,9 +41,8 @@ from hudimeta.storage import CountingStorage, Storage, join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.stated_sizes import listed_as_stated
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.timeline.naming import completed_name
-from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, State
 from hudimeta.write.index_build import IndexReport, every_group, index_source
 from hudimeta.write.session import WriteSession

@@ -25,9 +25,9 @@ from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import FileInfo, Storage, join
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.stated_sizes import files_of_write
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import History, Timeline
 from hudimeta.timeline.content import decode_instant
-from hudimeta.timeline.history import MANIFEST_PREFIX, VERSION_FILE, History, decode_manifest
+from hudimeta.timeline.history import MANIFEST_PREFIX, VERSION_FILE, decode_manifest
 from hudimeta.timeline.naming import LAYOUT_V1, InstantFile, parse_instant_name
 from hudimeta.types import Action, State
 

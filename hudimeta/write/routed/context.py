@@ -17,7 +17,7 @@ from hudimeta.config import Options
 from hudimeta.errors import CommitError
 from hudimeta.redaction import redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.write.session import TableView, WriteSession
 
 __all__ = ["Opened", "RoutedWrite", "forget_opened", "refuse_when_over"]

@@ -35,8 +35,7 @@ from hudimeta.slices.slice_rows import SliceRows
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.storage import Storage, join
 from hudimeta.table.positions import positions_by_number
-from hudimeta.timeline.active import Timeline
-from hudimeta.timeline.clock import InstantGenerator, SystemClock
+from hudimeta.timeline import InstantGenerator, SystemClock, Timeline
 from hudimeta.write.routed.context import RoutedWrite, refuse_when_over
 from hudimeta.write.routed.exchange import Span, read_spans, rows_of
 from hudimeta.write.routed.executors import Executors

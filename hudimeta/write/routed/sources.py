@@ -10,7 +10,7 @@ import pyarrow as pa
 from hudimeta.predicate import Where
 from hudimeta.read.scan import Scan
 from hudimeta.slices.merge_rules import KEY_COLUMN
-from hudimeta.timeline.active import Timeline
+from hudimeta.timeline import Timeline
 from hudimeta.types import Operation
 from hudimeta.write.merge_builder import Merge
 from hudimeta.write.merge_clauses import ClauseKind, merge_condition
