@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.memory import keep_tables_in_memory
+from tests.order import in_order, title_of_order
 from tests.recorded_tables import CONFORMANCE, RICH, SHARED, TableSet
 from tests.rotation import TURN, has_its_turn, title_of_turn
 
@@ -26,13 +28,18 @@ settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True
 settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True, suppress_health_check=slow_machine)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))  # "search" looks with fresh randomness, for longer
 
+keep_tables_in_memory()
+
 MARKER_OF_FIXTURE = {"spark": "spark", "shared": "shared", "conformance_table": "shared"}
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test by what its fixtures need, so that `-m "not spark"` holds without anybody remembering; then leave out
-    those of large sets that do not have their turn, unless somebody asks for tests by name.
+    """Shuffle, before pytest puts tests of one parameter of a fixture side by side. Mark each test by what its fixtures need,
+    so that `-m "not spark"` holds without anybody remembering; then leave out those of large sets that do not have their
+    turn, unless somebody asks for tests by name.
     """
+    items[:] = in_order(items)
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF_FIXTURE:
@@ -49,9 +56,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_report_header() -> list[str]:
-    """Say up front whether the recorded tables take part, and whose turn it is."""
+    """Say up front whether the recorded tables take part, whose turn it is, and in which order."""
     tables = str(SHARED) if SHARED.is_dir() else f"none at {SHARED}, their tests are skipped"
-    return [f"recorded tables: {tables}", title_of_turn()]
+    return [f"recorded tables: {tables}", title_of_turn(), title_of_order()]
 
 
 @pytest.fixture(scope="session")

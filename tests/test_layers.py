@@ -180,6 +180,7 @@ def test_names_say_something() -> None:
     assert not wrong, f"name these after what they hold: {wrong}"
 
 
+@pytest.mark.filterwarnings("default:.* time to cut it in two")  # advice, up to a limit
 def test_modules_stay_readable() -> None:
     length = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules().items()}
     for name in sorted(n for n, lines in length.items() if LONG < lines <= TOO_LONG):

@@ -101,6 +101,7 @@ def test_inline_compaction(tmp_path: Path) -> None:
     check_all(table.storage)
 
 
+@pytest.mark.filterwarnings("ignore:the upkeep of the metadata table is left:hudimeta.config.HudiWarning")
 def test_a_compaction_that_fails_at_any_call_is_run_again(tmp_path: Path) -> None:
     source = updated(tmp_path / "source")
     for call in itertools.count():

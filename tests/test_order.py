@@ -1,0 +1,41 @@
+"""Who runs when: the order and the turn of a run can be had again, and no test is lost by either."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests import rotation
+from tests.order import WRITTEN, in_order
+
+ITEMS: Any = [SimpleNamespace(path=Path(f"tests/test_{file}.py"), name=f"{file}{n}") for file in "abcde" for n in range(8)]
+
+
+def names(order: str) -> list[str]:
+    return [item.name for item in in_order(ITEMS, order)]
+
+
+def test_a_number_is_an_order_that_can_be_had_again() -> None:
+    assert names("1") == names("1")
+    assert names("1") != names("2")
+    assert sorted(names("1")) == sorted(names(WRITTEN))
+    assert names(WRITTEN) == [item.name for item in ITEMS]
+
+
+def test_files_stay_together_for_what_their_tests_share() -> None:
+    files = [name[0] for name in names("7")]
+    assert len([n for n in range(1, len(files)) if files[n] != files[n - 1]]) == 4
+    assert files != sorted(files)
+
+
+def test_every_test_of_a_large_set_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    marker = SimpleNamespace(args=(3,))
+    items: Any = [SimpleNamespace(nodeid=f"test[{n}]", get_closest_marker=lambda _: marker) for n in range(60)]
+    taken = []
+    for turn in range(5, 8):
+        monkeypatch.setattr(rotation, "TURN", turn)
+        taken += [item.nodeid for item in items if rotation.has_its_turn(item)]
+    assert sorted(taken) == sorted(item.nodeid for item in items)
