@@ -42,10 +42,19 @@ LONG, TOO_LONG = 400, 500
 
 @dataclass(frozen=True)
 class Import:
-    """One import of one of the project's modules (or of `outside`, a foreign top-level name)."""
+    """One import of one of the project's modules (or of `outside`, a foreign top-level name).
+
+    Attributes:
+        source: The module that imports.
+        target: The module that is imported.
+        name: What it takes of that module; empty for the module itself.
+        line: Of the statement.
+        at_run_time: False for what only type checkers read.
+    """
 
     source: str
     target: str
+    name: str
     line: int
     at_run_time: bool
 
@@ -81,11 +90,16 @@ def _imports_of(name: str) -> Iterator[Import]:
         at_run_time = id(node) not in for_types_only
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield Import(name, _closest(alias.name), node.lineno, at_run_time)
+                yield _import(name, alias.name, node, at_run_time)
         elif isinstance(node, ast.ImportFrom):
             origin = _absolute(name, path, node)
             for alias in node.names:
-                yield Import(name, _closest(f"{origin}.{alias.name}"), node.lineno, at_run_time)
+                yield _import(name, f"{origin}.{alias.name}", node, at_run_time)
+
+
+def _import(source: str, dotted: str, node: ast.stmt, at_run_time: bool) -> Import:
+    target = _closest(dotted)
+    return Import(source, target, dotted[len(target) + 1 :], node.lineno, at_run_time)
 
 
 def _absolute(name: str, path: Path, node: ast.ImportFrom) -> str:
@@ -158,6 +172,63 @@ def test_no_import_cycles() -> None:
         graphlib.TopologicalSorter(edges).prepare()
     except graphlib.CycleError as error:
         pytest.fail("modules import each other: " + " <- ".join(error.args[1]))
+
+
+def test_no_cycles_between_packages() -> None:
+    """Types count as well: who only names the other's types still cannot be read, or moved, without it."""
+    edges: dict[str, set[str]] = {}
+    for found in imports():
+        own, other = (".".join(name.split(".")[:2]) for name in (found.source, found.target))
+        if own != other and own.startswith("hudimeta.") and other.startswith("hudimeta."):
+            edges.setdefault(own, set()).add(other)
+    try:
+        graphlib.TopologicalSorter(edges).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail("packages import each other: " + " <- ".join(error.args[1]))
+
+
+def faces(package: str) -> set[str]:
+    """What a package's `__init__` names in `__all__`: modules and names that the other packages may import."""
+    for statement in ast.parse(modules()[package].read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+            return set(ast.literal_eval(statement.value))
+    return set()
+
+
+def packages() -> list[str]:
+    """Every package but the two that hold all others; those are what users import."""
+    return [name for name, path in modules().items() if path.name == "__init__.py" and "." in name]
+
+
+def entered(found: Import, package: str) -> str:
+    """By which face an import comes into a package; empty when it stays inside, or does not come in."""
+    if f"{found.source}.".startswith(f"{package}."):
+        return ""
+    way = f"{found.target}.{found.name}" if found.name else found.target
+    return way[len(package) + 1 :].split(".")[0] if way.startswith(f"{package}.") else ""
+
+
+@pytest.mark.parametrize("package", packages())
+def test_others_import_faces_only(package: str) -> None:
+    named, home = faces(package), modules()[package].relative_to(ROOT)
+    wrong = [
+        f"{where(found)} comes in by {face}" for found in imports() if (face := entered(found, package)) and face not in named
+    ]
+    hint = f"import one of the faces in {home}, move the name to where it is used, or add its module to the faces there"
+    assert not wrong, "\n".join([*wrong, hint])
+
+
+@pytest.mark.parametrize("package", packages())
+def test_faces_are_there(package: str) -> None:
+    """A face is a module of the package, or a name that its `__init__` makes."""
+    made = {
+        name.asname or name.name
+        for node in ast.walk(ast.parse(modules()[package].read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    absent = {face for face in faces(package) - made if f"{package}.{face}" not in modules()}
+    assert not absent, f"{modules()[package].relative_to(ROOT)} names what is not there: {sorted(absent)}"
 
 
 @pytest.mark.parametrize("package", sorted({name for line in LAYERS[2:13] for name in line}))

@@ -18,8 +18,7 @@ from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructF
 
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.formats.plain_arrays import single_array
-from hudimeta.schema import conform
-from hudimeta.schema.avro_arrow import DOC_KEY
+from hudimeta.schema import DOC_KEY, conform
 
 __all__ = ["arrow_schema", "fitted", "spark_schema", "written_schema"]
 

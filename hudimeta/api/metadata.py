@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS
 from hudimeta.errors import IndexNotReady
-from hudimeta.metadata import files
-from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata import MetadataTable, files
 from hudimeta.redaction import hidden
 
 if TYPE_CHECKING:

@@ -1,1 +1,16 @@
 """How a write becomes visible: coordinator, publication, conflicts, markers, recovery, locks."""
+
+__all__ = [
+    "conflicts",  # may this write still be published?
+    "coordinator",  # one write from its instant to its publication, or back
+    "liveness",  # is the writer of a pending instant alive?
+    "lock",  # the table lock
+    "markers",  # a note of every data file, made before the file
+    "metadata_bootstrap",  # the metadata table of a table that has files
+    "metadata_commit",  # what a commit does to the metadata table
+    "published_schema",  # what a commit says of the table's columns
+    "report",  # CommitReport
+    "strays",  # files of attempts that are no part of their write
+    "stream_batches",  # batches of a stream, each written once
+    "timings",  # what a write spends its time on
+]

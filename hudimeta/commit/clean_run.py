@@ -13,7 +13,7 @@ from hudimeta.commit.metadata_commit import MetadataCommit
 from hudimeta.commit.planned_runs import running
 from hudimeta.engine import Engine, LocalEngine, nearby_if_small
 from hudimeta.errors import CommitError, CorruptFileError
-from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata import MetadataTable
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_base_file, parse_log_file

@@ -10,11 +10,11 @@ from hudimeta.timeline.content import latest_schema, schema_of
 from hudimeta.types import Action, FileGroupId, Instant
 
 __all__ = [
-    "groups_under_clustering",
-    "groups_under_compaction",
     "check_conflicts",
     "check_schema",
     "groups_in_plans",
+    "groups_under_clustering",
+    "groups_under_compaction",
     "touched_file_groups",
     "writes_since",
 ]

@@ -37,8 +37,8 @@ from hudimeta.errors import (
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
+from hudimeta.metadata import MetadataTable
 from hudimeta.metadata.indexing import discard_dead
-from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.redaction import hidden
 from hudimeta.snapshot.schema_commits import write_schema_commit
 from hudimeta.storage import Storage, join

@@ -18,12 +18,11 @@ from hudimeta.indexes.column_stats.columns import schema_of, statistics_after
 from hudimeta.indexes.protocol import CleanChange, CommitChange, IndexDelta
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata import compaction, files, upkeep
+from hudimeta.metadata import MetadataTable, compaction, files, upkeep
 from hudimeta.metadata.completeness import proof_of, proven_indexes
 from hudimeta.metadata.delta import MetadataDelta
 from hudimeta.metadata.groups import GROUPS_KEY, LOGS_KEY
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
-from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.writer import MetadataWriter, WrittenLog
 from hudimeta.storage import Storage

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata import MetadataTable
 from hudimeta.types import Action, Operation
 
 __all__ = ["OpenWrite", "Publication", "commit_record"]

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from hudimeta.schema import SchemaHistory, table_avro_schema, with_meta_columns
+from hudimeta.schema import LATEST_SCHEMA_KEY, SchemaHistory, table_avro_schema, with_meta_columns
 from hudimeta.schema.alteration import reconciled, refuse_former_names
 from hudimeta.schema.internal_schema import encode_history, encode_schema
-from hudimeta.schema.resolve import LATEST_SCHEMA_KEY
 
 __all__ = ["PublishedSchema", "published_schema"]
 

@@ -1,7 +1,19 @@
 """Options: their names, types, defaults and meanings."""
 
-from hudimeta.config.near_misses import SQL_WORDS
+from hudimeta.config.near_misses import SQL_WORDS, right_name
+from hudimeta.config.of_reads import refuse_on_write
 from hudimeta.config.options import OPTIONS
 from hudimeta.config.registry import HudiWarning, NotDone, Option, Options, Registry
 
-__all__ = ["OPTIONS", "SQL_WORDS", "HudiWarning", "NotDone", "Option", "Options", "Registry"]
+__all__ = [
+    "OPTIONS",
+    "SQL_WORDS",
+    "HudiWarning",
+    "NotDone",
+    "Option",
+    "Options",
+    "Registry",
+    "options",  # the options themselves
+    "refuse_on_write",
+    "right_name",
+]

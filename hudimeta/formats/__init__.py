@@ -1,1 +1,16 @@
-"""Bytes to values and back: one module per file format, none of which knows what a table is."""
+"""Bytes to values and back: one module or package per file format, none of which knows what a table is."""
+
+__all__ = [
+    "arrow_ipc",  # Arrow tables as bytes
+    "avro",  # Avro as Hudi uses it
+    "base_file",  # rows of base files, of either format
+    "bloom",  # Hudi's bloom filters
+    "hfile",  # the sorted key-value file of the metadata table
+    "json_text",  # JSON that somebody else wrote
+    "log",  # log files
+    "one_apart",  # names that a flipped bit makes of others
+    "parquet",  # base files, and what their footers say
+    "plain_arrays",  # Arrow arrays of NumPy arrays and lists
+    "properties",  # Java's properties text
+    "seal",  # checksums of small text files
+]

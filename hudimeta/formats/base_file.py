@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from hudimeta.formats.parquet.footer import ParquetFooter
+    from hudimeta.formats.parquet import ParquetFooter
     from hudimeta.storage import Storage
 
 __all__ = ["BaseFile", "damage_named", "open_base_file", "pages_named", "schema_of_base_file"]
@@ -136,7 +136,7 @@ class _ParquetFile:
     """An open Parquet file; see `BaseFile`."""
 
     def __init__(self, path: str, file: Any) -> None:
-        from hudimeta.formats.parquet.verified import open_verified
+        from hudimeta.formats.parquet import open_verified
 
         self.path, self._file = path, file
         self._parquet = open_verified(file, path, pre_buffer=True)
@@ -155,7 +155,7 @@ class _ParquetFile:
 
     @property
     def footer(self) -> ParquetFooter:
-        from hudimeta.formats.parquet.footer import footer_of
+        from hudimeta.formats.parquet import footer_of
 
         return footer_of(self._parquet.metadata, self.path)
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudimeta.formats.orc_tail import writer_zones
 
 if TYPE_CHECKING:
-    from hudimeta.formats.parquet.footer import ParquetFooter
+    from hudimeta.formats.parquet import ParquetFooter
 
 __all__ = ["OrcFile"]
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from hudimeta.errors import CommitConflict
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata import column_stats
-from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata import MetadataTable, column_stats
 from hudimeta.types import Action
 
 __all__ = ["built_since", "refuse_built_anew"]

@@ -14,7 +14,7 @@ from hudimeta.types import Action, QueryType
 
 if TYPE_CHECKING:
     from hudimeta.indexes.question import Question
-    from hudimeta.metadata.metadata_table import MetadataTable
+    from hudimeta.metadata import MetadataTable
 
 __all__ = ["runs_ahead", "why_unproven"]
 

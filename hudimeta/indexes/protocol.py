@@ -18,10 +18,9 @@ from hudimeta.config import Options
 from hudimeta.engine import Engine
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata import secondary_index
+from hudimeta.metadata import MetadataTable, secondary_index
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import IndexDefinition
-from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.record import RecordLayout
 from hudimeta.slices.slice_rows import SliceRows
 from hudimeta.snapshot.file_slice import FileSlice, slices_of

@@ -15,10 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudimeta.predicate import Bound, ColumnBounds, Expr, FileStats, evaluate, may_match, to_sql
-from hudimeta.predicate.casts import cast_is_total
+from hudimeta.predicate import Bound, ColumnBounds, Expr, FileStats, cast_is_total, evaluate, is_integer, may_match, to_sql
 from hudimeta.predicate.tree import Arithmetic, Cast, Column, walk
-from hudimeta.predicate.types import is_integer
 
 __all__ = ["FileBounds", "SliceFiles", "Verdicts", "by_path_values", "by_statistics"]
 

@@ -16,7 +16,7 @@ from hudimeta.slices.record_keys import WantedKeys, wanted_keys
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
-    from hudimeta.metadata.metadata_table import MetadataTable
+    from hudimeta.metadata import MetadataTable
     from hudimeta.predicate import Bound, ColumnBounds, Expr
     from hudimeta.snapshot.snapshot import Snapshot
 

@@ -14,8 +14,7 @@ from hudimeta.indexes.files.keep import Files
 from hudimeta.indexes.protocol import IndexMaintainer
 from hudimeta.indexes.record_index.keep import RecordIndex
 from hudimeta.indexes.secondary_index.keep import SecondaryIndexes
-from hudimeta.metadata import bloom_filters, expression_index, record_index, secondary_index
-from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata import MetadataTable, bloom_filters, expression_index, record_index, secondary_index
 
 __all__ = ["MAINTAINERS", "maintainer_for", "maintainer_of", "wanted_facts"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.schema.names import META_FIELDS, OPERATION_COLUMN
+from hudimeta.schema import META_FIELDS, OPERATION_COLUMN
 from hudimeta.types import META_COLUMNS
 
 __all__ = [

@@ -2,4 +2,29 @@
 
 from hudimeta.metadata.metadata_table import MetadataTable
 
-__all__ = ["MetadataTable"]
+__all__ = [
+    "MetadataTable",
+    "bloom_filters",  # codec of a partition
+    "column_stats",  # codec of a partition
+    "compaction",  # compaction of the metadata table
+    "completeness",  # which indexes are proven to lack no row
+    "delta",  # what one commit changes
+    "expression_index",  # codec of the partitions `expr_index_*`
+    "file_groups",  # names of file groups
+    "files",  # codec of a partition
+    "group_files",  # files and file groups, and what their names say
+    "groups",  # a partition's newest slices
+    "index_definitions",  # which indexes a table has
+    "indexed_columns",  # which columns get statistics
+    "indexing",  # the action `indexing` on the timeline
+    "keys",  # keys of records, and where each lives
+    "own_instants",  # instants of what the metadata table does by itself
+    "partition_stats",  # codec of a partition
+    "record",  # the record's Avro schema in two layouts
+    "record_index",  # codec of a partition
+    "rollback",  # taking an instant back
+    "secondary_index",  # codec of the partitions `secondary_index_*`
+    "statistics",  # statistics of files that are being written
+    "upkeep",  # cleaning and archival of the metadata table
+    "writer",  # creation, and the delta commit of every commit
+]

@@ -23,7 +23,7 @@ from hudimeta.types import Action
 if TYPE_CHECKING:
     from hudimeta.metadata.metadata_table import MetadataTable
 
-__all__ = ["knows_whole_table", "proven_indexes", "proof_of"]
+__all__ = ["knows_whole_table", "proof_of", "proven_indexes"]
 
 _LAID_OUT = "0000"
 """Instants of the metadata table that lay it out begin so; all others are those of writes."""

@@ -8,8 +8,7 @@ writers jump. Each write leaves such times: its completion, and the millisecond 
 from __future__ import annotations
 
 from hudimeta.metadata.metadata_table import MetadataTable
-from hudimeta.timeline import InstantGenerator
-from hudimeta.timeline.clock import one_earlier
+from hudimeta.timeline import InstantGenerator, one_earlier
 
 __all__ = ["clean_instant", "compaction_instant"]
 

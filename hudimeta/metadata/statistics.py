@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.formats.parquet.bounds import typed_scalar
+from hudimeta.formats.parquet import typed_scalar
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.metadata.bounds import wrap_bounds

@@ -16,6 +16,7 @@ from __future__ import annotations
 from hudimeta.predicate.arrow_expressions import ArrowPredicate, is_arrow_expression, parse_arrow
 from hudimeta.predicate.bind import Bound, bind, bind_value
 from hudimeta.predicate.bounds_of import Verdict, may_match
+from hudimeta.predicate.casts import cast_is_total
 from hudimeta.predicate.evaluate import evaluate, evaluate_batch
 from hudimeta.predicate.extract import (
     columns,
@@ -31,6 +32,7 @@ from hudimeta.predicate.render import to_sql
 from hudimeta.predicate.sql import parse_sql
 from hudimeta.predicate.stats import ColumnBounds, FileStats
 from hudimeta.predicate.tree import Expr
+from hudimeta.predicate.types import is_integer
 
 __all__ = [
     "FUNCTION_NAMES",
@@ -44,11 +46,13 @@ __all__ = [
     "bind",
     "bind_catalyst",
     "bind_value",
+    "cast_is_total",
     "columns",
     "equalities",
     "evaluate",
     "evaluate_batch",
     "is_arrow_expression",
+    "is_integer",
     "keys_of",
     "may_match",
     "parse",
@@ -60,4 +64,5 @@ __all__ = [
     "split_conjuncts",
     "to_parquet_filter",
     "to_sql",
+    "tree",  # the nodes of the tree
 ]

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudimeta.predicate.types import DOUBLE, LONG, map_unique
 
-__all__ = ["digits_of_java", "decimal_of_text", "floats_of_text", "integers_of_text", "java_double_text"]
+__all__ = ["decimal_of_text", "digits_of_java", "floats_of_text", "integers_of_text", "java_double_text"]
 
 _FLOAT_TEXT = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?$"
 _HEXADECIMAL = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[dDfF]?")

@@ -1,1 +1,12 @@
-"""Reading: predicates, planning, merging and scanning."""
+"""Reading: which slices a predicate leaves, and their rows; incremental and CDC queries."""
+
+__all__ = [
+    "cdc_images",  # rows as JSON texts
+    "cdc_reader",  # the changes of one commit to one file group
+    "cdc_scan",  # a CDC query
+    "incremental",  # incremental reads
+    "native_files",  # files that any Parquet reader reads alike
+    "native_slices",  # slices that Spark's own reader may read
+    "scan",  # a read: planned once, then rows
+    "split",  # shares of a read for other processes
+]

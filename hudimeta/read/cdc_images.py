@@ -28,7 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.schema.conform import list_runs
+from hudimeta.schema import list_runs
 from hudimeta.schema.java_text import java_text
 
 __all__ = ["record_images", "row_images"]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError, NotFound, TableError
-from hudimeta.formats.log import BlockType, LogBlock
-from hudimeta.formats.log.data_blocks import decode_data_block
+from hudimeta.formats.log import BlockType, LogBlock, decode_data_block
 from hudimeta.read.cdc_images import record_images, row_images
 from hudimeta.read.cdc_plan import ChangeSource, GroupChange
 from hudimeta.redaction import redacted

@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from hudimeta.errors import SchemaError
 from hudimeta.formats.base_file import schema_of_base_file
-from hudimeta.schema import avro_to_arrow
+from hudimeta.schema import SCHEMA_KEY, avro_to_arrow
 from hudimeta.schema.promotion import Fit, fit, is_list_like
-from hudimeta.schema.resolve import SCHEMA_KEY
 from hudimeta.snapshot.table_schema import plain_schema
 from hudimeta.storage import join
 from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS

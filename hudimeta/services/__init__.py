@@ -1,1 +1,10 @@
 """Table services: each plans first, as a value that can be printed and stored, and then executes its plan."""
+
+__all__ = [
+    "after_write",  # what is due after a write
+    "archival",  # old instants leave the active timeline
+    "clean",  # files that no retained moment needs
+    "compaction",  # logs merged into new base files
+    "indexing",  # making, rebuilding and dropping indexes
+    "validation",  # the metadata table held against the table
+]

@@ -1,1 +1,21 @@
 """File slices to rows: base files, log parts, merge rules, spilling."""
+
+__all__ = [
+    "bootstrap",  # rows whose columns lie in another table
+    "fold",  # a log's records to one version a key
+    "log_damage",  # damage, or what a dead writer left
+    "log_parts",  # records of log blocks as columns
+    "log_records",  # which blocks of a slice count
+    "merge",  # a log merged over its base file
+    "merge_rules",  # which version of a row wins
+    "ordering",  # ordering values
+    "overlay",  # what a log changes about its base file
+    "projection",  # parts of columns
+    "read_task",  # what a process needs to read slices
+    "reader",  # rows of one slice
+    "record_keys",  # the record keys that a predicate asks for
+    "single_files",  # the files of slices one by one
+    "slice_keys",  # keys and ordering values of one slice
+    "slice_rows",  # some columns of all rows of a slice
+    "stored_rows",  # base files that are written anew
+]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from hudimeta.formats.parquet.footer import ParquetFooter
+    from hudimeta.formats.parquet import ParquetFooter
     from hudimeta.predicate import Bound, ColumnBounds
     from hudimeta.slices.record_keys import WantedKeys
 

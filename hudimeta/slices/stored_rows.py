@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import damage_named, pages_named
-from hudimeta.formats.parquet import ParquetFooter
-from hudimeta.formats.parquet.footer import footer_of
+from hudimeta.formats.parquet import ParquetFooter, footer_of
 from hudimeta.formats.parquet.verified import read_metadata
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import SchemaHistory, conform

@@ -1,1 +1,12 @@
 """The table at one moment: its properties, timeline, schema, listing and visible slices."""
+
+__all__ = [
+    "column_history",  # how columns were called before
+    "file_slice",  # one file slice as a value
+    "listing_check",  # the metadata table's listing against storage
+    "partition_columns",  # columns whose values the partition path states
+    "schema_commits",  # the history of columns beside each write
+    "snapshot",  # the table at one moment
+    "table_schema",  # the columns of a table
+    "time_partitions",  # partitions of time that values lie in
+]

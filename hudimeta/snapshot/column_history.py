@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from hudimeta.config import OPTIONS
-from hudimeta.schema import SchemaHistory
-from hudimeta.schema.resolve import LATEST_SCHEMA_KEY
+from hudimeta.schema import LATEST_SCHEMA_KEY, SchemaHistory
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.properties import TableProperties

@@ -12,7 +12,7 @@ from hudimeta.storage import Storage
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudimeta.metadata.metadata_table import MetadataTable
+    from hudimeta.metadata import MetadataTable
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline import Timeline
 
@@ -64,7 +64,7 @@ def open_metadata(
         return None, "the table has no metadata table"
     if not enabled:
         return None, "the metadata table is switched off by hoodie.metadata.enable=false"
-    from hudimeta.metadata.metadata_table import MetadataTable
+    from hudimeta.metadata import MetadataTable
 
     try:
         return MetadataTable.open(storage, properties, timeline), ""

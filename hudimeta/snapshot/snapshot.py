@@ -24,7 +24,7 @@ from hudimeta.types import Action, QueryType
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hudimeta.metadata.metadata_table import MetadataTable
+    from hudimeta.metadata import MetadataTable
     from hudimeta.schema import SchemaHistory
     from hudimeta.snapshot.table_schema import TableSchema
     from hudimeta.table.visibility import Visibility

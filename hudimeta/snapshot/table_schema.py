@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudimeta.errors import SchemaError, UnsupportedFeature
-from hudimeta.schema import avro_to_arrow, resolve_table_schema, strip_meta_columns, with_meta_columns
-from hudimeta.schema.normalise import normalise_type
+from hudimeta.schema import avro_to_arrow, normalise_type, resolve_table_schema, strip_meta_columns, with_meta_columns
 from hudimeta.table.remembered import refuse_other_table
 from hudimeta.types import META_COLUMNS
 

@@ -13,6 +13,7 @@ from hudimeta.sql.qualifiers import without_database
 from hudimeta.sql.statement import (
     AlterEntry,
     AlterTable,
+    Assignments,
     CreateTable,
     Delete,
     DropTable,
@@ -31,6 +32,7 @@ from hudimeta.sql.statement import (
 __all__ = [
     "AlterEntry",
     "AlterTable",
+    "Assignments",
     "CreateTable",
     "Delete",
     "DropTable",

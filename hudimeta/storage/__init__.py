@@ -17,6 +17,7 @@ __all__ = [
     "RequestLog",
     "Storage",
     "absolute_location",
+    "at_once",  # many small requests at once
     "check_native_files",
     "is_inside",
     "join",

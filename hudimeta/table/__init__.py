@@ -1,1 +1,18 @@
 """The table on storage: its properties, its file names, its file groups and slices."""
+
+__all__ = [
+    "create",  # creating a table, with nothing in it
+    "discovery",  # partitions and files by listing storage
+    "file_names",  # names of base files and log files
+    "key_file",  # file slices as the look-up of keys sees them
+    "key_generator",  # which key generator a table uses
+    "merge_settings",  # which of two versions of a row wins
+    "positions",  # sorting rows out by what they have in common
+    "properties",  # hoodie.properties as a value
+    "properties_file",  # reading and replacing hoodie.properties
+    "remembered",  # what never changes of a table
+    "slices",  # file slices out of a listing
+    "stated_sizes",  # a listing against what commits say
+    "text_arrays",  # cutting arrays of texts
+    "visibility",  # which files a moment sees
+]

@@ -14,8 +14,7 @@ from hudimeta.table.key_generator import KeyGeneratorType
 from hudimeta.table.merge_settings import STRATEGY_IDS, payload_class_of
 from hudimeta.table.properties import WRITABLE_VERSIONS, TableProperties
 from hudimeta.table.properties_file import CHECKSUM_KEY, PROPERTIES_PATH, properties_text
-from hudimeta.timeline import Clock, SystemClock
-from hudimeta.timeline.clock import TIMEZONE_KEY
+from hudimeta.timeline import TIMEZONE_KEY, Clock, SystemClock
 from hudimeta.types import MergeMode, TableType
 
 __all__ = ["DEFAULT_VERSION", "FOLDERS", "create_table_layout", "new_table_properties"]

@@ -15,8 +15,7 @@ from hudimeta.table.key_generator import KeyGeneratorType, TimestampKeyOptions, 
 from hudimeta.table.merge_settings import DELETE_PROPERTY, MergeSettings, merge_settings
 from hudimeta.table.properties_file import CHECKSUM_KEY, DATABASE_KEY, NAME_KEY, read_properties, write_properties
 from hudimeta.table.property_texts import PropertyTexts
-from hudimeta.timeline import Clock, SystemClock, Timeline, timeline_zone
-from hudimeta.timeline.clock import TIMEZONE_KEY
+from hudimeta.timeline import TIMEZONE_KEY, Clock, SystemClock, Timeline, timeline_zone
 from hudimeta.timeline.naming import LAYOUT_V1, LAYOUT_V2
 from hudimeta.types import MergeMode, TableType
 

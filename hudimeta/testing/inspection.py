@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS
-from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, FileInfo, Storage, join

@@ -16,7 +16,7 @@ from hudimeta.storage import join
 from hudimeta.testing.inspection import Inspection
 
 if TYPE_CHECKING:
-    from hudimeta.metadata.metadata_table import MetadataTable
+    from hudimeta.metadata import MetadataTable
 
 __all__ = ["footers_tell_the_truth", "statistics_enclose_every_value"]
 

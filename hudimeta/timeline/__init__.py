@@ -1,12 +1,14 @@
 """Time: instants, the active timeline and its history, the clock that makes new instants."""
 
-from hudimeta.timeline.active import Timeline, WriteTimes
+from hudimeta.timeline.active import DEFAULT_FOLDER, Timeline, WriteTimes
 from hudimeta.timeline.clock import (
+    TIMEZONE_KEY,
     Clock,
     InstantGenerator,
     SystemClock,
     format_instant,
     normalise_instant,
+    one_earlier,
     parse_instant,
     timeline_zone,
 )
@@ -14,6 +16,8 @@ from hudimeta.timeline.history import History
 from hudimeta.timeline.transitions import TimelineWriter
 
 __all__ = [
+    "DEFAULT_FOLDER",
+    "TIMEZONE_KEY",
     "Clock",
     "History",
     "InstantGenerator",
@@ -21,8 +25,18 @@ __all__ = [
     "Timeline",
     "TimelineWriter",
     "WriteTimes",
+    "archived",  # what archived instants said
+    "archiving",  # moving instants to the history
+    "clean_record",  # what a clean deletes
+    "content",  # what the instants' files say
     "format_instant",
+    "history",  # files of the archived timeline
+    "history_writer",  # writing those files
+    "naming",  # names of the timeline's files
     "normalise_instant",
+    "one_earlier",
     "parse_instant",
+    "rollback_record",  # the records of a rollback
+    "summary",  # a timeline as a table
     "timeline_zone",
 ]

@@ -1,1 +1,24 @@
-"""Writes: operations over Arrow rows, file writers, and the coordinator that makes a commit visible."""
+"""Writes: from rows to files. Operations, placement, file writers; `routed` does the same by tasks."""
+
+__all__ = [
+    "altering",  # ALTER
+    "asked_indexes",  # indexes that a write's options ask for
+    "base_files",  # writing base files
+    "batch",  # rows made ready: checked, keyed, one row a key
+    "bulk_sort",  # the order of a bulk insert
+    "combining",  # one row a key among the rows of a write
+    "creation",  # creating a table
+    "duplicates",  # what an insert does with keys that are there
+    "index_build",  # building an index over rows that are there
+    "index_plan",  # what an index to make is
+    "merge_builder",  # `Table.merge`
+    "merge_clauses",  # the rows that a merge makes
+    "opening",  # opening a table that may have to be created
+    "operations",  # what each operation does
+    "routed",  # writes by tasks
+    "row_changes",  # delete where, update where
+    "rows_in",  # rows as users hand them over
+    "session",  # a table opened for one write
+    "streaming",  # batches that need not fit into memory
+    "table_writer",  # rows to a table from this process
+]

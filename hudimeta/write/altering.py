@@ -17,9 +17,8 @@ from hudimeta.commit.timings import Timings
 from hudimeta.errors import ConfigError
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.indexed_columns import column_type
-from hudimeta.schema import SchemaChange, SchemaHistory, check_key_texts, with_meta_columns
+from hudimeta.schema import SchemaChange, SchemaHistory, check_key_texts, normalise_type, with_meta_columns
 from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names
-from hudimeta.schema.normalise import normalise_type
 from hudimeta.types import Operation, is_text
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.row_changes import fixed_columns

@@ -15,8 +15,7 @@ from hudimeta.commit.markers import Marker, MarkerKind, marked_output
 from hudimeta.config import Options
 from hudimeta.config.options import BLOOM_FPP, BLOOM_MOST_KEYS, BLOOM_TYPE
 from hudimeta.formats.bloom import TypeCode
-from hudimeta.formats.parquet import BloomSettings, ParquetFooter, write_base_file
-from hudimeta.formats.parquet.footer import BLOOM_TYPE_KEY
+from hudimeta.formats.parquet import BLOOM_TYPE_KEY, BloomSettings, ParquetFooter, write_base_file
 from hudimeta.formats.parquet.known_keys import KnownKeys
 from hudimeta.indexes.expression_index.facts import expression_records
 from hudimeta.indexes.facts import NO_CHANGE, FileFacts, WantedFacts, row_changes

@@ -18,7 +18,7 @@ from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 from hudimeta.indexes.choice import bucket_settings
 from hudimeta.indexes.planned import PlannedIndex, index_properties, planned_indexes
 from hudimeta.indexes.tagging import IndexKind
-from hudimeta.keys.generator import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING
+from hudimeta.keys import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING
 from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
 from hudimeta.metadata.index_definitions import DEFAULT_PATH
 from hudimeta.metadata.indexed_columns import column_type
@@ -30,8 +30,7 @@ from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
 from hudimeta.table.merge_settings import MergeSettings, delete_properties, merge_settings, payload_properties
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
-from hudimeta.timeline import Clock, InstantGenerator, SystemClock
-from hudimeta.timeline.active import DEFAULT_FOLDER
+from hudimeta.timeline import DEFAULT_FOLDER, Clock, InstantGenerator, SystemClock
 from hudimeta.types import MergeMode, TableType
 from hudimeta.write.key_settings import check_key_settings, key_settings, stored_columns
 

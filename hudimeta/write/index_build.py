@@ -24,11 +24,10 @@ from hudimeta.errors import HudiError, IndexNotReady, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.indexes.protocol import IndexSource
 from hudimeta.indexes.registry import maintainer_for
-from hudimeta.metadata import files
+from hudimeta.metadata import MetadataTable, files
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
 from hudimeta.metadata.indexing import announce, complete, discard_dead
-from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.reports import Report
@@ -38,7 +37,7 @@ from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.write.index_plan import IndexPlan, plan_index
 from hudimeta.write.session import WriteSession
 
-__all__ = ["IndexReport", "create_index", "index_source", "every_group", "newest_write", "ready_property"]
+__all__ = ["IndexReport", "create_index", "every_group", "index_source", "newest_write", "ready_property"]
 
 
 @dataclass(frozen=True, repr=False)

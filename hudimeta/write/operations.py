@@ -376,7 +376,7 @@ def _settled_by_base(
 def _keys_of(part: KeyedBatch, instant: str, task: int, first: int = 0) -> pa.StringArray:
     if part.keys is not None:
         return part.keys
-    from hudimeta.keys.record_key import generated_keys
+    from hudimeta.keys import generated_keys
 
     return generated_keys(len(part), instant, task, first)
 

@@ -25,8 +25,7 @@ from hudimeta.indexes.registry import wanted_facts
 from hudimeta.indexes.tagging import Tagging
 from hudimeta.keys import KeyGenerator
 from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
-from hudimeta.metadata import column_stats
-from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata import MetadataTable, column_stats
 from hudimeta.schema import (
     SchemaChange,
     SchemaHistory,

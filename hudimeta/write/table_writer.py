@@ -18,7 +18,7 @@ from hudimeta.errors import CommitConflict, NotFound
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.facts import refuse_long_values
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.keys.record_key import generated_keys
+from hudimeta.keys import generated_keys
 from hudimeta.metadata.secondary_index import PREFIX as SECONDARY
 from hudimeta.table.key_file import KeyFile
 from hudimeta.types import Operation
@@ -39,8 +39,8 @@ __all__ = [
     "overwritten",
     "prepare",
     "publish",
-    "replaced_by",
     "repeated_batch",
+    "replaced_by",
     "until_no_conflict",
     "write_batch",
     "write_prepared",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hudimeta.slices.read_task import ReadTask
     from hudimeta.snapshot.file_slice import FileSlice
 
-__all__ = ["StagedSlice", "Staging", "SliceJob"]
+__all__ = ["SliceJob", "StagedSlice", "Staging"]
 
 _FEW_BYTES = 256 << 20
 """Up to so many bytes of slices, the driver makes their files itself: a job of Spark's would take longer to begin."""

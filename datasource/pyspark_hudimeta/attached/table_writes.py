@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hudimeta.config.of_reads import refuse_on_write
+from hudimeta.config import refuse_on_write
 from hudimeta.config.options import OVERWRITE_MODE, PATH
 from hudimeta.errors import ConfigError
 from hudimeta.sql import CreateTable, Insert, TableName, target_of

@@ -1,1 +1,13 @@
 """The plain door: the Python data source that Spark finds by its name."""
+
+__all__ = [
+    "commit_report",  # what the last write of a DataFrame did
+    "listed_slices",  # slices that a read is told to read
+    "location",  # which folder a statement means
+    "registration",  # tables of Spark's catalog
+    "source",  # the data source that Spark finds by its name
+    "streams",  # streams are refused with what to do instead
+    "target",  # which table a read or a write means
+    "worker_heap",  # what a Python worker has loaded
+    "writer",  # the plain write's Spark side
+]

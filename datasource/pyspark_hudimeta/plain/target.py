@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql.types import StructType
 
-from hudimeta.config.of_reads import refuse_on_write
+from hudimeta.config import refuse_on_write
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.redaction import redacted
 from pyspark_hudimeta.plain.location import given_location

@@ -1,1 +1,8 @@
 """Writes by Spark's executors."""
+
+__all__ = [
+    "assignment",  # rows brought to a table's columns
+    "merge",  # `HudiTable.merge`
+    "spark_engine",  # tasks on Spark's executors
+    "write",  # a DataFrame written by executors
+]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudimeta.schema.conform import assemble, list_runs
+from hudimeta.schema import assemble, list_runs
 
 __all__ = ["Calendars", "int96_as_times", "with_int96_as_times"]
 

@@ -29,7 +29,7 @@ from pyspark_hudimeta.routed.write import compute_frame
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal
 
 if TYPE_CHECKING:
-    from hudimeta.sql.statement import Assignments
+    from hudimeta.sql import Assignments
 
 __all__ = ["delete", "merge", "update"]
 

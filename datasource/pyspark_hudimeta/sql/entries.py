@@ -9,9 +9,8 @@ import warnings
 from typing import TYPE_CHECKING
 
 from hudimeta.api.verbs import rename
-from hudimeta.config import OPTIONS, SQL_WORDS, HudiWarning
+from hudimeta.config import OPTIONS, SQL_WORDS, HudiWarning, right_name
 from hudimeta.config import options as keys
-from hudimeta.config.near_misses import right_name
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.redaction import hidden
 from hudimeta.storage import open_storage

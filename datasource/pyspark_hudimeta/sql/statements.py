@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hudimeta.config.of_reads import refuse_on_write
+from hudimeta.config import refuse_on_write
 from hudimeta.sql import (
     AlterEntry,
     AlterTable,

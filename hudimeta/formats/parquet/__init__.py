@@ -1,7 +1,7 @@
 """Base files: footers, statistics from the rows themselves, and the recipe by which they are written."""
 
-from hudimeta.formats.parquet.bounds import BoundsOfColumns, column_bounds, leaf_names
-from hudimeta.formats.parquet.footer import ParquetFooter, read_footer
+from hudimeta.formats.parquet.bounds import BoundsOfColumns, column_bounds, leaf_names, typed_scalar
+from hudimeta.formats.parquet.footer import BLOOM_TYPE_KEY, ParquetFooter, footer_of, read_footer
 from hudimeta.formats.parquet.key_column import read_key_column
 from hudimeta.formats.parquet.seal import blank_entries, sealed_file
 from hudimeta.formats.parquet.verified import open_verified, verify_parquet_file
@@ -14,6 +14,7 @@ from hudimeta.formats.parquet.writer import (
 )
 
 __all__ = [
+    "BLOOM_TYPE_KEY",
     "BaseFileSummary",
     "BaseFileWriter",
     "BloomSettings",
@@ -22,11 +23,18 @@ __all__ = [
     "ParquetSettings",
     "blank_entries",
     "column_bounds",
+    "footer_of",
+    "known_keys",  # the bloom filter of a file's next version
     "leaf_names",
     "open_verified",
+    "pages",  # some pages of a file
     "read_footer",
     "read_key_column",
     "sealed_file",
+    "thrift",  # Thrift's compact protocol
+    "typed_scalar",
+    "verified",  # opening files so that damage is found
     "verify_parquet_file",
+    "whole_footer",  # footers that can be changed
     "write_base_file",
 ]

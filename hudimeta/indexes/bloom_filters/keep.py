@@ -7,8 +7,7 @@ import pyarrow as pa
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
 from hudimeta.formats.hfile import KeyValues
-from hudimeta.formats.parquet import read_footer
-from hudimeta.formats.parquet.footer import BLOOM_TYPE_KEY
+from hudimeta.formats.parquet import BLOOM_TYPE_KEY, read_footer
 from hudimeta.indexes.expression_index.facts import filter_rows
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 from hudimeta.metadata import bloom_filters

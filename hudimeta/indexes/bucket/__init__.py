@@ -1,1 +1,6 @@
 """Buckets: the file group of a key follows from its hash, by a fixed number or by consistent hashing."""
+
+__all__ = [
+    "consistent_hashing",  # buckets that are stretches of a ring
+    "look_up",  # finds rows by key
+]

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from hudimeta.keys.record_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
+from hudimeta.keys import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
 from hudimeta.metadata.keys import java_hash
 
 __all__ = ["HASH_MASK", "hashed_values", "list_hashes", "ring_hashes"]

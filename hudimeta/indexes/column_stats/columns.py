@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hudimeta.metadata import column_stats
+from hudimeta.metadata import MetadataTable, column_stats
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import with_added_columns
-from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.schema import avro_to_arrow, strip_meta_columns
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline import Timeline

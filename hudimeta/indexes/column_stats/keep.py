@@ -16,12 +16,11 @@ from hudimeta.formats.base_file import damage_named
 from hudimeta.formats.parquet import column_bounds, read_footer
 from hudimeta.indexes.built_meanwhile import built_since
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
-from hudimeta.metadata import column_stats, partition_stats
+from hudimeta.metadata import MetadataTable, column_stats, partition_stats
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.keys import column_stats_keys
-from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.statistics import file_statistics, nothing_yet, widened_partition_statistics
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.schema import with_meta_columns

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from hudimeta.errors import UnsupportedFeature
 from hudimeta.formats.bloom import BloomFilter
-from hudimeta.formats.parquet import column_bounds
-from hudimeta.formats.parquet.bounds import BoundsOfColumns
+from hudimeta.formats.parquet import BoundsOfColumns, column_bounds
 from hudimeta.metadata import bloom_filters
 from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.metadata.index_definitions import IndexDefinition

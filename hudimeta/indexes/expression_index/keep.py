@@ -17,11 +17,10 @@ from hudimeta.indexes.bloom_filters.keep import removed_filters
 from hudimeta.indexes.column_stats.keep import check_order
 from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of, expression_record
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
-from hudimeta.metadata import bloom_filters, column_stats, expression_index
+from hudimeta.metadata import MetadataTable, bloom_filters, column_stats, expression_index
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.metadata.index_definitions import IndexDefinition
-from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.record import RecordLayout
 from hudimeta.metadata.statistics import widened_partition_statistics
 from hudimeta.metadata.writer import MetadataWriter

@@ -23,11 +23,10 @@ from hudimeta.formats.hfile import KeyValues
 from hudimeta.indexes.planned import PlannedIndex, index_properties, planned_indexes
 from hudimeta.indexes.protocol import IndexSource
 from hudimeta.indexes.registry import maintainer_for
-from hudimeta.metadata import compaction
+from hudimeta.metadata import MetadataTable, compaction
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
-from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import MetadataWriter

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hudimeta.config.options import INDEX_TIMEZONE, INDEX_TRUST
 from hudimeta.errors import CorruptFileError, MetadataError, NotFound
 from hudimeta.formats.bloom import BloomFilter
-from hudimeta.formats.parquet.bounds import BoundsOfColumns
+from hudimeta.formats.parquet import BoundsOfColumns
 from hudimeta.indexes.expression_index.matching import IndexedExpression, indexed_expression, widened
 from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.predicate import Bound, bind_value, evaluate

@@ -13,7 +13,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.formats.parquet.bounds import BoundsOfColumns, typed_scalar
+from hudimeta.formats.parquet import BoundsOfColumns, typed_scalar
 from hudimeta.metadata import column_stats
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.services.validation.result import SHOWN, CheckResult, Findings

@@ -12,7 +12,7 @@ import pyarrow as pa
 from hudimeta.engine import Engine
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.keys import KeyGenerator
-from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata import MetadataTable
 from hudimeta.read.scan import Scan
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.read_task import ReadTask

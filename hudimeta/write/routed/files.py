@@ -16,10 +16,9 @@ from hudimeta.indexes.facts import FileFacts, KeyChanges
 from hudimeta.indexes.record_index.keep import key_changes
 from hudimeta.indexes.secondary_index.keep import value_changes
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata import record_index, secondary_index
+from hudimeta.metadata import MetadataTable, record_index, secondary_index
 from hudimeta.metadata.delta import Hashed
 from hudimeta.metadata.keys import secondary_heads, shard
-from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.storage import Storage
 from hudimeta.write.routed.context import RoutedWrite, refuse_when_over
 from hudimeta.write.routed.exchange import Span, StagedFile

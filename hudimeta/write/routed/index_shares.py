@@ -25,10 +25,9 @@ from hudimeta.indexes.protocol import CommitChange, IndexDelta
 from hudimeta.indexes.record_index.keep import too_many
 from hudimeta.indexes.registry import maintainer_for, wanted_facts
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata import bloom_filters, column_stats, record_index, secondary_index
+from hudimeta.metadata import MetadataTable, bloom_filters, column_stats, record_index, secondary_index
 from hudimeta.metadata.delta import MetadataDelta
 from hudimeta.metadata.keys import bloom_filter_keys, shard
-from hudimeta.metadata.metadata_table import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter, WrittenLog
 from hudimeta.slices.slice_rows import SliceRows

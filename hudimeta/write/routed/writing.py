@@ -9,7 +9,7 @@ import numpy as np
 
 from hudimeta.engine import LocalEngine
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.keys.record_key import generated_keys
+from hudimeta.keys import generated_keys
 from hudimeta.types import Operation
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, execute_plan
