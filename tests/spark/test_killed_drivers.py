@@ -7,11 +7,7 @@ from __future__ import annotations
 
 import os
 import random
-import select
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -27,11 +23,11 @@ from hudimeta.storage import Storage
 from hudimeta.testing.builders import simple_rows
 from hudimeta.testing.model import ModelTable
 from hudimeta.types import Operation
-from tests.crash.conftest import MEMORY
 from tests.crash.killing import Scene, check_goes_on
 from tests.crash.scenes import SHORT, TYPES, Starts, age_heartbeats, options_of
-from tests.spark.killed_driver import MARK, Order
-from tests.spark.routed_faults import workers
+from tests.memory import MEMORY
+from tests.spark.drivers import PATIENCE, VICTIMS, Driver, Drivers
+from tests.spark.killed_driver import Order
 
 MANY = "HUDIMETA_SPARK_KILLS"
 KILLS = int(os.environ.get(MANY, "0"))
@@ -39,8 +35,8 @@ SEED = int(os.environ.get("CRASH_SEED", str(random.randrange(1 << 30))))
 KEPT = os.environ.get("HUDIMETA_SPARK_KEEP")
 """A folder for copies of tables in which something is wrong."""
 MOST_TRIES = 4 * KILLS
-PATIENCE = 300
-"""Seconds within which a small session starts, writes a few rows, or ends after it lost a part of itself."""
+BETWEEN_LOOKS = 0.001
+"""Seconds for which a driver may answer before somebody looks again at its table."""
 
 ROWS = simple_rows(range(6, 18), 5)
 NEW = simple_rows(range(20, 26), 5)
@@ -114,132 +110,6 @@ DEEDS = {
 }
 
 
-# Drivers
-
-
-class Driver:
-    """A Spark driver of its own, with all that descends from it.
-
-    Args:
-        home: For its own files; nothing of a table.
-    """
-
-    def __init__(self, home: Path) -> None:
-        home.mkdir()
-        self._token = f"HUDIMETA_KILLED_DRIVER={home}".encode()
-        environment = {**os.environ, "HUDIMETA_KILLED_DRIVER": str(home)}
-        program = [sys.executable, str(Path(__file__).with_name("killed_driver.py")), str(home)]
-        self._log = (home / "log").open("wb")
-        pipe = subprocess.PIPE
-        self._python = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=self._log, cwd=home, env=environment)
-        self._heard = b""
-
-    def answer(self, seconds: float) -> str | None:
-        """What it says next; None if that takes longer, "" when it has ended."""
-        assert self._python.stdout is not None
-        end = time.monotonic() + seconds
-        while True:
-            while b"\n" in self._heard:
-                line, _, self._heard = self._heard.partition(b"\n")
-                if line.startswith(MARK.encode()):
-                    return line.decode().removeprefix(MARK)
-            if not select.select([self._python.stdout], [], [], max(0.0, end - time.monotonic()))[0]:
-                return None
-            heard = os.read(self._python.stdout.fileno(), 1 << 16)
-            if not heard:
-                return ""
-            self._heard += heard
-
-    def begin(self, order: Order) -> None:
-        """Tell it to do something, once it is ready; returns when it has begun."""
-        assert self._python.stdin is not None
-        self._python.stdin.write(order.to_json().encode() + b"\n")
-        self._python.stdin.flush()
-        while (heard := self.answer(PATIENCE)) == "ready":
-            continue
-        assert heard == "began", f"the driver said {heard!r}"
-
-    def do(self, order: Order) -> None:
-        """Tell it to do something, and see it done."""
-        self.begin(order)
-        heard = self.answer(PATIENCE)
-        assert heard == "done", f"{order.act} by the next driver: {heard!r}"
-
-    def alive(self) -> dict[int, bytes]:
-        """Its processes: Python, the JVM, Python workers; their commands by number."""
-        found = {}
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            try:
-                if self._token in (entry / "environ").read_bytes().split(b"\0"):
-                    found[int(entry.name)] = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-        return {pid: command for pid, command in found.items() if command}
-
-    def kill(self, whom: str, chance: random.Random) -> bool:
-        """Kill a part of it; False if there is none. Args: whom: One of `VICTIMS`. chance: Chooses a worker."""
-        if whom == "worker":
-            found = workers(self._python.pid)
-            victims = [chance.choice(found)] if found else []
-        else:
-            jvm = [pid for pid, command in self.alive().items() if b"java" in command.partition(b"\0")[0]]
-            victims = {"python": [self._python.pid], "jvm": jvm, "both": [*jvm, self._python.pid]}[whom]
-        for pid in victims:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                return False
-        return bool(victims)
-
-    def wait(self) -> None:
-        """Until all of it has ended by itself, now that its Python or its JVM is dead."""
-        end = time.monotonic() + PATIENCE
-        while self._python.poll() is None or self.alive():
-            assert time.monotonic() < end, f"still alive: {self.alive()}"
-            time.sleep(0.02)
-
-    def end(self) -> None:
-        """Whatever it is doing."""
-        self._python.kill()
-        for pid in self.alive():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        self._python.wait()
-        for pipe in (self._python.stdin, self._python.stdout, self._log):
-            if pipe is not None:
-                pipe.close()
-
-
-VICTIMS = ("worker", "python", "worker", "jvm", "worker", "both")
-"""By turns; a driver costs seconds, and writes faster when it has written before."""
-
-
-class Drivers:
-    """One driver after another, each when it is needed. Args: home: For their files."""
-
-    def __init__(self, home: Path) -> None:
-        self._home, self._started = home, 0
-        self._now: Driver | None = None
-
-    @property
-    def now(self) -> Driver:
-        """The one at work."""
-        if self._now is None:
-            self._started += 1
-            self._now = Driver(self._home / f"driver{self._started}")
-        return self._now
-
-    def end(self) -> None:
-        """The one at work, if there is one."""
-        if self._now is not None:
-            self._now.end()
-        self._now = None
-
-
 # Kills
 
 
@@ -279,7 +149,7 @@ def struck(driver: Driver, path: Path, moment: Moment, whom: str, chance: random
     """
     before, seen, began = names_below(path), set[str](), time.monotonic()
     while True:
-        heard = driver.answer(0)
+        heard = driver.answer(BETWEEN_LOOKS)
         took = time.monotonic() - began
         if heard is not None:
             return heard, len(seen), took
@@ -287,7 +157,6 @@ def struck(driver: Driver, path: Path, moment: Moment, whom: str, chance: random
         due = len(seen) >= moment.names if moment.names is not None else took >= (moment.seconds or 0)
         if due and driver.kill(whom, chance):
             return None, len(seen), took
-        time.sleep(0.001)
 
 
 def scene_of(deed: Deed, type: str, starts: Starts, act: Callable[[Path, Storage], None]) -> Scene:
