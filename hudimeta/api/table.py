@@ -142,7 +142,7 @@ class Table:
             UnsupportedFeature: A read that hudimeta does not do.
         """
         from hudimeta.read.incremental import range_of, refuse_range
-        from hudimeta.read.scan import Scan
+        from hudimeta.read.scan import Scan, ScanRequest
 
         options = self._options
         mark = 0 if self._unread else len(self._snapshot.storage.log)
@@ -154,12 +154,13 @@ class Table:
         predicate = where if where is not None else options.get(FILTER)
         snapshot, skip = self.snapshot(as_of), options.get(READ_CORRUPT) == "skip"
         changes = range_of(snapshot, begin, end) if kind in (QueryType.INCREMENTAL, QueryType.CDC) else None
+        request = ScanRequest(predicate, wanted, kind, timezone, changes, skip, mark)
         if changes is not None and (kind is QueryType.CDC or options.get(INCREMENTAL_FORMAT) == QueryType.CDC.value):
             from hudimeta.read.cdc_scan import ChangeScan
 
-            scan: Scan = ChangeScan(snapshot, changes, predicate, wanted, timezone, mark, skip_damage=skip)
+            scan: Scan = ChangeScan(snapshot, request)
         else:
-            scan = Scan(snapshot, predicate, wanted, kind, timezone, mark, changes, skip)
+            scan = Scan(snapshot, request)
         self._unread = False
         return scan
 

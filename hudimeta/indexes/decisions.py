@@ -22,7 +22,7 @@ DECISIONS = pa.schema(
 """Columns of `Decisions.to_arrow`."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Decisions:
     """What was decided while planning; becomes a table when it is asked for.
 
@@ -34,8 +34,8 @@ class Decisions:
     """
 
     kept: pa.Table | None = None
-    slices: list[tuple[pa.Table, str, pa.Array]] = field(default_factory=list)
-    partitions: list[tuple[pa.Array, str, pa.Array]] = field(default_factory=list)
+    slices: Sequence[tuple[pa.Table, str, pa.Array]] = ()
+    partitions: Sequence[tuple[pa.Array, str, pa.Array]] = ()
     ruled_out: Mapping[str, str] = field(default_factory=dict)
 
     def to_arrow(self) -> pa.Table:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -20,59 +21,24 @@ if TYPE_CHECKING:
     from hudimeta.predicate import Bound, ColumnBounds, Expr
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["Exclusion", "LocatingIndex", "Question", "SkippingIndex"]
+__all__ = ["Candidates", "Exclusion", "LocatingIndex", "Question", "SkippingIndex"]
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Exclusion:
-    """Which slices an index leaves out.
-
-    Attributes:
-        verdicts: One element a slice; `reason` counts in `because`.
-        because: The parts of the predicate that no row of a slice satisfies.
-    """
-
-    verdicts: Verdicts
-    because: Sequence[Expr]
-
-    @classmethod
-    def of(cls, keep: Mask, because: Expr) -> Exclusion:
-        """One reason for all that is left out."""
-        return cls(Verdicts(keep, np.where(keep, -1, 0).astype(np.int64)), (because,))
-
-
-@dataclass
 class Question:
-    """Which of some slices may hold a row that a predicate keeps.
+    """Which file slices may hold a row that a predicate keeps.
 
     Attributes:
         snapshot: The table at its moment.
         bound: The predicate.
         query_type: SNAPSHOT or READ_OPTIMIZED.
-        slices: Columns of `table.slices.slices_schema()`: what is left of the read.
-        partitions: Those looked up; None for all.
-        bounds: Statistics of files that an index has found, by column, for the ones after it.
-        notes: Where an index says what it could not tell.
-        unused: The indexes that are not asked.
     """
 
     snapshot: Snapshot
     bound: Bound
     query_type: QueryType = QueryType.SNAPSHOT
-    slices: pa.Table = field(default_factory=lambda: pa.table({}))
-    partitions: Sequence[str] | None = None
-    bounds: dict[str, pa.Table] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    unused: list[Unused] = field(default_factory=list)
-    _keys: WantedKeys | str | None = None
-    _files: tuple[pa.Table, SliceFiles] | None = None
-
-    def not_used(self, index: str, why: str) -> None:
-        """Put into the report that an index leaves nothing out."""
-        self.unused.append(Unused(index, why))
-        self.notes.append(str(self.unused[-1]))
 
     @property
     def metadata(self) -> MetadataTable:
@@ -87,22 +53,33 @@ class Question:
         found = self.snapshot.metadata
         return found.ready if found is not None else ()
 
-    @property
-    def files(self) -> SliceFiles:
-        """The files of the slices."""
-        if self._files is None or self._files[0] is not self.slices:
-            self._files = self.slices, SliceFiles.of(self.slices)
-        return self._files[1]
-
-    @property
+    @cached_property
     def keys(self) -> WantedKeys | str:
         """The record keys that the predicate asks for, or why they are not known."""
-        if self._keys is None:
-            altered = self.snapshot.history is not None
-            self._keys = wanted_keys(self.bound, self.snapshot.properties, by_fields=not altered)
-        return self._keys
+        altered = self.snapshot.history is not None
+        return wanted_keys(self.bound, self.snapshot.properties, by_fields=not altered)
 
-    def ordered(self, stats: dict[str, pa.Table]) -> dict[str, ColumnBounds]:
+
+@dataclass(frozen=True)
+class Candidates:
+    """The file slices that no index has left out yet.
+
+    Attributes:
+        slices: Columns of `table.slices.slices_schema()`.
+        partitions: Those looked up; None for all.
+        bounds: Statistics of files that an index has found, by column, for the indexes after it.
+    """
+
+    slices: pa.Table
+    partitions: Sequence[str] | None = None
+    bounds: Mapping[str, pa.Table] = field(default_factory=dict)
+
+    @cached_property
+    def files(self) -> SliceFiles:
+        """The files of the slices."""
+        return SliceFiles.of(self.slices)
+
+    def ordered(self, stats: Mapping[str, pa.Table]) -> dict[str, ColumnBounds]:
         """Statistics by column in the order of the files."""
         from hudimeta.indexes.pruning import FileBounds
 
@@ -114,6 +91,38 @@ class Question:
         """For each of the files the path of its partition."""
         paths: Any = self.slices.column("partition_path").combine_chunks()
         return paths.take(pa.array(self.files.of_slice))
+
+    def after(self, exclusion: Exclusion) -> Candidates:
+        """What an index leaves, with the statistics that it found."""
+        keep = exclusion.verdicts.keep
+        if keep.all() and not exclusion.bounds:
+            return self
+        slices = self.slices if keep.all() else self.slices.filter(pa.array(keep))
+        return Candidates(slices, self.partitions, {**self.bounds, **exclusion.bounds})
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Which slices an index leaves out.
+
+    Attributes:
+        verdicts: One element a slice; `reason` counts in `because`.
+        because: The parts of the predicate that no row of a slice satisfies.
+        bounds: Statistics of files that it has found, by column.
+        remarks: What it could not tell.
+    """
+
+    verdicts: Verdicts
+    because: Sequence[Expr]
+    bounds: Mapping[str, pa.Table] = field(default_factory=dict)
+    remarks: tuple[str | Unused, ...] = ()
+
+    @classmethod
+    def of(
+        cls, keep: Mask, because: Expr, bounds: Mapping[str, pa.Table] | None = None, remarks: Sequence[str | Unused] = ()
+    ) -> Exclusion:
+        """One reason for all that is left out."""
+        return cls(Verdicts(keep, np.where(keep, -1, 0).astype(np.int64)), (because,), bounds or {}, tuple(remarks))
 
 
 class SkippingIndex(Protocol):
@@ -130,8 +139,8 @@ class SkippingIndex(Protocol):
     def why_not(self, question: Question) -> str | None:
         """Why it cannot help, for the report; None when it can. Reads the definitions of indexes at most."""
 
-    def exclude(self, question: Question) -> Exclusion:
-        """Which of the question's slices hold no row that the predicate keeps."""
+    def exclude(self, question: Question, candidates: Candidates) -> Exclusion:
+        """Which of the candidates hold no row that the predicate keeps."""
 
 
 class LocatingIndex(SkippingIndex, Protocol):

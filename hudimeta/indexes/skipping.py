@@ -13,9 +13,9 @@ does not know stays in the read, so switching an index off changes what is opene
 
 from __future__ import annotations
 
-from hudimeta.indexes.question import Exclusion, Question, SkippingIndex
+from hudimeta.indexes.question import Candidates, Exclusion, Question, SkippingIndex
 
-__all__ = ["Exclusion", "Question", "SkippingIndex", "indexes_of"]
+__all__ = ["Candidates", "Exclusion", "Question", "SkippingIndex", "indexes_of"]
 
 
 def indexes_of(question: Question) -> list[SkippingIndex]:

@@ -6,7 +6,8 @@ a `MetadataTable` shows one moment, that of the listing, and the files of that m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -91,6 +92,12 @@ class MetadataTable:
 
     def __repr__(self) -> str:
         return f"MetadataTable({hidden(self._table_storage.root)}: {', '.join(self.ready)})"
+
+    def having(self, names: Iterable[str]) -> MetadataTable:
+        """This metadata table as if only these partitions were complete; shares everything that was read."""
+        other = copy(self)
+        other.ready = tuple(names)
+        return other
 
     @property
     def laid_out(self) -> tuple[Instant, ...]:

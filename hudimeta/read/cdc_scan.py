@@ -15,7 +15,7 @@ from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.cdc_plan import GroupChange, plan_changes
 from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
 from hudimeta.read.incremental import IncrementalRange
-from hudimeta.read.scan import Scan, ScanPlan
+from hudimeta.read.scan import Scan, ScanPlan, ScanRequest
 from hudimeta.read.split import Split, pack_slices, read_split
 from hudimeta.redaction import hidden
 from hudimeta.slices.read_task import ReadTask
@@ -64,38 +64,25 @@ class ChangeScan(Scan):
 
     Args:
         snapshot: The table of now.
-        changes: The commits.
-        where: Predicate over the four columns; None for every change.
-        columns: Which of the four to return, in this order; None for all.
-        timezone: Zone in which the predicate's texts without a zone are read.
-        mark, skip_damage: See `Scan`.
+        request: The commits, a predicate over the four columns, and which of them to return; all when that is left out.
 
     Raises:
         ConfigError: A predicate or a column that does not fit.
         TableError: The table does not capture changes, or commits of the range are archived.
     """
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        changes: IncrementalRange,
-        where: Where | None = None,
-        columns: Sequence[str] | None = None,
-        timezone: str = "UTC",
-        mark: int | None = None,
-        skip_damage: bool = False,
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, request: ScanRequest) -> None:
         if not snapshot.properties.cdc_enabled:
             raise TableError(
                 f"the table {snapshot.properties.name} captures no changes: {_ENABLED} is not true in hoodie.properties",
                 "Read it incrementally (query_type='incremental'), or have its writers set that property.",
             )
-        super().__init__(snapshot, timezone=timezone, mark=mark, skip_damage=skip_damage)
-        self._query_type = QueryType.CDC
-        self._columns = tuple(CHANGE_SCHEMA.names) if columns is None else _chosen(columns)
-        self._bound = _condition(where, timezone)
+        assert request.changes is not None
+        super().__init__(snapshot, ScanRequest(timezone=request.timezone, mark=request.mark, skip_damage=request.skip_damage))
+        self._columns = tuple(CHANGE_SCHEMA.names) if request.columns is None else _chosen(request.columns)
+        self._bound = _condition(request.where, request.timezone)
         self._notes: tuple[str, ...] = ()
-        self._range = self._on_timeline(changes)
+        self._range = self._on_timeline(request.changes)
 
     def _on_timeline(self, changes: IncrementalRange) -> IncrementalRange:
         """The range without archived commits, of whose files nobody knows; refused unless the user takes what is left."""
@@ -127,7 +114,7 @@ class ChangeScan(Scan):
     @cached_property
     def task(self) -> ChangeTask:
         """What every split is read with; can be pickled."""
-        rows = Scan(self._snapshot, skip_damage=self._skip_damage).task
+        rows = Scan(self._snapshot, ScanRequest(skip_damage=self._request.skip_damage)).task
         given = {f.name: getattr(rows, f.name) for f in fields(ReadTask)}
         completions = dict(self._snapshot.timeline.completion_times)
         return ChangeTask(**given, shown=self._columns, condition=self._bound, completions=completions)
@@ -154,7 +141,7 @@ class ChangeScan(Scan):
         return ScanReport(
             table=hidden(snapshot.storage.root),
             instant=snapshot.latest_write,
-            query_type=self._query_type.value,
+            query_type=QueryType.CDC.value,
             predicate=str(self._bound) if self._bound is not None else "",
             columns=self._columns,
             partitions=partitions,

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from hudimeta.config.options import VALIDATE
 from hudimeta.errors import ConfigError, IndexNotReady, MetadataOutOfSync, NotFound, UnsupportedFeature
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.decisions import Decisions
 from hudimeta.indexes.scan_report import Skip, Unused
 from hudimeta.snapshot.partition_columns import path_bounds, path_values
@@ -27,7 +28,7 @@ from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
     from hudimeta.indexes.pruning import Verdicts
-    from hudimeta.indexes.skipping import Question, SkippingIndex
+    from hudimeta.indexes.skipping import Candidates, Question, SkippingIndex
     from hudimeta.predicate import Bound, Expr
     from hudimeta.snapshot.snapshot import Snapshot
 
@@ -41,11 +42,16 @@ _FEW_PARTITIONS = 64
 (a base file and every log that is not yet compacted) only to save looking up a few entries in what is read anyway."""
 
 
-@dataclass
+Gone = tuple[pa.Array, str, pa.Array]
+"""Paths of partitions that are left out, by what, and for each the part of the predicate why."""
+
+
+@dataclass(frozen=True)
 class PlannedSlices:
     """What a plan found, and how.
 
     Attributes:
+        snapshot: The table as it was planned: without indexes that were dropped or built anew meanwhile.
         slices: Columns of `table.slices.slices_schema()`: what must be read.
         partitions, partitions_kept, slices_total, files_total: See `ScanReport`.
         skipped, unused, notes: See `ScanReport`.
@@ -53,16 +59,27 @@ class PlannedSlices:
         seconds: What planning took.
     """
 
+    snapshot: Snapshot
     slices: pa.Table
-    partitions: int = 0
-    partitions_kept: int = 0
-    slices_total: int = 0
-    files_total: int = 0
-    skipped: list[Skip] = field(default_factory=list)
-    unused: list[Unused] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    partitions: int
+    partitions_kept: int
+    slices_total: int
+    files_total: int
+    skipped: tuple[Skip, ...] = ()
+    unused: tuple[Unused, ...] = ()
+    notes: tuple[str, ...] = ()
     decisions: Decisions = field(default_factory=Decisions)
     seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What one kind of knowledge left out, for the report, and what it could not tell."""
+
+    skipped: tuple[Skip, ...] = ()
+    remarks: tuple[str | Unused, ...] = ()
+    partitions: tuple[Gone, ...] = ()
+    slices: tuple[tuple[pa.Table, str, pa.Array], ...] = ()
 
 
 def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType = QueryType.SNAPSHOT) -> PlannedSlices:
@@ -77,105 +94,108 @@ def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType =
         ValidationFailed: Validation was asked for by option, and the metadata table does not list what is on storage.
     """
     begin = time.perf_counter()
-    plan = PlannedSlices(pa.table({}))
+    notes: tuple[str, ...] = ()
     if snapshot.options.get(VALIDATE):
         from hudimeta.snapshot.listing_check import check_against_storage
 
-        plan.notes.append(check_against_storage(snapshot))
+        notes = (check_against_storage(snapshot),)
     if bound is None:
-        plan.slices = snapshot.slices(None, query_type)
-        _count(plan, None)
+        plan = planned_range(snapshot, snapshot.slices(None, query_type))
     else:
-        plan = _planned(snapshot, bound, query_type, plan.notes)
-    plan.decisions.kept = plan.slices
-    plan.seconds = time.perf_counter() - begin
-    return plan
+        plan = _planned(snapshot, bound, query_type)
+    return replace(plan, notes=notes + plan.notes, seconds=time.perf_counter() - begin)
 
 
-def _planned(snapshot: Snapshot, bound: Bound, query_type: QueryType, notes: Sequence[str]) -> PlannedSlices:
+def planned_range(snapshot: Snapshot, slices: pa.Table) -> PlannedSlices:
+    """The plan of a read whose slices are known: all of them."""
+    partitions = len(slices.column("partition_path").unique())
+    return PlannedSlices(
+        snapshot, slices, partitions, partitions, len(slices), _file_count(slices), decisions=Decisions(slices)
+    )
+
+
+def _file_count(slices: pa.Table) -> int:
+    import pyarrow.compute as pc
+
+    logs = pc.sum(pc.list_value_length(slices.column("log_files"))).as_py() or 0
+    return len(slices) - int(slices.column("base_file").null_count) + int(logs)
+
+
+def _planned(snapshot: Snapshot, bound: Bound, query_type: QueryType) -> PlannedSlices:
     """A plan by what is known of rows, without indexes that are dropped or built anew meanwhile."""
-    plan = PlannedSlices(pa.table({}), notes=[*notes])
-    try:
-        _plan_filtered(snapshot, bound, query_type, plan)
-    except (MetadataOutOfSync, NotFound) as error:
-        failed = error.partition if isinstance(error, MetadataOutOfSync) else error.path.partition("/")[0]
-        anew = snapshot.forget_changed_indexes(failed)
-        if anew is None:
-            raise
-        return _planned(
-            snapshot, bound, query_type, [*notes, *(f"{name} not used: it was built anew meanwhile" for name in anew)]
-        )
-    return plan
-
-
-def _plan_filtered(snapshot: Snapshot, bound: Bound, query_type: QueryType, plan: PlannedSlices) -> None:
-    from hudimeta.indexes.allowed import check_allowed
     from hudimeta.indexes.skipping import Question
 
+    try:
+        return _plan_filtered(Question(snapshot, bound, query_type))
+    except (MetadataOutOfSync, NotFound) as error:
+        failed = error.partition if isinstance(error, MetadataOutOfSync) else error.path.partition("/")[0]
+        changed = snapshot.without_changed_indexes(failed)
+        if changed is None:
+            raise
+    plan = _planned(changed.snapshot, bound, query_type)
+    return replace(plan, notes=(*(f"{name} not used: it was built anew meanwhile" for name in changed.anew), *plan.notes))
+
+
+def _plan_filtered(question: Question) -> PlannedSlices:
+    from hudimeta.indexes.allowed import check_allowed
+    from hudimeta.indexes.skipping import Candidates
+
+    snapshot = question.snapshot
     check_allowed(snapshot)
-    question = Question(snapshot, bound, query_type, notes=plan.notes, unused=plan.unused)
-    indexes = _usable_indexes(question)
-    question.partitions = _partitions(snapshot, bound, plan, question, indexes)
-    plan.slices = snapshot.slices(question.partitions, query_type)
-    _count(plan, question.partitions)
+    indexes, unused = _usable_indexes(question)
+    steps = [_Step(remarks=unused)]
+    paths = single_array(snapshot.listing.partitions())
+    kept, found = _partitions(question, indexes, paths)
+    steps += found
+    wanted = None if len(kept) == len(paths) else kept.to_pylist()
+    whole = snapshot.slices(wanted, question.query_type)
+    left = Candidates(whole, wanted)
     for index in indexes:
-        if not plan.slices.num_rows:
-            break
-        _skip_by_index(index, question, plan)
-
-
-def planned_range(slices: pa.Table) -> PlannedSlices:
-    """The plan of an incremental read whose slices are known: all of them."""
-    import pyarrow.compute as pc
-
-    logs = pc.sum(pc.list_value_length(slices.column("log_files"))).as_py() or 0
-    partitions = len(slices.column("partition_path").unique())
-    files = len(slices) - slices.column("base_file").null_count + logs
-    return PlannedSlices(slices, partitions, partitions, len(slices), files, decisions=Decisions(slices))
-
-
-def _count(plan: PlannedSlices, partitions: Sequence[str] | None) -> None:
-    import pyarrow.compute as pc
-
-    slices = plan.slices
-    plan.slices_total = slices.num_rows
-    logs = pc.sum(pc.list_value_length(slices.column("log_files"))).as_py() or 0
-    plan.files_total = len(slices) - slices.column("base_file").null_count + logs
-    if partitions is None:
-        # Without a predicate the list of partitions was not asked for: those with files are what there is.
-        plan.partitions = plan.partitions or len(slices.column("partition_path").unique())
-        plan.partitions_kept = plan.partitions
-    else:
-        plan.partitions_kept = len(partitions)
+        if left.slices.num_rows:
+            left, step = _skip_by_index(index, question, left)
+            steps.append(step)
+    remarks = [remark for step in steps for remark in step.remarks]
+    return PlannedSlices(
+        snapshot,
+        left.slices,
+        partitions=len(paths),
+        partitions_kept=len(kept),
+        slices_total=len(whole),
+        files_total=_file_count(whole),
+        skipped=tuple(skip for step in steps for skip in step.skipped),
+        unused=tuple(remark for remark in remarks if isinstance(remark, Unused)),
+        notes=tuple(map(str, remarks)),
+        decisions=Decisions(
+            left.slices,
+            tuple(gone for step in steps for gone in step.slices),
+            tuple(gone for step in steps for gone in step.partitions),
+        ),
+    )
 
 
 # Partitions
 
 
 def _partitions(
-    snapshot: Snapshot, bound: Bound, plan: PlannedSlices, question: Question, indexes: Sequence[SkippingIndex]
-) -> list[str] | None:
-    """The partitions to look up; None for all, when none can be excluded."""
-    paths = snapshot.listing.partitions()
-    if isinstance(paths, pa.ChunkedArray):
-        paths = paths.combine_chunks()
-    plan.partitions = len(paths)
-    if not snapshot.properties.partition_fields:
-        return None
-    kept = _by_paths(snapshot, bound, plan, paths)
-    kept = _by_time_keys(snapshot, bound, plan, kept)
-    kept = _by_partition_stats(question, plan, kept)
-    kept = _by_key_indexes(question, indexes, plan, kept)
-    if len(kept) == len(paths):
-        return None
-    result: list[str] = kept.to_pylist()
-    return result
+    question: Question, indexes: Sequence[SkippingIndex], paths: pa.StringArray
+) -> tuple[pa.StringArray, list[_Step]]:
+    """The partitions to look up, and why not the others."""
+    if not question.snapshot.properties.partition_fields:
+        return paths, []
+    kept, by_paths = _by_paths(question, paths)
+    kept, by_times = _by_time_keys(question, kept)
+    if by_times.skipped:
+        by_paths = replace(by_paths, remarks=())  # what the path does not state was told from the key
+    kept, by_stats = _by_partition_stats(question, kept)
+    kept, by_keys = _by_key_indexes(question, indexes, kept)
+    return kept, [by_paths, by_times, by_stats, *by_keys]
 
 
-def _by_paths(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: pa.StringArray) -> pa.StringArray:
+def _by_paths(question: Question, paths: pa.StringArray) -> tuple[pa.StringArray, _Step]:
     from hudimeta.indexes.pruning import by_path_values
     from hudimeta.keys import PartitionLayout
 
+    snapshot, bound = question.snapshot, question.bound
     layout = PartitionLayout.from_properties(snapshot.properties)
     values = path_values(paths, layout, snapshot.schema.arrow, snapshot.properties)
     uncertain = [name for name in layout.fields if name not in values.column_names]
@@ -184,57 +204,58 @@ def _by_paths(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: pa.S
         values = values.append_column(_PARTITION_COLUMN, paths) if values.num_columns else pa.table({_PARTITION_COLUMN: paths})
     looked_at = {c.name for c in bound.columns}
     unclear = [name for name in uncertain if name in looked_at]
-    plan.notes += [f"partition column {name}: its values cannot be read back from partition paths" for name in unclear]
+    notes = tuple(f"partition column {name}: its values cannot be read back from partition paths" for name in unclear)
     if not looked_at & set(values.column_names):
-        return paths
-    verdicts = by_path_values(bound, values)
-    return _without_partitions(plan, "partition", paths, verdicts, bound.conjuncts)
+        return paths, _Step(remarks=notes)
+    kept, step = _without_partitions("partition", paths, by_path_values(bound, values), bound.conjuncts)
+    return kept, replace(step, remarks=notes)
 
 
 def _without_partitions(
-    plan: PlannedSlices, by: str, paths: pa.StringArray, verdicts: Verdicts, because: Sequence[Expr]
-) -> pa.StringArray:
+    by: str, paths: pa.StringArray, verdicts: Verdicts, because: Sequence[Expr]
+) -> tuple[pa.StringArray, _Step]:
     """The partitions that are kept; the others go into the report."""
-    plan.skipped += [Skip(by, sql, partitions=n) for sql, n, _ in verdicts.counts(because)]
-    gone = ~verdicts.keep
-    if gone.any():
-        plan.decisions.partitions.append((paths.filter(pa.array(gone)), by, verdicts.texts(because)))
-    return paths.filter(pa.array(verdicts.keep))
+    if verdicts.keep.all():
+        return paths, _Step()
+    skipped = tuple(Skip(by, sql, partitions=n) for sql, n, _ in verdicts.counts(because))
+    gone = (paths.filter(pa.array(~verdicts.keep)), by, verdicts.texts(because))
+    return paths.filter(pa.array(verdicts.keep)), _Step(skipped, partitions=(gone,))
 
 
-def _by_time_keys(snapshot: Snapshot, bound: Bound, plan: PlannedSlices, paths: pa.StringArray) -> pa.StringArray:
+def _by_time_keys(question: Question, paths: pa.StringArray) -> tuple[pa.StringArray, _Step]:
     """Partitions of a time-based key generator: the few values that the predicate allows lie in the partitions they make."""
     from hudimeta.keys import KeyGenerator, KeyGeneratorType
     from hudimeta.predicate import equalities
     from hudimeta.snapshot.time_partitions import partitions_of_values
 
+    snapshot = question.snapshot
     if not len(paths) or snapshot.properties.keygen.value != KeyGeneratorType.TIMESTAMP.value:
-        return paths
+        return paths, _Step()
     (name,) = snapshot.properties.partition_fields
-    values = equalities(bound).get(name)
+    values = equalities(question.bound).get(name)
     if values is None:
-        return paths
+        return paths, _Step()
     try:
         generator = KeyGenerator.from_properties(snapshot.properties)
     except (ConfigError, UnsupportedFeature):
-        return paths  # older tables do not store how time becomes a path
+        return paths, _Step()  # older tables do not store how time becomes a path
     wanted = partitions_of_values(generator, values)
     if wanted is None:
-        return paths
+        return paths, _Step()
     import pyarrow.compute as pc
 
     in_them = pc.is_in(paths, value_set=wanted)
     kept = paths.filter(in_them)
-    if len(kept) < len(paths):
-        why = f"{name} has one of {len(values)} values"
-        plan.skipped.append(Skip("partition", why, partitions=len(paths) - len(kept)))
-        gone = paths.filter(pc.invert(in_them))
-        plan.decisions.partitions.append((gone, "partition", pa.repeat(why, len(gone))))
-        plan.notes = [note for note in plan.notes if not note.startswith(f"partition column {name}:")]
-    return kept
+    if len(kept) == len(paths):
+        return paths, _Step()
+    why = f"{name} has one of {len(values)} values"
+    gone = paths.filter(pc.invert(in_them))
+    return kept, _Step(
+        (Skip("partition", why, partitions=len(gone)),), partitions=((gone, "partition", pa.repeat(why, len(gone))),)
+    )
 
 
-def _by_partition_stats(question: Question, plan: PlannedSlices, paths: pa.StringArray) -> pa.StringArray:
+def _by_partition_stats(question: Question, paths: pa.StringArray) -> tuple[pa.StringArray, _Step]:
     import numpy as np
 
     from hudimeta.indexes.allowed import why_forbidden
@@ -245,7 +266,7 @@ def _by_partition_stats(question: Question, plan: PlannedSlices, paths: pa.Strin
 
     snapshot, bound = question.snapshot, question.bound
     if snapshot.metadata is None or _PARTITION_STATS not in question.ready:
-        return paths
+        return paths, _Step()
     columns = statistic_columns(snapshot, bound)
     why = None
     if not _may_use(snapshot, _PARTITION_STATS):
@@ -258,31 +279,31 @@ def _by_partition_stats(question: Question, plan: PlannedSlices, paths: pa.Strin
         why = "they hold only the latest state of the table"
     why = why or why_unproven(question, (_PARTITION_STATS,))
     if why is not None:
-        question.not_used(_PARTITION_STATS, why)
-        return paths
+        return paths, _Step(remarks=(Unused(_PARTITION_STATS, why),))
     try:
         stats = snapshot.metadata.partition_stats(columns)
     except IndexNotReady:
-        return paths
+        return paths, _Step()
     ordered = FileBounds(paths, "partition_path")
     bounds = {name: ordered.of(table) for name, table in stats.items() if table.num_rows}
     if not bounds:
-        return paths
+        return paths, _Step()
     bounds.update(path_bounds(snapshot, {column.name for column in bound.columns}, paths))
     verdict = may_match(bound, FileStats(len(paths), bounds))
     verdicts = Verdicts(verdict.keep, verdict.decided_by.astype(np.int64))
-    return _without_partitions(plan, _PARTITION_STATS, paths, verdicts, bound.conjuncts)
+    return _without_partitions(_PARTITION_STATS, paths, verdicts, bound.conjuncts)
 
 
 def _by_key_indexes(
-    question: Question, indexes: Sequence[SkippingIndex], plan: PlannedSlices, paths: pa.StringArray
-) -> pa.StringArray:
+    question: Question, indexes: Sequence[SkippingIndex], paths: pa.StringArray
+) -> tuple[pa.StringArray, list[_Step]]:
     """Partitions that hold rows which the predicate asks for by key, as far as indexes know."""
     import numpy as np
     import pyarrow.compute as pc
 
     from hudimeta.indexes.pruning import Verdicts
 
+    steps = []
     for index in indexes:
         locate = getattr(index, "partitions", None)
         found = locate(question) if locate is not None and len(paths) else None
@@ -290,46 +311,48 @@ def _by_key_indexes(
             known, because = found
             keep = np.asarray(pc.is_in(paths, value_set=known))
             verdicts = Verdicts(keep, np.where(keep, -1, 0).astype(np.int64))
-            paths = _without_partitions(plan, index.name, paths, verdicts, (because,))
-    return paths
+            paths, step = _without_partitions(index.name, paths, verdicts, (because,))
+            steps.append(step)
+    return paths, steps
 
 
 # Files
 
 
-def _usable_indexes(question: Question) -> list[SkippingIndex]:
-    """The indexes that can help; why the others cannot goes into the notes."""
+def _usable_indexes(question: Question) -> tuple[list[SkippingIndex], tuple[Unused, ...]]:
+    """The indexes that can help, and why the others cannot."""
     from hudimeta.indexes.allowed import FOOTERS, may_use, why_forbidden
     from hudimeta.indexes.column_stats.skip import statistic_columns
     from hudimeta.indexes.skipping import indexes_of
 
     snapshot = question.snapshot
-    usable = []
+    usable, unused = [], []
     for index in indexes_of(question):
         allowed = may_use(snapshot, index.kind, index.name)
         why = index.why_not(question) if allowed else why_forbidden(snapshot)
         if why is None:
             usable.append(index)
         else:
-            question.not_used(index.name, why)
+            unused.append(Unused(index.name, why))
     if _COLUMN_STATS not in question.ready and statistic_columns(snapshot, question.bound):
-        question.not_used(_COLUMN_STATS, snapshot.listing_reason or "the table has no such index")
+        unused.append(Unused(_COLUMN_STATS, snapshot.listing_reason or "the table has no such index"))
     if not may_use(snapshot, FOOTERS):
-        question.not_used(FOOTERS, why_forbidden(snapshot))
-    return usable
+        unused.append(Unused(FOOTERS, why_forbidden(snapshot)))
+    return usable, tuple(unused)
 
 
-def _skip_by_index(index: SkippingIndex, question: Question, plan: PlannedSlices) -> None:
-    """Leave out of the plan what an index excludes."""
-    question.slices = plan.slices
-    exclusion = index.exclude(question)
+def _skip_by_index(index: SkippingIndex, question: Question, candidates: Candidates) -> tuple[Candidates, _Step]:
+    """What an index leaves of the candidates."""
+    exclusion = index.exclude(question, candidates)
     verdicts, because = exclusion.verdicts, exclusion.because
-    for sql, n, n_files in verdicts.counts(because, question.files.files_per_slice):
-        plan.skipped.append(Skip(index.name, sql, slices=n, files=n_files))
-    gone = ~verdicts.keep
-    if gone.any():
-        plan.decisions.slices.append((plan.slices.filter(pa.array(gone)), index.name, verdicts.texts(because)))
-        plan.slices = plan.slices.filter(pa.array(verdicts.keep))
+    if verdicts.keep.all():
+        return candidates.after(exclusion), _Step(remarks=exclusion.remarks)
+    skipped = tuple(
+        Skip(index.name, sql, slices=n, files=n_files)
+        for sql, n, n_files in verdicts.counts(because, candidates.files.files_per_slice)
+    )
+    gone = (candidates.slices.filter(pa.array(~verdicts.keep)), index.name, verdicts.texts(because))
+    return candidates.after(exclusion), _Step(skipped, exclusion.remarks, slices=(gone,))
 
 
 def _may_use(snapshot: Snapshot, partition: str) -> bool:

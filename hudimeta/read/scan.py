@@ -27,9 +27,33 @@ if TYPE_CHECKING:
     from hudimeta.predicate import ArrowPredicate, Bound, Where
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["Scan", "ScanPlan"]
+__all__ = ["Scan", "ScanPlan", "ScanRequest"]
 
 _SHOWN = 20
+
+
+@dataclass(frozen=True)
+class ScanRequest:
+    """What is asked of a table at one moment.
+
+    Attributes:
+        where: Predicate in any notation of `hudimeta.predicate.parse`; None for every row.
+        columns: What to return, in this order; None for all. Names are matched exactly, else without case; `a.b` is a field of
+            the struct `a`.
+        query_type: SNAPSHOT, READ_OPTIMIZED or INCREMENTAL; CDC is a `ChangeScan`'s.
+        timezone: Zone in which the predicate's texts without a zone are read.
+        changes: The commits of an incremental read, or of a CDC query.
+        skip_damage: Leave out file slices with a damaged file instead of failing; see `SliceReader.readable`.
+        mark: Where the snapshot's request log stood when the scan was asked for; None for where it stands.
+    """
+
+    where: Where | None = None
+    columns: Sequence[str] | None = None
+    query_type: QueryType = QueryType.SNAPSHOT
+    timezone: str = "UTC"
+    changes: IncrementalRange | None = None
+    skip_damage: bool = False
+    mark: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,14 +93,7 @@ class Scan:
 
     Args:
         snapshot: The table at its moment.
-        where: Predicate in any notation of `hudimeta.predicate.parse`; None for every row.
-        columns: What to return, in this order; None for all. Names are matched exactly, else without case; `a.b` is a field of
-            the struct `a`.
-        query_type: SNAPSHOT, READ_OPTIMIZED or INCREMENTAL.
-        timezone: Zone in which the predicate's texts without a zone are read.
-        mark: Where the snapshot's request log stood when the scan was asked for.
-        changes: The commits of an incremental read.
-        skip_damage: Leave out file slices with a damaged file instead of failing; see `hudimeta.read.corrupt`.
+        request: What is asked of it; every row and column when left out.
 
     Raises:
         ConfigError: A predicate or a column that does not fit the table.
@@ -85,25 +102,16 @@ class Scan:
 
     _beside: ArrowPredicate | None = None
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        where: Where | None = None,
-        columns: Sequence[str] | None = None,
-        query_type: QueryType = QueryType.SNAPSHOT,
-        timezone: str = "UTC",
-        mark: int | None = None,
-        changes: IncrementalRange | None = None,
-        skip_damage: bool = False,
-    ) -> None:
-        if query_type is QueryType.CDC:
-            raise UnsupportedFeature(f"hoodie.datasource.query.type={query_type.value}", "Read incrementally.")
+    def __init__(self, snapshot: Snapshot, request: ScanRequest | None = None) -> None:
+        request = request or ScanRequest()
+        changes, where, columns = request.changes, request.where, request.columns
+        if request.query_type is QueryType.CDC:
+            raise UnsupportedFeature(f"hoodie.datasource.query.type={request.query_type.value}", "Read incrementally.")
+        self._request = request
         self._range_slices = range_slices(snapshot, changes) if changes is not None else None
-        self._changes, self._skip_damage = changes, skip_damage
         snapshot = moment_of(snapshot, changes) if changes is not None else snapshot
         self._snapshot = snapshot
-        self._query_type: QueryType = query_type
-        self._mark = len(snapshot.storage.log) if mark is None else mark
+        self._mark = len(snapshot.storage.log) if request.mark is None else request.mark
         full = snapshot.schema.arrow
         self._columns = tuple(full.names) if columns is None else tuple(_found(name, full) for name in columns)
         if not self._columns:
@@ -113,7 +121,7 @@ class Scan:
         asked = changes if snapshot.properties.populate_meta else None
         self._beside = _evaluated_by_arrow(where, full)
         tree = where if self._beside is None else self._beside.tree
-        self._bound = _bound(tree, full, timezone, asked) if tree is not None or asked is not None else None
+        self._bound = _bound(tree, full, request.timezone, asked) if tree is not None or asked is not None else None
         self._counts = ReadCounts()
         self._read_seconds = 0.0
 
@@ -136,8 +144,8 @@ class Scan:
     @cached_property
     def _planned(self) -> PlannedSlices:
         if self._range_slices is not None:
-            return planned_range(self._range_slices)
-        return plan_slices(self._snapshot, self._bound, self._query_type)
+            return planned_range(self._snapshot, self._range_slices)
+        return plan_slices(self._snapshot, self._bound, self._request.query_type)
 
     def plan(self) -> ScanPlan:
         """The files that will be read; reads metadata only."""
@@ -148,14 +156,14 @@ class Scan:
     def task(self) -> ReadTask:
         """What every split is read with; can be pickled."""
         task = task_at(self._snapshot, self._columns, self._bound)
-        if self._range_slices is not None and self._changes is not None:
-            task = replace(task, instants=VisibleInstants(frozenset(self._changes.times), None))
+        if self._request.changes is not None:
+            task = replace(task, instants=VisibleInstants(frozenset(self._request.changes.times), None))
         return replace(
             task,
-            read_optimized=self._query_type is QueryType.READ_OPTIMIZED,
+            read_optimized=self._request.query_type is QueryType.READ_OPTIMIZED,
             footers=self._bound is not None and _may_use_footers(self._snapshot),
             beside=self._beside,
-            skip_damage=self._skip_damage,
+            skip_damage=self._request.skip_damage,
         )
 
     # Rows
@@ -192,31 +200,22 @@ class Scan:
 
     def count(self) -> int:
         """How many rows there are: from statistics and footers where they tell, else from as few columns as possible."""
-        if not self._skip_damage and self._beside is None and (self._bound is None or self._is_decided_by_paths()):
+        columns = self._bound.columns if self._bound is not None else ()
+        task = replace(self.task, columns=(columns[0].name if columns else _cheapest(self._snapshot.schema.arrow),))
+        if not task.skip_damage and self._beside is None and (self._bound is None or self._is_decided_by_paths()):
             from hudimeta.read.counting import count_rows
             from hudimeta.slices.reader import SliceReader
 
-            reader = SliceReader(self._narrowed().task, self._snapshot.storage)
+            planned, reader = self._planned, SliceReader(task, self._snapshot.storage)
             return count_rows(
-                self._snapshot, self._planned.slices, lambda merged: sum(rows.num_rows for rows in reader.tables(merged))
+                planned.snapshot, planned.slices, lambda merged: sum(rows.num_rows for rows in reader.tables(merged))
             )
-        return sum(batch.num_rows for batch in self._narrowed().to_batches())
+        return sum(batch.num_rows for batch in read_split(task, self._whole(), self._snapshot.storage, self._counts))
 
     def _is_decided_by_paths(self) -> bool:
         from hudimeta.read.counting import decided_by_paths
 
-        return self._bound is not None and self._changes is None and decided_by_paths(self._snapshot, self._bound)
-
-    def _narrowed(self) -> Scan:
-        """This scan with the one column that is cheapest to return, which the predicate reads anyway where it reads any."""
-        columns = self._bound.columns if self._bound is not None else ()
-        name = columns[0].name if columns else _cheapest(self._snapshot.schema.arrow)
-        narrow = Scan(self._snapshot, None, [name], self._query_type, skip_damage=self._skip_damage)
-        narrow._range_slices, narrow._changes = self._range_slices, self._changes
-        narrow._bound, narrow._beside = self._bound, self._beside
-        narrow.__dict__["_planned"] = self._planned
-        narrow._counts = self._counts
-        return narrow
+        return self._bound is not None and self._request.changes is None and decided_by_paths(self._snapshot, self._bound)
 
     # Report
 
@@ -248,7 +247,7 @@ class Scan:
             table=hidden(snapshot.storage.root),
             instant=snapshot.latest_write,
             as_of=snapshot.as_of,
-            query_type=self._query_type.value,
+            query_type=self._request.query_type.value,
             predicate=self._condition,
             columns=self._columns,
             partitions=planned.partitions,
@@ -259,8 +258,8 @@ class Scan:
             files_kept=slices.num_rows - slices.column("base_file").null_count + log_files,
             log_files_kept=log_files,
             bytes_kept=int(_total(slices.column("base_size")) + _total(slices.column("log_sizes"))),
-            skipped=tuple(planned.skipped),
-            unused=tuple(planned.unused),
+            skipped=planned.skipped,
+            unused=planned.unused,
             notes=(*planned.notes, *self._remarks()),
             fallbacks=(snapshot.listing_reason,) if snapshot.listing_reason else (),
             corrupt=tuple(counts.corrupt),

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,14 @@ _FILES = "files"
 
 LEGACY_VERSION = 6
 """The last table version whose log files bear the instant of their base file."""
+
+
+@dataclass(frozen=True)
+class WithoutIndexes:
+    """A snapshot of which indexes were taken: `anew` are those of them that were built anew meanwhile."""
+
+    snapshot: Snapshot
+    anew: tuple[str, ...]
 
 
 class Snapshot:
@@ -158,14 +168,14 @@ class Snapshot:
         """Why storage is listed instead of asking the metadata table; "" when it is not."""
         return self._metadata[1]
 
-    def forget_changed_indexes(self, failed: str) -> tuple[str, ...] | None:
-        """Leave out of use the indexes that are not those of this moment any more. Two requests.
+    def without_changed_indexes(self, failed: str) -> WithoutIndexes | None:
+        """This snapshot without the indexes that are not those of its moment any more. Two requests.
 
         Args:
             failed: Metadata partition that could not be read. It was dropped and built anew if the table has moved.
 
         Returns:
-            Those that were built anew; None when no index is left out.
+            None when no index is left out.
         """
         metadata = self.metadata
         if metadata is None:
@@ -176,8 +186,9 @@ class Snapshot:
         left = tuple(name for name in metadata.ready if name in named and name not in anew)
         if left == metadata.ready:
             return None
-        metadata.ready = left
-        return anew
+        other = copy(self)
+        other.__dict__.update(_metadata=(metadata.having(left), self.listing_reason), listing=self.listing)
+        return WithoutIndexes(other, anew)
 
     @cached_property
     def listing(self) -> Listing:

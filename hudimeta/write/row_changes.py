@@ -18,7 +18,7 @@ from hudimeta.errors import SchemaMismatch
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column, field_of
 from hudimeta.keys import KeyGenerator
 from hudimeta.predicate import Where
-from hudimeta.read.scan import Scan
+from hudimeta.read.scan import Scan, ScanRequest
 from hudimeta.schema import conform
 from hudimeta.slices.merge_rules import KEY_COLUMN, PartialUpdateMode
 from hudimeta.snapshot.snapshot import Snapshot
@@ -59,7 +59,7 @@ def scan_of(
     storage = session.storage
     counted = storage if isinstance(storage, CountingStorage) else CountingStorage(storage)
     snapshot = Snapshot(counted, session.properties, view.timeline, session.options)
-    return Scan(snapshot, where, columns, timezone=timezone)
+    return Scan(snapshot, ScanRequest(where, columns, timezone=timezone))
 
 
 def with_stated_keys(session: WriteSession, view: TableView, rows: pa.Table) -> pa.Table:

@@ -26,7 +26,7 @@ from hudimeta.config.options import READ_CORRUPT
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.metadata.record_index import PARTITION as RECORD_INDEX
 from hudimeta.read.native_files import foreign_instants, holds_times
-from hudimeta.read.scan import Scan
+from hudimeta.read.scan import Scan, ScanRequest
 from hudimeta.redaction import hidden
 from hudimeta.slices.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
@@ -245,7 +245,8 @@ class NativeTable:
         bound, unknown = bind_catalyst(filters, self._snapshot.schema.arrow, timezone=zone)
         parts: list[Expr] = [bound.expr] if len(unknown) < len(filters) else []
         parts += [self._kept] if self._kept is not None else []
-        scan = Scan(self._snapshot, all_of(parts) if parts else None, query_type=self._query_type, timezone=zone)
+        where = all_of(parts) if parts else None
+        scan = Scan(self._snapshot, ScanRequest(where, query_type=self._query_type, timezone=zone))
         plan = scan.plan()
         staged = self._stage(plan.slices)
         native = plan.slices.num_rows - plan.slices.column("base_file").null_count
@@ -282,7 +283,7 @@ class NativeTable:
 
     @cached_property
     def _task(self) -> Any:
-        return replace(Scan(self._snapshot, query_type=self._query_type).task, predicate=None)
+        return replace(Scan(self._snapshot, ScanRequest(query_type=self._query_type)).task, predicate=None)
 
     @cached_property
     def _identity(self) -> tuple[str, ...]:

@@ -6,12 +6,14 @@ of every log file that it holds none of the keys.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.indexes.allowed import may_use
-from hudimeta.indexes.question import Exclusion, Question
+from hudimeta.indexes.question import Candidates, Exclusion, Question
 from hudimeta.metadata import bloom_filters, column_stats
 from hudimeta.slices.record_keys import KEY_COLUMN, WantedKeys
 
@@ -36,26 +38,28 @@ class BloomFilters:
         keys = question.keys
         return keys if isinstance(keys, str) else None
 
-    def exclude(self, question: Question) -> Exclusion:
+    def exclude(self, question: Question, candidates: Candidates) -> Exclusion:
         """See `SkippingIndex`."""
-        keys, files = question.keys, question.files
+        keys, files = question.keys, candidates.files
         assert isinstance(keys, WantedKeys)
-        lacking = _outside_bounds(question, keys.texts)
-        lacking |= without_any(question, self.name, keys.texts, ~lacking)
+        bounds = _key_bounds(question, candidates)
+        lacking = _outside_bounds(candidates, bounds, keys.texts)
+        lacking |= without_any(question, candidates, self.name, keys.texts, ~lacking)
         excluded = files.all_of(lacking)
         held = np.zeros(files.count, np.bool_)
         held[files.of_slice[~lacking]] = True
         logs = int((held & (files.files_per_slice > 1)).sum())
-        if logs and KEY_COLUMN not in question.bounds:
-            question.notes.append(f"bloom_filters: {logs:,} slices have log files, of which it knows nothing")
-        return Exclusion.of(~excluded, keys.because)
+        unknown = logs and KEY_COLUMN not in bounds and KEY_COLUMN not in candidates.bounds
+        remarks = [f"bloom_filters: {logs:,} slices have log files, of which it knows nothing"] if unknown else []
+        return Exclusion.of(~excluded, keys.because, bounds, remarks)
 
 
-def without_any(question: Question, index: str, texts: pa.StringArray, asked: Mask) -> Mask:
+def without_any(question: Question, candidates: Candidates, index: str, texts: pa.StringArray, asked: Mask) -> Mask:
     """Files whose filter proves that they hold none of some texts.
 
     Args:
         question: What the scan asks.
+        candidates: What is left of the read.
         index: Metadata partition of the filters.
         texts: The texts, such as record keys.
         asked: The files to look up, one bool a file.
@@ -65,7 +69,7 @@ def without_any(question: Question, index: str, texts: pa.StringArray, asked: Ma
     """
     from hudimeta.formats.bloom import BloomFilter, hash_chain
 
-    names, partitions = question.files.names, question.file_partitions
+    names, partitions = candidates.files.names, candidates.file_partitions
     lacking = np.zeros(len(names), np.bool_)
     chains: dict[int, npt.NDArray[np.uint32]] = {}
     places = np.flatnonzero(asked)
@@ -86,20 +90,24 @@ def without_any(question: Question, index: str, texts: pa.StringArray, asked: Ma
     return lacking
 
 
-def _outside_bounds(question: Question, texts: pa.StringArray) -> Mask:
+def _key_bounds(question: Question, candidates: Candidates) -> dict[str, pa.Table]:
+    """Statistics of the record key, where there are slices with log files; none where there are no such statistics."""
+    usable = column_stats.PARTITION in question.ready and may_use(question.snapshot, column_stats.PARTITION)
+    if not usable or not (candidates.files.files_per_slice > 1).any():
+        return {}
+    if KEY_COLUMN in candidates.bounds:
+        return {KEY_COLUMN: candidates.bounds[KEY_COLUMN]}
+    return question.metadata.column_stats({KEY_COLUMN: pa.string()}, candidates.partitions)
+
+
+def _outside_bounds(candidates: Candidates, stats: Mapping[str, pa.Table], texts: pa.StringArray) -> Mask:
     """Files whose smallest and greatest record key prove the same; none where there are no such statistics."""
     from hudimeta.predicate import FileStats, bind, may_match
     from hudimeta.predicate.tree import Column, In, Literal
 
-    files = question.files
+    files = candidates.files
     nothing = np.zeros(len(files.names), np.bool_)
-    usable = column_stats.PARTITION in question.ready and may_use(question.snapshot, column_stats.PARTITION)
-    if not usable or not (files.files_per_slice > 1).any():
-        return nothing
-    kind = pa.string()
-    if KEY_COLUMN not in question.bounds:
-        question.bounds |= question.metadata.column_stats({KEY_COLUMN: kind}, question.partitions)
-    bounds = question.ordered({KEY_COLUMN: question.bounds[KEY_COLUMN]})
+    kind, bounds = pa.string(), candidates.ordered(stats)
     if not bounds or not 0 < len(texts) <= _MOST_KEYS:
         return nothing
     items = tuple(Literal(pa.scalar(text, kind), type=kind) for text in texts.to_pylist())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudimeta.indexes.question import Exclusion, Question
+from hudimeta.indexes.question import Candidates, Exclusion, Question
 from hudimeta.metadata import column_stats
 
 if TYPE_CHECKING:
@@ -29,25 +29,26 @@ class ColumnStats:
             return "the table was altered, and statistics go by the columns' former names"
         return None
 
-    def exclude(self, question: Question) -> Exclusion:
+    def exclude(self, question: Question, candidates: Candidates) -> Exclusion:
         """See `SkippingIndex`."""
         from hudimeta.indexes.pruning import by_statistics
         from hudimeta.snapshot.partition_columns import path_bounds
 
         columns = statistic_columns(question.snapshot, question.bound)
-        question.bounds = question.metadata.column_stats(columns, question.partitions)
-        found = question.ordered(question.bounds)
-        for name in question.bounds:
+        bounds = question.metadata.column_stats(columns, candidates.partitions)
+        found, remarks = candidates.ordered(bounds), []
+        for name in bounds:
             if name not in found:
-                question.notes.append(f"column_stats: column {name} is not indexed")
+                remarks.append(f"column_stats: column {name} is not indexed")
                 continue
-            unknown, files = found[name].value_count, len(question.files.names)
+            unknown, files = found[name].value_count, len(candidates.files.names)
             missing = unknown.null_count if unknown is not None else files
             if missing:
-                question.notes.append(f"column_stats: no statistics of {name} for {missing:,} of {files:,} files")
+                remarks.append(f"column_stats: no statistics of {name} for {missing:,} of {files:,} files")
         looked_at = {column.name for column in question.bound.columns}
-        found.update(path_bounds(question.snapshot, looked_at, question.file_partitions))
-        return Exclusion(by_statistics(question.bound, question.files, found), question.bound.conjuncts)
+        found.update(path_bounds(question.snapshot, looked_at, candidates.file_partitions))
+        verdicts = by_statistics(question.bound, candidates.files, found)
+        return Exclusion(verdicts, question.bound.conjuncts, bounds, tuple(remarks))
 
 
 def statistic_columns(snapshot: Snapshot, bound: Bound) -> dict[str, pa.DataType]:

@@ -11,7 +11,7 @@ from hudimeta.config.options import INDEX_TRUST
 from hudimeta.indexes.bloom_filters.skip import without_any
 from hudimeta.indexes.expression_index.matching import IndexedExpression, indexed_expression, widened
 from hudimeta.indexes.pruning import Verdicts
-from hudimeta.indexes.question import Exclusion, Question
+from hudimeta.indexes.question import Candidates, Exclusion, Question
 from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.snapshot.partition_columns import stated_columns
 
@@ -58,30 +58,30 @@ class ExpressionIndex:
             return f"its values depend on the time zone of who built it; {INDEX_TRUST.key}=true says that it is the reader's"
         return None
 
-    def exclude(self, question: Question) -> Exclusion:
+    def exclude(self, question: Question, candidates: Candidates) -> Exclusion:
         """See `SkippingIndex`."""
         indexed = self._expression(question)
         assert indexed is not None
         if question.metadata.index_definitions[self.name].kind == ExpressionKind.BLOOM_FILTERS.value:
-            return self._by_filters(question, indexed)
-        return self._by_bounds(question, indexed)
+            return self._by_filters(question, candidates, indexed)
+        return self._by_bounds(question, candidates, indexed)
 
-    def _by_bounds(self, question: Question, indexed: IndexedExpression) -> Exclusion:
+    def _by_bounds(self, question: Question, candidates: Candidates, indexed: IndexedExpression) -> Exclusion:
         from hudimeta.indexes.pruning import by_statistics
 
-        stats = question.metadata.expression_stats(self.name, indexed.type, question.partitions)
+        stats = question.metadata.expression_stats(self.name, indexed.type, candidates.partitions)
         if indexed.zoned and not question.snapshot.options.get(INDEX_TRUST):
             stats = widened(stats, indexed)
-        found = question.ordered({self.name: stats})
+        found = candidates.ordered({self.name: stats})
         expressions = {indexed.expr: found[self.name]} if found else {}
-        verdicts = by_statistics(question.bound, question.files, question.ordered(question.bounds), expressions)
+        verdicts = by_statistics(question.bound, candidates.files, candidates.ordered(candidates.bounds), expressions)
         return Exclusion(verdicts, question.bound.conjuncts)
 
-    def _by_filters(self, question: Question, indexed: IndexedExpression) -> Exclusion:
-        files, conjuncts = question.files, question.bound.conjuncts
+    def _by_filters(self, question: Question, candidates: Candidates, indexed: IndexedExpression) -> Exclusion:
+        files, conjuncts = candidates.files, question.bound.conjuncts
         keep, reason = np.ones(files.count, np.bool_), np.full(files.count, -1, np.int64)
         for number, texts in _asked_texts(question, indexed):
-            lacking = without_any(question, self.name, texts, keep[files.of_slice])
+            lacking = without_any(question, candidates, self.name, texts, keep[files.of_slice])
             gone = files.all_of(lacking) & keep
             keep[gone], reason[gone] = False, number
         return Exclusion(Verdicts(keep, reason), conjuncts)

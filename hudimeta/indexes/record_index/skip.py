@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.proof import why_unproven
-from hudimeta.indexes.question import Exclusion, Question
+from hudimeta.indexes.question import Candidates, Exclusion, Question
 from hudimeta.metadata import record_index
 from hudimeta.slices.record_keys import WantedKeys
 
@@ -66,9 +66,9 @@ class RecordIndex:
         found = self._located(question)
         return found.partitions, found.because
 
-    def exclude(self, question: Question) -> Exclusion:
+    def exclude(self, question: Question, candidates: Candidates) -> Exclusion:
         """See `SkippingIndex`."""
-        return self._located(question).exclusion(question.slices)
+        return self._located(question).exclusion(candidates.slices)
 
     def _located(self, question: Question) -> Locations:
         if self._found is None:

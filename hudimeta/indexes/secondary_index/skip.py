@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.indexes.proof import why_unproven
-from hudimeta.indexes.question import Exclusion, Question
+from hudimeta.indexes.question import Candidates, Exclusion, Question
 from hudimeta.indexes.record_index.skip import Locations
+from hudimeta.indexes.scan_report import Unused
 from hudimeta.metadata import record_index
 from hudimeta.snapshot.partition_columns import stated_columns
 
@@ -62,13 +63,13 @@ class SecondaryIndex:
         found = self._located(question)
         return None if isinstance(found, str) else (found.partitions, found.because)
 
-    def exclude(self, question: Question) -> Exclusion:
+    def exclude(self, question: Question, candidates: Candidates) -> Exclusion:
         """See `SkippingIndex`."""
         found = self._located(question)
         if not isinstance(found, str):
-            return found.exclusion(question.slices)
-        question.not_used(self.name, found)
-        return Exclusion.of(np.ones(question.slices.num_rows, np.bool_), question.bound.expr)
+            return found.exclusion(candidates.slices)
+        everything = np.ones(candidates.slices.num_rows, np.bool_)
+        return Exclusion.of(everything, question.bound.expr, remarks=(Unused(self.name, found),))
 
     def _located(self, question: Question) -> Locations | str:
         """The file groups, or why they are not asked for."""

@@ -13,7 +13,7 @@ from hudimeta.engine import Engine
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.keys import KeyGenerator
 from hudimeta.metadata import MetadataTable
-from hudimeta.read.scan import Scan
+from hudimeta.read.scan import Scan, ScanRequest
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.slices.reader import SliceReader
@@ -73,7 +73,7 @@ class Subject:
 
         A reader shows of a partition column what the path says, even of a row that stayed there when its column changed.
         """
-        task = Scan(self.snapshot, None, list(dict.fromkeys(columns))).task
+        task = Scan(self.snapshot, ScanRequest(columns=list(dict.fromkeys(columns)))).task
         if self.snapshot.properties.drop_partition_columns or self.virtual_keys:
             return task
         return replace(task, properties={k: v for k, v in task.properties.items() if k != _PARTITION_FIELDS})
