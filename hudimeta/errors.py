@@ -300,11 +300,11 @@ class LockTimeout(LockError):
 
     code = "LOCK_TIMEOUT"
 
-    def __init__(self, path: str, owner: str, waited_s: float) -> None:
-        self.path, self.owner, self.waited_s = path, owner, waited_s
+    def __init__(self, path: str, owner: str, waited_s: float, since: str | None = None, hint: str | None = None) -> None:
+        self.path, self.owner, self.waited_s, self.since = path, owner, waited_s, since
         super().__init__(
-            f"the table lock {path} was not free within {waited_s:.0f} s, its owner is {owner}",
-            "Run the write again when the other writer has finished; a dead owner's lock expires by itself.",
+            f"the table lock {path} was not free within {waited_s:.0f} s, its owner is {owner}{f', {since}' if since else ''}",
+            hint or "Run the write again when the other writer has finished; a dead owner's lock expires by itself.",
         )
 
 

@@ -4,7 +4,7 @@ __all__ = [
     "conflicts",  # may this write still be published?
     "coordinator",  # one write from its instant to its publication, or back
     "liveness",  # is the writer of a pending instant alive?
-    "lock",  # the table lock
+    "locks",  # the table lock, by the providers of Hudi
     "markers",  # a note of every data file, made before the file
     "metadata_bootstrap",  # the metadata table of a table that has files
     "metadata_commit",  # what a commit does to the metadata table

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hudimeta.commit.lock import TableLock
+from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.metadata_commit import MetadataCommit
 from hudimeta.commit.planned_runs import running
 from hudimeta.engine import Engine, LocalEngine, nearby_if_small

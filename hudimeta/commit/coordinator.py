@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from hudimeta.commit.clean_run import CleanRunner
 from hudimeta.commit.conflicts import check_conflicts, check_schema
 from hudimeta.commit.liveness import Heartbeat
-from hudimeta.commit.lock import TableLock
+from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.markers import remove_markers
 from hudimeta.commit.metadata_commit import MetadataCommit
 from hudimeta.commit.planned_runs import running

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudimeta.commit.lock import LOCK_FOLDER
+from hudimeta.commit.locks.protocol import LOCK_FOLDER
 from hudimeta.errors import NotFound
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import PROPERTIES_COMMENT

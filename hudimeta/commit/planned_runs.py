@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hudimeta.commit import compaction_runs
 from hudimeta.commit.liveness import Heartbeat, is_alive
-from hudimeta.commit.lock import TableLock
+from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.errors import CommitError, CorruptFileError, StorageError
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties

@@ -9,7 +9,7 @@ from hudimeta.commit import rollback
 from hudimeta.commit.compaction_runs import is_ours, take_back
 from hudimeta.commit.leftovers import remove_temporary_files, remove_unfinished_metadata, remove_unnamed_history
 from hudimeta.commit.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
-from hudimeta.commit.lock import TableLock
+from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
 from hudimeta.commit.strays import delete_late_files, sweep_metadata
 from hudimeta.errors import CommitError

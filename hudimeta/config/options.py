@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudimeta.config.lock_options import *  # noqa: F403
 from hudimeta.config.not_done import declare_not_done
 from hudimeta.config.passed_over import pass_over
 from hudimeta.config.read_options import *  # noqa: F403
@@ -353,12 +354,6 @@ BUCKET_COUNT = OPTIONS.number(
 )
 BUCKET_FIELDS = OPTIONS.listing(
     "hoodie.bucket.index.hash.field", "BUCKET: key columns that decide about the bucket; all when not set."
-)
-LOCK_PROVIDER = OPTIONS.text(
-    "hoodie.write.lock.provider", None, "Class name of Hudi's lock provider; the storage-based lock when not set."
-)
-LOCK_WAIT_MS = OPTIONS.number(
-    "hoodie.write.lock.wait_time_ms", 60_000, "How long a writer waits for the table lock, in milliseconds."
 )
 FAILED_WRITES = OPTIONS.choice(
     "hoodie.clean.failed.writes.policy",

@@ -162,13 +162,9 @@ _FORMATS = """
     lance.write.flush.byte.watermark orc.block.size orc.compression.codec orc.max.file.size orc.stripe.size
 """
 _LOCKS = """
-    write.lock.client.num_retries write.lock.client.wait_time_ms_between_retry write.lock.filesystem.expire
-    write.lock.filesystem.path write.lock.heartbeat_interval_ms write.lock.hivemetastore.database
-    write.lock.hivemetastore.table write.lock.hivemetastore.uris write.lock.max_wait_time_ms_between_retry
-    write.lock.num_retries write.lock.storage.heartbeat.poll.secs write.lock.storage.renew.interval.secs
-    write.lock.storage.validity.timeout.secs write.lock.wait_time_ms_between_retry write.lock.zookeeper.base_path
-    write.lock.zookeeper.connection_timeout_ms write.lock.zookeeper.lock_key write.lock.zookeeper.port
-    write.lock.zookeeper.session_timeout_ms write.lock.zookeeper.url
+    write.lock.client.num_retries write.lock.client.wait_time_ms_between_retry write.lock.heartbeat_interval_ms
+    write.lock.hivemetastore.database write.lock.hivemetastore.table write.lock.hivemetastore.uris
+    write.lock.max_wait_time_ms_between_retry write.lock.num_retries write.lock.wait_time_ms_between_retry
 """
 _ELSEWHERE = ("hudimeta.storage.", "hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
 _OTHERS = ("hoodie.streamer.", "hoodie.deltastreamer.", "hoodie.index.hbase.", "hoodie.aws.", "hoodie.gcp.", "_hoodie.")

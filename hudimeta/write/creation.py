@@ -10,7 +10,7 @@ import difflib
 
 import pyarrow as pa
 
-from hudimeta.commit.lock import table_lock
+from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.metadata_bootstrap import lay_out_indexes
 from hudimeta.config import Options
 from hudimeta.config import options as keys
@@ -59,7 +59,7 @@ def create_table(storage: Storage, schema: pa.Schema, options: Options, clock: C
     properties, planned = planned_properties(data, options)
     clock = clock or SystemClock()
     _check_nothing_is_here(storage)  # before the lock, which leaves a file behind
-    with table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS)).held():
+    with table_lock(storage, options, properties.name).held():
         _check_nothing_is_here(storage)
         storage.delete_folder(METADATA_ROOT)
         storage.delete(DEFAULT_PATH)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.commit.coordinator import Coordinator
-from hudimeta.commit.lock import table_lock
+from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.metadata_bootstrap import bootstrap_metadata
 from hudimeta.commit.metadata_commit import MetadataCommit, Upkeep
 from hudimeta.commit.stream_batches import StreamBatch
@@ -98,7 +98,7 @@ class WriteSession:
         self.properties = load_properties(storage)
         check_supported(self.properties, options)
         self.times = InstantGenerator(clock or SystemClock(), self.properties.zone)
-        self.lock = table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS))
+        self.lock = table_lock(storage, options, self.properties.name)
         self.rules = MergeRules.from_properties(self.properties, options.texts)
 
     @cached_property

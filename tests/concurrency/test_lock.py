@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
-from hudimeta.commit.lock import LOCK_PATH, Lease, LockTiming, StorageLock, table_lock
-from hudimeta.errors import CorruptFileError, LockLost, LockTimeout, StorageError, UnsupportedFeature
+from hudimeta.commit.locks.chosen import table_lock
+from hudimeta.commit.locks.protocol import LockTiming, TableLock
+from hudimeta.commit.locks.storage_lock import LOCK_PATH, Lease, StorageLock
+from hudimeta.config import OPTIONS
+from hudimeta.errors import ConfigError, CorruptFileError, LockLost, LockTimeout, StorageError, UnsupportedFeature
 from hudimeta.storage import LocalStorage, Storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from tests.concurrency.side_by_side import Clock, WithoutGuards, together
@@ -204,8 +208,38 @@ def test_processes_take_turns(tmp_path: Path, kind: type[LocalStorage]) -> None:
     assert storage.read("count") == b"60"
 
 
-def test_other_providers_are_refused(remote: Storage) -> None:
-    with pytest.raises(UnsupportedFeature, match="ZookeeperBasedLockProvider"):
-        table_lock(remote, "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider")
-    with table_lock(remote, "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider").held():
+JAVA = "org.apache.hudi.client.transaction.lock."
+
+
+def chosen(storage: Storage, provider: str, **more: str) -> TableLock:
+    options = {"hoodie.write.lock.provider": JAVA + provider} | {
+        f"hoodie.write.lock.{key}": value for key, value in more.items()
+    }
+    return table_lock(storage, OPTIONS.read(options), "trips")
+
+
+def test_providers_go_by_the_names_of_hudi(remote: Storage) -> None:
+    with chosen(remote, "StorageBasedLockProvider").held():
         assert set(json.loads(remote.read(LOCK_PATH))) == {"expired", "validUntil", "owner"}
+    with chosen(remote, "FileSystemBasedLockProvider").held():
+        assert {"lockCreateTime", "lockThreadName", "lockStacksInfo"} < set(json.loads(remote.read(".hoodie/lock")))
+    assert remote.stat(".hoodie/lock") is None
+    with chosen(remote, "InProcessLockProvider").held():
+        pass
+
+
+@pytest.mark.parametrize("provider", ["HiveMetastoreBasedLockProvider", "DynamoDBBasedLockProvider", "OurOwn"])
+def test_other_providers_are_refused(remote: Storage, provider: str) -> None:
+    with pytest.raises(UnsupportedFeature, match=f"{provider}(?s:.*)FileSystemBasedLockProvider, InProcess"):
+        chosen(remote, provider)
+
+
+def test_a_lock_in_zookeeper_needs_a_place(remote: Storage) -> None:
+    with pytest.raises(ConfigError, match=r"zookeeper\.url"):
+        chosen(remote, "ZookeeperBasedLockProvider")
+
+
+def test_lease_and_renewal_are_options(remote: Storage) -> None:
+    before = time.time() * 1000
+    with chosen(remote, "StorageBasedLockProvider", **{"storage.validity.timeout.secs": "7"}).held():
+        assert before + 6_000 < lease_in(remote).valid_until < before + 60_000

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import time
 
-from hudimeta.commit.lock import table_lock
+from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.config import Options
-from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.metadata import expression_index, files, secondary_index
 from hudimeta.metadata.indexing import announce, complete, discard_dead, remove_index
@@ -36,7 +35,7 @@ def drop_index(storage: Storage, options: Options, name: str) -> IndexReport:
         TableError: It is `files`, or another index needs it.
     """
     begin = time.perf_counter()
-    with table_lock(storage, options.get(keys.LOCK_PROVIDER), options.get(keys.LOCK_WAIT_MS)).held():
+    with table_lock(storage, options, load_properties(storage).name).held():
         properties = load_properties(storage)
         properties.check_writable()
         partition = _partition(properties, name)

@@ -1,4 +1,4 @@
-"""The table lock: Hudi's storage-based lock, one small file and conditional writes.
+"""Hudi's storage-based lock (`StorageBasedLockProvider`): one small file and conditional writes.
 
 `.hoodie/.locks/table_lock.json` holds `{"expired": bool, "validUntil": epoch milliseconds, "owner": text}`. It is free when it
 is absent, expired, or its time is over by more than the clock drift that Hudi allows. The owner renews it while it works and
@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import socket
 import threading
-import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
 
+from hudimeta.commit.locks.protocol import LOCK_FOLDER, LockTiming, MachineGuard, as_utc, is_of_this_machine, new_owner
 from hudimeta.errors import (
     AlreadyExists,
     CorruptFileError,
@@ -27,52 +24,13 @@ from hudimeta.errors import (
     LockTimeout,
     NotFound,
     StorageError,
-    UnsupportedFeature,
 )
 from hudimeta.formats.json_text import parse_json
 from hudimeta.storage import Storage
 
-__all__ = ["LOCK_PATH", "LockTiming", "StorageLock", "TableLock", "table_lock"]
+__all__ = ["LOCK_PATH", "Lease", "StorageLock"]
 
-LOCK_FOLDER = ".hoodie/.locks"
 LOCK_PATH = LOCK_FOLDER + "/table_lock.json"
-GUARD_PATH = LOCK_FOLDER + "/.guard"
-_STORAGE_PROVIDER = "StorageBasedLockProvider"
-
-
-class TableLock(Protocol):
-    """What a writer asks of a lock."""
-
-    def held(self) -> contextlib.AbstractContextManager[None]:
-        """Hold the lock for the length of a with block. Raises LockTimeout when it does not become free."""
-
-    def alone_here(self) -> contextlib.AbstractContextManager[None]:
-        """Keep out the other processes of this machine, without a request; where that cannot be, nothing is kept out."""
-
-    def check(self) -> None:
-        """Raises LockLost when the lock is not ours any more; called right before something is published."""
-
-
-@dataclass(frozen=True)
-class LockTiming:
-    """Durations in seconds, and the clocks: parameters, so that tests do not wait.
-
-    Attributes:
-        lease_s: How long a lease lasts.
-        renew_s: How often it is renewed.
-        drift_s: Clock drift between machines that is granted to a foreign owner.
-        wait_s: How long to wait for a busy lock.
-        poll_s: Pause between two looks.
-    """
-
-    lease_s: float = 300.0
-    renew_s: float = 30.0
-    drift_s: float = 0.5
-    wait_s: float = 60.0
-    poll_s: float = 0.05
-    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-    monotonic: Callable[[], float] = time.monotonic
-    pause: Callable[[float], None] = time.sleep
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +58,14 @@ class Lease:
             ) from error
 
 
-def _local_prefix() -> str:
-    return f"hudimeta/{socket.gethostname()}/"
-
-
 class StorageLock:
     """See the module. One object serves one writer; `held` may be entered again after it was left."""
 
     def __init__(self, storage: Storage, timing: LockTiming | None = None) -> None:
         self._storage = storage
         self._timing = timing or LockTiming()
-        self._owner = f"{_local_prefix()}{os.getpid()}/{uuid.uuid4()}"
+        self._guard = MachineGuard(storage, self._timing)
+        self._owner = new_owner()
         self._mine: bytes | None = None
         self._guarded = False
         self._lost_to: str | None = None
@@ -119,8 +74,8 @@ class StorageLock:
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """See `TableLock.held`."""
-        deadline = self._timing.monotonic() + self._timing.wait_s
-        with self._os_guard(deadline):
+        deadline = self._timing.deadline()
+        with self._guard.entered(deadline) as self._guarded:
             self._take(deadline)
             stop = threading.Event()
             renewer = threading.Thread(target=self._renew_until, args=(stop,), name="hudimeta-lock", daemon=True)
@@ -135,7 +90,7 @@ class StorageLock:
     @contextlib.contextmanager
     def alone_here(self) -> Iterator[None]:
         """See `TableLock.alone_here`."""
-        with self._os_guard(self._timing.monotonic() + self._timing.wait_s):
+        with self._guard.entered(self._timing.deadline()):
             yield
 
     def check(self) -> None:
@@ -146,26 +101,6 @@ class StorageLock:
             if self._mine is None or Lease.decode(self._mine).valid_until <= self._timing.now_ms():
                 raise LockLost(LOCK_PATH, "nobody: the lease ran out")
 
-    @contextlib.contextmanager
-    def _os_guard(self, deadline: float) -> Iterator[None]:
-        while True:
-            guard = self._storage.guard(GUARD_PATH)
-            if guard is None:
-                self._guarded = False
-                yield
-                return
-            with guard as got:
-                if got:
-                    self._guarded = True
-                    yield
-                    return
-            self._wait(deadline, "another process of this machine")
-
-    def _wait(self, deadline: float, owner: str) -> None:
-        if self._timing.monotonic() >= deadline:
-            raise LockTimeout(LOCK_PATH, owner, self._timing.wait_s)
-        self._timing.pause(self._timing.poll_s)
-
     def _take(self, deadline: float) -> None:
         while True:
             wanted = self._lease().encode()
@@ -174,7 +109,12 @@ class StorageLock:
             if (lease is None or self._is_free(lease)) and self._write(wanted, found):
                 self._mine, self._lost_to = wanted, None
                 return
-            self._wait(deadline, "somebody who was quicker" if lease is None else lease.owner)
+            self._timing.wait(deadline, partial(self._busy, lease))
+
+    def _busy(self, lease: Lease | None) -> LockTimeout:
+        owner = "somebody who was quicker" if lease is None else lease.owner
+        until = None if lease is None else f"until {as_utc(lease.valid_until)} if it is not renewed"
+        return LockTimeout(LOCK_PATH, owner, self._timing.wait_s, until)
 
     def _read(self) -> bytes | None:
         try:
@@ -203,7 +143,7 @@ class StorageLock:
     def _is_free(self, lease: Lease) -> bool:
         if lease.expired or lease.valid_until + self._timing.drift_s * 1000 < self._timing.now_ms():
             return True
-        return self._guarded and lease.owner.startswith(_local_prefix())
+        return self._guarded and is_of_this_machine(lease.owner)
 
     def _lease(self) -> Lease:
         return Lease(False, self._timing.now_ms() + int(self._timing.lease_s * 1000), self._owner)
@@ -241,22 +181,3 @@ class StorageLock:
             if mine is not None and self._lost_to is None:
                 lease = Lease.decode(mine)
                 self._storage.put_if_unchanged(LOCK_PATH, Lease(True, lease.valid_until, lease.owner).encode(), mine)
-
-
-def table_lock(storage: Storage, provider: str | None = None, wait_ms: int = 60_000) -> TableLock:
-    """The lock that a table's options ask for.
-
-    Args:
-        storage: Rooted at the table.
-        provider: `hoodie.write.lock.provider`: None or the class name of Hudi's storage-based provider.
-        wait_ms: How long to wait for a busy lock, in milliseconds.
-
-    Raises:
-        UnsupportedFeature: Another provider: its lock would not be seen by writers that use the storage-based one.
-    """
-    if provider is not None and provider.rpartition(".")[2] != _STORAGE_PROVIDER:
-        raise UnsupportedFeature(
-            f"lock provider {provider}",
-            "Set hoodie.write.lock.provider=org.apache.hudi.client.transaction.lock.StorageBasedLockProvider for every writer.",
-        )
-    return StorageLock(storage, LockTiming(wait_s=wait_ms / 1000))

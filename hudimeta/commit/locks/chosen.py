@@ -1,0 +1,94 @@
+"""Which lock a table's options mean: `hoodie.write.lock.provider`, with the class names of Apache Hudi."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from hudimeta.commit.locks.file_lock import DEFAULT_FOLDER, FILE_NAME, FileLock
+from hudimeta.commit.locks.process_lock import ProcessLock
+from hudimeta.commit.locks.protocol import LockTiming, TableLock
+from hudimeta.commit.locks.storage_lock import StorageLock
+from hudimeta.config import Option, Options
+from hudimeta.config import options as keys
+from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.storage import Storage, join, open_storage
+
+__all__ = ["table_lock"]
+
+_PACKAGE = "org.apache.hudi.client.transaction.lock."
+
+
+def table_lock(storage: Storage, options: Options, table_name: str) -> TableLock:
+    """The lock that a table's options ask for; Hudi's storage-based lock where they ask for none.
+
+    Args:
+        storage: Rooted at the table.
+        options: Of the writer.
+        table_name: The node's name in ZooKeeper when no other is given.
+
+    Raises:
+        UnsupportedFeature: A provider that hudimeta does not have: its writers would not see ours.
+        ConfigError: The provider lacks an option that it needs.
+    """
+    timing = LockTiming(
+        lease_s=options.get(keys.LOCK_LEASE_S),
+        renew_s=options.get(keys.LOCK_RENEW_S),
+        wait_s=options.get(keys.LOCK_WAIT_MS) / 1000,
+    )
+    given = options.get(keys.LOCK_PROVIDER)
+    name = "StorageBasedLockProvider" if given is None else given.rpartition(".")[2]
+    if name not in _PROVIDERS:
+        raise UnsupportedFeature(
+            f"lock provider {given}",
+            f"Set {keys.LOCK_PROVIDER.key} to one of {', '.join(sorted(_PROVIDERS))}, the same for every writer of the table.",
+        )
+    return _PROVIDERS[name](storage, options, table_name, timing)
+
+
+def _storage_lock(storage: Storage, options: Options, table_name: str, timing: LockTiming) -> TableLock:
+    return StorageLock(storage, timing)
+
+
+def _file_lock(storage: Storage, options: Options, table_name: str, timing: LockTiming) -> TableLock:
+    given = options.get(keys.FILE_LOCK_FOLDER)
+    folder = storage.sub(DEFAULT_FOLDER) if given is None else open_storage(given, options.texts)
+    shown = join(given.rstrip("/") if given else DEFAULT_FOLDER, FILE_NAME)
+    return FileLock(storage, folder, shown, options.get(keys.FILE_LOCK_EXPIRE_MINUTES) * 60.0, timing)
+
+
+def _process_lock(storage: Storage, options: Options, table_name: str, timing: LockTiming) -> TableLock:
+    return ProcessLock(storage, timing)
+
+
+def _zookeeper_lock(storage: Storage, options: Options, table_name: str, timing: LockTiming) -> TableLock:
+    from hudimeta.commit.locks.zookeeper_lock import ZooKeeperAddress, ZooKeeperLock
+
+    servers, folder = _needed(options, keys.ZOOKEEPER_URL), _needed(options, keys.ZOOKEEPER_BASE_PATH)
+    port = options.get(keys.ZOOKEEPER_PORT)
+    if port is not None:
+        servers = ",".join(one if ":" in one else f"{one}:{port}" for one in servers.split(","))
+    path = f"/{folder.strip('/')}/{options.get(keys.ZOOKEEPER_KEY) or table_name}"
+    address = ZooKeeperAddress(
+        servers,
+        path,
+        options.get(keys.ZOOKEEPER_SESSION_MS) / 1000,
+        options.get(keys.ZOOKEEPER_CONNECTION_MS) / 1000,
+    )
+    return ZooKeeperLock(storage, address, timing)
+
+
+def _needed(options: Options, option: Option[str | None]) -> str:
+    value = options.get(option)
+    if value is None:
+        raise ConfigError(
+            option.key, None, "set for ZookeeperBasedLockProvider", "Give what Apache Hudi's writers of the table give."
+        )
+    return value
+
+
+_PROVIDERS: Mapping[str, Callable[[Storage, Options, str, LockTiming], TableLock]] = {
+    "FileSystemBasedLockProvider": _file_lock,
+    "InProcessLockProvider": _process_lock,
+    "StorageBasedLockProvider": _storage_lock,
+    "ZookeeperBasedLockProvider": _zookeeper_lock,
+}

@@ -1,0 +1,56 @@
+"""A lock among the threads of one process (`InProcessLockProvider`): right when no other process writes the table.
+
+Where the machine has OS locks, other hudimeta processes of this machine are kept out as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+
+from hudimeta.commit.locks.protocol import LockTiming, MachineGuard
+from hudimeta.errors import LockTimeout
+from hudimeta.storage import Storage
+
+__all__ = ["ProcessLock"]
+
+_LOCKS: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+"""The lock of each table, by the table's place."""
+
+
+class ProcessLock:
+    """See the module.
+
+    Args:
+        storage: Rooted at the table.
+        timing: How long to wait.
+    """
+
+    def __init__(self, storage: Storage, timing: LockTiming | None = None) -> None:
+        self._timing = timing or LockTiming()
+        self._place = storage.root
+        self._guard = MachineGuard(storage, self._timing)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """See `TableLock.held`."""
+        lock = _LOCKS[self._place]
+        deadline = self._timing.deadline()
+        while not lock.acquire(blocking=False):
+            self._timing.wait(deadline, lambda: LockTimeout(self._place, "another thread of this process", self._timing.wait_s))
+        try:
+            with self._guard.entered(deadline):
+                yield
+        finally:
+            lock.release()
+
+    @contextlib.contextmanager
+    def alone_here(self) -> Iterator[None]:
+        """See `TableLock.alone_here`."""
+        with self._guard.entered(self._timing.deadline()):
+            yield
+
+    def check(self) -> None:
+        """See `TableLock.check`: a lock of a process is not lost."""

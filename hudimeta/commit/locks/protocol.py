@@ -1,0 +1,137 @@
+"""What a writer asks of a lock, how long it waits, and what all locks have in common on one machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Protocol
+
+from hudimeta.errors import LockTimeout
+from hudimeta.storage import Storage
+
+__all__ = ["LOCK_FOLDER", "LockTiming", "MachineGuard", "TableLock", "as_utc", "is_of_this_machine", "new_owner"]
+
+LOCK_FOLDER = ".hoodie/.locks"
+_GUARD_PATH = LOCK_FOLDER + "/.guard"
+
+
+class TableLock(Protocol):
+    """What a writer asks of a lock."""
+
+    def held(self) -> contextlib.AbstractContextManager[None]:
+        """Hold the lock for the length of a with block. Raises LockTimeout when it does not become free."""
+
+    def alone_here(self) -> contextlib.AbstractContextManager[None]:
+        """Keep out the other processes of this machine, without a request; where that cannot be, nothing is kept out."""
+
+    def check(self) -> None:
+        """Raises LockLost when the lock is not ours any more; called right before something is published."""
+
+
+@dataclass(frozen=True)
+class LockTiming:
+    """Durations in seconds, and the clocks: parameters, so that tests do not wait.
+
+    Attributes:
+        lease_s: How long a lease lasts.
+        renew_s: How often it is renewed.
+        drift_s: Clock drift between machines that is granted to a foreign owner.
+        wait_s: How long to wait for a busy lock.
+        poll_s: Pause between two looks.
+        now_ms: Milliseconds since 1970.
+        monotonic: Seconds of a clock that is never set.
+        pause: Sleeps so many seconds.
+    """
+
+    lease_s: float = 300.0
+    renew_s: float = 30.0
+    drift_s: float = 0.5
+    wait_s: float = 60.0
+    poll_s: float = 0.05
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    monotonic: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = time.sleep
+
+    def deadline(self) -> float:
+        """When waiting that begins now is over, by `monotonic`."""
+        return self.monotonic() + self.wait_s
+
+    def wait(self, deadline: float, busy: Callable[[], LockTimeout]) -> None:
+        """Pause before the next look.
+
+        Args:
+            deadline: See `deadline`.
+            busy: Makes the error that is raised when it is over.
+
+        Raises:
+            LockTimeout: It is over.
+        """
+        if self.monotonic() >= deadline:
+            raise busy()
+        self.pause(self.poll_s)
+
+
+def as_utc(milliseconds: int) -> str:
+    """A moment as text for an error: `2024-05-17 08:30:00 UTC`; what is no moment stays a number."""
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        return f"{milliseconds} ms"
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _machine() -> str:
+    return f"hudimeta/{socket.gethostname()}/"
+
+
+def new_owner() -> str:
+    """A name for one writer of this process: machine, process and a number that nobody else has."""
+    return f"{_machine()}{os.getpid()}/{uuid.uuid4()}"
+
+
+def is_of_this_machine(owner: str) -> bool:
+    """Whether a name was made by `new_owner` on this machine."""
+    return owner.startswith(_machine())
+
+
+class MachineGuard:
+    """An OS lock beside the table's lock: dead processes of this machine do not hold it.
+
+    Who has it and finds the table locked by another hudimeta process of this machine knows that this one is dead.
+
+    Args:
+        storage: Rooted at the table; a store without OS locks keeps nobody out.
+        timing: How long to wait.
+    """
+
+    def __init__(self, storage: Storage, timing: LockTiming) -> None:
+        self._storage, self._timing = storage, timing
+
+    @contextlib.contextmanager
+    def entered(self, deadline: float) -> Iterator[bool]:
+        """Hold it for the length of a with block, which gets False where there are no OS locks.
+
+        Args:
+            deadline: When to give up, by `LockTiming.monotonic`.
+
+        Raises:
+            LockTimeout: Another process holds it for too long.
+        """
+        while True:
+            guard = self._storage.guard(_GUARD_PATH)
+            if guard is None:
+                yield False
+                return
+            with guard as got:
+                if got:
+                    yield True
+                    return
+            self._timing.wait(
+                deadline, lambda: LockTimeout(_GUARD_PATH, "another process of this machine", self._timing.wait_s)
+            )

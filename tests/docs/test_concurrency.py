@@ -1,0 +1,40 @@
+"""The example of docs/concurrency.md runs, and the options and errors that the page names exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import hudimeta
+from hudimeta import errors
+from hudimeta.commit.locks.chosen import table_lock
+from hudimeta.config import OPTIONS
+from hudimeta.storage import LocalStorage
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "concurrency.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def test_the_examples_run(tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    for example in EXAMPLES:
+        exec(compile(example.replace("/tmp/", f"{tmp_path}/"), "docs/concurrency.md", "exec"), names)
+    assert len(EXAMPLES) == 1
+    assert hudimeta.Table(tmp_path / "hudimeta/concurrency/trips").scan().to_table().num_rows == 3
+
+
+def test_what_the_page_names_exists(tmp_path: Path) -> None:
+    for option in re.findall(r"`(hoodie\.[a-z_.]+)`", PAGE):
+        assert OPTIONS.find(option) is not None, option
+    for error in re.findall(r"^\| `(Lock\w+|CommitConflict)` \|", PAGE, re.MULTILINE):
+        assert issubclass(getattr(errors, error), errors.HudiError)
+
+
+def test_providers_of_the_page_are_chosen_by_name(tmp_path: Path) -> None:
+    named = set(re.findall(r"`(\w+LockProvider)`", PAGE))
+    assert len(named) == 4
+    zookeeper = {"hoodie.write.lock.zookeeper.url": "localhost:2181", "hoodie.write.lock.zookeeper.base_path": "/hudi"}
+    for provider in named:
+        options = OPTIONS.read({"hoodie.write.lock.provider": provider, **zookeeper})
+        assert table_lock(LocalStorage(str(tmp_path)), options, "trips") is not None
