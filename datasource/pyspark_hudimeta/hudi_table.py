@@ -11,7 +11,7 @@ from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, QUERY_TYPE
 from hudimeta.errors import ConfigError
 from hudimeta.types import Operation, QueryType
-from pyspark_hudimeta.attached.frame_scan import Asked, FrameScan
+from pyspark_hudimeta.native.frame_scan import Asked, FrameScan
 from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.routed.spark_engine import SparkEngine
 

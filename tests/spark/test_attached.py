@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyspark_hudimeta
 import pytest
 from pyspark.sql import DataFrameReader
-from pyspark_hudimeta.attached.report import AttachedScan
+from pyspark_hudimeta.native.report import AttachedScan
 
 import hudimeta
 from tests.spark.tables import contents, create, ids, refusal, rows
@@ -211,7 +211,7 @@ def test_a_filter_that_is_not_understood_keeps_every_file_and_is_named(attached:
 def test_files_of_a_large_table_go_over_in_one_piece(
     attached: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pyspark_hudimeta.attached.file_directories.MANY", 3)
+    monkeypatch.setattr("pyspark_hudimeta.native.file_directories.MANY", 3)
     mor(tmp_path / "t")
     create(tmp_path / "cow")
     assert ids(load(attached, tmp_path / "cow")) == list(range(10))

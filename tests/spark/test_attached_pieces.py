@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark_hudimeta.arrow_types import spark_schema
-from pyspark_hudimeta.attached.native_filter import native_filter
-from pyspark_hudimeta.attached.replaced_rows import replaced_bits
-from pyspark_hudimeta.attached.staging import SliceJob
+from pyspark_hudimeta.native.native_filter import native_filter
+from pyspark_hudimeta.native.replaced_rows import replaced_bits
+from pyspark_hudimeta.native.staging import SliceJob
 
 from hudimeta.errors import ConfigError
 from hudimeta.snapshot.file_slice import slices_of

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyspark_hudimeta import HudiTable
-from pyspark_hudimeta.attached.manifest import MANIFEST_FILES
-from pyspark_hudimeta.attached.scan_folders import KEPT_MS, SHARED_FOLDER, is_connect, shared_folder
+from pyspark_hudimeta.native.manifest import MANIFEST_FILES
+from pyspark_hudimeta.native.scan_folders import KEPT_MS, SHARED_FOLDER, is_connect, shared_folder
 
 import hudimeta
 from hudimeta.errors import UnsupportedFeature
@@ -22,7 +22,7 @@ from tests.spark.tables import check, contents, create, ids, refusal, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark_hudimeta.attached.frame_scan import FrameScan
+    from pyspark_hudimeta.native.frame_scan import FrameScan
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from pyspark_hudimeta.attached.manifest import MANIFEST_FILES, base_files, encode_manifest, file_uri, write_manifest
+from pyspark_hudimeta.native.manifest import MANIFEST_FILES, base_files, encode_manifest, file_uri, write_manifest
 
 from hudimeta.errors import OutsideTable
 from hudimeta.storage import open_storage

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark_hudimeta import HudiTable, attach, detach, last_commit
 from pyspark_hudimeta.arrow_types import written_schema
-from pyspark_hudimeta.attached.scan_folders import is_connect
+from pyspark_hudimeta.native.scan_folders import is_connect
 from pyspark_hudimeta.routed.executors import SparkExecutors
 
 from hudimeta.config import OPTIONS

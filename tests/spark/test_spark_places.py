@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import fsspec
 import pyarrow as pa
 from pyspark_hudimeta import HudiTable
-from pyspark_hudimeta.attached.spark_places import why_spark_cannot_open
+from pyspark_hudimeta.native.spark_places import why_spark_cannot_open
 
 import hudimeta
 

@@ -24,15 +24,15 @@ from hudimeta.config.options import AS_OF, COLUMNS, FILTER, LISTED_SLICES, QUERY
 from hudimeta.errors import HudiError, UnsupportedFeature
 from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import spark_schema
-from pyspark_hudimeta.attached.jvm import Jvm
 from pyspark_hudimeta.attached.leaves import Leaf, exchanged
-from pyspark_hudimeta.attached.native_filter import native_filter
-from pyspark_hudimeta.attached.native_table import NativeTable
 from pyspark_hudimeta.attached.reader import AttachedReader
-from pyspark_hudimeta.attached.report import AttachedScan, ScanLog
-from pyspark_hudimeta.attached.spark_places import why_spark_cannot_open
-from pyspark_hudimeta.attached.staging import Staging
 from pyspark_hudimeta.attached.writer import route_writes, stop_routing
+from pyspark_hudimeta.native.jvm import Jvm
+from pyspark_hudimeta.native.native_filter import native_filter
+from pyspark_hudimeta.native.native_table import NativeTable
+from pyspark_hudimeta.native.report import AttachedScan, ScanLog
+from pyspark_hudimeta.native.spark_places import why_spark_cannot_open
+from pyspark_hudimeta.native.staging import Staging
 from pyspark_hudimeta.plain.streams import AttachedStreamReader
 from pyspark_hudimeta.plain.target import read_target
 from pyspark_hudimeta.sql.session import SqlSession

@@ -18,7 +18,7 @@ from pyspark_hudimeta.plain.source import DefaultSource
 from pyspark_hudimeta.plain.target import Target, read_target
 
 if TYPE_CHECKING:
-    from pyspark_hudimeta.attached.jvm import Jvm
+    from pyspark_hudimeta.native.jvm import Jvm
 
 __all__ = ["Leaf", "exchanged"]
 

@@ -20,12 +20,12 @@ from pyspark.sql.streaming import DataStreamWriter
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import OPERATION, PARTITION_PATH, ROUTED_WRITES
 from hudimeta.errors import UnsupportedFeature
-from pyspark_hudimeta.attached.stream_batch import AttachedStreamWriter
 from pyspark_hudimeta.attached.table_writer import AttachedTableWriter
 from pyspark_hudimeta.attached.table_writes import insert_into, save_as_table
 from pyspark_hudimeta.plain.registration import without_sql_words
 from pyspark_hudimeta.plain.target import write_target
 from pyspark_hudimeta.plain.writer import LOG, writer_options
+from pyspark_hudimeta.routed.stream_batch import AttachedStreamWriter
 from pyspark_hudimeta.routed.write import save_frame
 from pyspark_hudimeta.sql.session import SqlSession
 

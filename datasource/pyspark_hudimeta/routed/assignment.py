@@ -13,7 +13,7 @@ from hudimeta.errors import ConfigError
 from hudimeta.sql import quoted
 
 if TYPE_CHECKING:
-    from pyspark_hudimeta.attached.jvm import Jvm
+    from pyspark_hudimeta.native.jvm import Jvm
 
 __all__ = ["assigned", "column_of", "with_nulls"]
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CommitError
-from pyspark_hudimeta.attached.scan_folders import is_connect
+from pyspark_hudimeta.native.scan_folders import is_connect
 from pyspark_hudimeta.plain.worker_heap import settle
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from hudimeta.write.routed.driver import ROUTED, change_routed, compute_routed, 
 from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import WriteSession
 from pyspark_hudimeta.arrow_types import written_schema
-from pyspark_hudimeta.attached.stream_batch import of_its_batch
 from pyspark_hudimeta.plain.writer import writer_options
 from pyspark_hudimeta.routed.executors import SparkExecutors
 from pyspark_hudimeta.routed.spark_engine import SparkEngine
+from pyspark_hudimeta.routed.stream_batch import of_its_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,7 +19,7 @@ from pyspark_hudimeta.plain.registration import carriers
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pyspark_hudimeta.attached.jvm import Jvm
+    from pyspark_hudimeta.native.jvm import Jvm
 
 __all__ = ["OWNS_FILES", "Entry", "SqlSession", "literal"]
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from hudimeta.sql import Statement, TableName
-    from pyspark_hudimeta.attached.jvm import Jvm
+    from pyspark_hudimeta.native.jvm import Jvm
 
 __all__ = ["run_statement"]
 

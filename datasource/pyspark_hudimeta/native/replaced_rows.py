@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from pyspark_hudimeta.attached.jvm import Jvm
+    from pyspark_hudimeta.native.jvm import Jvm
 
 __all__ = ["current_rows", "replaced_bits"]
 

@@ -27,11 +27,11 @@ from hudimeta.read.native_slices import NativeSlices, native_slices
 from hudimeta.redaction import redacted
 from hudimeta.slices.projection import path_of
 from pyspark_hudimeta.arrow_types import spark_schema
-from pyspark_hudimeta.attached.manifest import base_files
-from pyspark_hudimeta.attached.parquet_options import NO_SKIPPING, PARQUET_OPTIONS
-from pyspark_hudimeta.attached.path_columns import PathColumns
-from pyspark_hudimeta.attached.scan_folders import is_connect, private_folder, shared_folder
-from pyspark_hudimeta.attached.spark_places import why_spark_cannot_open
+from pyspark_hudimeta.native.manifest import base_files
+from pyspark_hudimeta.native.parquet_options import NO_SKIPPING, PARQUET_OPTIONS
+from pyspark_hudimeta.native.path_columns import PathColumns
+from pyspark_hudimeta.native.scan_folders import is_connect, private_folder, shared_folder
+from pyspark_hudimeta.native.spark_places import why_spark_cannot_open
 from pyspark_hudimeta.plain.listed_slices import encode_slices
 
 if TYPE_CHECKING:

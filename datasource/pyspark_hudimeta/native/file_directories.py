@@ -9,11 +9,11 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from pyspark_hudimeta.attached.manifest import MANIFEST_FILES, file_uri, write_manifest
+from pyspark_hudimeta.native.manifest import MANIFEST_FILES, file_uri, write_manifest
 
 if TYPE_CHECKING:
-    from pyspark_hudimeta.attached.jvm import Jvm
-    from pyspark_hudimeta.attached.staging import Staging
+    from pyspark_hudimeta.native.jvm import Jvm
+    from pyspark_hudimeta.native.staging import Staging
 
 __all__ = ["Directories", "satisfying"]
 

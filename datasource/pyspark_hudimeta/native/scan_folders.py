@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from hudimeta.storage import Storage, join, open_storage
 from hudimeta.timeline import Clock, SystemClock
-from pyspark_hudimeta.attached.manifest import write_manifest
+from pyspark_hudimeta.native.manifest import write_manifest
 
 if TYPE_CHECKING:
     import pyarrow as pa

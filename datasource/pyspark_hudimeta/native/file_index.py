@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hudimeta.redaction import hidden
 
 if TYPE_CHECKING:
-    from pyspark_hudimeta.attached.native_table import NativeTable
+    from pyspark_hudimeta.native.native_table import NativeTable
 
 __all__ = ["TableFiles"]
 

@@ -24,8 +24,8 @@ from hudimeta.redaction import redacted
 from hudimeta.slices.overlay import OverlayReader
 from hudimeta.storage import Storage, join, open_storage
 from pyspark_hudimeta.arrow_types import arrow_schema, fitted
-from pyspark_hudimeta.attached.manifest import file_uri
-from pyspark_hudimeta.attached.replaced_rows import replaced_bits
+from pyspark_hudimeta.native.manifest import file_uri
+from pyspark_hudimeta.native.replaced_rows import replaced_bits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

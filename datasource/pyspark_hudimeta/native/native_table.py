@@ -34,20 +34,20 @@ from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.storage import check_native_files
 from hudimeta.types import QueryType, TableType
 from pyspark_hudimeta.arrow_types import spark_schema
-from pyspark_hudimeta.attached.file_directories import Directories, satisfying
-from pyspark_hudimeta.attached.file_index import TableFiles
-from pyspark_hudimeta.attached.manifest import MANIFEST_FILES, base_files, file_uri
-from pyspark_hudimeta.attached.parquet_options import NO_SKIPPING, PARQUET_OPTIONS
-from pyspark_hudimeta.attached.replaced_rows import current_rows
-from pyspark_hudimeta.attached.report import AttachedScan
-from pyspark_hudimeta.attached.staging import SliceJob, StagedSlice
+from pyspark_hudimeta.native.file_directories import Directories, satisfying
+from pyspark_hudimeta.native.file_index import TableFiles
+from pyspark_hudimeta.native.manifest import MANIFEST_FILES, base_files, file_uri
+from pyspark_hudimeta.native.parquet_options import NO_SKIPPING, PARQUET_OPTIONS
+from pyspark_hudimeta.native.replaced_rows import current_rows
+from pyspark_hudimeta.native.report import AttachedScan
+from pyspark_hudimeta.native.staging import SliceJob, StagedSlice
 
 if TYPE_CHECKING:
     from hudimeta.predicate import Expr
     from hudimeta.snapshot.snapshot import Snapshot
-    from pyspark_hudimeta.attached.jvm import Jvm
-    from pyspark_hudimeta.attached.report import ScanLog
-    from pyspark_hudimeta.attached.staging import Staging
+    from pyspark_hudimeta.native.jvm import Jvm
+    from pyspark_hudimeta.native.report import ScanLog
+    from pyspark_hudimeta.native.staging import Staging
 
 __all__ = ["NativeTable"]
 
