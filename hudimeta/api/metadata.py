@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from hudimeta.config import OPTIONS
 from hudimeta.errors import IndexNotReady
-from hudimeta.metadata import MetadataTable, files
+from hudimeta.metadata import MetadataTable, answers, files
 from hudimeta.redaction import hidden
 
 if TYPE_CHECKING:
@@ -51,6 +53,36 @@ class TableMetadata(MetadataTable):
         if self.snapshot.metadata is None:
             return f"TableMetadata({hidden(self.snapshot.storage.root)}: {self.snapshot.listing_reason})"
         return super().__repr__()
+
+    def column_stats(self, columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None = None) -> dict[str, pa.Table]:
+        """Minimum, maximum and counts per file of some columns; see `hudimeta.metadata.answers.column_stats`."""
+        return answers.column_stats(self, columns, partitions)
+
+    def partition_stats(
+        self, columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None = None
+    ) -> dict[str, pa.Table]:
+        """As `column_stats`, of whole partitions; see `hudimeta.metadata.answers.partition_stats`."""
+        return answers.partition_stats(self, columns, partitions)
+
+    def expression_stats(self, name: str, wanted: pa.DataType, partitions: Sequence[str] | None = None) -> pa.Table:
+        """Statistics of an expression, per file; see `hudimeta.metadata.answers.expression_stats`."""
+        return answers.expression_stats(self, name, wanted, partitions)
+
+    def expression_partition_stats(self, name: str, wanted: pa.DataType, partitions: Sequence[str] | None = None) -> pa.Table:
+        """Statistics of an expression, per partition; see `hudimeta.metadata.answers.expression_partition_stats`."""
+        return answers.expression_partition_stats(self, name, wanted, partitions)
+
+    def record_index(self, keys: pa.Array | Sequence[str]) -> pa.Table:
+        """Where some record keys live; see `hudimeta.metadata.answers.record_locations`."""
+        return answers.record_locations(self, keys)
+
+    def secondary_index(self, name: str, values: pa.Array | Sequence[str | None]) -> pa.Table:
+        """Record keys that have some values; see `hudimeta.metadata.answers.keys_with_values`."""
+        return answers.keys_with_values(self, name, values)
+
+    def bloom_filters(self, of_files: Sequence[tuple[str, str]], name: str = "bloom_filters") -> pa.Table:
+        """Bloom filters of some files; see `hudimeta.metadata.answers.file_filters`."""
+        return answers.file_filters(self, of_files, name)
 
     def validate(self, partitions: Sequence[str] | None = None, *, prove: bool = False, deep: bool = False) -> ValidationReport:
         """Compare the metadata table with the table: listing, statistics, filters, and the indexes of rows.

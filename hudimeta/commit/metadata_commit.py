@@ -135,21 +135,21 @@ class MetadataCommit:
         before = schema_of(self.properties, timeline)
         statistics = statistics_after(table, before, schema, self._most)
         change = CommitChange(
-            self._storage,
-            self.properties,
-            self._engine,
-            table,
-            self._writer.layout,
-            instant,
-            schema,
-            written,
-            replaced or {},
-            same_rows,
-            self._timezone,
-            proven_indexes(table),
-            self._proof_limit,
-            statistics,
-            frozenset(schema.names) - frozenset(schema.names if before is None else before.names),
+            storage=self._storage,
+            properties=self.properties,
+            engine=self._engine,
+            table=table,
+            layout=self._writer.layout,
+            instant=instant,
+            schema=schema,
+            written=written,
+            replaced=replaced or {},
+            same_rows=same_rows,
+            timezone=self._timezone,
+            proven=proven_indexes(table),
+            proof_limit=self._proof_limit,
+            statistics=statistics,
+            added=frozenset(schema.names) - frozenset(schema.names if before is None else before.names),
         )
         elsewhere = [name for name in table.ready if apart is not None and apart.keeps(name)]
         deltas = {name: maintainer_for(name).delta(name, change) for name in table.ready if name not in elsewhere}

@@ -34,7 +34,7 @@ from hudimeta.timeline import Timeline
 __all__ = ["BuiltIndex", "CleanChange", "CommitChange", "IndexDelta", "IndexMaintainer", "IndexSource"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CommitChange:
     """What a commit does to the table, as an index must know it.
 

@@ -4,6 +4,7 @@ from hudimeta.metadata.metadata_table import MetadataTable
 
 __all__ = [
     "MetadataTable",
+    "answers",  # what it answers about indexes, one function a question
     "bloom_filters",  # codec of a partition
     "column_stats",  # codec of a partition
     "compaction",  # compaction of the metadata table

@@ -20,7 +20,7 @@ from hudimeta.metadata.cleaned_since import cleaned_since
 from hudimeta.metadata.file_listing import FileListing
 from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.groups import GroupFinder
-from hudimeta.metadata.keys import NO_PARTITION, column_id, from_key_partition, to_key_partition
+from hudimeta.metadata.keys import NO_PARTITION, from_key_partition, to_key_partition
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.redaction import hidden
@@ -123,173 +123,47 @@ class MetadataTable:
             found = self._listing.all()
         else:
             found = self._listing.of_partitions([to_key_partition(p) for p in partitions]) if partitions else _no_files()
-        return found.set_column(0, "partition_path", _paths_of(found.column("key")))
+        return found.set_column(0, "partition_path", paths_of(found.column("key")))
 
-    # Statistics
+    # Indexes
 
-    def column_stats(self, columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None = None) -> dict[str, pa.Table]:
-        """Minimum, maximum and counts per file of some columns; only the blocks that hold those columns are read.
+    def lookup(self, partition: str, keys: pa.Array) -> pa.Table:
+        """Live records of some keys, logs merged; file groups and blocks that cannot hold one are not read.
 
         Args:
-            columns: Name (dotted when nested) and Arrow type of each.
-            partitions: Only files of these; None for all.
+            partition: Metadata partition of an index.
+            keys: Keys of records (string), each once.
 
         Returns:
-            By column: file_name string, min, max of the column's type (None: unknown), value_count, null_count, total_size,
-            total_uncompressed_size int64, is_tight_bound bool. A file without a row is not indexed and may hold anything.
+            The columns of the kind's codec.
 
         Raises:
-            IndexNotReady: The table has no such index.
-        """
-        from hudimeta.metadata import column_stats
-
-        self._require(column_stats.PARTITION)
-        prefixes = column_stats.prefixes(columns, partitions)
-        rows = self._indexes.prefixed(column_stats.PARTITION, prefixes)
-        return column_stats.typed_columns(rows, columns)
-
-    def partition_stats(
-        self, columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None = None
-    ) -> dict[str, pa.Table]:
-        """As `column_stats`, of whole partitions: the first column is partition_path.
-
-        Values may be wider than the rows of today, never narrower. A partition without a row may hold anything. Bounds of
-        floating columns are always unknown: Java leaves NaN out of them, which is the greatest value. Raises IndexNotReady.
-        """
-        from hudimeta.metadata import column_stats, partition_stats
-
-        self._require(partition_stats.PARTITION)
-        prefixes = column_stats.prefixes(columns, partitions)
-        rows = self._indexes.prefixed(partition_stats.PARTITION, prefixes)
-        tables = column_stats.typed_columns(rows, columns)
-        for name, kind in columns.items():
-            table = tables[name].set_column(0, "partition_path", _paths_of(tables[name].column("file_name")))
-            if pa.types.is_floating(kind):
-                unknown = pa.nulls(len(table), kind)
-                table = table.set_column(1, "min", unknown).set_column(2, "max", unknown)
-            tables[name] = table
-        return tables
-
-    def expression_stats(self, name: str, wanted: pa.DataType, partitions: Sequence[str] | None = None) -> pa.Table:
-        """Statistics of an expression index of kind column_stats, per file; see `column_stats`.
-
-        Args:
-            name: Metadata partition, `expr_index_…`.
-            wanted: Arrow type of the expression's result.
-            partitions: Partition paths to ask for; all when None.
-
-        Raises:
-            IndexNotReady: The table has no such index.
-        """
-        import pyarrow.compute as pc
-
-        from hudimeta.metadata import column_stats
-        from hudimeta.metadata.record import RecordType
-
-        self._require(name)
-        (column,) = self.index_definitions[name].source_fields
-        rows = self._indexes.prefixed(name, column_stats.prefixes({column: wanted}, partitions))
-        of_files = rows.filter(pc.equal(rows.column("type"), int(RecordType.COLUMN_STATS)))
-        found = column_stats.typed(of_files, wanted)
-        # Apache Hudi counts the values without the nulls here, and with them everywhere else. Records of ours are tight.
-        values, nulls = found.column("value_count"), found.column("null_count")
-        counts = pc.if_else(found.column("is_tight_bound"), values, pc.add(values, nulls))
-        return found.set_column(found.schema.get_field_index("value_count"), "value_count", counts)
-
-    def expression_partition_stats(self, name: str, wanted: pa.DataType, partitions: Sequence[str] | None = None) -> pa.Table:
-        """Statistics of an expression index of kind column_stats, per partition; see `partition_stats`.
-
-        Raises:
-            IndexNotReady: The table has no such index.
-        """
-        from hudimeta.metadata import column_stats
-        from hudimeta.metadata.keys import PARTITION_STAT
-
-        self._require(name)
-        (column,) = self.index_definitions[name].source_fields
-        head = column_id(column) + column_id(PARTITION_STAT)
-        prefixes = [head] if partitions is None else [head + column_id(path) for path in partitions]
-        found = column_stats.typed(self._indexes.prefixed(name, prefixes, every=True), wanted)
-        return found.set_column(0, "partition_path", _paths_of(found.column("file_name")))
-
-    # Key indexes
-
-    def record_index(self, keys: pa.Array | Sequence[str]) -> pa.Table:
-        """Where some record keys live.
-
-        Args:
-            keys: Record keys, each once.
-
-        Returns:
-            record_key string, partition_path string, file_id dictionary of string, instant_ms int64, position int64; one row
-            for each key that the index knows (for each partition, where the index is kept by partition).
-
-        Raises:
-            IndexNotReady: The table has no record index.
+            IndexNotReady: The table has no such partition.
             MetadataOutOfSync: It was dropped, or built anew, meanwhile.
         """
-        from hudimeta.metadata import record_index
+        self.require(partition)
+        return self._indexes.lookup(partition, keys)
 
-        self._require(record_index.PARTITION)
-        wanted = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
-        found = self._indexes.lookup(record_index.PARTITION, wanted)
-        self._check_not_dropped(record_index.PARTITION)
-        return found
-
-    def secondary_index(self, name: str, values: pa.Array | Sequence[str | None]) -> pa.Table:
-        """Record keys that have some values.
+    def prefixed(self, partition: str, prefixes: Sequence[bytes] | pa.Array, *, every: bool = False) -> pa.Table:
+        """Live records whose keys begin with any prefix, logs merged.
 
         Args:
-            name: Metadata partition, `secondary_index_…`.
-            values: Texts as Java spells the column's values; None for null.
+            partition: Metadata partition of an index.
+            prefixes: Beginnings of keys, each once; of a secondary index an array of binary.
+            every: See `IndexReader.prefixed`.
 
         Returns:
-            secondary string, record_key string.
+            The columns of the kind's codec.
 
         Raises:
-            IndexNotReady: The table has no such index.
+            IndexNotReady: The table has no such partition.
         """
-        from hudimeta.metadata.keys import secondary_prefixes
+        from hudimeta.metadata.secondary_index import PREFIX
 
-        self._require(name)
-        given = values if isinstance(values, pa.Array) else pa.array(values, pa.string())
-        prefixes = secondary_prefixes(given.unique())
-        found = self._indexes.sharded_prefixes(name, prefixes, by_prefix=self.index_definitions[name].is_v2)
-        self._check_not_dropped(name)
-        return found.select(["secondary", "record_key"])
-
-    def bloom_filters(self, of_files: Sequence[tuple[str, str]], name: str = "bloom_filters") -> pa.Table:
-        """Bloom filters of some files: of their record keys, or of the values of an expression.
-
-        Args:
-            of_files: (partition path, file name) of each.
-            name: Metadata partition: `bloom_filters`, or an `expr_index_…` of that kind.
-
-        Returns:
-            partition_path, file_name, type_code string, bloom large_binary (base64 text of the filter); one row for each file
-            that has one.
-
-        Raises:
-            IndexNotReady: The table has no bloom filters.
-        """
-        import pyarrow.compute as pc
-
-        from hudimeta.metadata.keys import bloom_filter_keys
-
-        self._require(name)
-        paths = pa.array([p for p, _ in of_files], pa.string())
-        names = pa.array([n for _, n in of_files], pa.string())
-        keys = bloom_filter_keys(paths, names).cast(pa.string())
-        found = self._indexes.lookup(name, keys)
-        at = pc.index_in(found.column("key"), keys).combine_chunks()
-        return pa.table(
-            {
-                "partition_path": paths.take(at),
-                "file_name": names.take(at),
-                "type_code": found.column("type_code"),
-                "bloom": found.column("bloom"),
-            }
-        )
+        self.require(partition)
+        if partition.startswith(PREFIX):
+            return self._indexes.sharded_prefixes(partition, prefixes, by_prefix=self.index_definitions[partition].is_v2)
+        return self._indexes.prefixed(partition, prefixes, every=every)
 
     def removed_later(self, partition: str, instant: str) -> pa.Array:
         """Keys (string) of an index that writes with later instants removed, as far as readers would prefer their word.
@@ -297,7 +171,7 @@ class MetadataTable:
         Raises:
             IndexNotReady: The table has no such index.
         """
-        self._require(partition)
+        self.require(partition)
         return self._indexes.removed_after(partition, instant)
 
     # Everything
@@ -311,7 +185,7 @@ class MetadataTable:
         Raises:
             IndexNotReady: The table has no such partition.
         """
-        self._require(partition)
+        self.require(partition)
         if partition == files.PARTITION:
             return self.files()
         return self._indexes.scan(partition)
@@ -324,7 +198,7 @@ class MetadataTable:
         """
         from hudimeta.metadata.kinds import codec_of
 
-        self._require(partition)
+        self.require(partition)
         if partition == files.PARTITION:
             return _no_files().rename_columns(["partition_path", "name", "size"]).schema
         return codec_of(partition, self._definition).schema
@@ -336,24 +210,24 @@ class MetadataTable:
             partition: Metadata partition.
             surely: With one LIST where commits are archived, which may have begun the partition anew.
         """
-        self._require(partition)
+        self.require(partition)
         return self._finder.listed(partition) if surely and self._finder.is_archived else self._finder.named(partition)
 
     def group_records(self, partition: str, group: FileGroup) -> pa.Table:
         """Live records of one file group, logs merged, in the columns of the kind's codec (`files.SCHEMA` for `files`)."""
-        self._require(partition)
+        self.require(partition)
         if partition == files.PARTITION:
             return files.as_live_entries(self._listing.records())
         return self._indexes.scan(partition, [group])
 
     def all_groups(self, partition: str) -> tuple[FileGroup, ...]:
         """The newest slices of all file groups of a metadata partition; a LIST only where no commit says how many there are."""
-        self._require(partition)
+        self.require(partition)
         return self._finder.numbered(partition)
 
     def file_groups(self, partition: str) -> tuple[FileGroup, ...]:
         """The same by one LIST, once."""
-        self._require(partition)
+        self.require(partition)
         return self._finder.listed(partition)
 
     @cached_property
@@ -377,7 +251,7 @@ class MetadataTable:
     def _definition(self, partition: str) -> IndexDefinition | None:
         return self.index_definitions.get(partition)
 
-    def _check_not_dropped(self, partition: str) -> None:
+    def check_not_dropped(self, partition: str) -> None:
         """Make sure that a LIST did not meet a drop half-way: with some file groups gone, keys would be sought in wrong ones.
 
         Raises:
@@ -391,7 +265,8 @@ class MetadataTable:
             raise MetadataOutOfSync(partition, "its files: it was dropped")
         self._checked.add(partition)
 
-    def _require(self, partition: str) -> None:
+    def require(self, partition: str) -> None:
+        """Refuse a partition that is not complete. Raises IndexNotReady."""
         if partition not in self.ready:
             building = partition in self._properties.metadata_partitions_inflight
             raise IndexNotReady(partition, "still being built" if building else "not built")
@@ -410,7 +285,7 @@ def _no_files() -> pa.Table:
     return files.live(files.SCHEMA.empty_table())
 
 
-def _paths_of(keys: pa.ChunkedArray) -> pa.ChunkedArray:
+def paths_of(keys: pa.ChunkedArray) -> pa.ChunkedArray:
     """Keys of `files` as partition paths."""
     import pyarrow.compute as pc
 

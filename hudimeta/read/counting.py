@@ -79,11 +79,12 @@ def count_rows(snapshot: Snapshot, slices: pa.Table, merged: Callable[[FileSlice
 def _counts_of_statistics(snapshot: Snapshot, slices: list[FileSlice]) -> dict[str, int]:
     """Rows by the name of the base file, of those files that column statistics know and no other file is named like."""
     from hudimeta.indexes.allowed import may_use
+    from hudimeta.metadata import answers
 
     if snapshot.metadata is None or not may_use(snapshot, "column_stats") or not snapshot.properties.populate_meta:
         return {}
     try:
-        found = snapshot.metadata.column_stats({_COUNTED: pa.string()}).get(_COUNTED)
+        found = answers.column_stats(snapshot.metadata, {_COUNTED: pa.string()}).get(_COUNTED)
     except IndexNotReady:
         return {}
     if found is None or not found.num_rows:

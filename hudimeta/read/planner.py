@@ -262,6 +262,7 @@ def _by_partition_stats(question: Question, paths: pa.StringArray) -> tuple[pa.S
     from hudimeta.indexes.column_stats.skip import statistic_columns
     from hudimeta.indexes.proof import runs_ahead, why_unproven
     from hudimeta.indexes.pruning import FileBounds, Verdicts
+    from hudimeta.metadata import answers
     from hudimeta.predicate import FileStats, may_match
 
     snapshot, bound = question.snapshot, question.bound
@@ -281,7 +282,7 @@ def _by_partition_stats(question: Question, paths: pa.StringArray) -> tuple[pa.S
     if why is not None:
         return paths, _Step(remarks=(Unused(_PARTITION_STATS, why),))
     try:
-        stats = snapshot.metadata.partition_stats(columns)
+        stats = answers.partition_stats(snapshot.metadata, columns)
     except IndexNotReady:
         return paths, _Step()
     ordered = FileBounds(paths, "partition_path")

@@ -7,7 +7,7 @@ from typing import Any
 
 from hudimeta.errors import ValidationFailed
 from hudimeta.indexes.facts import value_texts
-from hudimeta.metadata import record_index, secondary_index
+from hudimeta.metadata import answers, record_index, secondary_index
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.schema import avro_to_arrow, strip_meta_columns
 from hudimeta.slices.merge_rules import KEY_COLUMN
@@ -46,8 +46,8 @@ def secondary_answers_as_scan(table: Inspection) -> None:
             wanted.update(pair for pair in pairs if definition.is_v2 or pair[0] is not None)
         values = sorted({value for value, _ in wanted if value is not None})
         asked: list[str | None] = [*values, None] if definition.is_v2 else [*values]
-        answers = table.metadata.secondary_index(name, asked).to_pylist()
-        _refuse(f"rows that {name} does not find", set(wanted) - {(r["secondary"], r["record_key"]) for r in answers})
+        found = answers.keys_with_values(table.metadata, name, asked).to_pylist()
+        _refuse(f"rows that {name} does not find", set(wanted) - {(r["secondary"], r["record_key"]) for r in found})
         entries = Counter((r["secondary"], r["record_key"]) for r in table.metadata.records(name).to_pylist())
         _refuse(f"entries of {name} that are no row's", entries - wanted)
 

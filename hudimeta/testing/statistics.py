@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudimeta.errors import ValidationFailed
 from hudimeta.formats.parquet import read_footer
-from hudimeta.metadata import column_stats, partition_stats
+from hudimeta.metadata import answers, column_stats, partition_stats
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.schema import avro_to_arrow, conform, with_meta_columns
 from hudimeta.storage import join
@@ -66,7 +66,7 @@ def _file_statistics(
 ) -> list[str]:
     by_name = {path.rpartition("/")[2]: part for path, part in rows.items()}
     wrong = []
-    for column, stats in metadata.column_stats(types).items():
+    for column, stats in answers.column_stats(metadata, types).items():
         stated = {row["file_name"]: row for row in stats.to_pylist()}
         for name, part in by_name.items():
             if name in stated:
@@ -81,7 +81,7 @@ def _partition_statistics(metadata: MetadataTable, types: dict[str, pa.DataType]
     for path, part in rows.items():
         partitions.setdefault(path.rpartition("/")[0], []).append(part)
     wrong = []
-    for column, stats in metadata.partition_stats(types).items():
+    for column, stats in answers.partition_stats(metadata, types).items():
         stated = {row["partition_path"]: row for row in stats.to_pylist()}
         for partition, parts in partitions.items():
             values = pa.chunked_array([c for part in parts for c in _values(part, column).chunks], types[column])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from hudimeta.indexes.record_index.look_up import RecordIndex
 from hudimeta.indexes.simple.look_up import SimpleIndex
 from hudimeta.indexes.tagging import Homes, Index, IndexKind, Tagging
 from hudimeta.keys import PartitionLayout
+from hudimeta.metadata import answers
 from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.table.key_file import KeyFile
@@ -164,12 +165,13 @@ class KeyLookup:
             metadata = self._view.metadata
             if metadata is None:
                 raise IndexNotReady("record_index", "not built: the table has no metadata table")
-            return RecordIndex(
-                metadata.record_index, self._files_of, partitioned=not choice.is_global, unproven=choice.unproven
-            )
+            known = partial(answers.record_locations, metadata)
+            return RecordIndex(known, self._files_of, partitioned=not choice.is_global, unproven=choice.unproven)
         if choice.kind in (IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM):
             metadata = self._view.metadata
-            filters = metadata.bloom_filters if metadata is not None and _BLOOM_FILTERS in metadata.ready else None
+            filters = None
+            if metadata is not None and _BLOOM_FILTERS in metadata.ready:
+                filters = partial(answers.file_filters, metadata)
             return BloomIndex(self._files_with_ranges, read, run_all, filters, is_global=choice.is_global)
         return SimpleIndex(self._files_with_ranges, read, run_all, is_global=choice.is_global)
 

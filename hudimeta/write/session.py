@@ -25,7 +25,7 @@ from hudimeta.indexes.registry import wanted_facts
 from hudimeta.indexes.tagging import Tagging
 from hudimeta.keys import KeyGenerator
 from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
-from hudimeta.metadata import MetadataTable, column_stats
+from hudimeta.metadata import MetadataTable, answers, column_stats
 from hudimeta.schema import (
     SchemaChange,
     SchemaHistory,
@@ -260,7 +260,7 @@ class TableView:
         metadata = self.metadata
         if metadata is None or column_stats.PARTITION not in metadata.ready:
             return {}
-        found = metadata.column_stats({KEY_COLUMN: pa.string()}, partitions)[KEY_COLUMN]
+        found = answers.column_stats(metadata, {KEY_COLUMN: pa.string()}, partitions)[KEY_COLUMN]
         names, lows, highs = (found[c].to_pylist() for c in ("file_name", "min", "max"))
         return {n: (low, high) for n, low, high in zip(names, lows, highs, strict=True)}
 

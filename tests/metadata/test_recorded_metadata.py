@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hudimeta.metadata import answers
 from hudimeta.metadata.keys import shard
 from hudimeta.metadata.metadata_table import MetadataTable
 from tests.conftest import Unpack
@@ -121,7 +122,7 @@ def test_file_groups(name: str, metadata: MetadataTable) -> None:
 def test_column_stats(name: str, metadata: MetadataTable) -> None:
     rows = recorded_answer(name)["column_stats"]
     wanted = {row["column"]: type_of(row) for row in sorted(rows, key=lambda r: r["min"] is not None)}
-    found = metadata.column_stats(wanted)
+    found = answers.column_stats(metadata, wanted)
     assert statistics_rows(found) == expected_statistics(rows, "file", wanted)
     assert sum(len(t) for t in found.values()) == len(rows) == len(metadata.records("column_stats"))
 
@@ -132,7 +133,7 @@ def test_column_stats_of_one_partition(name: str, metadata: MetadataTable) -> No
     column, partition = rows[-1]["column"], rows[-1]["partition"]
     kept = [row for row in rows if row["column"] == column and row["partition"] == partition]
     wanted = {column: type_of(rows[-1])}
-    found = metadata.column_stats(wanted, ["" if partition == "." else partition])
+    found = answers.column_stats(metadata, wanted, ["" if partition == "." else partition])
     assert statistics_rows(found) == expected_statistics(kept, "file", wanted)
 
 
@@ -140,14 +141,14 @@ def test_column_stats_of_one_partition(name: str, metadata: MetadataTable) -> No
 def test_partition_stats(name: str, metadata: MetadataTable) -> None:
     rows = recorded_answer(name)["partition_stats"]
     wanted = {row["column"]: type_of(row) for row in sorted(rows, key=lambda r: r["min"] is not None)}
-    assert statistics_rows(metadata.partition_stats(wanted)) == expected_statistics(rows, "partition", wanted)
+    assert statistics_rows(answers.partition_stats(metadata, wanted)) == expected_statistics(rows, "partition", wanted)
     assert len(metadata.records("partition_stats")) == len(rows)
 
 
 @pytest.mark.parametrize("name", with_section("record_index"))
 def test_record_index(name: str, metadata: MetadataTable) -> None:
     known = recorded_answer(name)["record_index"]
-    for table in (metadata.records("record_index"), metadata.record_index([*known, "no such key"])):
+    for table in (metadata.records("record_index"), answers.record_locations(metadata, [*known, "no such key"])):
         found = {
             row["record_key"]: (row["partition_path"], row["file_id"], row["instant_ms"], row["position"])
             for row in table.to_pylist()
@@ -169,7 +170,7 @@ def test_secondary_indexes(name: str, metadata: MetadataTable) -> None:
         found = [(r["key"], r["secondary"], r["record_key"]) for r in metadata.records(index).to_pylist()]
         assert sorted(found, key=lambda e: e[0]) == expected
         for value in {e["secondary"] for e in entries}:
-            answer = metadata.secondary_index(index, [value, "no such value"]).to_pylist()
+            answer = answers.keys_with_values(metadata, index, [value, "no such value"]).to_pylist()
             expected_keys = sorted(e["record_key"] for e in entries if e["secondary"] == value)
             assert sorted(r["record_key"] for r in answer) == expected_keys
 

@@ -14,7 +14,7 @@ import pytest
 import hudimeta
 from hudimeta.errors import IndexNotReady, MetadataOutOfSync
 from hudimeta.formats.avro.commit_metadata import decode_commit_metadata, encode_commit_metadata
-from hudimeta.metadata import files
+from hudimeta.metadata import answers, files
 from hudimeta.metadata.file_listing import FileListing
 from hudimeta.metadata.groups import LOGS_KEY
 from hudimeta.metadata.metadata_table import MetadataTable
@@ -51,7 +51,7 @@ def test_listing_a_table_takes_two_listings_and_a_few_reads(name: str, rich_tabl
 def test_a_read_plan_of_an_archived_table_stays_in_its_budget(rich_table: Unpack) -> None:
     metadata, storage = open_metadata(rich_table("big_mor"))
     metadata.files()
-    metadata.column_stats({"_hoodie_record_key": pa.string()})
+    answers.column_stats(metadata, {"_hoodie_record_key": pa.string()})
     logs = sum(request.path.rpartition("/")[2].startswith(".") for request in storage.log.since(0))
     counts = asked(storage)
     assert counts["LIST"] == 2
@@ -61,10 +61,10 @@ def test_a_read_plan_of_an_archived_table_stays_in_its_budget(rich_table: Unpack
 
 def test_statistics_of_a_column_cover_every_file(rich_table: Unpack) -> None:
     metadata, _ = open_metadata(rich_table("mdt_all_v9"))
-    found = metadata.column_stats({"note": pa.string(), "no_such_column": pa.int64()})
+    found = answers.column_stats(metadata, {"note": pa.string(), "no_such_column": pa.int64()})
     assert set(found["note"].column("file_name").to_pylist()) == set(metadata.files().column("name").to_pylist())
     assert (len(found["no_such_column"]), found["no_such_column"].schema.field("min").type) == (0, pa.int64())
-    assert metadata.partition_stats({"note": pa.string()})["note"].column("partition_path").to_pylist() != []
+    assert answers.partition_stats(metadata, {"note": pa.string()})["note"].column("partition_path").to_pylist() != []
 
 
 def test_a_key_look_up_lists_the_partition_once(rich_table: Unpack) -> None:
@@ -73,8 +73,8 @@ def test_a_key_look_up_lists_the_partition_once(rich_table: Unpack) -> None:
     lists = asked(storage)["LIST"]
     assert lists == 3
     before = len(storage.log)
-    assert metadata.record_index(known[:3]).num_rows == 3
-    assert metadata.record_index([]).num_rows == 0
+    assert answers.record_locations(metadata, known[:3]).num_rows == 3
+    assert answers.record_locations(metadata, []).num_rows == 0
     assert len(storage.log) == before + 1, "once it is made sure that nobody dropped the index while it was listed"
 
 
@@ -100,19 +100,21 @@ def add_log_names(path: Path, change: Any) -> int:
 def test_commits_that_name_their_metadata_logs_save_a_read_each(rich_table: Unpack) -> None:
     path = rich_table("mdt_all_v9", fresh=True)
     plain, _ = open_metadata(path)
-    expected = plain.column_stats({"note": pa.string()})["note"]
+    expected = answers.column_stats(plain, {"note": pa.string()})["note"]
     assert add_log_names(path, lambda text: text) > 3
     metadata, storage = open_metadata(path)
-    assert metadata.column_stats({"note": pa.string()})["note"].sort_by("file_name").equals(expected.sort_by("file_name"))
+    assert (
+        answers.column_stats(metadata, {"note": pa.string()})["note"].sort_by("file_name").equals(expected.sort_by("file_name"))
+    )
     inner = [r.path for r in storage.log.since(0) if r.purpose == "metadata timeline" and r.kind.value == "GET"]
     assert [p.rpartition(".")[2] for p in inner] == ["commit"], "the last compaction and nothing else"
 
 
 def test_log_names_that_cannot_be_read_are_not_believed(rich_table: Unpack) -> None:
     path = rich_table("mdt_all_v9", fresh=True)
-    expected = open_metadata(path)[0].column_stats({"note": pa.string()})["note"]
+    expected = answers.column_stats(open_metadata(path)[0], {"note": pa.string()})["note"]
     add_log_names(path, lambda text: text[:-1])
-    found = open_metadata(path)[0].column_stats({"note": pa.string()})["note"]
+    found = answers.column_stats(open_metadata(path)[0], {"note": pa.string()})["note"]
     assert found.sort_by("file_name").equals(expected.sort_by("file_name"))
 
 
@@ -141,7 +143,7 @@ def test_a_pending_data_instant_hides_its_metadata(rich_table: Unpack) -> None:
     hidden = before - set(metadata.files().column("name").to_pylist())
     assert hidden
     assert all(instant in name for name in hidden)
-    stats = metadata.column_stats({"note": pa.string()})["note"].column("file_name").to_pylist()
+    stats = answers.column_stats(metadata, {"note": pa.string()})["note"].column("file_name").to_pylist()
     assert not any(instant in name for name in stats)
 
 
@@ -168,12 +170,12 @@ def test_a_table_without_metadata_table_says_so(conformance_table: Unpack) -> No
 def test_an_index_that_is_not_there_says_so(rich_table: Unpack) -> None:
     metadata, _ = open_metadata(rich_table("compacted_mor"))
     for call in (
-        lambda: metadata.column_stats({"a": pa.string()}),
-        lambda: metadata.partition_stats({"a": pa.string()}),
-        lambda: metadata.record_index(["a"]),
-        lambda: metadata.bloom_filters([("a", "b")]),
-        lambda: metadata.secondary_index("secondary_index_x", ["a"]),
-        lambda: metadata.expression_stats("expr_index_x", pa.string()),
+        lambda: answers.column_stats(metadata, {"a": pa.string()}),
+        lambda: answers.partition_stats(metadata, {"a": pa.string()}),
+        lambda: answers.record_locations(metadata, ["a"]),
+        lambda: answers.file_filters(metadata, [("a", "b")]),
+        lambda: answers.keys_with_values(metadata, "secondary_index_x", ["a"]),
+        lambda: answers.expression_stats(metadata, "expr_index_x", pa.string()),
         lambda: metadata.records("column_stats"),
     ):
         with pytest.raises(IndexNotReady):
@@ -191,7 +193,7 @@ def test_a_partition_that_vanished_says_so(rich_table: Unpack) -> None:
     path = rich_table("mdt_all_v9", fresh=True)
     shutil.rmtree(path / ".hoodie" / "metadata" / "record_index")
     with pytest.raises(MetadataOutOfSync, match="record_index"):
-        open_metadata(path)[0].record_index(["a"])
+        answers.record_locations(open_metadata(path)[0], ["a"])
 
 
 def test_no_base_file_at_all_is_read_from_logs_alone(rich_table: Unpack, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,14 +210,14 @@ def test_bloom_filters_are_found_by_file(rich_table: Unpack) -> None:
     for name in ("zstd_no_dict", "mdt_all_v8"):
         metadata, _ = open_metadata(rich_table(name))
         listed = [(r["partition_path"], r["name"]) for r in metadata.files().to_pylist() if r["name"].endswith(".parquet")]
-        found = metadata.bloom_filters([*listed, ("nowhere", "no.parquet")]).to_pylist()
+        found = answers.file_filters(metadata, [*listed, ("nowhere", "no.parquet")]).to_pylist()
         assert sorted((r["partition_path"], r["file_name"]) for r in found) == sorted(listed)
         assert {r["type_code"] for r in found} <= {"SIMPLE", "DYNAMIC_V0"}
 
 
 def test_expression_index_bounds_the_expression(rich_table: Unpack) -> None:
     metadata, _ = open_metadata(rich_table("expr_index_v9"))
-    found = metadata.expression_stats("expr_index_ex_day", pa.string())
+    found = answers.expression_stats(metadata, "expr_index_ex_day", pa.string())
     base_files = {n for n in metadata.files().column("name").to_pylist() if n.endswith(".parquet")}
     assert set(found.column("file_name").to_pylist()) <= base_files
     row = next(r for r in found.to_pylist() if r["file_name"].startswith("34e9778b-83d8-4001-9101-4abbce44f8bf"))
@@ -226,7 +228,7 @@ def test_record_index_kept_by_partition(rich_table: Unpack) -> None:
     metadata, _ = open_metadata(rich_table("part_rli"))
     everything = metadata.records("record_index")
     keys = everything.column("record_key").combine_chunks().unique()
-    found = metadata.record_index(keys)
+    found = answers.record_locations(metadata, keys)
     order = [("record_key", "ascending"), ("partition_path", "ascending")]
     columns = ["record_key", "partition_path", "instant_ms"]
     assert found.select(columns).sort_by(order).equals(everything.select(columns).sort_by(order))

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hudimeta.indexes.allowed import may_use
 from hudimeta.indexes.question import Candidates, Exclusion, Question
-from hudimeta.metadata import bloom_filters, column_stats
+from hudimeta.metadata import answers, bloom_filters, column_stats
 from hudimeta.slices.record_keys import KEY_COLUMN, WantedKeys
 
 __all__ = ["BloomFilters", "without_any"]
@@ -78,7 +78,7 @@ def without_any(question: Question, candidates: Candidates, index: str, texts: p
         picked = pa.array(some)
         pairs = list(zip(partitions.take(picked).to_pylist(), names.take(picked).to_pylist(), strict=True))
         at = {pair: int(place) for pair, place in zip(pairs, some, strict=True)}
-        found = question.metadata.bloom_filters(pairs, index)
+        found = answers.file_filters(question.metadata, pairs, index)
         columns = (found.column(c) for c in ("partition_path", "file_name", "type_code", "bloom"))
         for partition, name, code, text in zip(*columns, strict=True):
             place = bloom_filters.place_of(index, partition.as_py(), name.as_py())
@@ -97,7 +97,7 @@ def _key_bounds(question: Question, candidates: Candidates) -> dict[str, pa.Tabl
         return {}
     if KEY_COLUMN in candidates.bounds:
         return {KEY_COLUMN: candidates.bounds[KEY_COLUMN]}
-    return question.metadata.column_stats({KEY_COLUMN: pa.string()}, candidates.partitions)
+    return answers.column_stats(question.metadata, {KEY_COLUMN: pa.string()}, candidates.partitions)
 
 
 def _outside_bounds(candidates: Candidates, stats: Mapping[str, pa.Table], texts: pa.StringArray) -> Mask:

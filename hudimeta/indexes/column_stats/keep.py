@@ -16,7 +16,7 @@ from hudimeta.formats.base_file import damage_named
 from hudimeta.formats.parquet import column_bounds, read_footer
 from hudimeta.indexes.built_meanwhile import built_since
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
-from hudimeta.metadata import MetadataTable, column_stats, partition_stats
+from hudimeta.metadata import MetadataTable, answers, column_stats, partition_stats
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import column_type
@@ -86,7 +86,7 @@ class PartitionStatistics:
         if not touched and not added:
             return IndexDelta()
         partitions = table.partitions().to_pylist() if touched or added else []
-        known: Mapping[str, pa.Table] = table.partition_stats(types, touched)
+        known: Mapping[str, pa.Table] = answers.partition_stats(table, types, touched)
         held = {*_with_rows(change, sorted(set(touched) & set(partitions)), known), *unknown}
         blank = pa.array(sorted(unknown), pa.string())
         bounded = {name: found.filter(pc.invert(pc.is_in(found["partition_path"], blank))) for name, found in known.items()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudimeta.indexes.question import Candidates, Exclusion, Question
-from hudimeta.metadata import column_stats
+from hudimeta.metadata import answers, column_stats
 
 if TYPE_CHECKING:
     from hudimeta.predicate import Bound
@@ -35,7 +35,7 @@ class ColumnStats:
         from hudimeta.snapshot.partition_columns import path_bounds
 
         columns = statistic_columns(question.snapshot, question.bound)
-        bounds = question.metadata.column_stats(columns, candidates.partitions)
+        bounds = answers.column_stats(question.metadata, columns, candidates.partitions)
         found, remarks = candidates.ordered(bounds), []
         for name in bounds:
             if name not in found:

@@ -17,7 +17,7 @@ from hudimeta.indexes.bloom_filters.keep import removed_filters
 from hudimeta.indexes.column_stats.keep import check_order
 from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of, expression_record
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
-from hudimeta.metadata import MetadataTable, bloom_filters, column_stats, expression_index
+from hudimeta.metadata import MetadataTable, answers, bloom_filters, column_stats, expression_index
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.metadata.index_definitions import IndexDefinition
@@ -131,7 +131,7 @@ def _widened(wanted: WantedExpression, change: CommitChange, known: Sequence[Sta
         return column_stats.SCHEMA.empty_table(), pa.array([], pa.string())
     indexed, _ = expression_of(wanted, with_meta_columns(change.schema))
     stated: Mapping[str, pa.Table] = {
-        wanted.column: change.table.expression_partition_stats(wanted.partition, indexed.type, touched)
+        wanted.column: answers.expression_partition_stats(change.table, wanted.partition, indexed.type, touched)
     }
     rows, lost = widened_partition_statistics(
         known,

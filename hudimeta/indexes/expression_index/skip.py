@@ -12,6 +12,7 @@ from hudimeta.indexes.bloom_filters.skip import without_any
 from hudimeta.indexes.expression_index.matching import IndexedExpression, indexed_expression, widened
 from hudimeta.indexes.pruning import Verdicts
 from hudimeta.indexes.question import Candidates, Exclusion, Question
+from hudimeta.metadata import answers
 from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.snapshot.partition_columns import stated_columns
 
@@ -69,7 +70,7 @@ class ExpressionIndex:
     def _by_bounds(self, question: Question, candidates: Candidates, indexed: IndexedExpression) -> Exclusion:
         from hudimeta.indexes.pruning import by_statistics
 
-        stats = question.metadata.expression_stats(self.name, indexed.type, candidates.partitions)
+        stats = answers.expression_stats(question.metadata, self.name, indexed.type, candidates.partitions)
         if indexed.zoned and not question.snapshot.options.get(INDEX_TRUST):
             stats = widened(stats, indexed)
         found = candidates.ordered({self.name: stats})

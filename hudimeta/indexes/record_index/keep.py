@@ -30,7 +30,7 @@ from hudimeta.indexes.facts import KeyChanges
 from hudimeta.indexes.later_removals import check_not_removed_later
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata import record_index
+from hudimeta.metadata import answers, record_index
 from hudimeta.metadata.delta import PartitionDelta, by_group
 from hudimeta.metadata.file_groups import file_stem
 from hudimeta.metadata.group_files import group_stem
@@ -194,7 +194,7 @@ def _known(change: CommitChange, wanted: pa.Array) -> pa.Table:
     """What the index says of some keys; nothing is asked of one that holds no record."""
     if not len(wanted) or not change.table.named_groups(record_index.PARTITION):
         return record_index.SCHEMA.empty_table()
-    return change.table.record_index(wanted)
+    return answers.record_locations(change.table, wanted)
 
 
 def _lost(change: CommitChange, changes: Sequence[tuple[WrittenFile, KeyChanges]]) -> pa.Table:

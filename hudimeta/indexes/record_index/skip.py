@@ -10,7 +10,7 @@ import pyarrow as pa
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.proof import why_unproven
 from hudimeta.indexes.question import Candidates, Exclusion, Question
-from hudimeta.metadata import record_index
+from hudimeta.metadata import answers, record_index
 from hudimeta.slices.record_keys import WantedKeys
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Locations:
     """File groups that hold all rows of some record keys.
 
     Args:
-        found: As `MetadataTable.record_index` gives them.
+        found: As `answers.record_locations` gives them.
         because: What asks for these keys.
     """
 
@@ -74,5 +74,5 @@ class RecordIndex:
         if self._found is None:
             keys = question.keys
             assert isinstance(keys, WantedKeys)
-            self._found = Locations(question.metadata.record_index(keys.texts), keys.because)
+            self._found = Locations(answers.record_locations(question.metadata, keys.texts), keys.because)
         return self._found

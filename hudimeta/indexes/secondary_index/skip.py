@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.proof import why_unproven
 from hudimeta.indexes.question import Candidates, Exclusion, Question
 from hudimeta.indexes.record_index.skip import Locations
 from hudimeta.indexes.scan_report import Unused
-from hudimeta.metadata import record_index
+from hudimeta.metadata import answers, record_index
 from hudimeta.snapshot.partition_columns import stated_columns
 
 if TYPE_CHECKING:
@@ -78,11 +79,11 @@ class SecondaryIndex:
             wanted = _texts(question, column)
             assert wanted is not None
             texts, because = wanted
-            keys = question.metadata.secondary_index(self.name, texts).column("record_key").combine_chunks().unique()
+            keys = single_array(answers.keys_with_values(question.metadata, self.name, texts)["record_key"]).unique()
             if len(keys) > _MOST_KEYS:
                 self._found = f"{len(keys):,} rows have such values"
             else:
-                self._found = Locations(question.metadata.record_index(keys), because)
+                self._found = Locations(answers.record_locations(question.metadata, keys), because)
         return self._found
 
 

@@ -13,6 +13,7 @@ from hudimeta.errors import CorruptFileError, MetadataError, NotFound
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet import BoundsOfColumns
 from hudimeta.indexes.expression_index.matching import IndexedExpression, indexed_expression, widened
+from hudimeta.metadata import answers
 from hudimeta.metadata.expression_index import ExpressionKind
 from hudimeta.predicate import Bound, bind_value, evaluate
 from hudimeta.services.validation.filters import filter_at, filters_of, missed_by
@@ -95,7 +96,7 @@ class Expressions:
         try:
             if of_filters:
                 return _Stated(indexed, bound, filters_of(subject, self._base_files, name))
-            records = subject.metadata.expression_stats(name, indexed.type)
+            records = answers.expression_stats(subject.metadata, name, indexed.type)
         except (NotFound, CorruptFileError, MetadataError) as error:
             return _Stated(indexed, bound, error)
         return _Stated(indexed, bound, widened(records, indexed) if in_doubt else records)

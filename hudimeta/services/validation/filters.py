@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet import read_footer
-from hudimeta.metadata import bloom_filters
+from hudimeta.metadata import answers, bloom_filters
 from hudimeta.services.validation.result import CheckResult, Findings
 from hudimeta.services.validation.subject import Subject, Unreadable
 from hudimeta.slices.single_files import FilePart
@@ -55,7 +55,7 @@ def check_filters(subject: Subject) -> CheckResult:
 
 def filters_of(subject: Subject, parts: list[FilePart], index: str) -> dict[tuple[str, str], tuple[str, bytes]]:
     """Type code and base64 text of the filters of some files, by partition path and name."""
-    found = subject.metadata.bloom_filters([(p.partition_path, p.name) for p in parts], index)
+    found = answers.file_filters(subject.metadata, [(p.partition_path, p.name) for p in parts], index)
     rows = zip(*(found[c].to_pylist() for c in ("partition_path", "file_name", "type_code", "bloom")), strict=True)
     return {(path, name): (code, text) for path, name, code, text in rows}
 

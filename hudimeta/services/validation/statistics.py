@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.formats.parquet import BoundsOfColumns, typed_scalar
-from hudimeta.metadata import column_stats
+from hudimeta.metadata import answers, column_stats
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.services.validation.result import SHOWN, CheckResult, Findings
 from hudimeta.services.validation.subject import Subject, Unreadable
@@ -73,7 +73,7 @@ class Statistics:
     def check_files(self) -> CheckResult:
         """Statistics of each file."""
         findings = self._findings()
-        stated = self._subject.metadata.column_stats(self.columns) if self.columns else {}
+        stated = answers.column_stats(self._subject.metadata, self.columns) if self.columns else {}
         for name, found in self._bounds.items():
             wrong = breaches(found, stated[name].rename_columns(["name", *stated[name].column_names[1:]]))
             for what, examples in wrong.items():
@@ -87,7 +87,7 @@ class Statistics:
         They lose no row where the column is null in the whole partition, as Hudi leaves one that did not get a column's rows.
         """
         findings = self._findings()
-        known = self._subject.metadata.partition_stats(self.columns) if self.columns else {}
+        known = answers.partition_stats(self._subject.metadata, self.columns) if self.columns else {}
         partitions: set[str] = set()
         for name, found in self._bounds.items():
             whole = found.by_partition()

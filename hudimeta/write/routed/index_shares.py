@@ -180,19 +180,18 @@ class _ShareWriter:
         limit = shared.proof_limit
         asks = self.added.get(name, 0) <= limit
         change = CommitChange(
-            opened.storage,
-            properties,
-            LocalEngine(1),
-            table,
-            writer.layout,
-            self.write.instant,
-            shared.schema,
-            _files_of(opened.storage, item),
-            {},
-            shared.same_rows,
-            shared.timezone,
-            shared.proven,
-            limit if asks else 0,
+            storage=opened.storage,
+            properties=properties,
+            engine=LocalEngine(1),
+            table=table,
+            layout=writer.layout,
+            instant=self.write.instant,
+            schema=shared.schema,
+            written=_files_of(opened.storage, item),
+            same_rows=shared.same_rows,
+            timezone=shared.timezone,
+            proven=shared.proven,
+            proof_limit=limit if asks else 0,
         )
         delta = maintainer_for(name).delta(name, change)
         changes = MetadataDelta([part for part in delta.parts if len(part)])
