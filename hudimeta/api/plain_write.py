@@ -13,25 +13,27 @@ import pickle
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
+from hudimeta.api.verbs import run_write
 from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.markers import staging_folder
 from hudimeta.commit.report import CommitReport
-from hudimeta.commit.strays import delete_strays
+from hudimeta.commit.strays import delete_strays, refuse_when_over
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
-from hudimeta.errors import CommitConflict, CommitError, ConfigError, NotFound, StorageError
+from hudimeta.errors import CommitError, ConfigError, StorageError
 from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.redaction import hidden, redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
-from hudimeta.timeline.naming import pending_name
-from hudimeta.types import Operation, State
+from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
+from hudimeta.write.attempts import until_no_conflict
 from hudimeta.write.batch import keyed_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
@@ -40,12 +42,10 @@ from hudimeta.write.opening import open_or_create
 from hudimeta.write.operations import execute_plan, plan_inserts
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import (
-    ATTEMPTS,
     Outcome,
     overwritten,
     prepare,
     publish,
-    repeated_batch,
     replaced_by,
     write_batch,
 )
@@ -54,7 +54,7 @@ __all__ = ["PlainWrite", "TaskResult", "operation_of"]
 
 _TASK_BITS = 12
 _FIRST_OF_COMMIT = 1 << 30
-"""Tasks number their files in steps of 4,096, the commit from far behind them; Java wants numbers below 2^31."""
+"""Tasks number their files in steps of 4,096, the commit from far after them; Java wants numbers below 2^31."""
 FLUSH_BYTES = 512 << 20
 """Arrow bytes that a task gathers before it writes files: bounds its memory."""
 
@@ -118,7 +118,7 @@ class PlainWrite:
         storage = CountingStorage(open_storage(location, parsed.texts))
         operation = operation_of(parsed, overwrite)
         session = open_or_create(storage, parsed, schema, operation)
-        view = session.table_at(session.properties.load_timeline(storage))
+        view = session.table_now()
         checked = prepare(view, session, operation, schema.empty_table())
         ensure_metadata(session)  # before there is a coordinator, which has to know of it
         undone = session.coordinator.recover_from_tasks()
@@ -162,7 +162,7 @@ class PlainWrite:
         if not operation.begins_groups and not self._fills_files(rows):
             return [], rows, set()
         session = WriteSession(storage, self.options, in_task=True)
-        view = session.table_at(session.properties.load_timeline(storage))
+        view = session.table_now()
         if view.lookup.fixes_places:
             return [], rows, set()  # two tasks would both begin the file group of a bucket
         batch = keyed_batch(rows, self.schema, view.generator(), session.rules)
@@ -185,19 +185,10 @@ class PlainWrite:
             first_task=first,
             attempt=attempt,
         )
-        self._refuse_when_taken_back(storage, view.timeline.folder, files)
+        refuse_when_over(
+            storage, view.timeline.folder, self.open_write.instant, [path for file in files for path in file.paths]
+        )
         return files, rows.slice(0, 0), batch.partitions_of_deletes()
-
-    def _refuse_when_taken_back(self, storage: Storage, timeline_folder: str, files: Sequence[WrittenFile]) -> None:
-        """Delete files that the write's rollback can no longer know of: Spark aborts while tasks still run.
-
-        Whatever was finished while the instant was there, the rollback finds by its marker.
-        """
-        write = self.open_write
-        if storage.stat(join(timeline_folder, pending_name(write.instant, write.action, State.REQUESTED))) is None:
-            for path in (path for file in files for path in file.paths):
-                storage.delete(path)
-            raise CommitError(f"instant {write.instant} was taken back while a task wrote for it", "Run the write again.")
 
     def _fills_files(self, rows: pa.Table) -> bool:
         """Whether an insert's rows are enough for a file, and may be written before anybody has looked for their keys."""
@@ -222,42 +213,34 @@ class PlainWrite:
         Raises:
             HudiError: Nothing was published; call `abort`.
         """
-        from hudimeta.services.after_write import tend
-
         storage = self._storage()
         mark = len(storage.log) if isinstance(storage, CountingStorage) else 0
         results: list[TaskResult] = [pickle.loads(message) for message in messages if message]
         session = WriteSession(storage, self.options)
-        timings = Timings()
-        heartbeat = Heartbeat(storage, self.open_write.instant)
+        report = run_write(session, partial(self._settled_and_published, results))
+        return replace(report, rolled_back=self.open_write.rolled_back, requests=session.requests_since(mark))
+
+    def _settled_and_published(self, results: Sequence[TaskResult], session: WriteSession) -> CommitReport:
+        heartbeat = Heartbeat(session.storage, self.open_write.instant)
         with heartbeat.beating():
-            staged = [decode_table(storage.read(result.staged)) for result in results if result.staged is not None]
+            staged = [decode_table(session.storage.read(result.staged)) for result in results if result.staged is not None]
             rows = pa.concat_tables(staged) if staged else None
-            for attempt in range(1, ATTEMPTS + 1):
-                if (repeated := repeated_batch(session)) is not None:
-                    self.abort()
-                    return repeated
-                try:
-                    report = self._publish(session, results, rows, timings, attempt)
-                    break
-                except (CommitConflict, NotFound):
-                    if attempt == ATTEMPTS:
-                        raise
-                    session.reload()
+            report = until_no_conflict(self._publish)(session, results, rows, Timings())
+            if report.instant != self.open_write.instant:
+                self.abort()  # published at another instant, or a batch of a stream that was in the table already
         with contextlib.suppress(StorageError):
             # Once more: the beat may have gone on for a moment after the write was published.
             heartbeat.stop()
-        report = tend(session, report)
-        return replace(report, attempts=attempt, rolled_back=self.open_write.rolled_back, requests=session.requests_since(mark))
+        return report
 
     def _publish(
-        self, session: WriteSession, results: Sequence[TaskResult], rows: pa.Table | None, timings: Timings, attempt: int
+        self, session: WriteSession, results: Sequence[TaskResult], rows: pa.Table | None, timings: Timings
     ) -> CommitReport:
         """Settle and publish, once. When others completed writes with later instants, staged rows move to a new instant.
 
         Readers take the file of the latest instant in each file group: one of our instant would be hidden by a younger one.
         """
-        view = session.table_at(session.properties.load_timeline(session.storage))
+        view = session.table_now()
         self._refuse_after_an_alter(view)
         write = self.open_write
         if (
@@ -267,11 +250,9 @@ class PlainWrite:
         ):
             # Staged rows are looked up and merged now, so the write knows everything that is completed now.
             write = replace(write, seen=frozenset(view.timeline.completion_times))
-            return self._publish_at(write, session, view, results, rows, timings, attempt)
+            return self._publish_at(write, session, view, results, rows, timings)
         with session.coordinator.writing(write.operation, view.timeline) as (renewed, begun):
-            report = self._publish_at(renewed, session, session.table_at(begun), results, rows, timings, attempt)
-        self.abort()
-        return report
+            return self._publish_at(renewed, session, session.table_at(begun), results, rows, timings)
 
     def _refuse_after_an_alter(self, view: TableView) -> None:
         """The tasks wrote under the names of before, which from the ALTER on mean other columns, or none."""
@@ -289,11 +270,10 @@ class PlainWrite:
         results: Sequence[TaskResult],
         rows: pa.Table | None,
         timings: Timings,
-        attempt: int,
     ) -> CommitReport:
         files = [file for result in results for file in result.files]
         own = {file.partition_path for file in files}.union(*(result.emptied for result in results))
-        outcome = self._settle(write, session, view, own, rows, timings, attempt)
+        outcome = self._settle(write, session, view, own, rows, timings)
         outcome = replace(outcome, files=[*files, *outcome.files])
         delete_strays(session.storage, write.instant, outcome.files)
         # Other writers may have added columns since the write began.
@@ -307,15 +287,15 @@ class PlainWrite:
         own: Collection[str],
         rows: pa.Table | None,
         timings: Timings,
-        attempt: int,
     ) -> Outcome:
         operation = write.operation
         if rows is None and operation is Operation.DELETE_PARTITION:
             rows = self.schema.empty_table()  # the options may name partitions
         if rows is not None:
             prepared = prepare(view, session, operation, rows)
-            # Behind the numbers of all tasks, and of earlier attempts.
-            return write_batch(session, view, write, prepared, timings, first_task=_FIRST_OF_COMMIT + (attempt << _TASK_BITS))
+            # After the numbers of all tasks, and of earlier attempts.
+            first = _FIRST_OF_COMMIT + (session.attempt << _TASK_BITS)
+            return write_batch(session, view, write, prepared, timings, first_task=first)
         if operation.overwrites:
             touched = overwritten(session, view, operation, own)
             return Outcome((), replaced_by(view, operation, touched), frozenset(touched))

@@ -41,6 +41,7 @@ __all__ = [
     "merge",
     "recover",
     "rename",
+    "run_write",
     "schedule_compaction",
     "update",
     "write",
@@ -110,18 +111,32 @@ def _index_options(indexes: Sequence[str] | None) -> dict[str, str]:
     return flags | ({keys.SECONDARY_INDEX_COLUMNS.key: ",".join(columns)} if columns else {})
 
 
+def run_write(session: WriteSession, write: Callable[[WriteSession], CommitReport]) -> CommitReport:
+    """Run a write, then the services that are due after it: every write that a user asks for comes through here.
+
+    Args:
+        session: The table.
+        write: Writes and publishes.
+    """
+    report = write(session)
+    from hudimeta.services.after_write import run_due_services
+
+    return run_due_services(session, report)
+
+
 def write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
     """Write rows; see the verbs of `hudimeta.Table`."""
-    from hudimeta.services.after_write import tend
-
     stream = as_stream(data)
     rows = as_table(data) if stream is None else None
-    session = WriteSession(storage, options)
-    if stream is not None:
+
+    def run(session: WriteSession) -> CommitReport:
+        if stream is None:
+            return write_rows(session, operation, rows)
         from hudimeta.write.streaming import write_stream
 
-        return tend(session, write_stream(session, operation, stream))
-    return tend(session, write_rows(session, operation, rows))
+        return write_stream(session, operation, stream)
+
+    return run_write(WriteSession(storage, options), run)
 
 
 def is_predicate(value: Any) -> bool:
@@ -135,43 +150,35 @@ def is_predicate(value: Any) -> bool:
 
 def delete_where(storage: Storage, options: Options, where: Where) -> CommitReport:
     """Delete rows by a predicate; see `hudimeta.Table.delete`."""
-    from hudimeta.services.after_write import tend
     from hudimeta.write import row_changes
 
-    session = WriteSession(storage, options)
-    return tend(session, row_changes.delete_where(session, where))
+    return run_write(WriteSession(storage, options), lambda session: row_changes.delete_where(session, where))
 
 
 def update(storage: Storage, options: Options, assignments: Mapping[str, Any], where: Where | None) -> CommitReport:
     """Change rows by a predicate; see `hudimeta.Table.update`."""
-    from hudimeta.services.after_write import tend
     from hudimeta.write import row_changes
 
     if not assignments:
         raise ConfigError("set", "{}", "at least one column and its new value")
-    session = WriteSession(storage, options)
-    return tend(session, row_changes.update_where(session, assignments, where))
+    return run_write(WriteSession(storage, options), lambda session: row_changes.update_where(session, assignments, where))
 
 
 def merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tuple[str, str]) -> MergeBuilder:
     """Begin a merge; see `hudimeta.Table.merge`."""
-    from hudimeta.services.after_write import tend
     from hudimeta.write.merge_builder import MergeBuilder
 
-    def run(changes: Callable[[WriteSession], CommitReport]) -> CommitReport:
-        session = WriteSession(storage, options)
-        return tend(session, changes(session))
-
-    return MergeBuilder(as_table(source), on, *aliases, run)
+    return MergeBuilder(as_table(source), on, *aliases, lambda changes: run_write(WriteSession(storage, options), changes))
 
 
 def alter(storage: Storage, options: Options, add: Any, rename: Any, drop: Any, retype: Any) -> CommitReport:
     """Alter a table's columns; see `hudimeta.Table.alter`."""
-    from hudimeta.services.after_write import tend
     from hudimeta.write import altering
 
-    session = WriteSession(storage, options)
-    return tend(session, altering.alter(session, altering.alteration(add, rename, drop, retype)))
+    def run(session: WriteSession) -> CommitReport:
+        return altering.alter(session, altering.alteration(add, rename, drop, retype))
+
+    return run_write(WriteSession(storage, options), run)
 
 
 def rename(storage: Storage, options: Options, name: str) -> None:
@@ -183,10 +190,8 @@ def rename(storage: Storage, options: Options, name: str) -> None:
 
 def delete_partition(storage: Storage, options: Options, partitions: str | Sequence[str]) -> CommitReport:
     """Take partitions out of a table; see `hudimeta.Table.delete_partition`."""
-    from hudimeta.services.after_write import tend
-
-    session = WriteSession(storage, options)
-    return tend(session, delete_partitions(session, [partitions] if isinstance(partitions, str) else list(partitions)))
+    names = [partitions] if isinstance(partitions, str) else list(partitions)
+    return run_write(WriteSession(storage, options), lambda session: delete_partitions(session, names))
 
 
 def compact(storage: Storage, options: Options, engine: Engine | None = None) -> Reports[CommitReport]:

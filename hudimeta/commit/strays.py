@@ -19,6 +19,7 @@ from hudimeta.commit.markers import (
     remove_markers,
     take_markers,
 )
+from hudimeta.errors import CommitError
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import WRITE_TOKEN
@@ -33,6 +34,7 @@ __all__ = [
     "delete_strays",
     "delete_unnamed",
     "metadata_marker",
+    "refuse_when_over",
     "remove_metadata_markers",
     "sweep_metadata",
 ]
@@ -69,6 +71,37 @@ def delete_late_files(storage: Storage, instant: str, kept: Collection[str] = ()
         CorruptFileError: A marker that names anything but a data file of that write; nothing was deleted.
     """
     return _delete_marked(storage, instant, lambda paths: [p for p in refuse_files_of_others(paths, instant) if p not in kept])
+
+
+def refuse_when_over(
+    storage: Storage, timeline_folder: str, instant: str, paths: Sequence[str], shared: Sequence[str] = ()
+) -> None:
+    """Delete files of a task whose write is over: no rollback and no commit can know of them any more.
+
+    Spark takes a write back while tasks still run, and publishes while a second attempt at a task still runs. Whatever was
+    finished before that moment is found by its marker.
+
+    Args:
+        storage: Rooted at the table.
+        timeline_folder: Where its instants are.
+        instant: Of the write.
+        paths: What this attempt at a task wrote.
+        shared: What every attempt writes alike: once the write is published, it belongs to the table.
+
+    Raises:
+        CommitError: The write is over; the files are gone.
+    """
+    if not paths and not shared:
+        return
+    names = [entry.name for entry in storage.list(timeline_folder)]
+    waits = any(name.startswith(f"{instant}.") for name in names)
+    done = any(name.startswith(f"{instant}_") for name in names)
+    if waits and not done:
+        return
+    for path in paths if done else (*paths, *shared):
+        storage.delete(path)
+    why = "was published without it" if done else "was taken back"
+    raise CommitError(f"instant {instant} {why} while a task wrote for it", "Run the write again if it was taken back.")
 
 
 def _delete_marked(storage: Storage, instant: str, chosen: Callable[[list[str]], list[str]]) -> list[str]:

@@ -20,13 +20,13 @@ from hudimeta.timeline import Timeline
 from hudimeta.types import TableType
 from hudimeta.write.session import WriteSession
 
-__all__ = ["tend"]
+__all__ = ["run_due_services"]
 
 _Service = Callable[[WriteSession], list[str]]
 """Runs a service and says what it did, a line each; nothing where it found nothing to do."""
 
 
-def tend(session: WriteSession, report: CommitReport) -> CommitReport:
+def run_due_services(session: WriteSession, report: CommitReport) -> CommitReport:
     """Run the services that are due; the report with a note for each.
 
     Args:

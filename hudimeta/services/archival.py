@@ -152,7 +152,7 @@ def _uncleaned(view: TableView, limit: _Limit) -> Iterator[_Limit]:
 def archive(session: WriteSession) -> ArchivalReport:
     """Plan and run an archival, under the table lock."""
     with session.lock.held():
-        view = session.table_at(session.properties.load_timeline(session.storage))
+        view = session.table_now()
         the_plan = plan(session, view)
         if the_plan.instants:
             session.coordinator.tidy(view.timeline, the_plan.instants)

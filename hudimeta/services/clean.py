@@ -250,7 +250,7 @@ def clean(session: WriteSession) -> CleanReport:
         session.coordinator.recover()
     while True:
         with session.lock.held():
-            view = session.table_at(session.properties.load_timeline(session.storage))
+            view = session.table_now()
             died = next((i.time for i in view.timeline.pending if i.action is Action.CLEAN), None)
             if died is None:
                 the_plan = plan(session, view)

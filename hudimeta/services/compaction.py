@@ -133,7 +133,7 @@ def plan(session: WriteSession, view: TableView) -> CompactionPlan:
 def schedule(session: WriteSession) -> str | None:
     """Put a compaction on the timeline; returns its instant, None when no slice has log files."""
     with session.lock.held():
-        view = session.table_at(session.properties.load_timeline(session.storage))
+        view = session.table_now()
         the_plan = plan(session, view)
         if not the_plan.slices:
             return None

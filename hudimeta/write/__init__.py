@@ -4,6 +4,7 @@ __all__ = [
     "altering",  # ALTER
     "asked_indexes",  # indexes that a write's options ask for
     "base_files",  # writing base files
+    "attempts",  # a write tried again after conflicts
     "batch",  # rows made ready: checked, keyed, one row a key
     "bulk_sort",  # the order of a bulk insert
     "combining",  # one row a key among the rows of a write

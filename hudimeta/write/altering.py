@@ -6,7 +6,6 @@ Files stay as they are. From then on each commit carries the history of the colu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 
@@ -21,9 +20,9 @@ from hudimeta.schema import SchemaChange, SchemaHistory, check_key_texts, normal
 from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names
 from hudimeta.types import Operation, is_text
 from hudimeta.write.asked_indexes import ensure_metadata
+from hudimeta.write.attempts import until_no_conflict
 from hudimeta.write.row_changes import fixed_columns
 from hudimeta.write.session import TableView, WriteSession
-from hudimeta.write.table_writer import until_no_conflict
 
 __all__ = ["alter", "alteration"]
 
@@ -46,6 +45,7 @@ def alteration(
     return change
 
 
+@until_no_conflict
 def alter(session: WriteSession, change: Alteration) -> CommitReport:
     """Alter the columns of a table.
 
@@ -53,21 +53,12 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
         ConfigError, UnsupportedEvolution: See `altered`; nothing was written.
         CommitConflict: Other writers were first.
     """
-
-    def attempt(number: int) -> CommitReport:
-        return replace(_attempt(session, change), attempts=number)
-
-    return until_no_conflict(session, attempt)
-
-
-def _attempt(session: WriteSession, change: Alteration) -> CommitReport:
-    timings, mark = Timings(), session.request_mark()
-    operation, storage = Operation.ALTER_SCHEMA, session.storage
-    view = session.table_at(session.properties.load_timeline(storage))
+    timings, operation = Timings(), Operation.ALTER_SCHEMA
+    view = session.table_now()
     _check_indexes(view, change)
     _next_version(session, view, change, 1)  # whatever does not fit is refused before anything is written
     if ensure_metadata(session):
-        view = session.table_at(session.properties.load_timeline(storage))
+        view = session.table_now()
     with session.coordinator.writing(operation, view.timeline) as (write, begun):
         view = view if begun is view.timeline else session.table_at(begun)
         history = _next_version(session, view, change, int(write.instant))
@@ -83,7 +74,6 @@ def _attempt(session: WriteSession, change: Alteration) -> CommitReport:
         operation.value,
         rolled_back=write.rolled_back,
         seconds=timings.seconds,
-        requests=session.requests_since(mark),
         notes=(*session.notes, *session.coordinator.notes),
     )
 

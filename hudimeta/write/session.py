@@ -95,6 +95,7 @@ class WriteSession:
         self.notes: list[str] = []
         self.requests_elsewhere: Counter[tuple[str, str]] = Counter()
         self.mark = self.request_mark()
+        self.attempt = 1
         self.properties = load_properties(storage)
         check_supported(self.properties, options)
         self.times = InstantGenerator(clock or SystemClock(), self.properties.zone)
@@ -154,6 +155,10 @@ class WriteSession:
     def table_at(self, timeline: Timeline) -> TableView:
         """The table as a timeline shows it."""
         return TableView(self, timeline)
+
+    def table_now(self) -> TableView:
+        """The table as it is: lists the timeline."""
+        return self.table_at(self.properties.load_timeline(self.storage))
 
     def sizing(self, timeline: Timeline) -> FileSizing:
         """Target sizes, with the bytes a row that the newest write shows."""

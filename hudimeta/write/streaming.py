@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from hudimeta.table.key_file import KeyFile
 from hudimeta.table.positions import positions_by_number
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
+from hudimeta.write.attempts import until_no_conflict
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
@@ -40,7 +40,6 @@ from hudimeta.write.table_writer import (
     check_ages,
     overwritten,
     publish,
-    repeated_batch,
     replaced_by,
     write_rows,
 )
@@ -70,19 +69,21 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
     second = next(portions, None)
     if second is None:
         return write_rows(session, operation, first)
-    if (repeated := repeated_batch(session)) is not None:
-        return repeated
-    timings, mark = Timings(), session.request_mark()
-    view = session.table_at(session.properties.load_timeline(session.storage))
-    schema = view.schema if operation is Operation.DELETE else view.evolve(reader.schema).schema
+    write = until_no_conflict(_write_portions, attempts=1)
+    return write(session, operation, reader.schema, _chained(first, second, portions))
+
+
+def _write_portions(
+    session: WriteSession, operation: Operation, incoming: pa.Schema, portions: Iterator[pa.Table]
+) -> CommitReport:
+    timings, view = Timings(), session.table_now()
+    schema = view.schema if operation is Operation.DELETE else view.evolve(incoming).schema
     if ensure_metadata(session):
-        view = session.table_at(session.properties.load_timeline(session.storage))
+        view = session.table_now()
     with session.coordinator.writing(operation, view.timeline) as (write, begun):
         view = view if begun is view.timeline else session.table_at(begun)
         stream = _Stream(session, view, write, schema, timings)
-        outcome = stream.write(_chained(first, second, portions))
-        report = publish(session, view, write, schema, outcome, timings)
-    return replace(report, requests=session.requests_since(mark))
+        return publish(session, view, write, schema, stream.write(portions), timings)
 
 
 def _portions(reader: pa.RecordBatchReader, limit: int) -> Iterator[pa.Table]:

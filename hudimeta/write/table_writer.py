@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import pyarrow as pa
 
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.published_schema import published_schema
 from hudimeta.commit.report import REPORT_KEY, CommitReport
-from hudimeta.commit.stream_batches import StreamBatch
 from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
-from hudimeta.errors import CommitConflict, NotFound
+from hudimeta.errors import CommitConflict
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.facts import refuse_long_values
 from hudimeta.indexes.written_file import WrittenFile
@@ -23,6 +21,7 @@ from hudimeta.metadata.secondary_index import PREFIX as SECONDARY
 from hudimeta.table.key_file import KeyFile
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
+from hudimeta.write.attempts import until_no_conflict
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
@@ -39,16 +38,11 @@ __all__ = [
     "overwritten",
     "prepare",
     "publish",
-    "repeated_batch",
     "replaced_by",
-    "until_no_conflict",
     "write_batch",
     "write_prepared",
     "write_rows",
 ]
-
-ATTEMPTS = 3
-"""How often a write is tried before a conflict with other writers is the user's to know."""
 
 _KEYED = (Operation.UPSERT, Operation.DELETE)
 _INSERTS = (Operation.INSERT, Operation.BULK_INSERT)
@@ -92,12 +86,13 @@ def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> C
 
     Raises:
         SchemaError, ConfigError: Bad input; nothing was written.
-        CommitConflict: Other writers were first, `ATTEMPTS` times.
+        CommitConflict: Other writers were first, several times.
         HudiError: Anything else; the write was rolled back.
     """
     return write_prepared(session, operation, lambda view: prepare(view, session, operation, rows))
 
 
+@until_no_conflict
 def write_prepared(session: WriteSession, operation: Operation, make: Callable[[TableView], Prepared]) -> CommitReport:
     """Write rows that may depend on what the table holds.
 
@@ -107,12 +102,29 @@ def write_prepared(session: WriteSession, operation: Operation, make: Callable[[
         make: Makes the rows for a state of the table; called again when that turns out not to be the newest.
 
     Raises:
-        CommitConflict: Other writers were first, `ATTEMPTS` times.
+        CommitConflict: Other writers were first, several times.
         HudiError: What `make` raises; then nothing was written. Anything else; the write was rolled back.
     """
-    return until_no_conflict(session, partial(_attempt, session, operation, make))
+    timings = Timings()
+    with timings.phase("check"):
+        view = session.table_now()
+        prepared = make(view)
+    if not len(prepared.batch) and not operation.overwrites:
+        # An overwrite without rows may still empty partitions.
+        return CommitReport("", None, operation.value, notes=tuple(session.notes))
+    if ensure_metadata(session):
+        view = session.table_now()
+        prepared = make(view)
+    with session.coordinator.writing(operation, view.timeline) as (write, begun):
+        if begun is not view.timeline:
+            # Dead writes were rolled back; whoever else committed meanwhile may have changed the schema.
+            view = session.table_at(begun)
+            prepared = make(view)
+        outcome = write_batch(session, view, write, prepared, timings)
+        return publish(session, view, write, prepared.schema, outcome, timings)
 
 
+@until_no_conflict
 def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitReport:
     """Take all rows of some partitions out of the table.
 
@@ -122,76 +134,22 @@ def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitRepo
 
     Raises:
         ConfigError: No name.
-        CommitConflict: Other writers were first, `ATTEMPTS` times.
+        CommitConflict: Other writers were first, several times.
     """
-    return until_no_conflict(session, partial(_attempt_to_delete, session, names))
-
-
-def repeated_batch(session: WriteSession) -> CommitReport | None:
-    """What to answer when the write is a batch of a stream that is in the table already, see `StreamBatch`; else None."""
-    batch = StreamBatch.of(session.options)
-    if batch is None:
-        return None
-    operation = session.options.get(keys.OPERATION) or Operation.UPSERT.value
-    return batch.report(session.properties.load_timeline(session.storage), operation)
-
-
-def until_no_conflict(session: WriteSession, run: Callable[[int], CommitReport]) -> CommitReport:
-    """Run an attempt, given its number, again after conflicts; the last of `ATTEMPTS` raises.
-
-    A batch of a stream that is in the table already is not written again.
-    """
-    for attempt in range(1, ATTEMPTS + 1):
-        if (repeated := repeated_batch(session)) is not None:
-            return repeated
-        try:
-            return run(attempt)
-        except (CommitConflict, NotFound):  # a file that was planned with may have been replaced and cleaned meanwhile
-            if attempt == ATTEMPTS:
-                raise
-            session.reload()
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _attempt_to_delete(session: WriteSession, names: Sequence[str], attempt: int) -> CommitReport:
-    timings, mark = Timings(), session.request_mark()
-    operation = Operation.DELETE_PARTITION
+    timings, operation = Timings(), Operation.DELETE_PARTITION
     with timings.phase("check"):
-        view = session.table_at(session.properties.load_timeline(session.storage))
+        view = session.table_now()
         found, missing = named_partitions(view, names)
     session.notes += [f"no partition {name!r} has rows" for name in missing]
     if not found:
         return CommitReport("", None, operation.value, notes=tuple(session.notes))
     if ensure_metadata(session):
-        view = session.table_at(session.properties.load_timeline(session.storage))
+        view = session.table_now()
     with session.coordinator.writing(operation, view.timeline) as (write, begun):
         if begun is not view.timeline:
             view = session.table_at(begun)
         outcome = Outcome((), replaced_by(view, operation, found), frozenset(found))
-        report = publish(session, view, write, view.schema, outcome, timings)
-    return replace(report, attempts=attempt, requests=session.requests_since(mark))
-
-
-def _attempt(session: WriteSession, operation: Operation, make: Callable[[TableView], Prepared], attempt: int) -> CommitReport:
-    timings = Timings()
-    mark = session.request_mark()
-    with timings.phase("check"):
-        view = session.table_at(session.properties.load_timeline(session.storage))
-        prepared = make(view)
-    if not len(prepared.batch) and not operation.overwrites:
-        # An overwrite without rows may still empty partitions.
-        return CommitReport("", None, operation.value, notes=tuple(session.notes))
-    if ensure_metadata(session):
-        view = session.table_at(session.properties.load_timeline(session.storage))
-        prepared = make(view)
-    with session.coordinator.writing(operation, view.timeline) as (write, begun):
-        if begun is not view.timeline:
-            # Dead writes were rolled back; whoever else committed meanwhile may have changed the schema.
-            view = session.table_at(begun)
-            prepared = make(view)
-        outcome = write_batch(session, view, write, prepared, timings)
-        report = publish(session, view, write, prepared.schema, outcome, timings)
-    return replace(report, attempts=attempt, requests=session.requests_since(mark))
+        return publish(session, view, write, view.schema, outcome, timings)
 
 
 def prepare(view: TableView, session: WriteSession, operation: Operation, rows: pa.Table) -> Prepared:

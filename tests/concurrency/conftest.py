@@ -11,8 +11,9 @@ import pytest
 
 from hudimeta.commit.report import CommitReport
 from hudimeta.write.merge_builder import MergeBuilder
-from hudimeta.write.routed.driver import change_routed, merge_routed
+from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import Executors, LocalExecutors
+from hudimeta.write.routed.sources import FoundRows, MergedRows
 from hudimeta.write.row_changes import RowChange, delete_where, update_where
 from hudimeta.write.session import WriteSession
 from tests.concurrency.side_by_side import interruptible
@@ -64,20 +65,20 @@ class Changes:
         """Update rows."""
         if self.by is None:
             return update_where(session, assignments, where)
-        return change_routed(session, RowChange(assignments), where, interruptible(session, self.by(pa.table({}))))
+        return write_routed(session, FoundRows(RowChange(assignments), where), interruptible(session, self.by(pa.table({}))))
 
     def delete(self, session: WriteSession, where: str) -> CommitReport:
         """Delete rows."""
         if self.by is None:
             return delete_where(session, where)
-        return change_routed(session, RowChange(), where, interruptible(session, self.by(pa.table({}))))
+        return write_routed(session, FoundRows(RowChange(), where), interruptible(session, self.by(pa.table({}))))
 
     def merge(self, session: WriteSession, source: pa.Table, on: str) -> MergeBuilder:
         """Begin a merge."""
         if self.by is None:
             return MergeBuilder(source, on, "target", "source", lambda run: run(session))
         executors = interruptible(session, self.by(source))
-        return RoutedMerge.of(source.schema, on, lambda plan: merge_routed(session, plan, executors, source.schema))
+        return RoutedMerge.of(source.schema, on, lambda plan: write_routed(session, MergedRows(plan, source.schema), executors))
 
 
 @pytest.fixture

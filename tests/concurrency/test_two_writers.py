@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from hudimeta.api import plain_write
 from hudimeta.api.plain_write import PlainWrite
 from hudimeta.api.table import Table
 from hudimeta.commit.liveness import Heartbeat, is_alive
@@ -241,7 +242,7 @@ def test_rows_staged_by_a_write_taken_for_dead_are_gone(table: ModelledTable) ->
 
 def test_what_a_late_task_wrote_is_swept_by_recovery(table: ModelledTable, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that was killed before it saw that its instant is gone."""
-    monkeypatch.setattr(PlainWrite, "_refuse_when_taken_back", lambda *_: None)
+    monkeypatch.setattr(plain_write, "refuse_when_over", lambda *_: None)
     rows = simple_rows([32], 3)
     write = PlainWrite.begin(table.path, BULK, rows.schema, overwrite=False)
     silence(table, write)

@@ -1,4 +1,4 @@
-"""Services tend what routed writes left as they tend the engine's own; seen to in full runs, writes have their own tests."""
+"""Services see to what routed writes left as to what the engine left; in full runs only, writes have their own tests."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from hudimeta.errors import SchemaMismatch, ValidationFailed
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import Operation
 from hudimeta.write.routed.driver import write_routed
+from hudimeta.write.routed.sources import GivenRows
 from hudimeta.write.session import WriteSession
 from tests.spark.tables import KEYS, check, contents, create, refusal, rows
 
@@ -157,7 +158,7 @@ class Interfered(SparkExecutors):
 def interfere(path: Path, executors: SparkExecutors, frame: DataFrame) -> None:
     """An upsert by these executors."""
     session = WriteSession(CountingStorage(open_storage(path)), OPTIONS.read({}))
-    write_routed(session, Operation.UPSERT, executors, written_schema(frame.schema))
+    write_routed(session, GivenRows(Operation.UPSERT, written_schema(frame.schema)), executors)
 
 
 @pytest.mark.parametrize("at", [0, 1, 2, 3])

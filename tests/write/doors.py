@@ -12,19 +12,20 @@ import pyarrow as pa
 import pytest
 
 from hudimeta.api import verbs
+from hudimeta.api.verbs import run_write
 from hudimeta.commit.report import CommitReport
 from hudimeta.config import Options
 from hudimeta.errors import ConfigError
-from hudimeta.services.after_write import tend
 from hudimeta.storage import Storage
 from hudimeta.testing import builders
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write import table_writer
 from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.merge_clauses import Sides
-from hudimeta.write.routed.driver import ROUTED, change_routed, merge_routed, write_routed
+from hudimeta.write.routed.driver import ROUTED, write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.merging import MergePlan
+from hudimeta.write.routed.sources import FoundRows, GivenRows, MergedRows
 from hudimeta.write.row_changes import RowChange
 from hudimeta.write.rows_in import as_stream, as_table
 from hudimeta.write.session import WriteSession
@@ -78,26 +79,28 @@ def parts_of(rows: pa.Table) -> list[pa.Table]:
 
 def _write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
     parts = parts_of(rows)
-    return write_routed(session, operation, interruptible(session, LocalExecutors(parts)), parts[0].schema)
+    return write_routed(session, GivenRows(operation, parts[0].schema), interruptible(session, LocalExecutors(parts)))
 
 
 def _write(storage: Storage, options: Options, operation: Operation, data: Any) -> CommitReport:
     stream = as_stream(data)
     rows = as_table(data) if stream is None else stream.read_all()
-    session = WriteSession(storage, options)
-    return tend(session, _write_rows(session, operation, rows))
+    return run_write(WriteSession(storage, options), lambda session: _write_rows(session, operation, rows))
 
 
 def _delete(storage: Storage, options: Options, where: Any) -> CommitReport:
-    session = WriteSession(storage, options)
-    return tend(session, change_routed(session, RowChange(), where, LocalExecutors([])))
+    return run_write(
+        WriteSession(storage, options), lambda session: write_routed(session, FoundRows(RowChange(), where), LocalExecutors([]))
+    )
 
 
 def _update(storage: Storage, options: Options, assignments: Mapping[str, Any], where: Any) -> CommitReport:
     if not assignments:
         raise ConfigError("set", "{}", "at least one column and its new value")
-    session = WriteSession(storage, options)
-    return tend(session, change_routed(session, RowChange(assignments), where, LocalExecutors([])))
+    return run_write(
+        WriteSession(storage, options),
+        lambda session: write_routed(session, FoundRows(RowChange(assignments), where), LocalExecutors([])),
+    )
 
 
 @dataclass(frozen=True)
@@ -122,8 +125,10 @@ def _merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tu
     parts = parts_of(as_table(source))
 
     def start(plan: MergePlan) -> CommitReport:
-        session = WriteSession(storage, options)
-        return tend(session, merge_routed(session, plan, LocalExecutors(parts), parts[0].schema))
+        return run_write(
+            WriteSession(storage, options),
+            lambda session: write_routed(session, MergedRows(plan, parts[0].schema), LocalExecutors(parts)),
+        )
 
     return RoutedMerge.of(parts[0].schema, on, start, aliases)
 

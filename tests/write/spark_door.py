@@ -16,6 +16,7 @@ from hudimeta.storage import Storage
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.routed.driver import write_routed
+from hudimeta.write.routed.sources import GivenRows
 from hudimeta.write.rows_in import as_stream, as_table
 from hudimeta.write.session import WriteSession
 from tests.concurrency.side_by_side import interruptible
@@ -79,6 +80,6 @@ def _writer(spark: SparkSession) -> Callable[[WriteSession, Operation, pa.Table]
     def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
         frame = frame_of(spark, rows)
         schema = data_schema(frame)
-        return write_routed(session, operation, interruptible(session, SparkExecutors(spark, frame, schema)), schema)
+        return write_routed(session, GivenRows(operation, schema), interruptible(session, SparkExecutors(spark, frame, schema)))
 
     return write_rows

@@ -15,6 +15,7 @@ from hudimeta.storage import open_storage
 from hudimeta.types import Operation
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
+from hudimeta.write.routed.sources import GivenRows
 from hudimeta.write.session import WriteSession
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("_hoodie_is_deleted", pa.bool_())])
@@ -44,7 +45,7 @@ def _by_spark_tasks(path: str, rows: pa.Table, options: dict[str, str]) -> None:
 def _routed(path: str, rows: pa.Table, options: dict[str, str]) -> None:
     session = WriteSession(open_storage(path), OPTIONS.read(options))
     parts = [rows.slice(at, 1) for at in range(rows.num_rows)]
-    write_routed(session, Operation.INSERT_OVERWRITE, LocalExecutors(parts), SCHEMA)
+    write_routed(session, GivenRows(Operation.INSERT_OVERWRITE, SCHEMA), LocalExecutors(parts))
 
 
 DOORS = [_as_table, _as_stream, _by_spark_tasks, _routed]

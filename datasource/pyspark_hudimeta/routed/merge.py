@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS
-from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.merge_clauses import Sides
-from hudimeta.write.routed.driver import merge_routed
 from hudimeta.write.routed.merging import MergePlan
-from hudimeta.write.session import WriteSession
+from hudimeta.write.routed.sources import MergedRows
 from pyspark_hudimeta.routed.executors import SparkExecutors
-from pyspark_hudimeta.routed.spark_engine import SparkEngine
-from pyspark_hudimeta.routed.write import data_schema
+from pyspark_hudimeta.routed.write import data_schema, run_routed, session_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,12 +53,9 @@ def merge_frame(
     schema = data_schema(source)
 
     def start(plan: MergePlan) -> CommitReport:
-        from hudimeta.services.after_write import tend
-
         options = OPTIONS.read(given)
-        session = WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
         executors = SparkExecutors(spark, source, schema, options)
-        return tend(session, merge_routed(session, plan, executors, schema))
+        return run_routed(session_of(spark, location, options), MergedRows(plan, schema), executors)
 
     return FrameMerge(schema.empty_table(), on, *aliases, _never, start=start)
 

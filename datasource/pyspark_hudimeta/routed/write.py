@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.api.plain_write import operation_of
-from hudimeta.config import OPTIONS
+from hudimeta.api.verbs import run_write
+from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import INSERT_DROP_DUPLICATES
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.opening import open_or_create
-from hudimeta.write.routed.driver import ROUTED, change_routed, compute_routed, write_routed
+from hudimeta.write.routed.driver import ROUTED, write_routed
+from hudimeta.write.routed.sources import ComputedRows, FoundRows, GivenRows, RowSource
 from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import WriteSession
 from pyspark_hudimeta.arrow_types import written_schema
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
     from hudimeta.predicate import Where
 
-__all__ = ["change_frame", "compute_frame", "data_schema", "save_frame", "write_frame"]
+__all__ = ["change_frame", "compute_frame", "data_schema", "run_routed", "save_frame", "session_of", "write_frame"]
 
 
 def write_frame(
@@ -48,7 +51,7 @@ def write_frame(
     options = OPTIONS.read(of_its_batch(spark, location, given))
     if operation is Operation.UPSERT and options.get(INSERT_DROP_DUPLICATES):
         operation = Operation.INSERT
-    session = WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
+    session = session_of(spark, location, options)
     return _written(spark, session, operation, rows)
 
 
@@ -95,12 +98,10 @@ def change_frame(
     Raises:
         HudiError: The write was not published.
     """
-    from hudimeta.services.after_write import tend
-
     options = OPTIONS.read(of_its_batch(spark, location, given))
-    session = WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
-    zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    return tend(session, change_routed(session, change, where, SparkExecutors(spark, options=options), zone))
+    session = session_of(spark, location, options)
+    rows = FoundRows(change, where, str(spark.conf.get("spark.sql.session.timeZone")))
+    return run_routed(session, rows, SparkExecutors(spark, options=options))
 
 
 def compute_frame(
@@ -123,25 +124,31 @@ def compute_frame(
     Raises:
         HudiError, AnalysisException: The write was not published.
     """
-    from hudimeta.services.after_write import tend
-
     options = OPTIONS.read(of_its_batch(spark, location, given))
-    session = WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
+    session = session_of(spark, location, options)
     executors = SparkExecutors(spark, options=options)
 
     def hold(moment: str | None, schema: pa.Schema) -> None:
         rows = compute(moment, schema)
         executors.hold(rows, written_schema(rows.schema))
 
-    return tend(session, compute_routed(session, operation, hold, executors))
+    return run_routed(session, ComputedRows(operation, hold), executors)
+
+
+def session_of(spark: SparkSession, location: str, options: Options) -> WriteSession:
+    """A session of a write that Spark's tasks do."""
+    return WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
+
+
+def run_routed(session: WriteSession, rows: RowSource, executors: SparkExecutors) -> CommitReport:
+    """Write rows by tasks, then run the services that are due."""
+    return run_write(session, partial(write_routed, source=rows, executors=executors))
 
 
 def _written(spark: SparkSession, session: WriteSession, operation: Operation, rows: DataFrame) -> CommitReport:
-    from hudimeta.services.after_write import tend
-
     schema = data_schema(rows)
     executors = SparkExecutors(spark, rows, schema, session.options)
-    return tend(session, write_routed(session, operation, executors, schema))
+    return run_routed(session, GivenRows(operation, schema), executors)
 
 
 def data_schema(rows: DataFrame) -> pa.Schema:

@@ -5,4 +5,5 @@ __all__ = [
     "driver",  # the five steps
     "executors",  # whatever runs the tasks
     "merging",  # a merge by tasks
+    "sources",  # where the rows come from
 ]

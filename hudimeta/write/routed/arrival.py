@@ -23,7 +23,7 @@ from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.operations import execute_plan, plan_inserts
-from hudimeta.write.routed.context import Opened, RoutedWrite, refuse_when_over
+from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, handed_back
 from hudimeta.write.routed.places import Place, PlacedRows, Role
@@ -108,7 +108,7 @@ class Arrival:
                 paths = coded.dictionary.to_pylist()
                 for code, spans in file.add_by(table_of(batch), coded.indices.to_numpy()).items():
                     places.setdefault(Place(Role.FRESH, paths[code]), []).extend(spans)
-        refuse_when_over(opened.storage, self.write, [self.write.staged_path("rows", number, attempt)] if rows else [])
+        self.write.refuse_when_over(opened.storage, [self.write.staged_path("rows", number, attempt)] if rows else [])
         return Arrived(rows, slots, PlacedRows(places, rows=rows), RoutedFiles(), few(seen), frozenset(emptied))
 
     def _emptied(self, batch: KeyedBatch) -> set[str]:
@@ -182,7 +182,7 @@ class ChangedRows:
                 see(seen, batch)
                 for slot, spans in file.add_by(table_of(batch), self.slots.numbers(batch)).items():
                     slots.setdefault(slot, []).extend(spans)
-        refuse_when_over(opened.storage, self.write, [path] if rows else [])
+        self.write.refuse_when_over(opened.storage, [path] if rows else [])
         return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles(), few(seen))
 
 

@@ -18,7 +18,7 @@ from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch
 from hudimeta.write.routed.arrival import PORTION_BYTES, Arrived, few, gathered, see
-from hudimeta.write.routed.context import Opened, RoutedWrite, refuse_when_over
+from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile
 from hudimeta.write.routed.files import RoutedFiles
 from hudimeta.write.routed.places import PlacedRows
@@ -107,7 +107,7 @@ class ComputedArrival:
                     told = table_of(batch).append_column(_ROW, _identities(action, own))
                     for slot, spans in file.add_by(told, self.slots.numbers(batch)).items():
                         slots.setdefault(slot, []).extend(spans)
-        refuse_when_over(opened.storage, self.write, [path] if rows else [])
+        self.write.refuse_when_over(opened.storage, [path] if rows else [])
         return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles(), few(seen))
 
     def _batch(self, opened: Opened, action: Action, rows: pa.Table) -> KeyedBatch:

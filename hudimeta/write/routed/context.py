@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.markers import staging_folder
+from hudimeta.commit.strays import refuse_when_over
 from hudimeta.config import Options
-from hudimeta.errors import CommitError
 from hudimeta.redaction import redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.timeline import Timeline
 from hudimeta.write.session import TableView, WriteSession
 
-__all__ = ["Opened", "RoutedWrite", "forget_opened", "refuse_when_over"]
+__all__ = ["Opened", "RoutedWrite", "forget_opened"]
 
 _KEPT = 2
 _opened: OrderedDict[tuple[str, str], Opened] = OrderedDict()
@@ -80,6 +80,10 @@ class RoutedWrite:
         opened = _opened.get((self.location, self.instant))
         return 0 if opened is None else opened.session.request_mark()
 
+    def refuse_when_over(self, storage: Storage, paths: Sequence[str], shared: Sequence[str] = ()) -> None:
+        """See `hudimeta.commit.strays.refuse_when_over`."""
+        refuse_when_over(storage, self.timeline.folder, self.instant, paths, shared)
+
     def staged_path(self, kind: str, number: int, attempt: int) -> str:
         """Where an attempt at a task lays rows aside."""
         return join(staging_folder(self.instant), f"{kind}-{number}-{attempt}.arrow")
@@ -88,31 +92,3 @@ class RoutedWrite:
 def forget_opened() -> None:
     """Let go of all tables that tasks of this process have opened; the next task opens its own again."""
     _opened.clear()
-
-
-def refuse_when_over(storage: Storage, write: RoutedWrite, paths: Sequence[str], shared: Sequence[str] = ()) -> None:
-    """Delete files whose write is over: no rollback and no commit can know of them any more.
-
-    Args:
-        storage: Rooted at the table.
-        write: The write.
-        paths: What this attempt at a task wrote.
-        shared: What every attempt writes alike: once the write is published, it belongs to the table.
-
-    Spark takes a write back while tasks still run, and publishes while a second attempt at a task still runs. Whatever was
-    finished before that moment is found by its marker.
-
-    Raises:
-        CommitError: The write is over; the files are gone.
-    """
-    if not paths and not shared:
-        return
-    names = [entry.name for entry in storage.list(write.timeline.folder)]
-    waits = any(name.startswith(f"{write.instant}.") for name in names)
-    done = any(name.startswith(f"{write.instant}_") for name in names)
-    if waits and not done:
-        return
-    for path in paths if done else (*paths, *shared):
-        storage.delete(path)
-    why = "was published without it" if done else "was taken back"
-    raise CommitError(f"instant {write.instant} {why} while a task wrote for it", "Run the write again if it was taken back.")

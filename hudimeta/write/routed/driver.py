@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.commit.coordinator import OpenWrite
@@ -22,12 +20,11 @@ from hudimeta.commit.strays import delete_strays
 from hudimeta.commit.timings import Timings
 from hudimeta.indexes.tagging import IndexKind, look_up_text
 from hudimeta.metadata import record_index
-from hudimeta.predicate import Where
 from hudimeta.types import Operation, TableType
 from hudimeta.write.asked_indexes import ensure_metadata
+from hudimeta.write.attempts import until_no_conflict
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
 from hudimeta.write.routed.arrival import MANY_PATHS, Arrived, Route
-from hudimeta.write.routed.computed import Compute
 from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.counted import CountingExecutors
 from hudimeta.write.routed.exchange import Span
@@ -35,13 +32,11 @@ from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles
 from hudimeta.write.routed.index_shares import IndexShares
 from hudimeta.write.routed.looking_up import LookUp, LookUpItem, looks_up
-from hudimeta.write.routed.merging import MergePlan
 from hudimeta.write.routed.pieces import Piece, ages_of, pieces_of
 from hudimeta.write.routed.places import PlacedRows, Role
 from hudimeta.write.routed.slots import Slots, packed
-from hudimeta.write.routed.sources import At, ComputedRows, FoundRows, GivenRows, MergedRows, RowSource
+from hudimeta.write.routed.sources import At, RowSource
 from hudimeta.write.routed.writing import PieceWriter, shared_out
-from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import (
     Outcome,
@@ -51,10 +46,9 @@ from hudimeta.write.table_writer import (
     overwritten,
     publish,
     replaced_by,
-    until_no_conflict,
 )
 
-__all__ = ["ROUTED", "change_routed", "compute_routed", "merge_routed", "write_routed"]
+__all__ = ["ROUTED", "write_routed"]
 
 ROUTED = (
     Operation.UPSERT,
@@ -72,88 +66,34 @@ _TOLD = "routed: "
 """Begins the note of what tasks did."""
 
 
-def write_routed(session: WriteSession, operation: Operation, executors: Executors, incoming: pa.Schema) -> CommitReport:
-    """Write rows that tasks hold.
+@until_no_conflict
+def write_routed(session: WriteSession, source: RowSource, executors: Executors) -> CommitReport:
+    """Write rows that tasks hold, read or compute.
 
     Args:
         session: The table.
-        operation: One of `ROUTED`.
-        executors: Hold the rows and run the tasks.
-        incoming: Schema of the rows; meta columns are ignored.
+        source: Where the rows come from; each attempt asks for them anew.
+        executors: Run the tasks, and hold the rows that come from outside.
 
     Raises:
-        SchemaError, ConfigError: Bad input; nothing was written, or what was written was rolled back.
-        CommitConflict: Other writers were first, several times; each time the rows are asked for anew.
-        HudiError: Anything else; the write was rolled back.
-    """
-    return until_no_conflict(session, partial(_attempt, session, executors, GivenRows(operation, incoming)))
-
-
-def change_routed(
-    session: WriteSession, change: RowChange, where: Where | None, executors: Executors, timezone: str = "UTC"
-) -> CommitReport:
-    """Change or delete rows of the table, which tasks read.
-
-    Args:
-        session: The table.
-        change: What becomes of the rows.
-        where: Which rows, as `scan` takes it; all when None.
-        executors: Run the tasks.
-        timezone: Zone of texts in `where` that name none.
-
-    Raises:
-        ConfigError, SchemaError: A predicate, columns or values that do not fit.
-        CommitConflict, HudiError: See `write_routed`.
-    """
-    return until_no_conflict(session, partial(_attempt, session, executors, FoundRows(change, where, timezone)))
-
-
-def merge_routed(session: WriteSession, merge: MergePlan, executors: Executors, incoming: pa.Schema) -> CommitReport:
-    """Merge rows that tasks hold into the table.
-
-    Args:
-        session: The table.
-        merge: Condition and clauses.
-        executors: Hold the rows and run the tasks.
-        incoming: Schema of the rows; meta columns are ignored.
-
-    Raises:
-        ConfigError, SchemaError, CommitError: See `MergeBuilder.execute`.
-        CommitConflict, HudiError: See `write_routed`.
-    """
-    return until_no_conflict(session, partial(_attempt, session, executors, MergedRows(merge, incoming)))
-
-
-def compute_routed(session: WriteSession, operation: Operation, compute: Compute, executors: Executors) -> CommitReport:
-    """Write changes of rows that somebody else computes, such as a SQL engine.
-
-    Args:
-        session: The table.
-        operation: UPSERT, or DELETE for deletes alone.
-        compute: See `Compute`.
-        executors: Hold the changes and run the tasks.
-
-    Raises:
+        SchemaError, ConfigError: Rows, a predicate or clauses that do not fit; nothing was written, or it was rolled back.
         CommitError: Several changes of one row, and no ordering column says which.
-        CommitConflict, HudiError: See `write_routed`; what `compute` raises, and then nothing was written.
+        CommitConflict: Other writers were first, several times.
+        HudiError: Anything else, what computes the rows may raise included; the write was rolled back.
     """
-    return until_no_conflict(session, partial(_attempt, session, executors, ComputedRows(operation, compute)))
-
-
-def _attempt(session: WriteSession, executors: Executors, source: RowSource, attempt: int) -> CommitReport:
-    timings, mark = Timings(), session.request_mark()
+    timings = Timings()
     session.requests_elsewhere.clear()
     # What the tasks of an attempt did that lost to another writer is no part of the write.
     session.notes[:] = [note for note in session.notes if not note.startswith(_TOLD)]
     operation = source.operation
     with timings.phase("check"):
-        view = session.table_at(session.properties.load_timeline(session.storage))
+        view = session.table_now()
         checked = source.checked(session, view)
     built = ensure_metadata(session)  # before there is a coordinator, which has to know of it
     undone = session.coordinator.recover_from_tasks()
     if built or undone:
         # Whoever else committed meanwhile may have changed the schema.
-        view = session.table_at(session.properties.load_timeline(session.storage))
+        view = session.table_now()
         checked = source.checked(session, view)
     with session.coordinator.writing(operation, view.timeline) as (begun, timeline):
         # What tasks lay aside goes when the markers go.
@@ -175,7 +115,7 @@ def _attempt(session: WriteSession, executors: Executors, source: RowSource, att
         finally:
             run.routed.forget()
     rolled_back = (*undone, *report.rolled_back)
-    return replace(report, attempts=attempt, rolled_back=rolled_back, requests=session.requests_since(mark))
+    return replace(report, rolled_back=rolled_back)
 
 
 class _Run:

@@ -20,7 +20,7 @@ from hudimeta.metadata import MetadataTable, record_index, secondary_index
 from hudimeta.metadata.delta import Hashed
 from hudimeta.metadata.keys import secondary_heads, shard
 from hudimeta.storage import Storage
-from hudimeta.write.routed.context import RoutedWrite, refuse_when_over
+from hudimeta.write.routed.context import RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile
 
 __all__ = ["FactsSpec", "IndexOfKeys", "RoutedFiles", "handed_back", "key_facts", "laid_aside"]
@@ -107,7 +107,7 @@ def handed_back(
     added = {index.partition: sum(len(_changes(f, index.partition).added) for f in files) for index in spec.indexes}
     light = tuple(replace(f, facts=replace(f.facts, keys=None, values={}, bloom=None)) for f in files)
     found = RoutedFiles(light, facts, added)
-    refuse_when_over(storage, write, [p for file in files for p in file.paths] + ([path] if facts else []))
+    write.refuse_when_over(storage, [p for file in files for p in file.paths] + ([path] if facts else []))
     return found
 
 

@@ -35,7 +35,7 @@ from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.storage import Storage, join
 from hudimeta.table.positions import positions_by_number
 from hudimeta.timeline import InstantGenerator, SystemClock, Timeline
-from hudimeta.write.routed.context import RoutedWrite, refuse_when_over
+from hudimeta.write.routed.context import RoutedWrite
 from hudimeta.write.routed.exchange import Span, read_spans, rows_of
 from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, key_facts, laid_aside
@@ -203,7 +203,7 @@ class _ShareWriter:
             return marked(opened.storage.sub(METADATA_ROOT), self.write.instant, marker)
 
         logs = writer.write_logs(self.write.instant, changes, self.groups, token=f"1-0-{attempt}", announce=announce)
-        refuse_when_over(opened.storage, self.write, written[MarkerKind.APPEND], written[MarkerKind.CREATE])
+        self.write.refuse_when_over(opened.storage, written[MarkerKind.APPEND], written[MarkerKind.CREATE])
         return _Told(name, tuple(logs), delta.complete, delta.note)
 
 

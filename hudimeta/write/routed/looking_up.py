@@ -16,7 +16,7 @@ from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.routed.computed import one_change_a_row
-from hudimeta.write.routed.context import Opened, RoutedWrite, refuse_when_over
+from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile, read_spans
 from hudimeta.write.routed.places import Place, PlacedRows, Role
 from hudimeta.write.spill import table_of
@@ -65,7 +65,7 @@ class LookUp:
         path = self.write.staged_path("placed", item.number, attempt)
         with StagedFile(opened.storage, path) as file:
             spans = sorter.laid_aside(file)
-        refuse_when_over(opened.storage, self.write, [path] if spans else [])
+        self.write.refuse_when_over(opened.storage, [path] if spans else [])
         return replace(told, spans=spans, files=sorter.files, rows=came, notes=tuple(dict.fromkeys(session.notes)))
 
     def _placed(self, opened: Opened, batch: KeyedBatch, sorter: _Sorter, looking: bool) -> PlacedRows:

@@ -23,7 +23,7 @@ from hudimeta.types import META_COLUMNS
 from hudimeta.write.merge_builder import Merge
 from hudimeta.write.merge_clauses import Clause, Sides, merge_condition
 from hudimeta.write.routed.arrival import Arrived, few, gathered, see
-from hudimeta.write.routed.context import Opened, RoutedWrite, refuse_when_over
+from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile, read_spans
 from hudimeta.write.routed.files import RoutedFiles
 from hudimeta.write.routed.places import PlacedRows
@@ -86,7 +86,7 @@ class SourceSide:
                     _widen(ends, ours, column)
                 for slot, spans in file.add_by(rows, _numbers(columns)).items():
                     slots.setdefault(slot, []).extend(spans)
-        refuse_when_over(opened.storage, self.write, [path] if slots else [])
+        self.write.refuse_when_over(opened.storage, [path] if slots else [])
         return Side(slots, ends)
 
 
@@ -108,7 +108,7 @@ class TargetSide:
             for rows in gathered(read_split(self.read, split, opened.storage), _PORTION_BYTES, meta=True):
                 for slot, spans in file.add_by(rows, _numbers([rows[ours] for ours, _ in self.pairs])).items():
                     slots.setdefault(slot, []).extend(spans)
-        refuse_when_over(opened.storage, self.write, [path] if slots else [])
+        self.write.refuse_when_over(opened.storage, [path] if slots else [])
         return Side(slots)
 
 
@@ -218,7 +218,7 @@ class MergeSlots:
         see(seen, batch)
         with StagedFile(opened.storage, path) as file:
             slots = file.add_by(table_of(batch), self.slots.numbers(batch)) if len(batch) else {}
-        refuse_when_over(opened.storage, self.write, [path] if slots else [])
+        self.write.refuse_when_over(opened.storage, [path] if slots else [])
         return Arrived(len(batch), slots, PlacedRows({}, rows=len(batch)), RoutedFiles(), few(seen))
 
     def _no_source(self) -> pa.Table:

@@ -63,7 +63,13 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True)
 class GivenRows:
-    """Rows from outside of the table."""
+    """Rows from outside of the table.
+
+    Attributes:
+        operation: One of `hudimeta.write.routed.driver.ROUTED`.
+        schema: Of the rows; meta columns are ignored.
+        knows_keys: See `RowSource`.
+    """
 
     operation: Operation
     schema: pa.Schema
@@ -80,11 +86,18 @@ class GivenRows:
 
 @dataclass(frozen=True)
 class FoundRows:
-    """Rows of the table, as it is when the write begins."""
+    """Rows of the table, as it is when the write begins.
+
+    Attributes:
+        change: What becomes of them.
+        where: Which rows, as `scan` takes it; all when None.
+        timezone: Zone of texts in `where` that name none.
+        knows_keys: See `RowSource`.
+    """
 
     change: RowChange
     where: Where | None
-    timezone: str
+    timezone: str = "UTC"
     knows_keys: bool = True
 
     @property

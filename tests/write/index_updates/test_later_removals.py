@@ -15,6 +15,7 @@ from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors, RowTask
+from hudimeta.write.routed.sources import GivenRows
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted
@@ -72,7 +73,7 @@ def test_rows_that_come_back_by_tasks_are_found(tmp_path: Path) -> None:
     table = ModelledTable(str(tmp_path / "t"), INDEXED)
     table.write(Operation.INSERT, simple_rows(range(10), 1))
     tasks = _Meanwhile([BACK.slice(0, 1), BACK.slice(1)], lambda: _delete(hudimeta.Table(table.path)))
-    report = write_routed(table.session(), Operation.BULK_INSERT, tasks, BACK.schema)
+    report = write_routed(table.session(), GivenRows(Operation.BULK_INSERT, BACK.schema), tasks)
     assert report.attempts == 2
     handle = hudimeta.Table(table.path)
     assert handle.scan(where="id in ('k0002', 'k0004')").count() == 2

@@ -16,6 +16,7 @@ from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import Operation
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
+from hudimeta.write.routed.sources import GivenRows
 from hudimeta.write.session import WriteSession
 
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
@@ -42,7 +43,7 @@ def routed(
 ) -> CommitReport:
     """Write the parts, each by a task."""
     session = WriteSession(CountingStorage(open_storage(path)), OPTIONS.read(options))
-    return write_routed(session, operation, run or LocalExecutors(parts), parts[0].schema)
+    return write_routed(session, GivenRows(operation, parts[0].schema), run or LocalExecutors(parts))
 
 
 def same_tables(tmp_path: Path, **more: Any) -> tuple[Path, Path]:

@@ -14,6 +14,7 @@ from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.routed import driver
 from hudimeta.write.routed.executors import LocalExecutors
+from hudimeta.write.routed.sources import GivenRows
 from hudimeta.write.session import WriteSession
 from tests.concurrency.side_by_side import Interrupted, interruptible
 
@@ -33,7 +34,9 @@ def test_a_column_that_another_writer_adds_while_the_metadata_table_is_built_sta
     monkeypatch.setattr(driver, "ensure_metadata", build_slowly)
     parts = [simple_rows([1], 2), simple_rows([9], 2)]
     report = driver.write_routed(
-        WriteSession(table.storage, OPTIONS.read(SIMPLE_OPTIONS)), Operation.UPSERT, LocalExecutors(parts), parts[0].schema
+        WriteSession(table.storage, OPTIONS.read(SIMPLE_OPTIONS)),
+        GivenRows(Operation.UPSERT, parts[0].schema),
+        LocalExecutors(parts),
     )
     assert (report.inserted, report.updated) == (1, 1)
     assert "note" in Table(table.path).schema.names
@@ -47,7 +50,7 @@ def test_the_report_tells_of_the_attempt_that_was_published(tmp_path: Path) -> N
     session = WriteSession(table.storage, table.options, engine=engine)
     parts = [simple_rows([0], 2), simple_rows([8], 2)]
     executors = interruptible(session, LocalExecutors(parts))
-    report = driver.write_routed(session, Operation.UPSERT, executors, parts[0].schema)
+    report = driver.write_routed(session, GivenRows(Operation.UPSERT, parts[0].schema), executors)
     assert report.attempts == 2
     (told,) = [note for note in report.notes if note.startswith("routed: ")]
     assert told.startswith("routed: 2 rows through ")

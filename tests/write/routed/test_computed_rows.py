@@ -18,8 +18,9 @@ from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, Action
-from hudimeta.write.routed.driver import compute_routed
+from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
+from hudimeta.write.routed.sources import ComputedRows
 from hudimeta.write.session import WriteSession
 
 SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.string()), ("ts", pa.int64()), ("x", pa.float64())])
@@ -73,7 +74,7 @@ def write(path: Path, compute: Compute, operation: Operation = Operation.UPSERT)
     def hold(moment: str | None, schema: pa.Schema) -> None:
         executors.hold(compute(moment, schema).rows(schema))
 
-    return compute_routed(session, operation, hold, executors)
+    return write_routed(session, ComputedRows(operation, hold), executors)
 
 
 def shown(path: Path) -> list[tuple[Any, ...]]:

@@ -17,9 +17,10 @@ from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.merge_clauses import Clause, ClauseKind, Sides
-from hudimeta.write.routed.driver import change_routed, merge_routed
+from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.merging import MergePlan
+from hudimeta.write.routed.sources import FoundRows, MergedRows
 from hudimeta.write.row_changes import RowChange
 from hudimeta.write.session import WriteSession
 from tests.write.routed.sides import KINDS, both, contents, routed, rows, same_tables
@@ -30,7 +31,7 @@ def changed(
 ) -> CommitReport:
     """An update, or a delete without assignments, by tasks."""
     session = WriteSession(CountingStorage(open_storage(path)), OPTIONS.read(options))
-    return change_routed(session, RowChange(assignments), where, LocalExecutors([]))
+    return write_routed(session, FoundRows(RowChange(assignments), where), LocalExecutors([]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -90,7 +91,7 @@ def test_a_merge_does_what_the_engines_does(tmp_path: Path, kind: str, by_source
     session = WriteSession(CountingStorage(open_storage(paths[0])), OPTIONS.read({}))
     plan = MergePlan("id", Sides(), builder.clauses)
     parts = [source.slice(0, 10), source.slice(10)]
-    report = merge_routed(session, plan, LocalExecutors(parts), source.schema)
+    report = write_routed(session, MergedRows(plan, source.schema), LocalExecutors(parts))
     assert (report.updated, report.deleted, report.inserted) == (expected.updated, expected.deleted, expected.inserted)
     assert contents(paths[0]) == contents(paths[1])
     check_all(open_storage(paths[0]))
@@ -102,6 +103,8 @@ def test_a_row_that_several_rows_match_fails_the_merge(tmp_path: Path) -> None:
     session = WriteSession(CountingStorage(open_storage(path)), OPTIONS.read({}))
     clauses = (Clause(ClauseKind.MATCHED, True),)
     with pytest.raises(CommitError, match="more than one"):
-        merge_routed(session, MergePlan("id", Sides(), clauses), LocalExecutors([rows(3, 5), rows(4, 6)]), rows(0, 0).schema)
+        write_routed(
+            session, MergedRows(MergePlan("id", Sides(), clauses), rows(0, 0).schema), LocalExecutors([rows(3, 5), rows(4, 6)])
+        )
     assert len(contents(path)) == 9
     check_all(open_storage(path))
