@@ -397,10 +397,17 @@ class OutsideTable(StorageError):
 
 
 class Throttled(StorageError):
-    """The store asked for fewer requests, and went on asking after every retry."""
+    """The store asked for fewer requests, and went on asking after every retry.
+
+    Args:
+        path: Of the file.
+        attempts: How often it was asked.
+        seconds: For how long.
+    """
 
     code = "THROTTLED"
 
-    def __init__(self, path: str, attempts: int) -> None:
-        self.attempts = attempts
-        super().__init__(path, f"the store refused {attempts} attempts", "Try again later, or with fewer parallel requests.")
+    def __init__(self, path: str, attempts: int, seconds: float = 0.0) -> None:
+        self.attempts, self.seconds = attempts, seconds
+        what = f"the store asked for fewer requests at each of {attempts} attempts in {seconds:.1f} seconds"
+        super().__init__(path, what, "Try again later, or with fewer parallel requests.")

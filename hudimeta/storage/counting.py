@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
+from hudimeta.storage.retrying import RetryingStorage
 
 __all__ = ["CountingStorage", "Request", "RequestKind", "RequestLog", "purpose_of"]
 
@@ -24,6 +25,21 @@ class RequestKind(enum.Enum):
     DELETE = "DELETE"
     HEAD = "HEAD"
 
+
+_KINDS = {
+    "read": RequestKind.GET,
+    "read_range": RequestKind.GET,
+    "open_input": RequestKind.GET,
+    "put": RequestKind.PUT,
+    "put_if_absent": RequestKind.PUT,
+    "put_if_unchanged": RequestKind.PUT,
+    "open_output": RequestKind.PUT,
+    "delete": RequestKind.DELETE,
+    "delete_folder": RequestKind.DELETE,
+    "list": RequestKind.LIST,
+    "stat": RequestKind.HEAD,
+}
+"""The kind of request by method of `Storage`."""
 
 _PURPOSES = (
     (".hoodie/metadata/.hoodie/timeline", "metadata timeline"),
@@ -53,11 +69,19 @@ def purpose_of(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request: kind, path relative to the table, bytes moved (0 where unknown)."""
+    """One request.
+
+    Attributes:
+        kind: What was asked for.
+        path: Relative to the table.
+        n_bytes: Bytes moved, 0 where unknown.
+        refused: The store asked for fewer requests instead of doing it.
+    """
 
     kind: RequestKind
     path: str
     n_bytes: int
+    refused: bool = False
 
     @property
     def purpose(self) -> str:
@@ -72,10 +96,10 @@ class RequestLog:
         self._lock = threading.Lock()
         self._requests: list[Request] = []
 
-    def add(self, kind: RequestKind, path: str, n_bytes: int = 0) -> None:
+    def add(self, kind: RequestKind, path: str, n_bytes: int = 0, refused: bool = False) -> None:
         """Record one request."""
         with self._lock:
-            self._requests.append(Request(kind, path, n_bytes))
+            self._requests.append(Request(kind, path, n_bytes, refused))
 
     def __len__(self) -> int:
         return len(self._requests)
@@ -93,6 +117,10 @@ class RequestLog:
         """Requests by (kind, purpose) since `mark`."""
         return dict(Counter((r.kind.value, r.purpose) for r in self.since(mark)))
 
+    def refused(self, mark: int = 0) -> int:
+        """How many requests since `mark` the store refused, asking for fewer; each is counted among its kind as well."""
+        return sum(r.refused for r in self.since(mark))
+
     def paths(self, kind: RequestKind, mark: int = 0) -> list[str]:
         """Paths of the requests of one kind since `mark`, in order."""
         return [r.path for r in self.since(mark) if r.kind is kind]
@@ -108,7 +136,7 @@ class CountingStorage:
     """
 
     def __init__(self, inner: Storage, log: RequestLog | None = None, prefix: str = "") -> None:
-        self.inner = inner
+        self.inner = inner.telling(self._refused) if isinstance(inner, RetryingStorage) else inner
         self.log = log if log is not None else RequestLog()
         self._prefix = prefix
 
@@ -123,6 +151,9 @@ class CountingStorage:
 
     def _add(self, kind: RequestKind, path: str, n_bytes: int = 0) -> None:
         self.log.add(kind, join(self._prefix, path), n_bytes)
+
+    def _refused(self, verb: str, path: str) -> None:
+        self.log.add(_KINDS[verb], join(self._prefix, path), refused=True)
 
     def read(self, path: str) -> bytes:
         """See `Storage.read`; one GET, also when the file is not there."""

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from hudimeta.errors import StorageError
+from hudimeta.errors import StorageError, Throttled
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
 
 __all__ = ["Fault", "FaultPlan", "FaultyStorage", "SlowStorage"]
@@ -23,6 +23,8 @@ class Fault(enum.Enum):
     KILL = "kill"
     ERROR_BEFORE = "error before"
     ERROR_AFTER = "error after"
+    THROTTLED = "throttled"
+    THROTTLED_AFTER = "throttled after"
 
 
 class FaultPlan:
@@ -30,11 +32,13 @@ class FaultPlan:
 
     Args:
         at: Number of the call, from 0; None only counts.
-        fault: What to do there: end the process with SIGKILL before the call, or raise StorageError before or after it.
+        fault: What to do there: end the process with SIGKILL before the call, or raise StorageError before or after it, or
+            Throttled, as a store that asks for fewer requests.
+        times: How many calls in a row it strikes.
     """
 
-    def __init__(self, at: int | None, fault: Fault) -> None:
-        self.at, self.fault = at, fault
+    def __init__(self, at: int | None, fault: Fault, times: int = 1) -> None:
+        self.at, self.fault, self.times = at, fault, times
         self.calls: list[str] = []
         self._lock = threading.Lock()
 
@@ -43,12 +47,16 @@ class FaultPlan:
         with self._lock:
             number = len(self.calls)
             self.calls.append(name)
-        struck = number == self.at
+        struck = self.at is not None and self.at <= number < self.at + self.times
         if struck and self.fault is Fault.KILL:
             os.kill(os.getpid(), signal.SIGKILL)
         if struck and self.fault is Fault.ERROR_BEFORE:
             raise StorageError(name, "injected fault before the call")
+        if struck and self.fault is Fault.THROTTLED:
+            raise Throttled(name, 1)
         result = act()
+        if struck and self.fault is Fault.THROTTLED_AFTER:
+            raise Throttled(name, 1)
         if struck and self.fault is Fault.ERROR_AFTER:
             raise StorageError(name, "injected fault after the call")
         return result

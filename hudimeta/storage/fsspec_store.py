@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound, StorageError, UnsupportedFeature
+from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound, StorageError, Throttled, UnsupportedFeature
 from hudimeta.redaction import hidden
 from hudimeta.storage.inside import inside
 from hudimeta.storage.output import FileOutput
@@ -230,6 +230,28 @@ def _is_refused_condition(error: BaseException | None) -> bool:
     return False
 
 
+_THROTTLED = (
+    *("SlowDown", "Throttling", "ThrottlingException", "Throttled", "TooManyRequests", "TooManyRequestsException"),
+    *("RequestThrottled", "RequestLimitExceeded", "ServiceUnavailable", "ServerBusy", "429", "503"),
+)
+"""Codes of a store's answer that ask for fewer requests."""
+_THROTTLED_STATUS = (429, 503)
+
+
+def _is_throttled(error: BaseException | None) -> bool:
+    """True when a store asked for fewer requests; see `_is_refused_condition` for where its client says so."""
+    while error is not None:
+        response = getattr(error, "response", None)
+        if isinstance(response, Mapping):
+            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            return status in _THROTTLED_STATUS or str(response.get("Error", {}).get("Code")) in _THROTTLED
+        said = (getattr(error, name, None) for name in ("code", "status", "status_code", "error_code"))
+        if any(value in _THROTTLED_STATUS or str(value) in _THROTTLED for value in said):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def _modified_ms(entry: Mapping[str, Any]) -> int:
     for key in ("LastModified", "mtime", "last_modified", "updated", "created"):
         value = entry.get(key)
@@ -250,7 +272,9 @@ def _translated(path: str) -> Iterator[None]:
         raise NotFound(path) from error
     except FileExistsError as error:
         raise AlreadyExists(path) from error
-    except OSError as error:
-        raise StorageError(path, str(error)) from error
     except Exception as error:
+        if _is_throttled(error):
+            raise Throttled(path, 1) from error
+        if isinstance(error, OSError):
+            raise StorageError(path, str(error)) from error
         raise StorageError(path, f"{type(error).__name__}: {error}") from error

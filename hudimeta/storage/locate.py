@@ -62,6 +62,7 @@ def open_storage(location: str | os.PathLike[str], options: Mapping[str, str] | 
     if where.startswith("/"):
         return LocalStorage(where)
     from hudimeta.storage.fsspec_store import FsspecStorage
+    from hudimeta.storage.retrying import RetryingStorage
 
     store_options = {k[len(_STORE_OPTION) :]: v for k, v in (options or {}).items() if k.startswith(_STORE_OPTION)}
-    return FsspecStorage.open(where, store_options)
+    return RetryingStorage(FsspecStorage.open(where, store_options))
