@@ -12,7 +12,7 @@ RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full shapes-full doors-full connect spark-oldest crash-full faults-full spark-kills-full damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast test-full shapes-full doors-full connect spark-oldest crash-full faults-full spark-kills-full damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -73,6 +73,9 @@ hostile-full: ## two thousand tables of which one text or number is hostile, som
 skipping-full: ## five thousand generated queries, each read with all indexes, with each of them off, and with none
 	@HUDIMETA_TURN=all HUDIMETA_SKIPPING_QUERIES=5040 $(RUN) python -m pytest tests/indexes/skipping/test_switching_indexes.py -k combination --timeout=3600 $(PYTEST_ARGS)
 
+coverage: ## branch coverage of the engine by the tests without Spark, at least 92 percent
+	@$(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(IN_PARALLEL) --cov=hudimeta --cov-branch --cov-report=term:skip-covered --cov-fail-under=92 $(PYTEST_ARGS)
+
 check: lint types layers ## lint, strict types, layer order
 
 lint:
@@ -105,7 +108,7 @@ ci: ## what the integration server runs
 	@.ci/run
 
 clean: ## remove what tests and tools leave behind
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse metastore_db derby.log demo-tables benchmarks/results
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage spark-warehouse metastore_db derby.log demo-tables benchmarks/results
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean ## also remove the environments

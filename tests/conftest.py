@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from tests.memory import keep_tables_in_memory
 from tests.order import in_order, title_of_order
 from tests.recorded_tables import CONFORMANCE, RICH, SHARED, TableSet
-from tests.rotation import TURN, has_its_turn, title_of_turn
+from tests.rotation import title_of_turn, waiting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,11 +35,10 @@ MARKER_OF_FIXTURE = {"spark": "spark", "shared": "shared", "conformance_table": 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Shuffle, before pytest puts tests of one parameter of a fixture side by side. Mark each test by what its fixtures need,
-    so that `-m "not spark"` holds without anybody remembering; then leave out those of large sets that do not have their
-    turn, unless somebody asks for tests by name.
+    """Mark each test by what its fixtures need, so that `-m "not spark"` holds without anybody remembering; leave out those of
+    large sets that do not have their turn, unless somebody asks for tests by name; and shuffle, before pytest puts tests of
+    one parameter of a fixture side by side.
     """
-    items[:] = in_order(items)
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF_FIXTURE:
@@ -49,10 +48,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))  # one session for the whole run, in one of its processes
     by_name = config.option.keyword or any("::" in argument for argument in config.args)
-    if TURN is not None and not by_name:
-        waiting = [item for item in items if not has_its_turn(item)]
-        items[:] = [item for item in items if has_its_turn(item)]
-        config.hook.pytest_deselected(items=waiting)
+    left = [] if by_name else waiting(items)
+    if left:
+        others = set(left)
+        items[:] = [item for item in items if item not in others]
+        config.hook.pytest_deselected(items=left)
+    items[:] = in_order(items)
 
 
 def pytest_report_header() -> list[str]:

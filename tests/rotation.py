@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -35,13 +36,22 @@ def in_turn(of: Sequence[T], parts: int) -> Sequence[T]:
     return of if TURN is None else of[TURN % parts :: parts]
 
 
-def has_its_turn(item: pytest.Item) -> bool:
-    """False for a test marked `rotation(of)` that another turn takes; its name decides which."""
-    marker = item.get_closest_marker("rotation")
-    if marker is None or TURN is None:
-        return True
-    (parts,) = marker.args
-    return bool(zlib.crc32(item.nodeid.encode()) % parts == TURN % parts)
+def waiting(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Tests marked `rotation(of)` that other turns take, of the items as they are written: each turn takes as many of a set."""
+    if TURN is None:
+        return []
+    seen: Counter[str] = Counter()
+    left = []
+    for item in items:
+        marker = item.get_closest_marker("rotation")
+        if marker is None:
+            continue
+        (parts,) = marker.args
+        name = item.nodeid.partition("[")[0]
+        if (zlib.crc32(name.encode()) + seen[name]) % parts != TURN % parts:
+            left.append(item)
+        seen[name] += 1
+    return left
 
 
 def title_of_turn() -> str:

@@ -16,6 +16,7 @@ from hudimeta.testing.model import ModelTable
 from hudimeta.types import Operation
 from hudimeta.write.session import WriteSession
 from tests.crash.killing import Scene, calls_of, survive_all, usual_points
+from tests.rotation import in_turn
 
 INDEXED = {
     **SIMPLE_OPTIONS,
@@ -58,4 +59,4 @@ def test_a_killed_rebuild_of_what_was_lost(started: Started, tmp_path: Path) -> 
 
     scene = Scene(path, act, model, model, hide)
     calls = calls_of(scene, tmp_path / "calls")
-    survive_all(scene, usual_points(len(calls), 0), calls, tmp_path / "points")
+    survive_all(scene, in_turn(usual_points(len(calls), 0), 3), calls, tmp_path / "points")

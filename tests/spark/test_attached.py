@@ -85,6 +85,7 @@ def mor(path: Path) -> hudimeta.Table:
 # Rows
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("name", sorted(RECORDED))
 def test_rows_and_columns_are_those_of_the_plain_door(
     spark: SparkSession, rich_table: Callable[[str], Path], name: str

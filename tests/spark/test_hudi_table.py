@@ -79,6 +79,7 @@ def changed(path: Path) -> hudimeta.Table:
     return table
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("name", RICH)
 def test_rows_are_those_of_the_engine(spark: SparkSession, recorded_table: Callable[[str], Path], name: str) -> None:
     path = recorded_table(name)
