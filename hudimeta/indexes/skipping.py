@@ -13,6 +13,8 @@ does not know stays in the read, so switching an index off changes what is opene
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 from hudimeta.indexes.question import Candidates, Exclusion, Question, SkippingIndex
 
 __all__ = ["Candidates", "Exclusion", "Question", "SkippingIndex", "indexes_of"]
@@ -20,17 +22,61 @@ __all__ = ["Candidates", "Exclusion", "Question", "SkippingIndex", "indexes_of"]
 
 def indexes_of(question: Question) -> list[SkippingIndex]:
     """The indexes of a table in the order in which to ask them; statistics of partitions are not among them."""
-    from hudimeta.indexes.bloom_filters.skip import BloomFilters
-    from hudimeta.indexes.column_stats.skip import ColumnStats
-    from hudimeta.indexes.expression_index.skip import ExpressionIndex
-    from hudimeta.indexes.record_index.skip import RecordIndex
-    from hudimeta.indexes.secondary_index.skip import SecondaryIndex
-    from hudimeta.metadata import bloom_filters, column_stats, expression_index, record_index, secondary_index
+    return [index for kind in KINDS for index in kind(question)]
 
-    ready = question.ready
-    found: list[SkippingIndex] = [ColumnStats()] if column_stats.PARTITION in ready else []
-    found += [ExpressionIndex(name) for name in ready if name.startswith(expression_index.PREFIX)]
-    found += [RecordIndex()] if record_index.PARTITION in ready else []
-    found += [SecondaryIndex(name) for name in ready if name.startswith(secondary_index.PREFIX)]
-    found += [BloomFilters()] if bloom_filters.PARTITION in ready else []
-    return found
+
+def _column_stats(question: Question) -> Iterator[SkippingIndex]:
+    from hudimeta.metadata import column_stats
+
+    if column_stats.PARTITION in question.ready:
+        from hudimeta.indexes.column_stats.skip import ColumnStats
+
+        yield ColumnStats()
+
+
+def _expression_indexes(question: Question) -> Iterator[SkippingIndex]:
+    from hudimeta.metadata import expression_index
+
+    for name in question.ready:
+        if name.startswith(expression_index.PREFIX):
+            from hudimeta.indexes.expression_index.skip import ExpressionIndex
+
+            yield ExpressionIndex(name)
+
+
+def _record_index(question: Question) -> Iterator[SkippingIndex]:
+    from hudimeta.metadata import record_index
+
+    if record_index.PARTITION in question.ready:
+        from hudimeta.indexes.record_index.skip import RecordIndex
+
+        yield RecordIndex()
+
+
+def _secondary_indexes(question: Question) -> Iterator[SkippingIndex]:
+    from hudimeta.metadata import secondary_index
+
+    for name in question.ready:
+        if name.startswith(secondary_index.PREFIX):
+            from hudimeta.indexes.secondary_index.skip import SecondaryIndex
+
+            yield SecondaryIndex(name)
+
+
+def _bloom_filters(question: Question) -> Iterator[SkippingIndex]:
+    from hudimeta.metadata import bloom_filters
+
+    if bloom_filters.PARTITION in question.ready:
+        from hudimeta.indexes.bloom_filters.skip import BloomFilters
+
+        yield BloomFilters()
+
+
+KINDS: tuple[Callable[[Question], Iterable[SkippingIndex]], ...] = (
+    _column_stats,
+    _expression_indexes,
+    _record_index,
+    _secondary_indexes,
+    _bloom_filters,
+)
+"""For each kind, which indexes of it a table has, in the order of asking. A new kind is one line here."""

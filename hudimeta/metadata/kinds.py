@@ -24,7 +24,7 @@ from hudimeta.metadata.merging import Unite
 from hudimeta.metadata.record import RecordLayout
 from hudimeta.metadata.slice_files import Decode
 
-__all__ = ["Codec", "codec_of"]
+__all__ = ["CODECS", "Codec", "codec_of"]
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,13 @@ class Codec:
 
 _STATISTICS = Codec(column_stats.SCHEMA, column_stats.decode_values, column_stats.encode_values, unite=column_stats.merge_rows)
 _BLOOMS = Codec(bloom_filters.SCHEMA, bloom_filters.decode_values, bloom_filters.encode_values)
-_EXACT = {
+CODECS: dict[str, Codec] = {
     column_stats.PARTITION: _STATISTICS,
     partition_stats.PARTITION: _STATISTICS,
     record_index.PARTITION: Codec(record_index.SCHEMA, record_index.decode_values, record_index.encode_values, "record_key"),
     bloom_filters.PARTITION: _BLOOMS,
 }
+"""By the name of the metadata partition. A new kind is one line here; those with a partition for each index follow below."""
 
 
 def codec_of(partition: str, definition: Callable[[str], IndexDefinition | None]) -> Codec:
@@ -66,8 +67,8 @@ def codec_of(partition: str, definition: Callable[[str], IndexDefinition | None]
     Raises:
         UnsupportedFeature: No such kind is known.
     """
-    if partition in _EXACT:
-        return _EXACT[partition]
+    if partition in CODECS:
+        return CODECS[partition]
     if partition.startswith(secondary_index.PREFIX):
         return Codec(secondary_index.SCHEMA, secondary_index.decode_values, secondary_index.encode_values)
     if partition.startswith(expression_index.PREFIX):

@@ -11,7 +11,6 @@ __all__ = [
     "creation",  # creating a table
     "duplicates",  # what an insert does with keys that are there
     "index_build",  # building an index over rows that are there
-    "index_plan",  # what an index to make is
     "merge_builder",  # `Table.merge`
     "merge_clauses",  # the rows that a merge makes
     "opening",  # opening a table that may have to be created

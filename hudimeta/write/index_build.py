@@ -22,6 +22,7 @@ from hudimeta.config import Options
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import HudiError, IndexNotReady, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.indexes.plan import IndexPlan, plan_index
 from hudimeta.indexes.protocol import IndexSource
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata import MetadataTable, files
@@ -34,7 +35,6 @@ from hudimeta.reports import Report
 from hudimeta.table.properties import update
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.clean_record import being_cleaned
-from hudimeta.write.index_plan import IndexPlan, plan_index
 from hudimeta.write.session import WriteSession
 
 __all__ = ["IndexReport", "create_index", "every_group", "index_source", "newest_write", "ready_property"]
@@ -78,7 +78,7 @@ def create_index(
 
     Args:
         session: The table.
-        kind: One of `KINDS`.
+        kind: One of `indexes.plan.PLANNERS`.
         name: Of a secondary or expression index.
         columns: What is indexed.
         expression: Spark function over the column; None for the column itself.

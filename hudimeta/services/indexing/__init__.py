@@ -11,10 +11,10 @@ removed by whoever makes the same index next.
 
 from __future__ import annotations
 
+from hudimeta.indexes.plan import IndexPlan, plan_index
 from hudimeta.services.indexing.drop import drop_index
 from hudimeta.services.indexing.rebuild import RebuildReport, rebuild
 from hudimeta.write.index_build import IndexReport, create_index
-from hudimeta.write.index_plan import IndexPlan, plan_index
 
 __all__ = [
     "IndexPlan",

@@ -10,6 +10,7 @@ import time
 from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.config import Options
 from hudimeta.errors import ConfigError, TableError
+from hudimeta.indexes.plan import dependents
 from hudimeta.metadata import expression_index, files, secondary_index
 from hudimeta.metadata.indexing import announce, complete, discard_dead, remove_index
 from hudimeta.storage import Storage
@@ -17,7 +18,6 @@ from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import InstantGenerator, SystemClock
 from hudimeta.write.index_build import IndexReport, ready_property
-from hudimeta.write.index_plan import dependents
 
 __all__ = ["drop_index"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -27,11 +27,9 @@ from hudimeta.metadata.indexed_columns import column_type, indexed_columns, stat
 from hudimeta.schema import with_meta_columns
 from hudimeta.table.properties import TableProperties
 
-__all__ = ["KINDS", "IndexPlan", "plan_index"]
+__all__ = ["PLANNERS", "IndexPlan", "IndexRequest", "dependents", "plan_index"]
 
 SECONDARY = "secondary_index"
-KINDS = (column_stats.PARTITION, partition_stats.PARTITION, bloom_filters.PARTITION, record_index.PARTITION, SECONDARY)
-"""What `type` may be. With an expression only the first and the third."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,36 @@ class IndexPlan:
         return f"index {self.partition}: {self.definition.kind} of {self.definition.function}({fields}){more}"
 
 
+@dataclass(frozen=True)
+class IndexRequest:
+    """What somebody wants indexed, before it is checked.
+
+    Attributes:
+        properties: Of the table.
+        schema: Data columns of the table.
+        options: Of whoever makes the index.
+        kind: One of `PLANNERS`.
+        name: Of an index, where a table can have several of its kind.
+        columns: What is indexed.
+    """
+
+    properties: TableProperties
+    schema: pa.Schema
+    options: Options
+    kind: str
+    name: str | None = None
+    columns: Sequence[str] = ()
+
+    @property
+    def one_column(self) -> str:
+        """The column of an index over one.
+
+        Raises:
+            ConfigError: None or several, or one that holds no single values.
+        """
+        return _one_column(self.schema, self.columns)
+
+
 def plan_index(
     properties: TableProperties,
     schema: pa.Schema,
@@ -72,7 +100,7 @@ def plan_index(
         properties: Of the table.
         schema: Data columns of the table.
         options: Of whoever makes it.
-        kind: One of `KINDS`.
+        kind: One of `PLANNERS`.
         name: Of a secondary or expression index.
         columns: What is indexed.
         expression: Spark function over the column, such as `lower` or `from_unixtime`; None for the column itself.
@@ -84,14 +112,12 @@ def plan_index(
         TableError: The table has that index.
         UnsupportedFeature: An expression that is not known here.
     """
-    if kind not in KINDS:
-        raise ConfigError("type", kind, ", ".join(KINDS))
+    if kind not in PLANNERS:
+        raise ConfigError("type", kind, ", ".join(PLANNERS))
     if expression is not None:
         plan = _expression(properties, schema, kind, name, columns, expression, index_options or {})
-    elif kind == SECONDARY:
-        plan = _secondary(properties, schema, name, columns)
     else:
-        plan = _of_the_table(properties, schema, options, kind, columns)
+        plan = PLANNERS[kind](IndexRequest(properties, schema, options, kind, name, columns))
     if plan.partition in properties.metadata_partitions:
         raise TableError(f"the table has the index {plan.partition} already", "Drop it first, with t.metadata.drop_index.")
     return plan
@@ -121,30 +147,53 @@ def _expression(
     return IndexPlan(partition, definition)
 
 
-def _secondary(properties: TableProperties, schema: pa.Schema, name: str | None, columns: Sequence[str]) -> IndexPlan:
-    if record_index.PARTITION not in properties.metadata_partitions:
+def _secondary(asked: IndexRequest) -> IndexPlan:
+    if record_index.PARTITION not in asked.properties.metadata_partitions:
         hint = "Make one first: t.metadata.create_index(type='record_index')."
         raise ConfigError("type", SECONDARY, "a table with a record index, which tells where the rows are", hint)
-    definition = secondary_index_definition(schema, _one_column(schema, columns), properties.version, name)
+    definition = secondary_index_definition(asked.schema, asked.one_column, asked.properties.version, asked.name)
     return IndexPlan(definition.name, definition)
 
 
-def _of_the_table(
-    properties: TableProperties, schema: pa.Schema, options: Options, kind: str, columns: Sequence[str]
-) -> IndexPlan:
-    if kind == column_stats.PARTITION:
-        regime = "V2" if properties.version >= 9 else "V1"
-        wanted = columns or options.get(keys.COLUMN_STATS_LIST)
-        found = indexed_columns(schema, wanted, options.get(keys.COLUMN_STATS_MAX), regime)
-        return IndexPlan(kind, statistics_definition(found, properties.version))
-    if columns:
-        raise ConfigError("columns", ",".join(columns), f"none for {kind}, which is about the table's own keys")
-    if kind == partition_stats.PARTITION:
-        if column_stats.PARTITION not in properties.metadata_partitions:
-            raise ConfigError("type", kind, "a table with column_stats, which they are made of")
-        if not properties.is_partitioned:
-            raise ConfigError("type", kind, "a table with partitions")
-    return IndexPlan(kind, record_index_definition(properties.version) if kind == record_index.PARTITION else None)
+def _column_stats(asked: IndexRequest) -> IndexPlan:
+    regime = "V2" if asked.properties.version >= 9 else "V1"
+    wanted = asked.columns or asked.options.get(keys.COLUMN_STATS_LIST)
+    found = indexed_columns(asked.schema, wanted, asked.options.get(keys.COLUMN_STATS_MAX), regime)
+    return IndexPlan(asked.kind, statistics_definition(found, asked.properties.version))
+
+
+def _partition_stats(asked: IndexRequest) -> IndexPlan:
+    _refuse_columns(asked)
+    if column_stats.PARTITION not in asked.properties.metadata_partitions:
+        raise ConfigError("type", asked.kind, "a table with column_stats, which they are made of")
+    if not asked.properties.is_partitioned:
+        raise ConfigError("type", asked.kind, "a table with partitions")
+    return IndexPlan(asked.kind)
+
+
+def _bloom_filters(asked: IndexRequest) -> IndexPlan:
+    _refuse_columns(asked)
+    return IndexPlan(asked.kind)
+
+
+def _record_index(asked: IndexRequest) -> IndexPlan:
+    _refuse_columns(asked)
+    return IndexPlan(asked.kind, record_index_definition(asked.properties.version))
+
+
+PLANNERS: dict[str, Callable[[IndexRequest], IndexPlan]] = {
+    column_stats.PARTITION: _column_stats,
+    partition_stats.PARTITION: _partition_stats,
+    bloom_filters.PARTITION: _bloom_filters,
+    record_index.PARTITION: _record_index,
+    SECONDARY: _secondary,
+}
+"""What the type of an index may be. With an expression only the first and the third. A new kind is one line here."""
+
+
+def _refuse_columns(asked: IndexRequest) -> None:
+    if asked.columns:
+        raise ConfigError("columns", ",".join(asked.columns), f"none for {asked.kind}, which is about the table's own keys")
 
 
 def _name(name: str | None) -> str:
