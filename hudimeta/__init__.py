@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from hudimeta.config import HudiWarning
     from hudimeta.errors import HudiError
     from hudimeta.indexes.scan_report import ScanReport
-    from hudimeta.read.scan import Scan, ScanPlan
+    from hudimeta.read.scan import Scan
+    from hudimeta.read.scan_plan import ScanPlan
     from hudimeta.read.split import Split, read_split
 
 __version__ = "0.2.0"
@@ -39,7 +40,7 @@ _HOMES = {
     "HudiError": "hudimeta.errors",
     "HudiWarning": "hudimeta.config",
     "Scan": "hudimeta.read.scan",
-    "ScanPlan": "hudimeta.read.scan",
+    "ScanPlan": "hudimeta.read.scan_plan",
     "ScanReport": "hudimeta.indexes.scan_report",
     "Split": "hudimeta.read.split",
     "Table": "hudimeta.api.table",

@@ -27,6 +27,7 @@ __all__ = [
     "LockTimeout",
     "MetadataError",
     "MetadataOutOfSync",
+    "MissingLibrary",
     "NotFound",
     "OutsideTable",
     "PredicateError",
@@ -94,14 +95,14 @@ class ConfigError(HudiError):
 
 
 class PredicateError(ConfigError):
-    """A predicate, or a part of one, that cannot be read or evaluated.
+    """A predicate, or a part of one, that cannot be read or evaluated: `where`, or the option `hudimeta.filter`.
 
     Attributes:
         what: The kind of part, such as a regular expression.
     """
 
     def __init__(self, value: object, allowed: str, hint: str = "", *, what: str = "predicate") -> None:
-        self.key, self.value, self.allowed, self.what = "hudimeta.filter", value, allowed, what
+        self.key, self.value, self.allowed, self.what = "where", value, allowed, what
         written = repr(value)
         shown = written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…"
         HudiError.__init__(
@@ -109,6 +110,20 @@ class PredicateError(ConfigError):
             f"{what} {shown}: allowed is {allowed}",
             hint or "Rewrite it, or read without it and filter the rows afterwards.",
         )
+
+
+class MissingLibrary(HudiError):
+    """A library that hudimeta can do without, and that what was asked for needs.
+
+    Attributes:
+        name: As it is installed.
+    """
+
+    code = "MISSING_LIBRARY"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name} is not installed here", f"Run: pip install {name}.")
 
 
 class TableError(HudiError):

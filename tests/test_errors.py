@@ -12,6 +12,7 @@ from hudimeta.errors import HudiError
 SAMPLES = [
     errors.ConfigError("k", "v", "x or y", "Choose one."),
     errors.TableNotFound("/p"),
+    errors.MissingLibrary("polars"),
     errors.UnsupportedTableVersion(5, (6, 8, 9)),
     errors.UnsupportedFeature("time machines", "Wait."),
     errors.CorruptFileError("f", 3, "a", "b"),

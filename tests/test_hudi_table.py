@@ -6,13 +6,16 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import hudimeta
-from hudimeta.errors import ConfigError, IndexNotReady, TableError, TableNotFound, UnsupportedTableVersion
+from hudimeta.errors import ConfigError, IndexNotReady, MissingLibrary, TableError, TableNotFound, UnsupportedTableVersion
 from hudimeta.read.split import read_split
+from tests.acceptance.counted import Counter
 from tests.conftest import Unpack
 
 ROWS = pa.table(
@@ -30,6 +33,13 @@ def trips(tmp_path: Path) -> hudimeta.Table:
     table = hudimeta.Table.create(tmp_path / "trips", ROWS.schema, key="id", partition_by="month", ordering="ts")
     table.insert(ROWS)
     return table
+
+
+@pytest.fixture
+def counter(monkeypatch: pytest.MonkeyPatch) -> Counter:
+    counter = Counter()
+    monkeypatch.setattr("hudimeta.api.table.open_storage", counter.open)
+    return counter
 
 
 def ids(rows: pa.Table) -> list[str]:
@@ -123,7 +133,7 @@ def test_arguments_go_before_options(trips: hudimeta.Table) -> None:
 )
 def test_what_does_not_fit_is_refused_before_reading(trips: hudimeta.Table, arguments: dict[str, object], text: str) -> None:
     with pytest.raises(ConfigError, match=text.replace("?", r"\?")):
-        trips.scan(**arguments)  # type: ignore[arg-type]
+        trips.scan(**arguments).plan()  # type: ignore[arg-type]
 
 
 def test_every_way_out_gives_the_same_rows(trips: hudimeta.Table) -> None:
@@ -138,14 +148,77 @@ def test_every_way_out_gives_the_same_rows(trips: hudimeta.Table) -> None:
     assert trips.scan(where="1 = 0").count() == 0
 
 
+@pytest.mark.parametrize("used", [False, True], ids=["just opened", "used before"])
+@pytest.mark.parametrize("asked", [{"where": "fare > 60"}, {"query_type": "incremental", "begin": "earliest"}], ids=str)
+def test_a_scan_asks_storage_for_nothing_before_it_is_used(
+    trips: hudimeta.Table, asked: dict[str, str], used: bool, counter: Counter
+) -> None:
+    table = hudimeta.Table(trips.path)
+    if used:
+        assert table.scan().count() == 4
+    mark = len(counter.log)
+    scan = table.scan(**asked)  # type: ignore[arg-type]
+    assert counter.log.since(mark) == ()
+    assert ids(scan.to_table()) == (["b", "c"] if "where" in asked else ["a", "b", "c", "d"])
+    assert counter.data_files(mark)
+
+
+def test_a_limit_stops_reading(trips: hudimeta.Table, counter: Counter) -> None:
+    table = hudimeta.Table(trips.path)
+    for limit, files in ((0, 0), (1, 1), (2, 1), (3, 2), (99, 3)):
+        mark = len(counter.log)
+        scan = table.scan(limit=limit)
+        assert scan.to_table().num_rows == scan.report.rows == min(limit, 4)
+        assert len(counter.data_files(mark)) == files, f"3 files hold 2, 1 and 1 rows, limit {limit}"
+        assert scan.count() == table.scan(where="ts > 0", limit=limit).count() == min(limit, 4)
+    assert "limit: reading stops after 99 rows" in str(scan.report)
+    assert table.scan(where="fare is null", limit=1).to_table()["id"].to_pylist() == ["d"], "rows are counted after the filter"
+    changes = table.scan(query_type="incremental", begin="earliest", limit=3)
+    assert changes.to_table().num_rows == 3
+    with pytest.raises(ConfigError, match="0 or more"):
+        table.scan(limit=-1)
+
+
+def test_rows_come_as_other_libraries_hold_them(trips: hudimeta.Table) -> None:
+    scan = trips.scan(where="fare > 60", columns=["id"])
+    assert sorted(scan.to_pandas()["id"]) == ["b", "c"]
+    assert sorted(scan.to_polars()["id"]) == ["b", "c"]
+    relation = scan.to_duckdb()
+    for _ in range(2):
+        assert sorted(relation.fetchall()) == [("b",), ("c",)], "a relation can be asked again"
+    import duckdb
+
+    with duckdb.connect() as connection:
+        assert scan.to_duckdb(connection).aggregate("count(*)").fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars", "duckdb"])
+def test_a_library_that_is_missing_is_named(trips: hudimeta.Table, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingLibrary, match=f"{name} is not installed.*pip install {name}"):
+        getattr(trips.scan(), f"to_{name}")()
+
+
+@pytest.mark.parametrize(
+    "wrong", ["fares > 60", "fare >", [("fares", ">", 60)], pc.field("fares") > 60, pc.utf8_length(pc.field("ID")) == 2]
+)
+def test_errors_of_where_speak_of_where(trips: hudimeta.Table, wrong: Any) -> None:
+    with pytest.raises(ConfigError) as caught:
+        trips.scan(where=wrong).plan()
+    assert caught.value.key == "where"
+    assert "option" not in str(caught.value).replace("expression", "")
+
+
 def test_a_table_sees_what_others_commit(trips: hudimeta.Table) -> None:
     reader = hudimeta.Table(trips.path)
     assert reader.scan().count() == 4
-    before = reader.scan()
+    before, unused = reader.scan(), reader.scan()
+    assert before.plan().files
     hudimeta.Table(trips.path).upsert(ROWS.slice(0, 1).set_column(2, "fare", pa.array([99.0])))
     assert ids(reader.scan(where="fare = 99").to_table()) == ["a"]
     assert before.to_table().num_rows == 4
-    assert 99.0 not in before.to_table().column("fare").to_pylist(), "a scan shows the moment at which it was made"
+    assert 99.0 not in before.to_table().column("fare").to_pylist(), "a scan shows the moment at which it was first used"
+    assert 99.0 in unused.to_table().column("fare").to_pylist(), "one that was not used yet shows that of its own first use"
 
 
 @pytest.mark.parametrize("service", ["compact", "clean"])
@@ -187,7 +260,7 @@ def test_time_travel_takes_instants_and_dates(trips: hudimeta.Table) -> None:
 def test_a_moment_that_was_cleaned_away_is_refused_with_the_earliest_that_is_not(rich_table: Unpack) -> None:
     table = hudimeta.Table(rich_table("archived_lsm"))
     with pytest.raises(TableError, match="cleaning removed files") as caught:
-        table.scan(as_of="2026-11-21 03:56:20")
+        table.scan(as_of="2026-11-21 03:56:20").plan()
     earliest = caught.value.hint.rstrip(".").split()[-1]
     assert table.scan(as_of=earliest).count() > 0
 

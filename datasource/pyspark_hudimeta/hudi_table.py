@@ -122,7 +122,7 @@ class HudiTable:
             UnsupportedFeature: A read that hudimeta does not do.
         """
         zone = str(self._spark.conf.get("spark.sql.session.timeZone"))
-        scan = self.table.scan(where, columns, as_of, query_type, begin, end, timezone=zone)
+        scan = self.table.scan(where, columns, as_of=as_of, query_type=query_type, begin=begin, end=end, timezone=zone)
         given = self._given
         wanted = where if where is not None else given.get(FILTER)
         kind = QueryType(given.get(QUERY_TYPE)) if query_type is None else QueryType(query_type)

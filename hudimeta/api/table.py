@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS, Options
-from hudimeta.config.options import AS_OF, COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE, READ_CORRUPT
+from hudimeta.config.options import AS_OF
 from hudimeta.redaction import hidden
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, absolute_location, open_storage
@@ -117,14 +117,17 @@ class Table:
         self,
         where: Where | None = None,
         columns: str | Sequence[str] | None = None,
+        *,
         as_of: str | None = None,
         query_type: str | QueryType | None = None,
         begin: str | None = None,
         end: str | None = None,
-        *,
+        limit: int | None = None,
         timezone: str = "UTC",
     ) -> Scan:
-        """A read of the table; nothing is read yet.
+        """A read of the table. Nothing is read yet: the first verb of what comes back settles the moment, and checks names.
+
+        >>> table.scan("fare > 60", ["id", "fare"], limit=10).to_table()       # doctest: +SKIP
 
         Args:
             where: SQL text in Spark's dialect, tuples such as `[("fare", ">", 60)]`, an expression such as
@@ -132,37 +135,25 @@ class Table:
             columns: What to return: `["id", "place.x"]`, `"id, place.x"`; all when None. Of a struct only `place.x` is read.
             as_of: Time travel: an instant, or a date or time in the timeline's zone.
             query_type: `snapshot`, `read_optimized`, `incremental` or `cdc`.
-            begin: When the changes of incremental and CDC reads begin, itself left out: a completion time, a date or time, or
-                `earliest`.
-            end: When they end, itself included; now when None.
+            begin: Of incremental and CDC reads: a completion time, excluded, or `earliest`.
+            end: Of incremental and CDC reads: a completion time, included; now when None.
+            limit: Rows after which reading stops; all when None. Which rows come first is not said.
             timezone: Zone of texts in `where` that name none.
 
         Raises:
-            ConfigError: A predicate, column or moment that does not fit.
-            UnsupportedFeature: A read that hudimeta does not do.
+            ConfigError: A predicate or an argument that cannot be read, and, on first use, a column or moment that does not
+                fit. UnsupportedFeature: A read that hudimeta does not do.
         """
-        from hudimeta.read.incremental import range_of, refuse_range
-        from hudimeta.read.scan import Scan, ScanRequest
+        from hudimeta.api.reading import ReadRequest, scan_of
 
-        options = self._options
+        return scan_of(
+            ReadRequest(where, columns, as_of, query_type, begin, end, limit, timezone), self._options, self._moment_of_reads
+        )
+
+    def _moment_of_reads(self, as_of: str | None) -> tuple[Snapshot, int]:
+        """The snapshot that a scan reads, and where the request log stood before it was asked for."""
         mark = 0 if self._unread else len(self._snapshot.storage.log)
-        asked = query_type.value if isinstance(query_type, QueryType) else query_type
-        kind = QueryType((options if asked is None else options.having({QUERY_TYPE.key: asked})).get(QUERY_TYPE))
-        refuse_range(kind, options, begin, end)
-        columns = COLUMNS.parse(columns) if isinstance(columns, str) else columns
-        wanted = columns if columns is not None else options.get(COLUMNS) or None
-        predicate = where if where is not None else options.get(FILTER)
-        snapshot, skip = self.snapshot(as_of), options.get(READ_CORRUPT) == "skip"
-        changes = range_of(snapshot, begin, end) if kind in (QueryType.INCREMENTAL, QueryType.CDC) else None
-        request = ScanRequest(predicate, wanted, kind, timezone, changes, skip, mark)
-        if changes is not None and (kind is QueryType.CDC or options.get(INCREMENTAL_FORMAT) == QueryType.CDC.value):
-            from hudimeta.read.cdc_scan import ChangeScan
-
-            scan: Scan = ChangeScan(snapshot, request)
-        else:
-            scan = Scan(snapshot, request)
-        self._unread = False
-        return scan
+        return self.snapshot(as_of), mark
 
     def file_slices(self, as_of: str | None = None) -> pa.Table:
         """The visible file slices, one row a file group; log files that hold nothing visible are left out.

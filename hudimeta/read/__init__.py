@@ -8,5 +8,6 @@ __all__ = [
     "native_files",  # files that any Parquet reader reads alike
     "native_slices",  # slices that Spark's own reader may read
     "scan",  # a read: planned once, then rows
+    "scan_plan",  # what a scan will read
     "split",  # shares of a read for other processes
 ]

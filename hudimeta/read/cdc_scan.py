@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,8 +14,9 @@ from hudimeta.errors import ConfigError, TableError
 from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.cdc_plan import GroupChange, plan_changes
 from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
-from hudimeta.read.incremental import IncrementalRange
-from hudimeta.read.scan import Scan, ScanPlan, ScanRequest
+from hudimeta.read.incremental import IncrementalRange, Moment
+from hudimeta.read.scan import Opened, Scan, ScanRequest, first_rows, limit_note
+from hudimeta.read.scan_plan import ScanPlan
 from hudimeta.read.split import Split, pack_slices, read_split
 from hudimeta.redaction import hidden
 from hudimeta.slices.read_task import ReadTask
@@ -63,41 +64,42 @@ class ChangeScan(Scan):
     Images are JSON texts as Apache Hudi prints them, see `cdc_images`.
 
     Args:
-        snapshot: The table of now.
-        request: The commits, a predicate over the four columns, and which of them to return; all when that is left out.
+        moment: Finds the table of now and the commits, when the scan is first used.
+        request: A predicate over the four columns, and which of them to return; all when that is left out.
 
     Raises:
         ConfigError: A predicate or a column that does not fit.
-        TableError: The table does not capture changes, or commits of the range are archived.
+        TableError: When it is first used: the table does not capture changes, or commits of the range are archived.
     """
 
-    def __init__(self, snapshot: Snapshot, request: ScanRequest) -> None:
+    def __init__(self, moment: Callable[[], Moment], request: ScanRequest) -> None:
+        super().__init__(moment, ScanRequest(timezone=request.timezone, skip_damage=request.skip_damage, limit=request.limit))
+        self._shown = tuple(CHANGE_SCHEMA.names) if request.columns is None else _chosen(request.columns)
+        self._condition_of_changes = _condition(request.where, request.timezone)
+
+    def _open(self, moment: Moment) -> Opened:
+        snapshot = moment.snapshot
         if not snapshot.properties.cdc_enabled:
             raise TableError(
                 f"the table {snapshot.properties.name} captures no changes: {_ENABLED} is not true in hoodie.properties",
                 "Read it incrementally (query_type='incremental'), or have its writers set that property.",
             )
-        assert request.changes is not None
-        super().__init__(snapshot, ScanRequest(timezone=request.timezone, mark=request.mark, skip_damage=request.skip_damage))
-        self._columns = tuple(CHANGE_SCHEMA.names) if request.columns is None else _chosen(request.columns)
-        self._bound = _condition(request.where, request.timezone)
-        self._notes: tuple[str, ...] = ()
-        self._range = self._on_timeline(request.changes)
+        opened = super()._open(replace(moment, changes=None))
+        changes = _on_timeline(moment.changes, snapshot) if moment.changes is not None else None
+        return replace(opened, columns=self._shown, bound=self._condition_of_changes, changes=changes)
 
-    def _on_timeline(self, changes: IncrementalRange) -> IncrementalRange:
-        """The range without archived commits, of whose files nobody knows; refused unless the user takes what is left."""
-        if not changes.archived:
-            return changes
-        if not self._snapshot.options.get(INCREMENTAL_FALLBACK):
-            active = self._snapshot.timeline.writes
-            since = min((i.completed_at for i in active), default=None)
-            raise TableError(
-                f"the changes of {changes.archived} commits between {changes.begin} and {changes.end} are archived with them",
-                f"Begin at {since} or later, or set {INCREMENTAL_FALLBACK.key}=true to get the changes that are left.",
-            )
-        self._notes = (f"{changes.archived} archived commits of the range are left out",)
-        known = {i.time for i in self._snapshot.timeline.writes}
-        return replace(changes, instants=tuple(i for i in changes.instants if i.time in known))
+    @property
+    def _range(self) -> IncrementalRange:
+        changes = self._opened.changes
+        assert changes is not None, "a CDC query has a range"
+        return changes
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """What the rows do not show."""
+        left = self._range.archived
+        notes = (f"{left} archived commits of the range are left out",) if left else ()
+        return notes if self._request.limit is None else (*notes, limit_note(self._request.limit))
 
     # Planning
 
@@ -117,7 +119,7 @@ class ChangeScan(Scan):
         rows = Scan(self._snapshot, ScanRequest(skip_damage=self._request.skip_damage)).task
         given = {f.name: getattr(rows, f.name) for f in fields(ReadTask)}
         completions = dict(self._snapshot.timeline.completion_times)
-        return ChangeTask(**given, shown=self._columns, condition=self._bound, completions=completions)
+        return ChangeTask(**given, shown=self._shown, condition=self._bound, completions=completions)
 
     # Rows
 
@@ -127,7 +129,8 @@ class ChangeScan(Scan):
     def count(self) -> int:
         """How many changes there are; images are rendered only where the predicate looks at them."""
         task = replace(self.task, shown=("op",))
-        return sum(batch.num_rows for batch in read_split(task, self._whole(), self._snapshot.storage, self._counts))
+        batches = read_split(task, self._whole(), self._snapshot.storage, self._counts)
+        return sum(batch.num_rows for batch in first_rows(self._request.limit, batches))
 
     # Report
 
@@ -143,7 +146,7 @@ class ChangeScan(Scan):
             instant=snapshot.latest_write,
             query_type=QueryType.CDC.value,
             predicate=str(self._bound) if self._bound is not None else "",
-            columns=self._columns,
+            columns=self._shown,
             partitions=partitions,
             partitions_kept=partitions,
             slices=len(changes),
@@ -159,10 +162,24 @@ class ChangeScan(Scan):
             rows_read=counts.rows_read,
             log_blocks=counts.log_blocks,
             blocks_ignored=counts.blocks_ignored,
-            requests=requests.by_purpose(self._mark),
-            bytes_read=sum(r.n_bytes for r in requests.since(self._mark)),
+            requests=requests.by_purpose(self._opened.mark),
+            bytes_read=sum(r.n_bytes for r in requests.since(self._opened.mark)),
             seconds={"open": snapshot.seconds, "read": self._read_seconds},
         )
+
+
+def _on_timeline(changes: IncrementalRange, snapshot: Snapshot) -> IncrementalRange:
+    """The range without archived commits, of whose files nobody knows; refused unless the user takes what is left."""
+    if not changes.archived:
+        return changes
+    if not snapshot.options.get(INCREMENTAL_FALLBACK):
+        since = min((i.completed_at for i in snapshot.timeline.writes), default=None)
+        raise TableError(
+            f"the changes of {changes.archived} commits between {changes.begin} and {changes.end} are archived with them",
+            f"Begin at {since} or later, or set {INCREMENTAL_FALLBACK.key}=true to get the changes that are left.",
+        )
+    known = {i.time for i in snapshot.timeline.writes}
+    return replace(changes, instants=tuple(i for i in changes.instants if i.time in known))
 
 
 def _row(change: GroupChange) -> dict[str, object]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hudimeta.predicate import Expr
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["EARLIEST", "IncrementalRange", "moment_of", "range_of", "range_slices", "refuse_range", "with_commits"]
+__all__ = ["EARLIEST", "IncrementalRange", "Moment", "moment_of", "range_of", "range_slices", "refuse_range", "with_commits"]
 
 EARLIEST = "earliest"
 _BEFORE_ALL = "000"
@@ -72,6 +72,21 @@ class IncrementalRange:
     def newest(self) -> str | None:
         """Requested time of the newest commit; None for an empty range."""
         return max(self.times, default=None)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where a scan stands.
+
+    Attributes:
+        snapshot: The table of that moment; of an incremental read, the table of now.
+        changes: The commits of an incremental read.
+        mark: Where the snapshot's request log stood when the scan was begun; None for where it stands now.
+    """
+
+    snapshot: Snapshot
+    changes: IncrementalRange | None = None
+    mark: int | None = None
 
 
 def refuse_range(kind: QueryType, options: Options, begin: str | None = None, end: str | None = None) -> None:

@@ -1,9 +1,13 @@
-"""A read of a table: planned once, then rows as tables, batches or splits, with a report of what it did."""
+"""A read of a table: planned once, then rows as tables, batches or splits, with a report of what it did.
+
+Nothing is read before it is asked for. The first thing asked for *opens* the scan: it settles the moment, and what the
+request means in the table of that moment.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudimeta.config.options import SPLIT_BYTES
-from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.errors import ConfigError, PredicateError, UnsupportedFeature
 from hudimeta.indexes.scan_report import ScanReport
-from hudimeta.read.incremental import IncrementalRange, moment_of, range_slices, with_commits
+from hudimeta.read.column_names import cheapest_column, found_column, known_column
+from hudimeta.read.incremental import IncrementalRange, Moment, moment_of, range_slices, with_commits
 from hudimeta.read.planner import PlannedSlices, plan_slices, planned_range
-from hudimeta.read.split import Split, pack_slices, read_split
+from hudimeta.read.scan_plan import ScanPlan
+from hudimeta.read.split import Split, read_split
 from hudimeta.redaction import hidden
-from hudimeta.reports import Report
 from hudimeta.slices.read_task import ReadTask, VisibleInstants, task_at
 from hudimeta.slices.reader import ReadCounts
 from hudimeta.snapshot.file_slice import slices_of
@@ -27,14 +32,12 @@ if TYPE_CHECKING:
     from hudimeta.predicate import ArrowPredicate, Bound, Where
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["Scan", "ScanPlan", "ScanRequest"]
-
-_SHOWN = 20
+__all__ = ["Opened", "Scan", "ScanRequest", "first_rows", "limit_note"]
 
 
 @dataclass(frozen=True)
 class ScanRequest:
-    """What is asked of a table at one moment.
+    """What is asked of a table.
 
     Attributes:
         where: Predicate in any notation of `hudimeta.predicate.parse`; None for every row.
@@ -42,88 +45,93 @@ class ScanRequest:
             the struct `a`.
         query_type: SNAPSHOT, READ_OPTIMIZED or INCREMENTAL; CDC is a `ChangeScan`'s.
         timezone: Zone in which the predicate's texts without a zone are read.
-        changes: The commits of an incremental read, or of a CDC query.
         skip_damage: Leave out file slices with a damaged file instead of failing; see `SliceReader.readable`.
-        mark: Where the snapshot's request log stood when the scan was asked for; None for where it stands.
+        limit: Rows after which reading stops; None for all.
     """
 
     where: Where | None = None
     columns: Sequence[str] | None = None
     query_type: QueryType = QueryType.SNAPSHOT
     timezone: str = "UTC"
-    changes: IncrementalRange | None = None
     skip_damage: bool = False
-    mark: int | None = None
+    limit: int | None = None
 
 
-@dataclass(frozen=True, repr=False)
-class ScanPlan(Report):
-    """What a scan will read; prints as a list of files.
+@dataclass(frozen=True)
+class Opened:
+    """What a request means in the table of its moment.
 
     Attributes:
-        slices: Arrow table with the columns of `Table.file_slices()`, one row per file slice.
-        report: What planning found and cost.
-        split_bytes: Target size of a split.
+        snapshot: What is read.
+        columns: What is returned, as the table spells it.
+        bound: The predicate; None for every row.
+        beside: What PyArrow evaluates beside it.
+        changes: The commits of an incremental read.
+        range_slices: The slices that these commits make, where ordinary slices do not serve.
+        mark: See `Moment`.
     """
 
-    slices: pa.Table
-    report: ScanReport
-    split_bytes: int
-
-    def splits(self, target_bytes: int | None = None, at_most: int | None = None) -> list[Split]:
-        """The slices packed for several readers; see `split.pack_slices`."""
-        return pack_slices(slices_of(self.slices), target_bytes or self.split_bytes, at_most)
-
-    @property
-    def files(self) -> list[str]:
-        """Paths of all base and log files, relative to the table, in the order of reading."""
-        return [path for s in slices_of(self.slices) for path in ((s.base_path,) if s.base_path else ()) + s.log_paths]
-
-    def __str__(self) -> str:
-        lines = [str(self.report), ""]
-        for file_slice in slices_of(self.slices.slice(0, _SHOWN)):
-            lines += [f"  {path}" for path in (file_slice.base_path, *file_slice.log_paths) if path]
-        if self.slices.num_rows > _SHOWN:
-            lines.append(f"  ... and {self.slices.num_rows - _SHOWN:,} more slices")
-        return "\n".join(lines)
+    snapshot: Snapshot
+    columns: tuple[str, ...]
+    bound: Bound | None
+    beside: ArrowPredicate | None
+    changes: IncrementalRange | None
+    range_slices: pa.Table | None
+    mark: int
 
 
 class Scan:
-    """A read of a snapshot. Nothing is read before it is asked for; the plan is made once and kept.
+    """A read of a table. Nothing is read before it is asked for; the plan is made once and kept.
 
     Args:
-        snapshot: The table at its moment.
+        moment: The table at its moment, or what finds it when the scan is first used.
         request: What is asked of it; every row and column when left out.
 
     Raises:
-        ConfigError: A predicate or a column that does not fit the table.
+        ConfigError: A limit below 0, or no column. What does not fit the table is told when the scan is first used.
         UnsupportedFeature: Another query type.
     """
 
-    _beside: ArrowPredicate | None = None
-
-    def __init__(self, snapshot: Snapshot, request: ScanRequest | None = None) -> None:
-        request = request or ScanRequest()
-        changes, where, columns = request.changes, request.where, request.columns
-        if request.query_type is QueryType.CDC:
-            raise UnsupportedFeature(f"hoodie.datasource.query.type={request.query_type.value}", "Read incrementally.")
-        self._request = request
-        self._range_slices = range_slices(snapshot, changes) if changes is not None else None
-        snapshot = moment_of(snapshot, changes) if changes is not None else snapshot
-        self._snapshot = snapshot
-        self._mark = len(snapshot.storage.log) if request.mark is None else request.mark
-        full = snapshot.schema.arrow
-        self._columns = tuple(full.names) if columns is None else tuple(_found(name, full) for name in columns)
-        if not self._columns:
+    def __init__(self, moment: Snapshot | Callable[[], Moment], request: ScanRequest | None = None) -> None:
+        self._moment, self._request = moment, request or ScanRequest()
+        columns, limit, kind = self._request.columns, self._request.limit, self._request.query_type
+        if kind is QueryType.CDC:
+            raise UnsupportedFeature(f"hoodie.datasource.query.type={kind.value}", "Read incrementally.")
+        if columns is not None and not columns:
             raise ConfigError("hudimeta.columns", columns, "at least one column", "Leave it out for all columns.")
-        if len(set(self._columns)) < len(self._columns):
-            raise ConfigError("hudimeta.columns", columns, "each column once")
-        asked = changes if snapshot.properties.populate_meta else None
-        self._beside = _evaluated_by_arrow(where, full)
-        tree = where if self._beside is None else self._beside.tree
-        self._bound = _bound(tree, full, request.timezone, asked) if tree is not None or asked is not None else None
+        if limit is not None and limit < 0:
+            raise ConfigError("limit", limit, "a number of rows, 0 or more", "Leave it out for all rows.")
         self._counts = ReadCounts()
         self._read_seconds = 0.0
+
+    @cached_property
+    def _opened(self) -> Opened:
+        """The first thing that is read: see the head of the module."""
+        return self._open(self._moment() if callable(self._moment) else Moment(self._moment))
+
+    def _open(self, moment: Moment) -> Opened:
+        snapshot, changes = moment.snapshot, moment.changes
+        mark = len(snapshot.storage.log) if moment.mark is None else moment.mark
+        slices = range_slices(snapshot, changes) if changes is not None else None
+        snapshot = moment_of(snapshot, changes) if changes is not None else snapshot
+        full = snapshot.schema.arrow
+        wanted = self._request.columns
+        columns = tuple(full.names) if wanted is None else tuple(known_column(name, full) for name in wanted)
+        if len(set(columns)) < len(columns):
+            raise ConfigError("hudimeta.columns", wanted, "each column once")
+        asked = changes if snapshot.properties.populate_meta else None
+        beside = _evaluated_by_arrow(self._request.where, full)
+        tree = self._request.where if beside is None else beside.tree
+        bound = _bound(tree, full, self._request.timezone, asked) if tree is not None or asked is not None else None
+        return Opened(snapshot, columns, bound, beside, changes, slices, mark)
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._opened.snapshot
+
+    @property
+    def _bound(self) -> Bound | None:
+        return self._opened.bound
 
     @property
     def schema(self) -> pa.Schema:
@@ -137,14 +145,14 @@ class Scan:
 
     def __repr__(self) -> str:
         where = f" where {self._condition}" if self._condition else ""
-        return f"Scan({hidden(self._snapshot.storage.root)}: {', '.join(self._columns)}{where})"
+        return f"Scan({hidden(self._snapshot.storage.root)}: {', '.join(self._opened.columns)}{where})"
 
     # Planning
 
     @cached_property
     def _planned(self) -> PlannedSlices:
-        if self._range_slices is not None:
-            return planned_range(self._snapshot, self._range_slices)
+        if self._opened.range_slices is not None:
+            return planned_range(self._snapshot, self._opened.range_slices)
         return plan_slices(self._snapshot, self._bound, self._request.query_type)
 
     def plan(self) -> ScanPlan:
@@ -155,22 +163,25 @@ class Scan:
     @cached_property
     def task(self) -> ReadTask:
         """What every split is read with; can be pickled."""
-        task = task_at(self._snapshot, self._columns, self._bound)
-        if self._request.changes is not None:
-            task = replace(task, instants=VisibleInstants(frozenset(self._request.changes.times), None))
+        opened = self._opened
+        task = task_at(opened.snapshot, opened.columns, opened.bound)
+        if opened.range_slices is not None and opened.changes is not None:
+            task = replace(task, instants=VisibleInstants(frozenset(opened.changes.times), None))
         return replace(
             task,
             read_optimized=self._request.query_type is QueryType.READ_OPTIMIZED,
-            footers=self._bound is not None and _may_use_footers(self._snapshot),
-            beside=self._beside,
+            footers=opened.bound is not None and _may_use_footers(opened.snapshot),
+            beside=opened.beside,
             skip_damage=self._request.skip_damage,
         )
 
     # Rows
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, batch by batch; one file slice is in memory at a time."""
-        batches = read_split(self.task, self._whole(), self._snapshot.storage, self._counts)
+        """The rows, batch by batch; one file slice is in memory at a time, and none is opened after the last row of a limit."""
+        if self._request.limit == 0:
+            return
+        batches = first_rows(self._request.limit, read_split(self.task, self._whole(), self._snapshot.storage, self._counts))
         begin = time.perf_counter()
         for batch in batches:
             self._read_seconds += time.perf_counter() - begin
@@ -195,35 +206,69 @@ class Scan:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> Any:
-        """All rows as a `pandas.DataFrame`, converted as `pyarrow.Table.to_pandas` does."""
-        return self.to_table().to_pandas()
+        """All rows as a `pandas.DataFrame`, converted as `pyarrow.Table.to_pandas` does.
+
+        Raises:
+            MissingLibrary: pandas is not installed.
+        """
+        from hudimeta.read.frames import pandas_frame
+
+        return pandas_frame(self.to_table)
+
+    def to_polars(self) -> Any:
+        """All rows as a `polars.DataFrame`.
+
+        Raises:
+            MissingLibrary: Polars is not installed.
+        """
+        from hudimeta.read.frames import polars_frame
+
+        return polars_frame(self.to_table)
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """All rows as a DuckDB relation, which SQL can be asked of again and again.
+
+        Args:
+            connection: Of DuckDB, whose queries shall see the relation; DuckDB's default one when None.
+
+        Raises:
+            MissingLibrary: DuckDB is not installed.
+        """
+        from hudimeta.read.frames import duckdb_relation
+
+        return duckdb_relation(self.to_table, connection)
 
     def count(self) -> int:
         """How many rows there are: from statistics and footers where they tell, else from as few columns as possible."""
-        columns = self._bound.columns if self._bound is not None else ()
-        task = replace(self.task, columns=(columns[0].name if columns else _cheapest(self._snapshot.schema.arrow),))
-        if not task.skip_damage and self._beside is None and (self._bound is None or self._is_decided_by_paths()):
+        limit = self._request.limit
+        if limit == 0:
+            return 0
+        columns, full = self._bound.columns if self._bound is not None else (), self._snapshot.schema.arrow
+        task = replace(self.task, columns=(columns[0].name if columns else cheapest_column(full),))
+        if not task.skip_damage and task.beside is None and (self._bound is None or self._is_decided_by_paths()):
             from hudimeta.read.counting import count_rows
             from hudimeta.slices.reader import SliceReader
 
             planned, reader = self._planned, SliceReader(task, self._snapshot.storage)
-            return count_rows(
+            found = count_rows(
                 planned.snapshot, planned.slices, lambda merged: sum(rows.num_rows for rows in reader.tables(merged))
             )
-        return sum(batch.num_rows for batch in read_split(task, self._whole(), self._snapshot.storage, self._counts))
+            return found if limit is None else min(found, limit)
+        batches = read_split(task, self._whole(), self._snapshot.storage, self._counts)
+        return sum(batch.num_rows for batch in first_rows(limit, batches))
 
     def _is_decided_by_paths(self) -> bool:
         from hudimeta.read.counting import decided_by_paths
 
-        return self._bound is not None and self._request.changes is None and decided_by_paths(self._snapshot, self._bound)
+        return self._bound is not None and self._opened.changes is None and decided_by_paths(self._snapshot, self._bound)
 
     # Report
 
     @property
     def _condition(self) -> str:
         """The predicate as text, "" without one."""
-        if self._beside is not None:
-            return str(self._beside.whole)
+        if self._opened.beside is not None:
+            return str(self._opened.beside.whole)
         return str(self._bound) if self._bound is not None else ""
 
     def _remarks(self) -> Iterator[str]:
@@ -231,8 +276,11 @@ class Scan:
         timeline = self._snapshot.timeline
         for instant in timeline.empty_writes:
             yield f"{timeline.path_of(instant)} is empty: the write counts as completed, but what it did is not known"
-        if self._beside is not None:
-            names = ", ".join(self._beside.unknown)
+        if self._request.limit is not None:
+            yield limit_note(self._request.limit)
+        beside = self._opened.beside
+        if beside is not None:
+            names = ", ".join(beside.unknown)
             part = f", and files are left out by {self._bound} only" if self._bound is not None else ", and no file is left out"
             yield f"where: PyArrow evaluates {names}{part}"
 
@@ -249,7 +297,7 @@ class Scan:
             as_of=snapshot.as_of,
             query_type=self._request.query_type.value,
             predicate=self._condition,
-            columns=self._columns,
+            columns=self._opened.columns,
             partitions=planned.partitions,
             partitions_kept=planned.partitions_kept,
             slices=planned.slices_total,
@@ -263,7 +311,7 @@ class Scan:
             notes=(*planned.notes, *self._remarks()),
             fallbacks=(snapshot.listing_reason,) if snapshot.listing_reason else (),
             corrupt=tuple(counts.corrupt),
-            rows=counts.rows,
+            rows=counts.rows if self._request.limit is None else min(counts.rows, self._request.limit),
             rows_read=counts.rows_read,
             rows_passed_by=counts.rows_passed_by,
             row_groups=counts.row_groups,
@@ -271,8 +319,8 @@ class Scan:
             log_blocks=counts.log_blocks,
             blocks_ignored=counts.blocks_ignored,
             spilled=counts.spilled,
-            requests=requests.by_purpose(self._mark),
-            bytes_read=sum(r.n_bytes for r in requests.since(self._mark)),
+            requests=requests.by_purpose(self._opened.mark),
+            bytes_read=sum(r.n_bytes for r in requests.since(self._opened.mark)),
             seconds={"open": snapshot.seconds, "plan": planned.seconds, "read": self._read_seconds},
             planned=replace(planned.decisions, ruled_out=dict(counts.ruled_out)),
         )
@@ -288,8 +336,11 @@ def _evaluated_by_arrow(where: Where | None, schema: pa.Schema) -> ArrowPredicat
         return None
     found = parse_arrow(where)
     for name in found.columns:
-        if _found(name, schema) != name:
-            raise ConfigError("hudimeta.filter", str(where), f"the column as the table spells it: {_found(name, schema)}")
+        meant, close = found_column(name, schema)
+        if meant is None:
+            raise PredicateError(name, f"a column of the table: {', '.join(schema.names)}", close)
+        if meant != name:
+            raise PredicateError(str(where), f"the column as the table spells it: {meant}")
     return found if found.whole is not None else None
 
 
@@ -310,47 +361,21 @@ def _total(column: pa.ChunkedArray, lengths: bool = False) -> int:
     return pc.sum(column).as_py() or 0
 
 
-def _cheapest(schema: pa.Schema) -> str:
-    """A column of fixed width where there is one: it is read for the number of its rows only."""
-    fixed = [f.name for f in schema if not pa.types.is_nested(f.type) and _is_fixed(f.type)]
-    return str(fixed[0] if fixed else schema.names[0])
+def limit_note(rows: int) -> str:
+    """What a report says of a limit."""
+    return f"limit: reading stops after {rows:,} rows"
 
 
-def _is_fixed(kind: pa.DataType) -> bool:
-    try:
-        return bool(kind.bit_width)
-    except ValueError:
-        return False
-
-
-def _found(name: str, schema: pa.Schema) -> str:
-    """The column, or field of a struct, that a name means. Raises ConfigError, naming the closest column."""
-    if name in schema.names:
-        return name
-    same = [known for known in schema.names if known.lower() == name.lower()]
-    if len(same) == 1:
-        return str(same[0])
-    nested = _nested(name, schema)
-    if nested is not None:
-        return nested
-    import difflib
-
-    close = difflib.get_close_matches(name, schema.names, n=1)
-    hint = f"Did you mean {close[0]}?" if close else ""
-    raise ConfigError("hudimeta.columns", name, f"columns of the table: {', '.join(schema.names)}", hint)
-
-
-def _nested(name: str, schema: pa.Schema) -> str | None:
-    """The dotted name of a field of a struct as the table spells it; None when there is none."""
-    spelled: list[str] = []
-    fields = list(schema)
-    for part in name.split("."):
-        found = [f for f in fields if f.name == part] or [f for f in fields if f.name.lower() == part.lower()]
-        if len(found) != 1:
-            return None
-        spelled.append(found[0].name)
-        fields = list(found[0].type) if pa.types.is_struct(found[0].type) else []
-    return ".".join(spelled)
+def first_rows(rows: int | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The first rows of some batches; what would give more is not asked for."""
+    if rows is None:
+        yield from batches
+        return
+    for batch in batches:
+        yield batch.slice(0, rows)
+        rows -= batch.num_rows
+        if rows <= 0:
+            return
 
 
 def _bound(where: Where | None, schema: pa.Schema, timezone: str, changes: IncrementalRange | None) -> Bound:

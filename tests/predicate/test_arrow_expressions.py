@@ -143,8 +143,8 @@ def test_values_that_pyarrow_cannot_do_are_told(table: hudimeta.Table) -> None:
 
 def test_what_cannot_be_written_is_refused(table: hudimeta.Table) -> None:
     with pytest.raises(ConfigError, match="Name columns"):
-        table.scan(where=pc.field(0) > 1)
+        table.scan(where=pc.field(0) > 1).plan()
     with pytest.raises(ConfigError, match="nosuch"):
-        table.scan(where=pc.field("nosuch") > 1)
+        table.scan(where=pc.field("nosuch") > 1).plan()
     with pytest.raises(ConfigError, match="nosuch"):
-        table.scan(where=pc.year(pc.field("nosuch")) > 1)
+        table.scan(where=pc.year(pc.field("nosuch")) > 1).plan()

@@ -135,7 +135,7 @@ def test_changes_of_consecutive_ranges_are_those_of_the_whole(rich_table: Callab
 def test_archived_commits_are_refused_unless_what_is_left_will_do(rich_table: Callable[..., Path]) -> None:
     path = rich_table("archived_kept", fresh=True)
     with pytest.raises(TableError, match=r"9 commits .* archived.*20261121035834347") as refused:
-        capture(path).scan(query_type="cdc", begin="000")
+        capture(path).scan(query_type="cdc", begin="000").plan()
     assert "hoodie.datasource.read.incr.fallback.fulltablescan.enable" in refused.value.hint
     fallback = {"hoodie.datasource.read.incr.fallback.fulltablescan.enable": "true"}
     scan = hudimeta.Table(path, fallback).scan(query_type="cdc", begin="000")
@@ -292,7 +292,7 @@ def test_a_late_row_changes_nothing(tmp_path: Path) -> None:
 def test_tables_that_capture_nothing_are_refused_by_the_property_s_name(tmp_path: Path) -> None:
     table = hudimeta.Table.create(tmp_path / "t", simple_rows([], 0).schema, key="id")
     with pytest.raises(TableError, match=r"hoodie\.table\.cdc\.enabled is not true"):
-        table.scan(query_type="cdc", begin="earliest")
+        table.scan(query_type="cdc", begin="earliest").plan()
 
 
 def test_an_empty_range_gives_no_changes(table: hudimeta.Table) -> None:

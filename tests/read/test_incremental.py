@@ -157,7 +157,7 @@ def test_archived_commits_of_a_table_without_meta_columns_are_refused(tmp_path: 
     table.compact()
     assert table.archive().archived
     with pytest.raises(TableError, match="do not say which commit wrote them") as caught:
-        table.scan(query_type="incremental", begin="earliest")
+        table.scan(query_type="incremental", begin="earliest").plan()
     since = table.timeline.writes[0]
     assert since.completion is not None
     assert since.completion in str(caught.value)

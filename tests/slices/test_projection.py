@@ -48,9 +48,9 @@ def test_fields_have_the_values_that_the_struct_has(table: hudimeta.Table) -> No
 def test_names_are_found_without_case(table: hudimeta.Table) -> None:
     assert table.scan(columns=["PLACE.Deep.w"]).schema.names == ["place.deep.w"]
     with pytest.raises(ConfigError, match=r"place\.nothing"):
-        table.scan(columns=["place.nothing"])
+        table.scan(columns=["place.nothing"]).plan()
     with pytest.raises(ConfigError, match=r"id\.x"):
-        table.scan(columns=["id.x"])
+        table.scan(columns=["id.x"]).plan()
 
 
 def test_a_filter_may_look_at_other_fields_than_are_returned(table: hudimeta.Table) -> None:

@@ -47,7 +47,7 @@ def test_another_table_in_the_place_of_an_empty_one_is_seen(tmp_path: Path) -> N
     assert table.scan().to_table().column_names[-1] == "new"
     shutil.rmtree(tmp_path / "t")
     with pytest.raises(TableNotFound):
-        table.scan()
+        table.scan().plan()
 
 
 def test_a_metadata_table_that_is_gone_does_not_hide_rows(rich_table: Unpack) -> None:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
     from hudimeta.indexes.scan_report import ScanReport
     from hudimeta.predicate import Bound, Where
-    from hudimeta.read.scan import Scan, ScanPlan
+    from hudimeta.read.scan import Scan
+    from hudimeta.read.scan_plan import ScanPlan
 
 __all__ = ["Asked", "FrameScan"]
 

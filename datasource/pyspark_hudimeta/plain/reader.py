@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from hudimeta.read.scan import Scan, ScanPlan
+    from hudimeta.read.scan import Scan
+    from hudimeta.read.scan_plan import ScanPlan
 
 __all__ = ["HudiReader", "split_bytes"]
 

@@ -1,0 +1,82 @@
+"""From the arguments of `Table.scan` and the options of a table to a scan. Nothing is read here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hudimeta.config import Options
+from hudimeta.config.options import COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE, READ_CORRUPT
+from hudimeta.read.incremental import Moment, range_of, refuse_range
+from hudimeta.read.scan import Scan, ScanRequest
+from hudimeta.redaction import redacted
+from hudimeta.types import QueryType
+
+if TYPE_CHECKING:
+    from hudimeta.predicate import Where
+    from hudimeta.snapshot.snapshot import Snapshot
+
+__all__ = ["ReadRequest", "scan_of"]
+
+_OF_CHANGES = (QueryType.INCREMENTAL, QueryType.CDC)
+
+
+@redacted
+@dataclass(frozen=True)
+class ReadRequest:
+    """What `Table.scan` was asked for; see there."""
+
+    where: Where | None = None
+    columns: str | Sequence[str] | None = None
+    as_of: str | None = None
+    query_type: str | QueryType | None = None
+    begin: str | None = None
+    end: str | None = None
+    limit: int | None = None
+    timezone: str = "UTC"
+
+    def kind(self, options: Options) -> QueryType:
+        """The query type that is asked for, by the argument or else by the option."""
+        asked = self.query_type.value if isinstance(self.query_type, QueryType) else self.query_type
+        return QueryType((options if asked is None else options.having({QUERY_TYPE.key: asked})).get(QUERY_TYPE))
+
+
+def scan_of(request: ReadRequest, options: Options, moment: Callable[[str | None], tuple[Snapshot, int]]) -> Scan:
+    """The scan that is asked for.
+
+    Args:
+        request: The arguments.
+        options: Of the table; arguments go before them.
+        moment: Finds the snapshot of a moment, and the mark of its request log; called when the scan is first used.
+
+    Raises:
+        ConfigError: What cannot be right in any table.
+    """
+    kind = request.kind(options)
+    refuse_range(kind, options, request.begin, request.end)
+    given = request.columns
+    columns = COLUMNS.parse(given) if isinstance(given, str) else given
+    columns = columns if columns is not None else options.get(COLUMNS) or None
+    where = _read(request.where if request.where is not None else options.get(FILTER))
+
+    def opened() -> Moment:
+        snapshot, mark = moment(request.as_of)
+        changes = range_of(snapshot, request.begin, request.end) if kind in _OF_CHANGES else None
+        return Moment(snapshot, changes, mark)
+
+    asked = ScanRequest(where, columns, kind, request.timezone, options.get(READ_CORRUPT) == "skip", request.limit)
+    if kind is QueryType.CDC or (kind in _OF_CHANGES and options.get(INCREMENTAL_FORMAT) == QueryType.CDC.value):
+        from hudimeta.read.cdc_scan import ChangeScan
+
+        return ChangeScan(opened, asked)
+    return Scan(opened, asked)
+
+
+def _read(where: Where | None) -> Where | None:
+    """A predicate as a tree, so that a mistake in its text is told at once; an expression of PyArrow's stays one."""
+    if where is None:
+        return None
+    from hudimeta.predicate import is_arrow_expression, parse
+
+    return where if is_arrow_expression(where) else parse(where)
