@@ -6,23 +6,29 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from hudimeta import Table
+from hudimeta.api.row_verbs import RowVerbs
+from hudimeta.api.services import ServiceVerbs, TableServices
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, QUERY_TYPE
 from hudimeta.errors import ConfigError
 from hudimeta.types import Operation, QueryType
+from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.native.frame_scan import Asked, FrameScan
 from pyspark_hudimeta.plain.location import resolve
+from pyspark_hudimeta.plain.registration import carriers
 from pyspark_hudimeta.routed.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
+    from hudimeta.api.indexes import TableIndexes
+    from hudimeta.api.metadata import TableMetadata
     from hudimeta.commit.report import CommitReport
     from hudimeta.predicate import Where
-    from hudimeta.reports import Reports
-    from hudimeta.services.clean import CleanReport
     from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline import Timeline
@@ -33,7 +39,7 @@ __all__ = ["HudiTable"]
 _RANGES = (QueryType.INCREMENTAL, QueryType.CDC)
 
 
-class HudiTable:
+class HudiTable(RowVerbs, ServiceVerbs):
     """A Hudi table in a Spark session.
 
     Planning happens in this process, which therefore needs to reach the table's storage by the same path as Spark does; rows
@@ -54,6 +60,67 @@ class HudiTable:
         self._spark, self._options, self._given = spark, dict(options or {}), OPTIONS.read(options)
         self.table = Table(resolve(os.fspath(path)), self._options, engine=SparkEngine(spark))
         """The same table; it reads and writes without Spark, and its services run on Spark's executors."""
+
+    @classmethod
+    def create(
+        cls,
+        spark: SparkSession,
+        path: str | os.PathLike[str],
+        schema: StructType | pa.Schema,
+        key: str | Sequence[str] | None = None,
+        partition_by: str | Sequence[str] = (),
+        ordering: str | Sequence[str] = (),
+        type: str | None = None,
+        indexes: Sequence[str] | None = None,
+        options: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+    ) -> HudiTable:
+        """Create an empty table; see `hudimeta.Table.create`.
+
+        >>> trips = HudiTable.create(spark, "/data/trips", df.schema, key="id", partition_by="month")  # doctest: +SKIP
+
+        Args:
+            spark: The session, classic or Connect.
+            path: Its folder, which may exist but must not hold a table.
+            schema: Of its rows: Spark's, or Arrow's.
+            key: Columns that identify a row; None generates keys.
+            partition_by: Columns whose values name the partitions.
+            ordering: Columns that decide which version of a row wins.
+            type: `COPY_ON_WRITE`, which None stands for, or `MERGE_ON_READ`.
+            indexes: Which of `column_stats`, `partition_stats` … to keep; None for the defaults.
+            options: Further options, which later verbs of the table use too.
+            name: Of the table; the last part of the path when None.
+
+        Raises:
+            ConfigError, SchemaError: Bad input; nothing was written.
+            TableError: One is there already.
+        """
+        arrow = schema if isinstance(schema, pa.Schema) else written_schema(schema)
+        where = resolve(os.fspath(path))
+        Table.create(where, arrow, key, partition_by, ordering, type, indexes, options, name=name)
+        return cls(spark, where, options)
+
+    @classmethod
+    def for_name(cls, spark: SparkSession, name: str, options: Mapping[str, Any] | None = None) -> HudiTable:
+        """The table that a name of the session's catalog stands for.
+
+        >>> HudiTable.for_name(spark, "sales.trips").services.compact()        # doctest: +SKIP
+
+        Args:
+            spark: The session, classic or Connect.
+            name: As SQL takes it, such as `trips` or `sales.trips`.
+            options: As of `hudimeta.Table`, beside those that the table was registered with.
+
+        Raises:
+            ConfigError: The name stands for something else.
+        """
+        carrier = next(carriers(spark.table(name).schema), None)
+        if carrier is None:
+            hint = "Give the table's folder: HudiTable(spark, path)."
+            raise ConfigError("name", name, "a table that was registered USING hudimeta", hint)
+        found = carrier.registration
+        return cls(spark, found.location, {**found.options, **(options or {})})
 
     def __repr__(self) -> str:
         return f"Hudi{self.table!r}"
@@ -86,13 +153,35 @@ class HudiTable:
         return self.table.timeline
 
     @property
-    def metadata(self) -> Any:
+    def metadata(self) -> TableMetadata:
         """The metadata table of now; see `hudimeta.Table.metadata`."""
         return self.table.metadata
+
+    @property
+    def indexes(self) -> TableIndexes:
+        """Its indexes, built and validated on Spark's executors; see `hudimeta.Table.indexes`."""
+        return self.table.indexes
+
+    @property
+    def services(self) -> TableServices:
+        """What keeps it small and quick, on Spark's executors; see `hudimeta.Table.services`."""
+        return self.table.services
+
+    def snapshot(self, as_of: str | None = None) -> Snapshot:
+        """The table at one moment; see `hudimeta.Table.snapshot`."""
+        return self.table.snapshot(as_of)
 
     def file_slices(self, as_of: str | None = None) -> pa.Table:
         """The visible file slices; see `hudimeta.Table.file_slices`."""
         return self.table.file_slices(as_of)
+
+    def history(self, limit: int | None = None, *, archived: bool = False) -> pa.Table:
+        """What happened to the table, one row an instant; see `hudimeta.Table.history`."""
+        return self.table.history(limit, archived=archived)
+
+    def report(self, instant: str | None = None) -> CommitReport:
+        """What a commit did, the newest when None; see `hudimeta.Table.report`."""
+        return self.table.report(instant)
 
     # Reading
 
@@ -100,10 +189,13 @@ class HudiTable:
         self,
         where: Where | None = None,
         columns: str | Sequence[str] | None = None,
+        *,
         as_of: str | None = None,
         query_type: str | QueryType | None = None,
         begin: str | None = None,
         end: str | None = None,
+        limit: int | None = None,
+        timezone: str | None = None,
     ) -> FrameScan:
         """A read of the table, planned through its indexes; `.to_df()` gives the rows, `.plan()` the files, `.report` the rest.
 
@@ -116,65 +208,32 @@ class HudiTable:
             begin: When the changes of incremental and CDC reads begin, itself left out: a completion time, a date or time, or
                 `earliest`.
             end: When they end, itself included; now when None.
+            limit: Rows after which reading stops; all when None.
+            timezone: Zone of texts in `where` that name none; the session's when None.
 
         Raises:
             ConfigError: A predicate, column or moment that does not fit.
             UnsupportedFeature: A read that hudimeta does not do.
         """
-        zone = str(self._spark.conf.get("spark.sql.session.timeZone"))
-        scan = self.table.scan(where, columns, as_of=as_of, query_type=query_type, begin=begin, end=end, timezone=zone)
+        zone = timezone if timezone is not None else str(self._spark.conf.get("spark.sql.session.timeZone"))
+        scan = self.table.scan(
+            where, columns, as_of=as_of, query_type=query_type, begin=begin, end=end, limit=limit, timezone=zone
+        )
         given = self._given
         wanted = where if where is not None else given.get(FILTER)
+        words = wanted if timezone is None else None
         kind = QueryType(given.get(QUERY_TYPE)) if query_type is None else QueryType(query_type)
         if kind not in _RANGES:
             moment = scan.task.as_of or max(scan.task.instants.completed, default=None)
             pinned = {QUERY_TYPE.key: kind.value, **({AS_OF.key: moment} if moment else {})}
-            return FrameScan(self._spark, scan, self._options, Asked(wanted, pinned, True))
+            return FrameScan(self._spark, scan, self._options, Asked(words, pinned, True, limit))
         last = end if end is not None else given.get(INCREMENTAL_END) or _newest(scan.snapshot)
         first = begin if begin is not None else given.get(INCREMENTAL_BEGIN)
         bounds = {QUERY_TYPE.key: kind.value, INCREMENTAL_BEGIN.key: str(first)}
         bounds |= {INCREMENTAL_END.key: last} if last else {}
-        return FrameScan(self._spark, scan, self._options, Asked(wanted, bounds, False))
+        return FrameScan(self._spark, scan, self._options, Asked(words, bounds, False, limit))
 
     # Writing
-
-    def upsert(self, data: DataFrame) -> CommitReport:
-        """Update the rows whose key is in the table, in their own partition, and insert the others.
-
-        Args:
-            data: Rows with the table's columns; `_hoodie_*` columns are ignored.
-
-        Returns:
-            What the commit says that it did.
-
-        Raises:
-            SchemaError, ConfigError: Rows that do not fit; nothing was written.
-            CommitConflict: Other writers were first, repeatedly.
-            UnsupportedFeature: A table that hudimeta cannot write.
-        """
-        return self._write(Operation.UPSERT, data)
-
-    def insert(self, data: DataFrame) -> CommitReport:
-        """Add rows without looking for their keys: small files are filled first. See `upsert`."""
-        return self._write(Operation.INSERT, data)
-
-    def bulk_insert(self, data: DataFrame) -> CommitReport:
-        """Add rows in new file groups only, the quickest way to load. See `upsert`."""
-        return self._write(Operation.BULK_INSERT, data)
-
-    def insert_overwrite(self, data: DataFrame) -> CommitReport:
-        """Replace the partitions that the rows belong to. See `upsert`."""
-        return self._write(Operation.INSERT_OVERWRITE, data)
-
-    def insert_overwrite_table(self, data: DataFrame) -> CommitReport:
-        """Replace all rows of the table. See `upsert`."""
-        return self._write(Operation.INSERT_OVERWRITE_TABLE, data)
-
-    def delete(self, rows_or_where: DataFrame | Where) -> CommitReport:
-        """Delete rows. Args: rows_or_where: Rows with the key and partition columns, or a predicate as `scan` takes it."""
-        if _is_frame(rows_or_where):
-            return self._write(Operation.DELETE, rows_or_where)
-        return self._change(None, rows_or_where)
 
     def update(self, set: Mapping[str, Any], where: Where | None = None) -> CommitReport:
         """Change columns of rows, on Spark's executors; see `hudimeta.Table.update`.
@@ -208,6 +267,23 @@ class HudiTable:
         self._look_again()
         return merge_frame(self._spark, self.path, self._options, source, on, (target_alias, source_alias))
 
+    def alter(
+        self,
+        *,
+        add: Mapping[str, pa.DataType] | pa.Schema | Sequence[pa.Field] = (),
+        rename: Mapping[str, str] | None = None,
+        drop: str | Sequence[str] = (),
+        retype: Mapping[str, pa.DataType] | None = None,
+    ) -> CommitReport:
+        """Change the table's columns in one commit; types are Arrow's. See `hudimeta.Table.alter`."""
+        return self.table.alter(add=add, rename=rename, drop=drop, retype=retype)
+
+    def _delete_where(self, where: Where) -> CommitReport:
+        return self._change(None, where)
+
+    def _is_where(self, value: Any) -> bool:
+        return not _is_frame(value)
+
     def _change(self, assignments: Mapping[str, Any] | None, where: Where | None) -> CommitReport:
         from hudimeta.write.row_changes import RowChange
         from pyspark_hudimeta.routed.write import change_frame
@@ -228,24 +304,6 @@ class HudiTable:
 
         self._look_again()
         return write_frame(self._spark, self.path, self._options, operation, data)
-
-    def report(self, instant: str | None = None) -> CommitReport:
-        """What a commit did, the newest when None; see `hudimeta.Table.report`."""
-        return self.table.report(instant)
-
-    # Services
-
-    def compact(self) -> Reports[CommitReport]:
-        """Merge log files into new base files, on Spark's executors; see `hudimeta.Table.compact`."""
-        return self.table.compact()
-
-    def clean(self) -> CleanReport:
-        """Delete the files that no retained moment needs; see `hudimeta.Table.clean`."""
-        return self.table.clean()
-
-    def recover(self) -> tuple[str, ...]:
-        """Roll back what writers that died left behind; see `hudimeta.Table.recover`."""
-        return self.table.recover()
 
 
 def _newest(snapshot: Snapshot) -> str | None:

@@ -6,29 +6,34 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from hudimeta.config import OPTIONS
 from hudimeta.errors import IndexNotReady
-from hudimeta.metadata import MetadataTable, answers, files
+from hudimeta.metadata import answers, files
 from hudimeta.redaction import hidden
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hudimeta.engine import Engine
+    from hudimeta.metadata import MetadataTable
+    from hudimeta.metadata.group_files import FileGroup
+    from hudimeta.metadata.index_definitions import IndexDefinition
     from hudimeta.services.indexing import IndexReport, RebuildReport
     from hudimeta.services.validation import ValidationReport
     from hudimeta.snapshot.snapshot import Snapshot
+    from hudimeta.timeline import Timeline
     from hudimeta.write.session import WriteSession
 
 __all__ = ["TableMetadata"]
 
-_OWN = ("snapshot", "_on_change", "_engine")
 
+class TableMetadata:
+    """The metadata table of a table as it is now, to look into and to keep in order.
 
-class TableMetadata(MetadataTable):
-    """The metadata table of a snapshot, with the verbs that act on it.
+    It is opened when something is first read from it: verbs that repair it must work where it cannot be opened. Whatever reads
+    raises IndexNotReady where the table has none, or lacks the index that is asked.
 
-    It is opened when it is first asked for something: verbs that repair it must work where it cannot be opened.
+    >>> table.metadata.records("files").num_rows                               # doctest: +SKIP
 
     Args:
         snapshot: The newest moment of the table.
@@ -37,55 +42,177 @@ class TableMetadata(MetadataTable):
     """
 
     def __init__(self, snapshot: Snapshot, on_change: Callable[[], None], engine: Engine | None = None) -> None:
-        self.snapshot, self._on_change, self._engine = snapshot, on_change, engine
-
-    def __getattr__(self, name: str) -> Any:
-        """Called for what is not there yet: everything of the opened metadata table."""
-        if name in _OWN or "timeline" in vars(self):
-            raise AttributeError(name)
-        found = self.snapshot.metadata
-        if found is None:
-            raise IndexNotReady(files.PARTITION, f"not there: {self.snapshot.listing_reason}")
-        vars(self).update(vars(found))
-        return getattr(self, name)
+        self._snapshot, self._on_change, self._engine = snapshot, on_change, engine
 
     def __repr__(self) -> str:
-        if self.snapshot.metadata is None:
-            return f"TableMetadata({hidden(self.snapshot.storage.root)}: {self.snapshot.listing_reason})"
-        return super().__repr__()
+        opened = self._snapshot.metadata
+        what = repr(opened) if opened is not None else self._snapshot.listing_reason
+        return f"TableMetadata({hidden(self._snapshot.storage.root)}: {what})"
+
+    @property
+    def _opened(self) -> MetadataTable:
+        found = self._snapshot.metadata
+        if found is None:
+            raise IndexNotReady(files.PARTITION, f"not there: {self._snapshot.listing_reason}")
+        return found
+
+    # What it is
+
+    @property
+    def ready(self) -> tuple[str, ...]:
+        """Names of its partitions that are complete, sorted: `files`, and the indexes."""
+        return self._opened.ready
+
+    @property
+    def timeline(self) -> Timeline:
+        """Its own timeline."""
+        return self._opened.timeline
+
+    @property
+    def index_definitions(self) -> Mapping[str, IndexDefinition]:
+        """What each index is of, by metadata partition; see also `Table.indexes.list`."""
+        return self._opened.index_definitions
+
+    # What it holds
+
+    def partitions(self) -> pa.StringArray:
+        """Partition paths of the table, sorted; [""] for a table without partitions that has files.
+
+        >>> table.metadata.partitions().to_pylist()                            # doctest: +SKIP
+        """
+        return self._opened.partitions()
+
+    def files(self, partitions: Sequence[str] | None = None) -> pa.Table:
+        """Files of the table: base, log and CDC files of committed instants, superseded and replaced ones included.
+
+        >>> table.metadata.files(["2026-01"])                                  # doctest: +SKIP
+
+        Args:
+            partitions: Partition paths ("" for a table without partitions): one look-up each. None reads all.
+
+        Returns:
+            partition_path string, name string, size int64; in no particular order.
+        """
+        return self._opened.files(partitions)
+
+    def records(self, partition: str) -> pa.Table:
+        """Everything that a metadata partition holds, merged; its shape is that of the kind of partition.
+
+        >>> table.metadata.records("column_stats")                             # doctest: +SKIP
+
+        Args:
+            partition: Its name, one of `ready`.
+        """
+        return self._opened.records(partition)
+
+    def record_schema(self, partition: str) -> pa.Schema:
+        """The schema of `records`, of which nothing is read.
+
+        >>> table.metadata.record_schema("record_index").names                 # doctest: +SKIP
+
+        Args:
+            partition: Its name, one of `ready`.
+        """
+        return self._opened.record_schema(partition)
+
+    def file_groups(self, partition: str) -> tuple[FileGroup, ...]:
+        """The file groups of a metadata partition.
+
+        >>> len(table.metadata.file_groups("record_index"))                    # doctest: +SKIP
+
+        Args:
+            partition: Its name, one of `ready`.
+        """
+        return self._opened.file_groups(partition)
+
+    # What its indexes know
 
     def column_stats(self, columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None = None) -> dict[str, pa.Table]:
-        """Minimum, maximum and counts per file of some columns; see `hudimeta.metadata.answers.column_stats`."""
-        return answers.column_stats(self, columns, partitions)
+        """Bounds and counts of some columns, file by file; see `hudimeta.metadata.answers.column_stats`.
+
+        >>> table.metadata.column_stats({"fare": pyarrow.float64()})["fare"]   # doctest: +SKIP
+
+        Args:
+            columns: Name (dotted when nested) and Arrow type of each.
+            partitions: Only files of these; None for all.
+        """
+        return answers.column_stats(self._opened, columns, partitions)
 
     def partition_stats(
         self, columns: Mapping[str, pa.DataType], partitions: Sequence[str] | None = None
     ) -> dict[str, pa.Table]:
-        """As `column_stats`, of whole partitions; see `hudimeta.metadata.answers.partition_stats`."""
-        return answers.partition_stats(self, columns, partitions)
+        """As `column_stats`, of whole partitions; values may be wider than the rows of today.
+
+        >>> table.metadata.partition_stats({"fare": pyarrow.float64()})["fare"]        # doctest: +SKIP
+
+        Args:
+            columns: Name and Arrow type of each.
+            partitions: Only these; None for all.
+        """
+        return answers.partition_stats(self._opened, columns, partitions)
 
     def expression_stats(self, name: str, wanted: pa.DataType, partitions: Sequence[str] | None = None) -> pa.Table:
-        """Statistics of an expression, per file; see `hudimeta.metadata.answers.expression_stats`."""
-        return answers.expression_stats(self, name, wanted, partitions)
+        """Bounds of an expression's values, file by file.
+
+        >>> table.metadata.expression_stats("expr_index_day", pyarrow.string())        # doctest: +SKIP
+
+        Args:
+            name: Metadata partition, `expr_index_…`.
+            wanted: Arrow type of the expression's result.
+            partitions: Only files of these; None for all.
+        """
+        return answers.expression_stats(self._opened, name, wanted, partitions)
 
     def expression_partition_stats(self, name: str, wanted: pa.DataType, partitions: Sequence[str] | None = None) -> pa.Table:
-        """Statistics of an expression, per partition; see `hudimeta.metadata.answers.expression_partition_stats`."""
-        return answers.expression_partition_stats(self, name, wanted, partitions)
+        """As `expression_stats`, of whole partitions.
+
+        >>> table.metadata.expression_partition_stats("expr_index_day", pyarrow.string())      # doctest: +SKIP
+
+        Args:
+            name: Metadata partition, `expr_index_…`.
+            wanted: Arrow type of the expression's result.
+            partitions: Only these; None for all.
+        """
+        return answers.expression_partition_stats(self._opened, name, wanted, partitions)
 
     def record_index(self, keys: pa.Array | Sequence[str]) -> pa.Table:
-        """Where some record keys live; see `hudimeta.metadata.answers.record_locations`."""
-        return answers.record_locations(self, keys)
+        """Where some record keys live: partition, file group, instant; one row for each key that the index knows.
+
+        >>> table.metadata.record_index(["t1", "t2"])                          # doctest: +SKIP
+
+        Args:
+            keys: Record keys, each once.
+        """
+        return answers.record_locations(self._opened, keys)
 
     def secondary_index(self, name: str, values: pa.Array | Sequence[str | None]) -> pa.Table:
-        """Record keys that have some values; see `hudimeta.metadata.answers.keys_with_values`."""
-        return answers.keys_with_values(self, name, values)
+        """Record keys of the rows that have some values.
+
+        >>> table.metadata.secondary_index("secondary_index_by_rider", ["ada"])        # doctest: +SKIP
+
+        Args:
+            name: Metadata partition, `secondary_index_…`.
+            values: Texts as Java spells the column's values; None for null.
+        """
+        return answers.keys_with_values(self._opened, name, values)
 
     def bloom_filters(self, of_files: Sequence[tuple[str, str]], name: str = "bloom_filters") -> pa.Table:
-        """Bloom filters of some files; see `hudimeta.metadata.answers.file_filters`."""
-        return answers.file_filters(self, of_files, name)
+        """Bloom filters of some files: of their record keys, or of the values of an expression.
+
+        >>> table.metadata.bloom_filters([("2026-01", "a-0_0-0-0_2026.parquet")])      # doctest: +SKIP
+
+        Args:
+            of_files: (partition path, file name) of each.
+            name: Metadata partition: `bloom_filters`, or an `expr_index_…` of that kind.
+        """
+        return answers.file_filters(self._opened, of_files, name)
+
+    # Keeping it in order
 
     def validate(self, partitions: Sequence[str] | None = None, *, prove: bool = False, deep: bool = False) -> ValidationReport:
         """Compare the metadata table with the table: listing, statistics, filters, and the indexes of rows.
+
+        >>> print(table.metadata.validate())                                   # doctest: +SKIP
 
         Args:
             partitions: Metadata partitions to check; all when None.
@@ -103,12 +230,12 @@ class TableMetadata(MetadataTable):
         """
         from hudimeta.services.validation import validate
 
-        report = validate(self.snapshot, partitions, self._engine, deep=deep)
+        report = validate(self._snapshot, partitions, self._engine, deep=deep)
         if not prove or not report.proven:
             return report
         from hudimeta.services.indexing.proof import record_proof_of
 
-        recorded = record_proof_of(self._session({}), report.proven, self.snapshot.timeline)
+        recorded = record_proof_of(self._session({}), report.proven, self._snapshot.timeline)
         self._on_change()
         return replace(report, recorded=recorded)
 
@@ -122,6 +249,8 @@ class TableMetadata(MetadataTable):
         options: Mapping[str, Any] | None = None,
     ) -> IndexReport:
         """Build an index over the table as it is; every commit keeps it from then on. Writers wait meanwhile.
+
+        >>> table.metadata.create_index("by_rider", "secondary_index", "rider")# doctest: +SKIP
 
         Args:
             name: Of a secondary index or of one with an expression; the others have the name of their type.
@@ -160,6 +289,8 @@ class TableMetadata(MetadataTable):
     def drop_index(self, name: str) -> IndexReport:
         """Remove an index. No row changes, and readers that use it must open the table again.
 
+        >>> table.metadata.drop_index("by_rider")                              # doctest: +SKIP
+
         Args:
             name: As `create_index` was given it, or the metadata partition, such as `bloom_filters`.
 
@@ -169,14 +300,24 @@ class TableMetadata(MetadataTable):
         """
         from hudimeta.services.indexing import drop_index
 
-        report = drop_index(self.snapshot.storage, self.snapshot.options, name)
+        report = drop_index(self._snapshot.storage, self._snapshot.options, name)
         self._on_change()
         return report
 
-    drop_partition = drop_index
+    def drop_partition(self, name: str) -> IndexReport:
+        """The same as `drop_index`.
+
+        >>> table.metadata.drop_partition("bloom_filters")                     # doctest: +SKIP
+
+        Args:
+            name: The metadata partition.
+        """
+        return self.drop_index(name)
 
     def rebuild(self) -> RebuildReport:
         """Make the metadata table anew from what lies on storage, with the indexes that it has; repairs whatever differs.
+
+        >>> print(table.metadata.rebuild())                                    # doctest: +SKIP
 
         What is made is validated before it is used, and readers use the old one until then; where that cannot be opened, they
         list storage meanwhile. Writers wait.
@@ -194,5 +335,5 @@ class TableMetadata(MetadataTable):
     def _session(self, options: Mapping[str, str]) -> WriteSession:
         from hudimeta.write.session import WriteSession
 
-        given = OPTIONS.read(self.snapshot.options.having(options).given)
-        return WriteSession(self.snapshot.storage, given, engine=self._engine)
+        given = OPTIONS.read(self._snapshot.options.having(options).given)
+        return WriteSession(self._snapshot.storage, given, engine=self._engine)

@@ -1,4 +1,7 @@
-"""`hudimeta.Table`: one object for everything that can be asked of a table. Each verb hands over to the module that does it."""
+"""`hudimeta.Table`: one object for everything that can be asked of a table. Each verb hands over to the module that does it.
+
+Verbs that take rows are in `row_verbs`; `services`, `indexes` and `metadata` group the others.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.api.row_verbs import RowVerbs
+from hudimeta.api.services import ServiceVerbs, TableServices
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import AS_OF
 from hudimeta.redaction import hidden
@@ -16,14 +21,12 @@ from hudimeta.types import Operation, QueryType
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hudimeta.api.indexes import TableIndexes
     from hudimeta.api.metadata import TableMetadata
     from hudimeta.commit.report import CommitReport
     from hudimeta.engine import Engine
     from hudimeta.predicate import Where
     from hudimeta.read.scan import Scan
-    from hudimeta.reports import Reports
-    from hudimeta.services.archival import ArchivalReport
-    from hudimeta.services.clean import CleanReport
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline import Timeline
     from hudimeta.write.merge_builder import MergeBuilder
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Table"]
 
 
-class Table:
+class Table(RowVerbs, ServiceVerbs):
     """A Hudi table.
 
     Args:
@@ -54,7 +57,6 @@ class Table:
         storage = CountingStorage(open_storage(path, self._options.texts))
         self._snapshot = Snapshot.open(storage, self._options)
         self._unread = True
-        self._metadata: TableMetadata | None = None
 
     def __repr__(self) -> str:
         properties = self.properties
@@ -94,17 +96,60 @@ class Table:
 
         Where the table has none, or reading it is switched off, what is read from it raises IndexNotReady.
         """
-        snapshot = self._now()
-        if self._metadata is None or self._metadata.snapshot is not snapshot:
-            from hudimeta.api.metadata import TableMetadata
+        from hudimeta.api.metadata import TableMetadata
 
-            self._metadata = TableMetadata(snapshot, self._reopen, self._engine)
-        return self._metadata
+        return TableMetadata(self._now(), self._reopen, self._engine)
+
+    @property
+    def indexes(self) -> TableIndexes:
+        """Its indexes: `.list()`, `.create(…)`, `.drop(name)`, `.validate()`, `.rebuild()`."""
+        from hudimeta.api.indexes import TableIndexes
+
+        return TableIndexes(lambda: self.metadata)
+
+    @property
+    def services(self) -> TableServices:
+        """What keeps it small and quick: `.compact()`, `.schedule_compaction()`, `.clean()`, `.archive()`, `.recover()`."""
+        return TableServices(self._changing, self._engine)
+
+    def history(self, limit: int | None = None, *, archived: bool = False) -> pa.Table:
+        """What happened to the table, one row an instant, the newest first.
+
+        >>> table.history(limit=10).to_pandas()                                # doctest: +SKIP
+
+        Args:
+            limit: Most rows; all when None.
+            archived: Instants that archiving took off the active timeline too.
+
+        Returns:
+            instant, completion, action, state, operation, rows_inserted, rows_updated, rows_deleted, files, bytes, written_by;
+            null where nothing is known, or there is nothing to know.
+        """
+        from hudimeta.commit.table_history import history_of
+
+        return history_of(self._now().timeline, limit, archived=archived)
+
+    def report(self, instant: str | None = None) -> CommitReport:
+        """What a commit did, whoever wrote it; of our own commits also how, until the moment at which they were published.
+
+        >>> print(table.report())                                              # doctest: +SKIP
+
+        Args:
+            instant: Requested time of a completed write; None for the newest.
+
+        Raises:
+            TableError: There is no such write on the active timeline.
+        """
+        from hudimeta.commit.report import CommitReport
+
+        return CommitReport.found_on(self._now().timeline, instant)
 
     # Reading
 
     def snapshot(self, as_of: str | None = None) -> Snapshot:
         """The table at one moment, of now or as of an earlier one; what `scan` reads.
+
+        >>> table.snapshot("2026-01-02").latest_write                          # doctest: +SKIP
 
         Raises:
             TableError: The cleaner has removed what the moment needs.
@@ -158,6 +203,8 @@ class Table:
     def file_slices(self, as_of: str | None = None) -> pa.Table:
         """The visible file slices, one row a file group; log files that hold nothing visible are left out.
 
+        >>> table.file_slices().num_rows                                       # doctest: +SKIP
+
         Returns:
             partition_path, file_id, base_instant, base_file string (null without a base file), base_size int64, log_files
             list of string, log_sizes list of int64.
@@ -181,6 +228,8 @@ class Table:
         name: str | None = None,
     ) -> Table:
         """Create an empty table.
+
+        >>> table = hudimeta.Table.create("/data/trips", schema, key="id", partition_by="month")       # doctest: +SKIP
 
         Args:
             path: Its folder, which may exist but must not hold a table.
@@ -214,44 +263,10 @@ class Table:
         )
         return cls(where, given)
 
-    def insert(self, data: Any) -> CommitReport:
-        """Add rows without looking for their keys: small files are filled first. See `upsert` for what `data` may be."""
-        return self._write(Operation.INSERT, data)
-
-    def bulk_insert(self, data: Any) -> CommitReport:
-        """Add rows in new file groups only, the quickest way to load. See `upsert` for what `data` may be."""
-        return self._write(Operation.BULK_INSERT, data)
-
-    def upsert(self, data: Any) -> CommitReport:
-        """Update the rows whose key is in the table, in their own partition, and insert the others.
-
-        Args:
-            data: pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, a dict of columns, a list of dicts.
-
-        Returns:
-            What was done, at what cost.
-
-        Raises:
-            SchemaError: Rows that do not fit; nothing was written.
-            CommitConflict: Other writers were first, repeatedly.
-            UnsupportedFeature: The table uses something that hudimeta cannot write.
-        """
-        return self._write(Operation.UPSERT, data)
-
-    def delete(self, keys_or_where: Any) -> CommitReport:
-        """Delete rows.
-
-        Args:
-            keys_or_where: Rows with at least the key and partition columns (see `upsert`), or a predicate (see `scan`).
-        """
-        from hudimeta.api import verbs
-
-        if verbs.is_predicate(keys_or_where):
-            return verbs.delete_where(*self._changing(), keys_or_where)
-        return self._write(Operation.DELETE, keys_or_where)
-
     def update(self, set: Mapping[str, Any], where: Where | None = None) -> CommitReport:
         """Change columns of rows.
+
+        >>> table.update({"fare": "fare * 1.1"}, where="month = '2026-01'")    # doctest: +SKIP
 
         Args:
             set: New values by column: text is a SQL expression over the row (`"fare * 2"`, `"'text'"`, `"null"`), anything
@@ -275,6 +290,8 @@ class Table:
     ) -> MergeBuilder:
         """Begin to merge rows into the table; `execute()` on what comes back does it.
 
+        >>> table.merge(rows, "id").when_matched_update_all().when_not_matched_insert().execute()      # doctest: +SKIP
+
         Args:
             source: Rows (see `upsert` for what they may be).
             on: What makes a row of the source and one of the table the same: a column, several, a mapping from the table's
@@ -296,6 +313,8 @@ class Table:
     ) -> CommitReport:
         """Change the table's columns in one commit; no file is rewritten. Dropping goes first, then renaming, retyping, adding.
 
+        >>> table.alter(add={"note": pyarrow.string()}, rename={"fare": "price"})      # doctest: +SKIP
+
         Args:
             add: New columns, null in the rows that are there; a dotted name adds a field to a struct.
             rename: New names by old ones.
@@ -313,6 +332,8 @@ class Table:
     def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
         """Take all rows of partitions out of the table; their files stay until a clean.
 
+        >>> table.delete_partition("month=2024-*")                             # doctest: +SKIP
+
         Args:
             partitions: Paths as their folders are named, such as `2024-01` or `month=2024-01`; `*` stands for any text.
         """
@@ -320,71 +341,20 @@ class Table:
 
         return verbs.delete_partition(*self._changing(), partitions)
 
-    def insert_overwrite(self, data: Any) -> CommitReport:
-        """Replace the partitions that the rows belong to. See `upsert` for what `data` may be."""
-        return self._write(Operation.INSERT_OVERWRITE, data)
-
-    def insert_overwrite_table(self, data: Any) -> CommitReport:
-        """Replace all rows of the table. See `upsert` for what `data` may be."""
-        return self._write(Operation.INSERT_OVERWRITE_TABLE, data)
-
-    def report(self, instant: str | None = None) -> CommitReport:
-        """What a commit did, whoever wrote it; of our own commits also how, until the moment at which they were published.
-
-        Args:
-            instant: Requested time of a completed write; None for the newest.
-
-        Raises:
-            TableError: There is no such write on the active timeline.
-        """
-        from hudimeta.commit.report import CommitReport
-
-        return CommitReport.found_on(self._now().timeline, instant)
-
-    def compact(self) -> Reports[CommitReport]:
-        """Merge the log files of a merge-on-read table into new base files; rows do not change.
-
-        Compactions that were planned before are run first.
-
-        Returns:
-            A report for each compaction; none when no file group has log files.
-        """
-        from hudimeta.api import verbs
-
-        return verbs.compact(*self._changing(), self._engine)
-
-    def schedule_compaction(self) -> str | None:
-        """Plan a compaction and leave it on the timeline, for `compact` or another process to run.
-
-        Returns:
-            Its instant; None when no file group has log files that the strategy takes.
-        """
-        from hudimeta.api import verbs
-
-        return verbs.schedule_compaction(*self._changing())
-
-    def clean(self) -> CleanReport:
-        """Delete the files that no retained moment needs: see the options `hoodie.clean.*`."""
-        from hudimeta.api import verbs
-
-        return verbs.clean(*self._changing(), self._engine)
-
-    def archive(self) -> ArchivalReport:
-        """Move instants that nobody needs from the active timeline to its history: see the options `hoodie.keep.*`."""
-        from hudimeta.api import verbs
-
-        return verbs.archive(*self._changing())
-
-    def recover(self) -> tuple[str, ...]:
-        """Roll back what writers that died left behind, as the next write would; returns their instants."""
-        from hudimeta.api import verbs
-
-        return verbs.recover(*self._changing())
-
     def _write(self, operation: Operation, data: Any) -> CommitReport:
         from hudimeta.api import verbs
 
         return verbs.write(*self._changing(), operation, data)
+
+    def _delete_where(self, where: Where) -> CommitReport:
+        from hudimeta.api import verbs
+
+        return verbs.delete_where(*self._changing(), where)
+
+    def _is_where(self, value: Any) -> bool:
+        from hudimeta.api import verbs
+
+        return verbs.is_predicate(value)
 
     def _changing(self) -> tuple[CountingStorage, Options]:
         """What a verb works on; what opening saw is the past from here on."""

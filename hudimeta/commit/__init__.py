@@ -12,5 +12,6 @@ __all__ = [
     "report",  # CommitReport
     "strays",  # files of attempts that are no part of their write
     "stream_batches",  # batches of a stream, each written once
+    "table_history",  # what happened to a table
     "timings",  # what a write spends its time on
 ]

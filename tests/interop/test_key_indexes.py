@@ -71,7 +71,7 @@ def test_hudi_skips_files_by_our_indexes(hudi: ApacheHudi, tmp_path: Path) -> No
         ours.write("bulk_insert", rows[first : first + 30])
     model.put(rows)
     table = hudimeta.Table(path)
-    assert proven_indexes(table.metadata, INDEXES) == frozenset(INDEXES)
+    assert proven_indexes(table.snapshot().metadata, INDEXES) == frozenset(INDEXES)
     for where in ("id = 'k00003'", "note = 'n40-100 é'"):
         found = hudi.read(path, where=where, options={"hoodie.enable.data.skipping": "true"})
         assert (found.table.num_rows, found.files_read) == (1, 1), where
@@ -79,7 +79,7 @@ def test_hudi_skips_files_by_our_indexes(hudi: ApacheHudi, tmp_path: Path) -> No
         assert scan.to_table().num_rows == 1
         assert len(scan.plan().slices) == 1, where
     Theirs(path, hudi).write("upsert", rows[:2])
-    assert not proven_indexes(hudimeta.Table(path).metadata, INDEXES)
+    assert not proven_indexes(hudimeta.Table(path).snapshot().metadata, INDEXES)
 
 
 def _rows(model: Model, step: str, turn: int) -> list[Row]:

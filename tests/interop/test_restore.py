@@ -39,7 +39,7 @@ def test_writes_go_on_after_a_restore(hudi: ApacheHudi, tmp_path: Path, kind: st
     write(ours, "upsert", 0, 20, 1)
     write(theirs, "upsert", 10, 30, 2)
     hudimeta.Table(path).metadata.validate(prove=True)
-    assert proven_indexes(hudimeta.Table(path).metadata)
+    assert proven_indexes(hudimeta.Table(path).snapshot().metadata)
     kept = dict(model.rows)
     point = hudimeta.Table(path).timeline.writes[-1].time
     hudi.service(path, "savepoint", theirs.options, point)
@@ -47,7 +47,7 @@ def test_writes_go_on_after_a_restore(hudi: ApacheHudi, tmp_path: Path, kind: st
     write(ours, "upsert", 0, 5, 4)
     hudi.service(path, "restore", theirs.options, point)
     model.rows = kept
-    assert not proven_indexes(hudimeta.Table(path).metadata)
+    assert not proven_indexes(hudimeta.Table(path).snapshot().metadata)
     agree()
     write(theirs, "upsert", 5, 8, 5)
     assert {"partition_stats", "bloom_filters"} <= set(hudimeta.Table(path).properties.metadata_partitions)

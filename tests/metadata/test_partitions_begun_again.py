@@ -112,10 +112,10 @@ def test_a_lost_file_is_no_new_beginning(tmp_path: Path) -> None:
 def test_an_index_that_another_built_anew_is_not_proven(tmp_path: Path) -> None:
     """It may lack a row: reads keep every file then, and the keys of a write are sought elsewhere."""
     table = grown(tmp_path / "t")
-    assert "record_index" in proven_indexes(hudimeta.Table(table.path).metadata)
+    assert "record_index" in proven_indexes(hudimeta.Table(table.path).snapshot().metadata)
     begin_again(table, "record_index", f"{90:017d}", leave_out=True)
     opened = hudimeta.Table(table.path)
-    assert "record_index" not in proven_indexes(opened.metadata)
+    assert "record_index" not in proven_indexes(opened.snapshot().metadata)
     assert opened.scan("id = 'k0003'").to_table().num_rows == 1
     report = table.write(Operation.UPSERT, simple_rows([3], 9))
     assert (report.updated, report.inserted) == (1, 0)
@@ -126,4 +126,4 @@ def test_an_index_is_not_proven_in_a_table_of_another_version(tmp_path: Path) ->
     """What upgrades and downgrades make of an index is not known."""
     table = grown(tmp_path / "t")
     update(table.storage, {"hoodie.table.version": "9"})
-    assert not proven_indexes(hudimeta.Table(table.path).metadata)
+    assert not proven_indexes(hudimeta.Table(table.path).snapshot().metadata)

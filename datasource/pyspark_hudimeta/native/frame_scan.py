@@ -53,14 +53,16 @@ class Asked:
     """A read in the words of its user.
 
     Attributes:
-        where: As `HudiTable.scan` takes it, or the option.
+        where: As `HudiTable.scan` takes it, or the option; None too where Spark would read its words otherwise.
         options: The moment or range, as options of Spark's reader.
         is_of_one_moment: False for a range of commits.
+        limit: Most rows; None for all.
     """
 
     where: Where | None
     options: Mapping[str, str]
     is_of_one_moment: bool
+    limit: int | None = None
 
 
 class FrameScan:
@@ -110,6 +112,10 @@ class FrameScan:
 
     def to_df(self) -> DataFrame:
         """The rows. The DataFrame shows the moment of the scan whenever it is used."""
+        frame = self._all_rows()
+        return frame if self._asked.limit is None else frame.limit(self._asked.limit)
+
+    def _all_rows(self) -> DataFrame:
         if isinstance(self._scan, ChangeScan):
             return self._from_python(None)
         frames = []

@@ -22,7 +22,7 @@ def test_a_pending_write_that_the_metadata_table_has_folded_in_is_too_new(
     for key in "abc":
         table.bulk_insert(pa.table([[key]], schema=schema))
     opened = hudimeta.Table(tmp_path / "t")
-    assert not runs_ahead(opened.metadata)
+    assert not runs_ahead(opened.snapshot().metadata)
     second = opened.timeline.writes[1]
     (tmp_path / "t" / ".hoodie" / "timeline" / second.file_name).unlink()
-    assert runs_ahead(hudimeta.Table(tmp_path / "t").metadata) is ahead
+    assert runs_ahead(hudimeta.Table(tmp_path / "t").snapshot().metadata) is ahead

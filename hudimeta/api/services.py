@@ -1,0 +1,118 @@
+"""`table.services`: what keeps a table small and quick. Services change no row."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hudimeta.commit.report import CommitReport
+    from hudimeta.config import Options
+    from hudimeta.engine import Engine
+    from hudimeta.reports import Reports
+    from hudimeta.services.archival import ArchivalReport
+    from hudimeta.services.clean import CleanReport
+    from hudimeta.storage import Storage
+
+__all__ = ["ServiceVerbs", "TableServices"]
+
+
+class TableServices:
+    """The services of a table.
+
+    >>> table.services.compact()                                               # doctest: +SKIP
+
+    Args:
+        changing: Tells that the table is about to change, and gives its storage and options.
+        engine: Where tasks run; threads of this process when None.
+    """
+
+    def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
+        self._changing, self._engine = changing, engine
+
+    def __repr__(self) -> str:
+        return f"TableServices({', '.join(name for name in vars(type(self)) if not name.startswith('_'))})"
+
+    def compact(self) -> Reports[CommitReport]:
+        """Merge the log files of a merge-on-read table into new base files; rows do not change.
+
+        Compactions that were planned before are run first.
+
+        >>> print(table.services.compact())                                    # doctest: +SKIP
+
+        Returns:
+            A report for each compaction; none when no file group has log files.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.compact(*self._changing(), self._engine)
+
+    def schedule_compaction(self) -> str | None:
+        """Plan a compaction and leave it on the timeline, for `compact` or another process to run.
+
+        >>> instant = table.services.schedule_compaction()                     # doctest: +SKIP
+
+        Returns:
+            Its instant; None when no file group has log files that the strategy takes.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.schedule_compaction(*self._changing())
+
+    def clean(self) -> CleanReport:
+        """Delete the files that no retained moment needs: see the options `hoodie.clean.*`.
+
+        >>> print(table.services.clean())                                      # doctest: +SKIP
+        """
+        from hudimeta.api import verbs
+
+        return verbs.clean(*self._changing(), self._engine)
+
+    def archive(self) -> ArchivalReport:
+        """Move instants that nobody needs from the active timeline to its history: see the options `hoodie.keep.*`.
+
+        >>> print(table.services.archive())                                    # doctest: +SKIP
+        """
+        from hudimeta.api import verbs
+
+        return verbs.archive(*self._changing())
+
+    def recover(self) -> tuple[str, ...]:
+        """Roll back what writers that died left behind, as the next write would; returns their instants.
+
+        >>> table.services.recover()                                           # doctest: +SKIP
+        ()
+        """
+        from hudimeta.api import verbs
+
+        return verbs.recover(*self._changing())
+
+
+class ServiceVerbs(abc.ABC):
+    """The services under their own names on the table itself, as they always were."""
+
+    @property
+    @abc.abstractmethod
+    def services(self) -> TableServices:
+        """`compact`, `schedule_compaction`, `clean`, `archive`, `recover`."""
+
+    def compact(self) -> Reports[CommitReport]:
+        """See `services.compact`."""
+        return self.services.compact()
+
+    def schedule_compaction(self) -> str | None:
+        """See `services.schedule_compaction`."""
+        return self.services.schedule_compaction()
+
+    def clean(self) -> CleanReport:
+        """See `services.clean`."""
+        return self.services.clean()
+
+    def archive(self) -> ArchivalReport:
+        """See `services.archive`."""
+        return self.services.archive()
+
+    def recover(self) -> tuple[str, ...]:
+        """See `services.recover`."""
+        return self.services.recover()
