@@ -290,7 +290,7 @@ class Table(RowVerbs, ServiceVerbs):
     ) -> MergeBuilder:
         """Begin to merge rows into the table; `execute()` on what comes back does it.
 
-        >>> table.merge(rows, "id").when_matched_update_all().when_not_matched_insert().execute()      # doctest: +SKIP
+        >>> table.merge(rows, "id").when_matched_update().when_not_matched_insert().execute()      # doctest: +SKIP
 
         Args:
             source: Rows (see `upsert` for what they may be).

@@ -16,7 +16,7 @@ from pyspark_hudimeta.native.manifest import MANIFEST_FILES
 from pyspark_hudimeta.native.scan_folders import KEPT_MS, SHARED_FOLDER, is_connect, shared_folder
 
 import hudimeta
-from hudimeta.errors import UnsupportedFeature
+from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.storage import open_storage
 from tests.spark.tables import check, contents, create, ids, refusal, rows
 
@@ -359,3 +359,23 @@ def test_what_only_pyarrow_can_evaluate_is_refused(spark: SparkSession, tmp_path
     assert [row.id for row in table.scan(where=pc.field("n") > 1).to_df().collect()] == ["bb"]
     with pytest.raises(UnsupportedFeature, match="utf8_length"):
         table.scan(where=pc.utf8_length(pc.field("id")) == 2)
+
+
+def test_a_table_is_created_found_by_name_and_read_to_a_limit(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([(1, "a"), (2, "b"), (3, "c")], "id int, part string")
+    made = HudiTable.create(spark, tmp_path / "t", frame.schema, key="id", partition_by="part", name="found_by_name")
+    assert made.upsert(frame).inserted == 3
+    assert made.history()["rows_inserted"].to_pylist() == [3]
+    assert made.scan("id > 1").to_df().count() == 2
+    assert made.scan(limit=2).to_df().count() == 2
+    assert made.delete(where="id = 3").deleted == 1
+    assert made.delete(keys=frame.where("id = 2")).deleted == 1
+    spark.sql(f"create table found_by_name using hudimeta location '{tmp_path / 't'}'")
+    try:
+        found = HudiTable.for_name(spark, "default.found_by_name")
+        assert (found.path, ids(found.scan().to_df())) == (made.path, [1])
+        spark.range(1).createOrReplaceTempView("no_table_of_ours")
+        with pytest.raises(ConfigError, match="USING hudimeta"):
+            HudiTable.for_name(spark, "no_table_of_ours")
+    finally:
+        spark.sql("drop table found_by_name")

@@ -32,7 +32,9 @@ KINDS = [(kind, version) for kind in ("COPY_ON_WRITE", "MERGE_ON_READ") for vers
 
 
 def proven(path: str) -> frozenset[str]:
-    return proven_indexes(hudimeta.Table(path).snapshot().metadata) - {"partition_stats"}  # which is proven like the indexes of keys
+    return proven_indexes(hudimeta.Table(path).snapshot().metadata) - {
+        "partition_stats"
+    }  # which is proven like the indexes of keys
 
 
 @pytest.mark.parametrize(("kind", "version"), KINDS)

@@ -116,7 +116,7 @@ def _forget(table: ModelledTable, column: str, path: str) -> None:
 
 def _write_metadata(table: ModelledTable, partition: str, change: Callable[[RecordLayout], dict[str, Any]]) -> None:
     storage = open_storage(table.path)
-    metadata = hudimeta.Table(table.path).metadata
+    metadata = hudimeta.Table(table.path).snapshot().metadata
     times = InstantGenerator(SystemClock(), metadata._properties.zone)
     instant = times.next(metadata.timeline.last_time)
     writer = MetadataWriter(storage, 8, times)

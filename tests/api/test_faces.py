@@ -1,0 +1,63 @@
+"""`Table` and `HudiTable` have the same verbs with the same arguments; what differs by nature is listed here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark_hudimeta import HudiTable
+
+from hudimeta import Table
+
+DIFFERENT = {
+    "__init__": "HudiTable needs a session, and its engine is that session",
+    "create": "HudiTable needs a session, and takes Spark's schemas too",
+    "scan": "HudiTable returns a FrameScan, and times without a zone are in the session's",
+    "merge": "HudiTable takes a DataFrame",
+}
+"""Whose signatures differ, and why."""
+
+ONLY_SPARK = {
+    "for_name": "only a session has a catalog",
+    "table": "the same table without Spark; an attribute of the instance",
+}
+
+
+def verbs(face: type) -> dict[str, Any]:
+    """Public names of a class, those that it inherits included."""
+    return {name: inspect.getattr_static(face, name) for name in dir(face) if not name.startswith("_") or name == "__init__"}
+
+
+def signature(face: type, name: str) -> str:
+    found = inspect.getattr_static(face, name)
+    return "property" if isinstance(found, property) else str(inspect.signature(getattr(face, name)))
+
+
+def test_both_have_the_same_verbs() -> None:
+    assert set(verbs(HudiTable)) - set(verbs(Table)) == set(ONLY_SPARK) - {"table"}
+    assert set(verbs(Table)) <= set(verbs(HudiTable))
+
+
+@pytest.mark.parametrize("name", sorted(set(verbs(Table)) - set(DIFFERENT)))
+def test_verbs_take_the_same_arguments_and_return_the_same(name: str) -> None:
+    assert signature(HudiTable, name) == signature(Table, name)
+
+
+@pytest.mark.parametrize("name", sorted(DIFFERENT))
+def test_what_differs_takes_the_same_arguments_beside_the_session(name: str) -> None:
+    def arguments(face: type) -> list[tuple[str, Any]]:
+        taken: Callable[..., Any] = getattr(face, name)
+        own = ("self", "spark", "engine")
+        return [(p.name, p.kind) for p in inspect.signature(taken).parameters.values() if p.name not in own]
+
+    assert signature(HudiTable, name) != signature(Table, name), "list only what differs"
+    assert arguments(HudiTable) == arguments(Table)
+
+
+def test_every_public_method_says_what_it_does() -> None:
+    silent = [
+        f"{face.__name__}.{name}" for face in (Table, HudiTable) for name, v in verbs(face).items() if not inspect.getdoc(v)
+    ]
+    assert silent in ([], ["Table.__init__", "HudiTable.__init__"]), "the class says it for its constructor"
