@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.indexes.bloom_filters.keep import BloomFilters
-from hudimeta.indexes.column_stats.keep import ColumnStatistics, PartitionStatistics
+from hudimeta.indexes.bloom_filters.keep import BloomFiltersKeep
+from hudimeta.indexes.column_stats.keep import ColumnStatsKeep, PartitionStatsKeep
 from hudimeta.indexes.expression_index.facts import WantedExpression
-from hudimeta.indexes.expression_index.keep import ExpressionIndexes, definition_of
+from hudimeta.indexes.expression_index.keep import ExpressionIndexKeep, definition_of
 from hudimeta.indexes.facts import WantedFacts
-from hudimeta.indexes.files.keep import Files
+from hudimeta.indexes.files.keep import FilesKeep
 from hudimeta.indexes.protocol import IndexMaintainer
-from hudimeta.indexes.record_index.keep import RecordIndex
-from hudimeta.indexes.secondary_index.keep import SecondaryIndexes
+from hudimeta.indexes.record_index.keep import RecordIndexKeep
+from hudimeta.indexes.secondary_index.keep import SecondaryIndexKeep
 from hudimeta.metadata import MetadataTable, bloom_filters, expression_index, record_index, secondary_index
 
 __all__ = ["MAINTAINERS", "maintainer_for", "maintainer_of", "wanted_facts"]
 
 MAINTAINERS: tuple[IndexMaintainer, ...] = (
-    Files(),
-    ColumnStatistics(),
-    RecordIndex(),
-    SecondaryIndexes(),
-    PartitionStatistics(),
-    BloomFilters(),
-    ExpressionIndexes(),
+    FilesKeep(),
+    ColumnStatsKeep(),
+    RecordIndexKeep(),
+    SecondaryIndexKeep(),
+    PartitionStatsKeep(),
+    BloomFiltersKeep(),
+    ExpressionIndexKeep(),
 )
 """In the order in which the metadata partitions of a new table are laid out."""
 

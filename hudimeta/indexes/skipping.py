@@ -29,9 +29,9 @@ def _column_stats(question: Question) -> Iterator[SkippingIndex]:
     from hudimeta.metadata import column_stats
 
     if column_stats.PARTITION in question.ready:
-        from hudimeta.indexes.column_stats.skip import ColumnStats
+        from hudimeta.indexes.column_stats.skip import ColumnStatsSkip
 
-        yield ColumnStats()
+        yield ColumnStatsSkip()
 
 
 def _expression_indexes(question: Question) -> Iterator[SkippingIndex]:
@@ -39,18 +39,18 @@ def _expression_indexes(question: Question) -> Iterator[SkippingIndex]:
 
     for name in question.ready:
         if name.startswith(expression_index.PREFIX):
-            from hudimeta.indexes.expression_index.skip import ExpressionIndex
+            from hudimeta.indexes.expression_index.skip import ExpressionIndexSkip
 
-            yield ExpressionIndex(name)
+            yield ExpressionIndexSkip(name)
 
 
 def _record_index(question: Question) -> Iterator[SkippingIndex]:
     from hudimeta.metadata import record_index
 
     if record_index.PARTITION in question.ready:
-        from hudimeta.indexes.record_index.skip import RecordIndex
+        from hudimeta.indexes.record_index.skip import RecordIndexSkip
 
-        yield RecordIndex()
+        yield RecordIndexSkip()
 
 
 def _secondary_indexes(question: Question) -> Iterator[SkippingIndex]:
@@ -58,18 +58,18 @@ def _secondary_indexes(question: Question) -> Iterator[SkippingIndex]:
 
     for name in question.ready:
         if name.startswith(secondary_index.PREFIX):
-            from hudimeta.indexes.secondary_index.skip import SecondaryIndex
+            from hudimeta.indexes.secondary_index.skip import SecondaryIndexSkip
 
-            yield SecondaryIndex(name)
+            yield SecondaryIndexSkip(name)
 
 
 def _bloom_filters(question: Question) -> Iterator[SkippingIndex]:
     from hudimeta.metadata import bloom_filters
 
     if bloom_filters.PARTITION in question.ready:
-        from hudimeta.indexes.bloom_filters.skip import BloomFilters
+        from hudimeta.indexes.bloom_filters.skip import BloomFiltersSkip
 
-        yield BloomFilters()
+        yield BloomFiltersSkip()
 
 
 KINDS: tuple[Callable[[Question], Iterable[SkippingIndex]], ...] = (

@@ -36,7 +36,7 @@ from hudimeta.timeline import InstantGenerator, TimelineWriter
 from hudimeta.types import Action, Instant, Operation, State
 
 __all__ = [
-    "CompactionPlan",
+    "MetadataCompactionPlan",
     "commit_of",
     "compact",
     "encode_plan",
@@ -57,7 +57,7 @@ be archived before, because nothing else tells where that file is."""
 
 
 @dataclass(frozen=True)
-class CompactionPlan:
+class MetadataCompactionPlan:
     """The file groups to compact, by metadata partition."""
 
     groups: Sequence[tuple[str, FileGroup]]
@@ -118,7 +118,7 @@ def pending_compaction(table: MetadataTable) -> Instant | None:
     return next((i for i in table.timeline.pending if i.action is Action.COMPACTION), None)
 
 
-def plan(table: MetadataTable) -> CompactionPlan:
+def plan(table: MetadataTable) -> MetadataCompactionPlan:
     """All file groups that have logs, and those that have been idle for so long that they hold up archival."""
     compactions = [i.time for i in table.timeline.writes if i.action is Action.COMMIT]
     stale_before = compactions[-IDLE_COMPACTIONS] if len(compactions) >= IDLE_COMPACTIONS else ""
@@ -127,7 +127,7 @@ def plan(table: MetadataTable) -> CompactionPlan:
         return bool(group.logs) or (group.base is not None and group.base.instant < stale_before)
 
     groups = [(name, group) for name in table.ready for group in table.named_groups(name, surely=True)]
-    return CompactionPlan([(name, group) for name, group in groups if wanted(group)])
+    return MetadataCompactionPlan([(name, group) for name, group in groups if wanted(group)])
 
 
 def compact(storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator) -> None:
@@ -180,7 +180,7 @@ def _execute(
     writer: MetadataWriter,
     times: InstantGenerator,
     instant: str,
-    the_plan: CompactionPlan,
+    the_plan: MetadataCompactionPlan,
 ) -> None:
     inner = storage.sub(METADATA_ROOT)
     stats = [

@@ -14,7 +14,7 @@ import pyarrow as pa
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.formats.plain_arrays import no_rows, texts
 from hudimeta.metadata import file_deltas, files
-from hudimeta.metadata.group_files import BaseFile, FileGroup
+from hudimeta.metadata.group_files import FileGroup, GroupBaseFile
 from hudimeta.metadata.groups import GroupFinder
 from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
 from hudimeta.metadata.log_entries import LogEntry, arrange
@@ -46,7 +46,7 @@ class FileListing:
             self._again = pa.table({"key": keys, "name": names, "size": pa.array([1] * len(gone), pa.int64())})
 
     @cached_property
-    def _base(self) -> BaseFile | None:
+    def _base(self) -> GroupBaseFile | None:
         """The base file; without one in any commit, the folder is listed before believing that there is none."""
         if not self._finder.logs_name_base:
             bases = self._finder.newest_bases(files.PARTITION)

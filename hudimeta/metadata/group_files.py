@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 from hudimeta.storage import join
 
-__all__ = ["NAME_KEY", "BaseFile", "FileGroup", "LogFile", "base_name", "group_number", "group_stem", "instant_in", "log_file"]
+__all__ = [
+    "NAME_KEY",
+    "GroupBaseFile",
+    "FileGroup",
+    "LogFile",
+    "base_name",
+    "group_number",
+    "group_stem",
+    "instant_in",
+    "log_file",
+]
 
 NAME_KEY = "hudimeta.file"
 """Entry of the file info of our base files: the name under which the file was written."""
@@ -18,7 +28,7 @@ _GROUP = re.compile(r"^(?P<stem>.+)-(?P<number>\d{4,18})-\d+$")
 
 
 @dataclass(frozen=True, slots=True)
-class BaseFile:
+class GroupBaseFile:
     """A base file.
 
     Attributes:
@@ -56,7 +66,7 @@ class FileGroup:
     """The newest slice of one file group; logs in reading order."""
 
     file_id: str
-    base: BaseFile | None
+    base: GroupBaseFile | None
     logs: tuple[LogFile, ...]
 
 

@@ -26,8 +26,8 @@ from hudimeta.formats.json_text import parse_json
 from hudimeta.metadata import files
 from hudimeta.metadata.file_groups import file_group_id, file_stem
 from hudimeta.metadata.group_files import (
-    BaseFile,
     FileGroup,
+    GroupBaseFile,
     LogFile,
     base_name,
     group_number,
@@ -114,7 +114,7 @@ class GroupFinder:
 
     # From commits
 
-    def newest_bases(self, partition: str) -> dict[str, BaseFile]:
+    def newest_bases(self, partition: str) -> dict[str, GroupBaseFile]:
         """Base files by file id, from the newest commit that names any of the partition; the fewest requests."""
         for instant in self._makers_of(partition):
             found = self._bases_in(instant, partition)
@@ -181,20 +181,20 @@ class GroupFinder:
         """True when commits are missing that may have made base files."""
         return bool(self.timeline.writes) and self.timeline.writes[0].time != _LAYS_OUT
 
-    def _without_base(self, bases: dict[str, BaseFile], logs: Iterable[tuple[str, LogFile]]) -> bool:
+    def _without_base(self, bases: dict[str, GroupBaseFile], logs: Iterable[tuple[str, LogFile]]) -> bool:
         """True when older commits must be asked: a group has logs only, or the numbering has a gap."""
         if any(file_id not in bases for file_id, _ in logs):
             return True
         numbers = sorted(number for number in map(group_number, bases) if number is not None)
         return numbers != list(range(len(bases)))
 
-    def _bases_in(self, instant: Instant, partition: str) -> dict[str, BaseFile]:
-        found: dict[str, BaseFile] = {}
+    def _bases_in(self, instant: Instant, partition: str) -> dict[str, GroupBaseFile]:
+        found: dict[str, GroupBaseFile] = {}
         for stat in self.timeline.metadata(instant)["partitionToWriteStats"].get(partition, ()):
             base = base_name(stat["path"].rpartition("/")[2])
             if base:
                 since = instant.completed_at if self._begins_again(instant) else base[1]
-                found[base[0]] = BaseFile(stat["path"], stat["fileSizeInBytes"] or None, base[1], since)
+                found[base[0]] = GroupBaseFile(stat["path"], stat["fileSizeInBytes"] or None, base[1], since)
         return found
 
     def _logs_since(self, partition: str, base_instant: str) -> list[tuple[str, LogFile]]:
@@ -302,7 +302,7 @@ class GroupFinder:
                 of the timeline: it was dropped and built anew since.
         """
         if partition not in self._listed:
-            bases: dict[str, BaseFile] = {}
+            bases: dict[str, GroupBaseFile] = {}
             logs: list[tuple[str, LogFile]] = []
             known: set[str] = set()
             seen: set[str] = set()
@@ -317,7 +317,7 @@ class GroupFinder:
                     seen.update({file_id} if self.is_visible(instant) else ())
                     older = bases.get(file_id)
                     if self.is_visible(instant) and (older is None or older.instant < instant):
-                        bases[file_id] = BaseFile(file.path, file.size, instant, instant)
+                        bases[file_id] = GroupBaseFile(file.path, file.size, instant, instant)
                 elif log:
                     known.add(log[0])
                     seen.update({log[0]} if self.is_visible(log[1].instant) else ())
@@ -333,7 +333,7 @@ class GroupFinder:
         return self._listed[partition]
 
     def _assemble(
-        self, bases: dict[str, BaseFile], logs: Iterable[tuple[str, LogFile]], known: Iterable[str] = ()
+        self, bases: dict[str, GroupBaseFile], logs: Iterable[tuple[str, LogFile]], known: Iterable[str] = ()
     ) -> tuple[FileGroup, ...]:
         of_group: dict[str, dict[str, LogFile]] = {file_id: {} for file_id in (*known, *bases)}
         for file_id, log in logs:
@@ -345,7 +345,7 @@ class GroupFinder:
             for file_id, found in sorted(of_group.items())
         )
 
-    def in_slice(self, file_id: str, log: LogFile, base: BaseFile) -> bool:
+    def in_slice(self, file_id: str, log: LogFile, base: GroupBaseFile) -> bool:
         """True when a log file lies on top of a base file, False when it belongs to an older slice or does not count."""
         if self.logs_name_base:
             return log.instant >= base.instant
@@ -364,7 +364,7 @@ class GroupFinder:
             return False
         return self.timeline.completion_times.get(instant, since) >= since or instant >= since
 
-    def _late(self, file_id: str, log: LogFile, base: BaseFile) -> bool:
+    def _late(self, file_id: str, log: LogFile, base: GroupBaseFile) -> bool:
         """Of an archived delta commit requested before a base file: did it complete after it?
 
         The archive would tell, for many requests. The plan of the compaction that made the base file tells as well: what it
@@ -379,6 +379,6 @@ class GroupFinder:
         return self.completion(log.instant) >= base.instant
 
 
-def _since(bases: Mapping[str, BaseFile]) -> str:
+def _since(bases: Mapping[str, GroupBaseFile]) -> str:
     """From when on there may be logs on top of some base files."""
     return min((base.since for base in bases.values()), default="")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hfile import HFileReader, KeyValues, StorageRange
-from hudimeta.metadata.group_files import NAME_KEY, BaseFile, LogFile
+from hudimeta.metadata.group_files import NAME_KEY, GroupBaseFile, LogFile
 from hudimeta.metadata.log_entries import LogEntry, read_entries
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
@@ -42,7 +42,7 @@ class SliceFiles:
         self._bases: dict[str, HFileReader] = {}
         self._logs: dict[str, list[LogEntry]] = {}
 
-    def base(self, file: BaseFile) -> HFileReader:
+    def base(self, file: GroupBaseFile) -> HFileReader:
         """A base file, opened: one request, which brings a file of at most 1 MiB whole."""
         if file.path not in self._bases:
             path = _shown(file.path)
@@ -62,13 +62,13 @@ class SliceFiles:
         for path, data in zip(sizes, at_once(self._storage.read, list(sizes)), strict=True):
             self._logs[path] = read_entries(data, _shown(path), self._torn_tails, sizes[path])
 
-    def open_bases(self, files: Iterable[BaseFile]) -> None:
+    def open_bases(self, files: Iterable[GroupBaseFile]) -> None:
         """Open base files at once."""
         missing = [file for file in files if file.path not in self._bases]
         if len(missing) > 1:
             at_once(self.base, missing)
 
-    def scan(self, file: BaseFile, decode: Decode) -> pa.Table:
+    def scan(self, file: GroupBaseFile, decode: Decode) -> pa.Table:
         """All records of a base file; of a large one some at a time, so that their bytes are never in memory all at once."""
         reader = self.base(file)
         path = _shown(file.path)
@@ -76,11 +76,11 @@ class SliceFiles:
         tables = [decode(cells, schema, path) for cells in reader.scan_batches(SCAN_BYTES, FETCH_BYTES)]
         return pa.concat_tables(tables) if tables else decode(KeyValues.empty(), schema, path)
 
-    def lookup(self, file: BaseFile, keys: list[bytes], decode: Decode) -> pa.Table:
+    def lookup(self, file: GroupBaseFile, keys: list[bytes], decode: Decode) -> pa.Table:
         """The records of some keys (sorted, unique) of a base file."""
         return self.select(file, lambda reader: reader.lookup(keys), decode)
 
-    def select(self, file: BaseFile, select: Select, decode: Decode) -> pa.Table:
+    def select(self, file: GroupBaseFile, select: Select, decode: Decode) -> pa.Table:
         """Some records of a base file."""
         reader, path = self.base(file), _shown(file.path)
         return decode(select(reader), schema_of(reader, path), path)

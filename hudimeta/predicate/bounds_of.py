@@ -1,7 +1,7 @@
 """Files: which may hold a row that a predicate keeps, from bounds and counts alone, for all files at once.
 
 The predicate is run over sets of values (:class:`~hudimeta.predicate.ranges.Range`) instead of values, and comes out as
-an :class:`~hudimeta.predicate.ranges.Outcome`: whether it may be true, may be false, may be null for some row. Every
+an :class:`~hudimeta.predicate.ranges.PossibleTruth`: whether it may be true, may be false, may be null for some row. Every
 rule gives a superset of what is possible, so a file that may not make the predicate true holds no row for which it is true,
 however NOT, OR and functions are nested.
 """
@@ -17,7 +17,7 @@ import pyarrow as pa
 from hudimeta.predicate.bind import Bound
 from hudimeta.predicate.comparison import compare
 from hudimeta.predicate.evaluate import split_like
-from hudimeta.predicate.ranges import AFTER_ANY_UTF8, Mask, Outcome, Range, Ranges, is_known, same_texts
+from hudimeta.predicate.ranges import AFTER_ANY_UTF8, Mask, PossibleTruth, Range, Ranges, is_known, same_texts
 from hudimeta.predicate.stats import FileStats
 from hudimeta.predicate.tree import (
     And,
@@ -105,18 +105,18 @@ class _Skipping:
 
     # predicates
 
-    def predicate(self, expr: Expr) -> Outcome:
+    def predicate(self, expr: Expr) -> PossibleTruth:
         """The outcome of a BOOLEAN expression."""
         if isinstance(expr, (And, Or)):
             return self.junction([self.predicate(child) for child in expr.children], is_and=isinstance(expr, And))
         if isinstance(expr, Not):
             inner = self.predicate(expr.child)
-            return Outcome(inner.false, inner.true, inner.null)
+            return PossibleTruth(inner.false, inner.true, inner.null)
         if isinstance(expr, (IsNull, IsNotNull)):
             range_ = self.ranges.value(expr.child)
             filled = range_.value | range_.nan
             null, filled = (range_.null, filled) if isinstance(expr, IsNull) else (filled, range_.null)
-            return Outcome(null, filled, self.ranges.all(False))
+            return PossibleTruth(null, filled, self.ranges.all(False))
         if isinstance(expr, Compare):
             return self.compare(expr.op, self.ranges.value(expr.left), self.ranges.value(expr.right))
         if isinstance(expr, InSet):
@@ -125,17 +125,17 @@ class _Skipping:
             return self.match(expr)
         if isinstance(expr, Call) and expr.name == "isnan":
             child = self.ranges.value(expr.args[0])
-            return Outcome(child.nan, child.value | child.null, self.ranges.all(False))
+            return PossibleTruth(child.nan, child.value | child.null, self.ranges.all(False))
         return self.truth(self.ranges.value(expr))
 
-    def truth(self, range_: Range) -> Outcome:
+    def truth(self, range_: Range) -> PossibleTruth:
         """A BOOLEAN value as a predicate."""
         if not pa.types.is_boolean(range_.low.type):
-            return Outcome(range_.value, range_.value, range_.null)
+            return PossibleTruth(range_.value, range_.value, range_.null)
         true, false = self.ranges.mask(range_.high, True), ~self.ranges.mask(range_.low, False)
-        return Outcome(range_.value & true, range_.value & false, range_.null)
+        return PossibleTruth(range_.value & true, range_.value & false, range_.null)
 
-    def junction(self, parts: list[Outcome], *, is_and: bool) -> Outcome:
+    def junction(self, parts: list[PossibleTruth], *, is_and: bool) -> PossibleTruth:
         """AND; OR is the same with true and false exchanged."""
         first = parts[0]
         all_of, any_of, null = (first.true, first.false, first.null) if is_and else (first.false, first.true, first.null)
@@ -147,19 +147,19 @@ class _Skipping:
             # null needs one null, and all others null or passing
             null = (null & (whole | part.null)) | (part.null & may_pass)
             may_pass = may_pass & (whole | part.null)
-        return Outcome(all_of, any_of, null) if is_and else Outcome(any_of, all_of, null)
+        return PossibleTruth(all_of, any_of, null) if is_and else PossibleTruth(any_of, all_of, null)
 
-    def compare(self, op: CompareOp, left: Range, right: Range) -> Outcome:
+    def compare(self, op: CompareOp, left: Range, right: Range) -> PossibleTruth:
         if op is CompareOp.NULL_SAFE_EQ:
             equal = self.compare(CompareOp.EQ, left, right)
             one_null = (left.null & (right.value | right.nan)) | (right.null & (left.value | left.nan))
-            return Outcome(equal.true | (left.null & right.null), equal.false | one_null, self.ranges.all(False))
+            return PossibleTruth(equal.true | (left.null & right.null), equal.false | one_null, self.ranges.all(False))
         null = left.null | right.null
         if op in (CompareOp.GT, CompareOp.GE):
             return self.compare(op.mirrored, right, left)
         if op is CompareOp.NE:
             equal = self.compare(CompareOp.EQ, left, right)
-            return Outcome(equal.false, equal.true, null)
+            return PossibleTruth(equal.false, equal.true, null)
         values = left.value & right.value
         if op is CompareOp.EQ:
             known = self.ranges
@@ -168,15 +168,15 @@ class _Skipping:
             single = known.surely(left.low, left.high) & known.surely(right.low, right.high)
             single &= known.surely(left.low, right.low)
             unlike = (left.nan & right.value) | (left.value & right.nan)
-            return Outcome((values & overlap) | (left.nan & right.nan), (values & ~single) | unlike, null)
+            return PossibleTruth((values & overlap) | (left.nan & right.nan), (values & ~single) | unlike, null)
         strict = op is CompareOp.LT
         opposite = CompareOp.LE if strict else CompareOp.LT
         true = (values & self.ranges.bounds(op, left.low, right.high)) | (left.value & right.nan)
         false = (values & self.ranges.bounds(opposite, right.low, left.high)) | (left.nan & right.value)
         both_nan = left.nan & right.nan
-        return Outcome(true, false | both_nan, null) if strict else Outcome(true | both_nan, false, null)
+        return PossibleTruth(true, false | both_nan, null) if strict else PossibleTruth(true | both_nan, false, null)
 
-    def in_set(self, expr: InSet) -> Outcome:
+    def in_set(self, expr: InSet) -> PossibleTruth:
         """One constant between the bounds is enough; found by binary search, for all files at once."""
         import pyarrow.compute as pc
 
@@ -195,7 +195,7 @@ class _Skipping:
             single = self.ranges.surely(child.low, child.high) & self.ranges.surely(child.low, nearest)
         true = (child.value & hit) | (child.nan & has_nan)
         false = (child.value & ~single) | (child.nan & (not has_nan))
-        return Outcome(true, false & (not expr.has_null), null)
+        return PossibleTruth(true, false & (not expr.has_null), null)
 
     def first_at_least(self, values: pa.Array, low: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Index of the first of the sorted values that is not less than each bound; 0 where there is none."""
@@ -210,11 +210,11 @@ class _Skipping:
             right = np.where(inside & ~less, middle, right)
         return left
 
-    def match(self, expr: Match) -> Outcome:
+    def match(self, expr: Match) -> PossibleTruth:
         """Patterns that fix how a text begins are tests of a range of texts."""
         child = self.ranges.value(expr.child)
         if expr.pattern is None:
-            return Outcome(self.ranges.all(False), self.ranges.all(False), self.ranges.all(True))
+            return PossibleTruth(self.ranges.all(False), self.ranges.all(False), self.ranges.all(True))
         prefix, only_prefix = "", False
         if expr.kind is MatchKind.STARTS_WITH:
             prefix, only_prefix = expr.pattern, True
@@ -231,4 +231,4 @@ class _Skipping:
             known = self.ranges.mask(is_known(child.low), False) & self.ranges.mask(is_known(child.high), False)
             begins = self.ranges.bounds(CompareOp.LE, pa.scalar(low), child.low)
             surely = known & begins & self.ranges.bounds(CompareOp.LE, child.high, pa.scalar(high))
-        return Outcome(child.value & may, child.value & ~surely, child.null)
+        return PossibleTruth(child.value & may, child.value & ~surely, child.null)

@@ -32,7 +32,7 @@ from hudimeta.predicate.tree import (
 )
 from hudimeta.predicate.types import STRING, is_decimal, is_floating, is_integer, is_numeric
 
-__all__ = ["AFTER_ANY_UTF8", "Mask", "Outcome", "Range", "Ranges", "is_known", "same_texts"]
+__all__ = ["AFTER_ANY_UTF8", "Mask", "PossibleTruth", "Range", "Ranges", "is_known", "same_texts"]
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 _TEXTS = (STRING, pa.binary())
@@ -58,7 +58,7 @@ class Range:
 
 
 @dataclass
-class Outcome:
+class PossibleTruth:
     """Whether a predicate may be true, false or null for a row of each file."""
 
     true: Mask
@@ -76,7 +76,9 @@ class Ranges:
         outcome: How a BOOLEAN expression that is no column, cast or call comes out.
     """
 
-    def __init__(self, bound: Bound, stats: FileStats, never_nan: frozenset[Expr], outcome: Callable[[Expr], Outcome]) -> None:
+    def __init__(
+        self, bound: Bound, stats: FileStats, never_nan: frozenset[Expr], outcome: Callable[[Expr], PossibleTruth]
+    ) -> None:
         self.zone, self.stats, self.never_nan, self.outcome = bound.timezone, stats, never_nan, outcome
         self.length = stats.length
         self.ranges: dict[Expr, Range] = {}
@@ -143,7 +145,7 @@ class Ranges:
         nothing = pa.scalar(None, scalar.type)
         return Range(nothing if nan else scalar, nothing if nan else scalar, ~valid, valid & (not nan), self.all(nan))
 
-    def of_outcome(self, outcome: Outcome) -> Range:
+    def of_outcome(self, outcome: PossibleTruth) -> Range:
         value = outcome.true | outcome.false
         return Range(pa.array(~outcome.false), pa.array(outcome.true), outcome.null, value, self.all(False))
 

@@ -17,7 +17,7 @@ from hudimeta.slices.fold import fold_log_records
 from hudimeta.slices.log_parts import LogPart
 from hudimeta.slices.merge import SliceMerger
 from hudimeta.slices.merge_rules import MergeRules
-from hudimeta.slices.spill import BUCKETS, Spill
+from hudimeta.slices.spill import BUCKETS, LogSpill
 
 __all__ = ["MergeMemory", "merged_rows"]
 
@@ -92,7 +92,7 @@ def _by_buckets(
     spilled: Callable[[int], None],
     level: int,
 ) -> Iterator[pa.Table]:
-    with Spill(level, memory.folder) as spill:
+    with LogSpill(level, memory.folder) as spill:
         for part in parts:
             spill.add(part)
         for piece in base:

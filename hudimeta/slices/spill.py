@@ -24,7 +24,7 @@ from hudimeta.formats.bloom import hash_chain
 from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart
 from hudimeta.slices.merge_rules import KEY_COLUMN
 
-__all__ = ["BUCKETS", "Spill"]
+__all__ = ["BUCKETS", "LogSpill"]
 
 BUCKETS = 16
 """Into how many buckets records go; what is still too large is divided again."""
@@ -85,7 +85,7 @@ class _Bucket:
     order: list[_Kind] = field(default_factory=list)
 
 
-class Spill:
+class LogSpill:
     """Buckets of one file slice, or of a bucket that was too large itself. Use it in `with`.
 
     Args:
@@ -103,7 +103,7 @@ class Spill:
         self._known = np.zeros(_KNOWN_KEYS, np.bool_)
         self.written = 0
 
-    def __enter__(self) -> Spill:
+    def __enter__(self) -> LogSpill:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -182,7 +182,7 @@ def _kind(part: LogPart) -> _Kind:
 
 
 def _table_of(part: LogPart) -> pa.Table:
-    """Records as one table; `Spill.parts` is the inverse."""
+    """Records as one table; `LogSpill.parts` is the inverse."""
     if isinstance(part, DataPart):
         return part.rows.append_column(_DELETED, pa.array(part.deleted)).append_column(_NATURAL, pa.array(part.natural))
     columns = {KEY_COLUMN: part.keys, _NATURAL: pa.array(part.natural)}

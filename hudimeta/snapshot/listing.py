@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline import Timeline
 
-__all__ = ["Listing", "StorageListing", "open_metadata"]
+__all__ = ["TableListing", "StorageListing", "open_metadata"]
 
 
-class Listing(Protocol):
+class TableListing(Protocol):
     """What there is, superseded files included. `MetadataTable` is one."""
 
     def partitions(self) -> pa.StringArray:
@@ -42,11 +42,11 @@ class StorageListing:
         return list_table(self._storage)
 
     def partitions(self) -> pa.StringArray:
-        """See `Listing.partitions`; folders without a file are not among them."""
+        """See `TableListing.partitions`; folders without a file are not among them."""
         return self._files.column("partition_path").unique().sort()
 
     def files(self, partitions: Sequence[str] | None = None) -> pa.Table:
-        """See `Listing.files`."""
+        """See `TableListing.files`."""
         if partitions is None:
             return self._files
         import pyarrow as pa

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from hudimeta.config import Options
 from hudimeta.config.options import METADATA_ENABLE, SCHEMA_ON_READ
 from hudimeta.errors import TableNotFound
-from hudimeta.snapshot.listing import Listing, StorageListing, open_metadata
+from hudimeta.snapshot.listing import StorageListing, TableListing, open_metadata
 from hudimeta.storage import CountingStorage, join
 from hudimeta.table import properties as table_properties
 from hudimeta.table.properties import TableProperties
@@ -191,7 +191,7 @@ class Snapshot:
         return WithoutIndexes(other, anew)
 
     @cached_property
-    def listing(self) -> Listing:
+    def listing(self) -> TableListing:
         """Where partitions and files are looked up."""
         if self._parent is not None:
             return self._parent.listing

@@ -21,7 +21,7 @@ from hudimeta.timeline import content
 from hudimeta.timeline.archived import archived_files
 from hudimeta.timeline.display import timeline_text
 from hudimeta.timeline.history import History
-from hudimeta.timeline.listing import Listing, list_instants
+from hudimeta.timeline.listing import TimelineListing, list_instants
 from hudimeta.timeline.naming import LAYOUT_V1, pending_name
 from hudimeta.types import Action, Instant, State
 
@@ -62,7 +62,7 @@ class Timeline:
 
     def __init__(
         self,
-        listing: Listing,
+        listing: TimelineListing,
         storage: Storage,
         folder: str,
         layout: int,

@@ -20,7 +20,7 @@ from hudimeta.timeline.clock import format_instant
 from hudimeta.timeline.naming import LAYOUT_V1, InstantFile, parse_instant_name
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["RELIST_PAUSES_S", "InstantKey", "Listing", "list_instants"]
+__all__ = ["RELIST_PAUSES_S", "InstantKey", "TimelineListing", "list_instants"]
 
 RELIST_PAUSES_S = (0.01, 0.04, 0.15)
 """Pauses before the folder is listed again, while a completed write is empty."""
@@ -30,7 +30,7 @@ InstantKey = tuple[str, Action]
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class TimelineListing:
     """The instants of one folder at one moment.
 
     Attributes:
@@ -54,7 +54,7 @@ class _Found(NamedTuple):
 
 def list_instants(
     storage: Storage, folder: str, layout: int, zone: tzinfo | None, sleep: Callable[[float], None], place: str = ""
-) -> Listing:
+) -> TimelineListing:
     """List a timeline's folder.
 
     Args:
@@ -79,7 +79,7 @@ def list_instants(
     instants = [_instant(group, layout, zone) for group in groups.values()]
     instants.sort(key=lambda instant: (instant.time, instant.action is Action.SAVEPOINT, instant.action.value))
     names = {key: tuple(one.name for one in sorted(group, key=_by_state)) for key, group in groups.items()}
-    return Listing(tuple(instants), names)
+    return TimelineListing(tuple(instants), names)
 
 
 def _warn_of_empty(folder: str, found: Iterable[_Found]) -> None:

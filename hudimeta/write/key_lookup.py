@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict, ConfigError, CorruptFileError, IndexNotReady, MetadataError, NotFound
-from hudimeta.indexes.bloom_filters.look_up import BloomIndex
+from hudimeta.indexes.bloom_filters.look_up import BloomFiltersLookUp
 from hudimeta.indexes.bucket.consistent_hashing import HashRings
-from hudimeta.indexes.bucket.look_up import BucketIndex, Buckets, SimpleBuckets, looks_bucketed
+from hudimeta.indexes.bucket.look_up import BucketLookUp, Buckets, SimpleBuckets, looks_bucketed
 from hudimeta.indexes.choice import BucketSettings, IndexChoice, choose_index
-from hudimeta.indexes.record_index.look_up import RecordIndex
-from hudimeta.indexes.simple.look_up import SimpleIndex
+from hudimeta.indexes.record_index.look_up import RecordIndexLookUp
+from hudimeta.indexes.simple.look_up import SimpleLookUp
 from hudimeta.indexes.tagging import Homes, Index, IndexKind, Tagging
 from hudimeta.keys import PartitionLayout
 from hudimeta.metadata import answers
@@ -151,11 +151,11 @@ class KeyLookup:
         return self._bucket_index.homes(batch.keys, batch.partitions)
 
     @cached_property
-    def _bucket_index(self) -> BucketIndex:
+    def _bucket_index(self) -> BucketLookUp:
         """One for the whole write, so that each bucket is begun once."""
         settings = self.choice.buckets
         assert settings is not None
-        return BucketIndex(self._files_of, self._buckets(settings))
+        return BucketLookUp(self._files_of, self._buckets(settings))
 
     def _index(self, choice: IndexChoice) -> Index:
         read, run_all = self._view.key_reader(alive=choice.is_global), self._session.engine.map
@@ -166,14 +166,14 @@ class KeyLookup:
             if metadata is None:
                 raise IndexNotReady("record_index", "not built: the table has no metadata table")
             known = partial(answers.record_locations, metadata)
-            return RecordIndex(known, self._files_of, partitioned=not choice.is_global, unproven=choice.unproven)
+            return RecordIndexLookUp(known, self._files_of, partitioned=not choice.is_global, unproven=choice.unproven)
         if choice.kind in (IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM):
             metadata = self._view.metadata
             filters = None
             if metadata is not None and _BLOOM_FILTERS in metadata.ready:
                 filters = partial(answers.file_filters, metadata)
-            return BloomIndex(self._files_with_ranges, read, run_all, filters, is_global=choice.is_global)
-        return SimpleIndex(self._files_with_ranges, read, run_all, is_global=choice.is_global)
+            return BloomFiltersLookUp(self._files_with_ranges, read, run_all, filters, is_global=choice.is_global)
+        return SimpleLookUp(self._files_with_ranges, read, run_all, is_global=choice.is_global)
 
     def _buckets(self, settings: BucketSettings) -> Buckets:
         if not settings.consistent:

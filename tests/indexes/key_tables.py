@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from hudimeta.engine import LocalEngine
 from hudimeta.formats.bloom import BloomFilter
-from hudimeta.indexes.bloom_filters.look_up import BloomIndex
-from hudimeta.indexes.record_index.look_up import RecordIndex
-from hudimeta.indexes.simple.look_up import SimpleIndex
+from hudimeta.indexes.bloom_filters.look_up import BloomFiltersLookUp
+from hudimeta.indexes.record_index.look_up import RecordIndexLookUp
+from hudimeta.indexes.simple.look_up import SimpleLookUp
 from hudimeta.indexes.tagging import Tagging
 from hudimeta.table.key_file import KeyFile
 
@@ -67,14 +67,14 @@ class KeyTable:
         names = ("record_key", "partition_path", "file_id")
         return pa.table({n: pa.array([row[i] for row in rows], pa.string()) for i, n in enumerate(names)})
 
-    def simple(self, *, is_global: bool = False) -> SimpleIndex:
-        return SimpleIndex(self.files_of, self.read_keys, RUN, is_global=is_global)
+    def simple(self, *, is_global: bool = False) -> SimpleLookUp:
+        return SimpleLookUp(self.files_of, self.read_keys, RUN, is_global=is_global)
 
-    def bloom(self, *, is_global: bool = False) -> BloomIndex:
-        return BloomIndex(self.files_of, self.read_keys, RUN, self.filters, is_global=is_global)
+    def bloom(self, *, is_global: bool = False) -> BloomFiltersLookUp:
+        return BloomFiltersLookUp(self.files_of, self.read_keys, RUN, self.filters, is_global=is_global)
 
-    def record(self, *, partitioned: bool = False) -> RecordIndex:
-        return RecordIndex(self.locate, self.files_of, partitioned=partitioned)
+    def record(self, *, partitioned: bool = False) -> RecordIndexLookUp:
+        return RecordIndexLookUp(self.locate, self.files_of, partitioned=partitioned)
 
 
 def pairs(tagging: Tagging) -> set[tuple[int, str, str]]:

@@ -8,7 +8,7 @@ import pytest
 
 import hudimeta
 from hudimeta.errors import MetadataOutOfSync
-from hudimeta.indexes.record_index.look_up import RecordIndex
+from hudimeta.indexes.record_index.look_up import RecordIndexLookUp
 from hudimeta.table.key_file import KeyFile
 from tests.indexes.key_tables import KeyTable, pairs, texts
 from tests.recorded_tables import RICH
@@ -24,7 +24,7 @@ def test_recorded_rows_are_found_where_they_are(name: str, partitioned: bool, tm
         files.setdefault(one["partition_path"], []).append(file)
     rows = table.scan().to_table()
     keys, partitions = (rows[c].combine_chunks() for c in ("_hoodie_record_key", "_hoodie_partition_path"))
-    index = RecordIndex(table.metadata.record_index, lambda _: files, partitioned=partitioned)
+    index = RecordIndexLookUp(table.metadata.record_index, lambda _: files, partitioned=partitioned)
     found = index.tag(keys, partitions)
     held = rows["_hoodie_file_name"].to_pylist()
     assert {(row, partition) for row, partition, _ in pairs(found)} == set(enumerate(partitions.to_pylist()))
@@ -36,12 +36,12 @@ def test_recorded_rows_are_found_where_they_are(name: str, partitioned: bool, tm
 
 def test_a_location_that_is_gone_is_an_error() -> None:
     table = KeyTable({"a": {"f": ["k"]}})
-    stale = RecordIndex(table.locate, lambda _: {"a": []})
+    stale = RecordIndexLookUp(table.locate, lambda _: {"a": []})
     with pytest.raises(MetadataOutOfSync, match="file group f of 'a'"):
         stale.tag(texts(["k"]), texts(["a"]))
 
 
 def test_what_is_unproven_is_said() -> None:
     table = KeyTable({"a": {"f": ["k"]}})
-    index = RecordIndex(table.locate, table.files_of, unproven="nothing proves it")
+    index = RecordIndexLookUp(table.locate, table.files_of, unproven="nothing proves it")
     assert "nothing proves it" in str(index.tag(texts(["k"]), texts(["a"])))

@@ -16,13 +16,13 @@ from hudimeta.metadata.keys import bloom_filter_keys
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import is_base_file, parse_base_file
 
-__all__ = ["BloomFilters", "removed_filters"]
+__all__ = ["BloomFiltersKeep", "removed_filters"]
 
 Filter = tuple[str, str, str, str, str]
 """Partition path, name and instant of a file, type code and base64 text of its filter."""
 
 
-class BloomFilters:
+class BloomFiltersKeep:
     """See `IndexMaintainer`."""
 
     def keeps(self, partition: str) -> bool:

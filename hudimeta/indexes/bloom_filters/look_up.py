@@ -19,7 +19,7 @@ from hudimeta.indexes.tagging import IndexKind, Tagging
 from hudimeta.metadata import bloom_filters
 from hudimeta.table.key_file import FilesOf, KeyFile, KeyReader, RunAll
 
-__all__ = ["BloomIndex", "FilterSource", "excluded_by_filters"]
+__all__ = ["BloomFiltersLookUp", "FilterSource", "excluded_by_filters"]
 
 _AT_ONCE = 64
 """Filters in memory at a time: Hudi's default makes each of them 320 kB."""
@@ -28,7 +28,7 @@ FilterSource = Callable[[Sequence[tuple[str, str]]], pa.Table]
 """Bloom filters of (partition path, file name) pairs: partition_path, file_name, type_code string, bloom (base64 text)."""
 
 
-class BloomIndex:
+class BloomFiltersLookUp:
     """Looks into the files that bloom filters cannot exclude.
 
     Args:

@@ -17,7 +17,7 @@ from hudimeta.indexes.question import Candidates, Exclusion, Question
 from hudimeta.metadata import answers, bloom_filters, column_stats
 from hudimeta.slices.record_keys import KEY_COLUMN, WantedKeys
 
-__all__ = ["BloomFilters", "without_any"]
+__all__ = ["BloomFiltersSkip", "without_any"]
 
 _AT_ONCE = 64
 """Filters that are in memory at the same time: one takes some 400 kB."""
@@ -28,7 +28,7 @@ _MOST_KEYS = 10_000
 Mask = npt.NDArray[np.bool_]
 
 
-class BloomFilters:
+class BloomFiltersSkip:
     """Leaves out slices whose base file surely holds none of the keys that the predicate asks for."""
 
     name = kind = bloom_filters.PARTITION

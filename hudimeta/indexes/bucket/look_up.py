@@ -21,7 +21,7 @@ from hudimeta.indexes.tagging import Homes, IndexKind, Tagging
 from hudimeta.table.key_file import FilesOf, KeyFile
 from hudimeta.table.positions import positions_by_number, positions_by_text
 
-__all__ = ["BucketIndex", "Buckets", "SimpleBuckets", "bucket_of_file_id", "looks_bucketed"]
+__all__ = ["BucketLookUp", "Buckets", "SimpleBuckets", "bucket_of_file_id", "looks_bucketed"]
 
 _DIGITS = 8
 
@@ -54,7 +54,7 @@ class Buckets(Protocol):
         ...
 
 
-class BucketIndex:
+class BucketLookUp:
     """Sends keys to buckets.
 
     Args:

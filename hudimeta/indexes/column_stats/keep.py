@@ -28,10 +28,10 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
 
-__all__ = ["ColumnStatistics", "PartitionStatistics", "check_order", "file_bounds"]
+__all__ = ["ColumnStatsKeep", "PartitionStatsKeep", "check_order", "file_bounds"]
 
 
-class ColumnStatistics:
+class ColumnStatsKeep:
     """See `IndexMaintainer`."""
 
     def keeps(self, partition: str) -> bool:
@@ -62,7 +62,7 @@ class ColumnStatistics:
         return BuiltIndex(groups, MetadataWriter.shards(part, groups) if len(part) else ())
 
 
-class PartitionStatistics:
+class PartitionStatsKeep:
     """See `IndexMaintainer`."""
 
     def keeps(self, partition: str) -> bool:

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from hudimeta.predicate import Bound
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["ColumnStats", "statistic_columns"]
+__all__ = ["ColumnStatsSkip", "statistic_columns"]
 
 
-class ColumnStats:
+class ColumnStatsSkip:
     """Leaves out slices none of whose files holds values that the predicate keeps."""
 
     name = kind = column_stats.PARTITION

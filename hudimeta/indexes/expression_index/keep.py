@@ -28,13 +28,13 @@ from hudimeta.schema import with_meta_columns
 from hudimeta.slices.single_files import FilePart, file_part, parts_of, rows_of, task_for
 from hudimeta.snapshot.file_slice import slices_of
 
-__all__ = ["ExpressionIndexes", "definition_of"]
+__all__ = ["ExpressionIndexKeep", "definition_of"]
 
 Stated = tuple[str, pa.Table]
 """Partition path of a file, and its record."""
 
 
-class ExpressionIndexes:
+class ExpressionIndexKeep:
     """See `IndexMaintainer`."""
 
     def keeps(self, partition: str) -> bool:

@@ -19,10 +19,10 @@ from hudimeta.snapshot.partition_columns import stated_columns
 if TYPE_CHECKING:
     from hudimeta.predicate import Expr
 
-__all__ = ["ExpressionIndex"]
+__all__ = ["ExpressionIndexSkip"]
 
 
-class ExpressionIndex:
+class ExpressionIndexSkip:
     """Leaves out slices in no file of which the expression has a value that the predicate keeps.
 
     Args:

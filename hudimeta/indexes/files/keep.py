@@ -13,10 +13,10 @@ from hudimeta.metadata import files
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
 
-__all__ = ["Files"]
+__all__ = ["FilesKeep"]
 
 
-class Files:
+class FilesKeep:
     """See `IndexMaintainer`."""
 
     def keeps(self, partition: str) -> bool:

@@ -37,13 +37,13 @@ from hudimeta.metadata.group_files import group_stem
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.timeline import parse_instant
 
-__all__ = ["RecordIndex", "estimated_groups", "key_changes", "too_many"]
+__all__ = ["RecordIndexKeep", "estimated_groups", "key_changes", "too_many"]
 
 _BYTES_A_RECORD = 48
 """What Hudi takes a record for when it plans the number of file groups."""
 
 
-class RecordIndex:
+class RecordIndexKeep:
     """See `IndexMaintainer`."""
 
     def keeps(self, partition: str) -> bool:

@@ -17,13 +17,13 @@ from hudimeta.errors import MetadataOutOfSync
 from hudimeta.indexes.tagging import IndexKind, Tagging
 from hudimeta.table.key_file import FilesOf, KeyFile
 
-__all__ = ["LocationSource", "RecordIndex"]
+__all__ = ["LocationSource", "RecordIndexLookUp"]
 
 LocationSource = Callable[[pa.Array], pa.Table]
 """Locations of record keys (each once): record_key, partition_path, file_id; keys that are not there have no row."""
 
 
-class RecordIndex:
+class RecordIndexLookUp:
     """Asks the metadata table.
 
     Args:

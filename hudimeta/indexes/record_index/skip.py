@@ -16,7 +16,7 @@ from hudimeta.slices.record_keys import WantedKeys
 if TYPE_CHECKING:
     from hudimeta.predicate import Expr
 
-__all__ = ["Locations", "RecordIndex"]
+__all__ = ["Locations", "RecordIndexSkip"]
 
 
 class Locations:
@@ -48,7 +48,7 @@ def _names(partitions: pa.ChunkedArray, file_ids: pa.ChunkedArray) -> pa.Array:
     return single_array(joined)
 
 
-class RecordIndex:
+class RecordIndexSkip:
     """Leaves out slices of file groups that hold none of the keys that the predicate asks for."""
 
     name = kind = record_index.PARTITION

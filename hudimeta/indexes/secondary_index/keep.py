@@ -23,10 +23,10 @@ from hudimeta.metadata.delta import Hashed, PartitionDelta, by_group
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import secondary_heads
 
-__all__ = ["SecondaryIndexes"]
+__all__ = ["SecondaryIndexKeep"]
 
 
-class SecondaryIndexes:
+class SecondaryIndexKeep:
     """See `IndexMaintainer`."""
 
     def keeps(self, partition: str) -> bool:

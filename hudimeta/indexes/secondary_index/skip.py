@@ -18,13 +18,13 @@ from hudimeta.snapshot.partition_columns import stated_columns
 if TYPE_CHECKING:
     from hudimeta.predicate import Expr
 
-__all__ = ["SecondaryIndex"]
+__all__ = ["SecondaryIndexSkip"]
 
 _MOST_KEYS = 100_000
 """A value of more rows than this is spread over so many files that looking each row up costs more than it saves."""
 
 
-class SecondaryIndex:
+class SecondaryIndexSkip:
     """Leaves out slices of file groups that hold no row with one of the values that the predicate asks for.
 
     Args:

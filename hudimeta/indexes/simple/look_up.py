@@ -19,7 +19,7 @@ from hudimeta.indexes.tagging import IndexKind, Tagging
 from hudimeta.table.key_file import FilesOf, KeyFile, KeyReader, RunAll
 from hudimeta.table.positions import positions_by_text
 
-__all__ = ["Candidates", "SimpleIndex", "candidates", "search"]
+__all__ = ["Candidates", "SimpleLookUp", "candidates", "search"]
 
 
 @dataclass
@@ -88,7 +88,7 @@ def search(keys: pa.StringArray, where: Candidates, read: KeyReader, run_all: Ru
     return Tagging(row[order], holder[order], where.files, where.by_range, len(results) - len(hits), len(hits), asked=len(keys))
 
 
-class SimpleIndex:
+class SimpleLookUp:
     """Looks into the files themselves.
 
     Args:

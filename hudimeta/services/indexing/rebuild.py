@@ -143,7 +143,7 @@ def _beside(session: WriteSession, timeline: Timeline, table: MetadataTable) -> 
     writer = MetadataWriter(storage, session.properties.version, times, LocalEngine().map)
     timelines = TimelineWriter(inner, table.timeline.folder)
     groups = [(name, group) for name in table.ready for group in table.file_groups(name)]
-    plan = compaction.CompactionPlan([(name, group) for name, group in groups if group.base or group.logs])
+    plan = compaction.MetadataCompactionPlan([(name, group) for name, group in groups if group.base or group.logs])
     instant = compaction_instant(table, times)
     timelines.create_requested(instant, Action.COMPACTION, plan.encode())
     timelines.create_inflight(instant, Action.COMPACTION)
