@@ -110,8 +110,8 @@ class BaseFile:
             matches: For each row whether it is among them.
 
         Returns:
-            The rows, and which they are: int64 of shape (n, 2), first and behind the last of each run. None where reading them
-            all takes hardly longer.
+            The rows, and which they are: int64 of shape (n, 2), first, and one past the last, of each run. None where reading
+            them all takes hardly longer.
 
         Raises:
             CorruptFileError: Bytes that cannot be what they claim.
@@ -207,7 +207,7 @@ _FORMATS: dict[str, Callable[[str, Any], _ParquetFile | OrcFile]] = {"parquet": 
 
 @contextmanager
 def open_base_file(storage: Storage, path: str, size: int = 0) -> Iterator[BaseFile]:
-    """Open a base file, and close it behind the block.
+    """Open a base file, and close it after the block.
 
     Args:
         storage: Holds it.

@@ -220,7 +220,7 @@ class BloomFilter:
 
     @classmethod
     def from_base64(cls, text: str | bytes, type_code: str | None = None, path: str = "") -> BloomFilter:
-        """The filter behind a base64 text; arguments and errors as of `decode`."""
+        """The filter in a base64 text; arguments and errors as of `decode`."""
         try:
             data = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError) as error:
@@ -229,7 +229,7 @@ class BloomFilter:
 
     @classmethod
     def from_base64_pieces(cls, pieces: Iterable[bytes], type_code: str | None = None, path: str = "") -> BloomFilter:
-        """The filter behind a base64 text that comes in pieces, so that the text is never there as a whole."""
+        """The filter in a base64 text that comes in pieces, so that the text is never there as a whole."""
         data, rest = io.BytesIO(), b""
         try:
             for piece in pieces:
@@ -379,7 +379,7 @@ def _decode_head(data: memoryview, at: int, path: str) -> tuple[int, int]:
 
 
 def _begins_dynamic(data: memoryview) -> bool:
-    """True when the head comes again behind the counts, as the first row's."""
+    """True when the head comes again after the counts, as the first row's."""
     first = _ROW_HEAD.size + _DYNAMIC_HEAD.size
     return data[first : first + _ROW_HEAD.size] == data[: _ROW_HEAD.size]
 

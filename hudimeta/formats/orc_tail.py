@@ -1,7 +1,7 @@
 """The zone in which the writer of an ORC file lived, which says what moments its wall-clock timestamps stand for.
 
 A file ends with a postscript, and its last byte is the postscript's length. Postscript, footer and the footer of each stripe
-are Protocol Buffers messages; all but the postscript are cut into chunks, each behind three bytes (little-endian): twice its
+are Protocol Buffers messages; all but the postscript are cut into chunks, each after three bytes (little-endian): twice its
 length, plus one when it is not compressed::
 
     postscript      1 footer length, 2 compression (0 none, 1 zlib without head, 2 snappy)

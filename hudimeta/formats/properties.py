@@ -66,7 +66,7 @@ def encode_properties(properties: Mapping[str, str], comments: Sequence[str] = (
 
     Args:
         properties: Values by key.
-        comments: Lines to stand in front, each behind a ``#``; line ends inside one are replaced by blanks.
+        comments: Lines to stand in front, each after a ``#``; line ends inside one are replaced by blanks.
 
     Returns:
         The file's bytes, each line ended by a line feed.

@@ -38,7 +38,7 @@ def digest(data: bytes) -> bytes:
 
 
 def sealed_properties(data: bytes) -> bytes:
-    """Properties text with a seal behind its first comments and another one at its end.
+    """Properties text with a seal after its first comments and another one at its end.
 
     Args:
         data: The text, ended by a line feed.

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from hudimeta.table.key_file import KeyFile
 
-__all__ = ["Homes", "Index", "IndexKind", "LookUpFacts", "PlacingIndex", "Tagging", "look_up_text"]
+__all__ = ["NewGroups", "Index", "IndexKind", "LookUpFacts", "PlacingIndex", "Tagging", "look_up_text"]
 
 
 class IndexKind(enum.Enum):
@@ -37,7 +37,7 @@ class IndexKind(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Homes:
+class NewGroups:
     """The file groups that rows must begin, for an index that decides where a key lives.
 
     Attributes:
@@ -69,7 +69,7 @@ class Tagging:
         title: Of the index.
         note: What else the user should know; "" for nothing.
         exact: False when a row is assigned to a file group that may or may not hold its key.
-        homes: Where the other rows must go; None when they may go anywhere.
+        new_groups: Where the other rows must go; None when they may go anywhere.
     """
 
     row: np.ndarray[Any, Any]
@@ -82,7 +82,7 @@ class Tagging:
     title: str = "simple index"
     note: str = ""
     exact: bool = True
-    homes: Homes | None = None
+    new_groups: NewGroups | None = None
 
     @property
     def hits(self) -> int:
@@ -148,6 +148,6 @@ class Index(Protocol):
 class PlacingIndex(Index, Protocol):
     """An index that decides in which file group a key lives, whether it is there or not."""
 
-    def homes(self, keys: pa.StringArray, partitions: pa.StringArray) -> Homes:
+    def new_groups(self, keys: pa.StringArray, partitions: pa.StringArray) -> NewGroups:
         """New file groups for all rows, as if the table had none: what an overwrite begins."""
         ...

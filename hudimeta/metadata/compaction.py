@@ -1,6 +1,6 @@
 """Compaction of the metadata table: every file group's logs are merged into a new base file, now and then, by a writer.
 
-The instant T of a compaction must lie behind the completion of every log that it merges and before the completion of every log
+The instant T of a compaction must lie after the completion of every log that it merges and before the completion of every log
 that it does not, because readers put a log on top of a base file by exactly that comparison. Writers of the data table complete
 their delta commits under the table lock, and a compaction runs under it as well, so a fresh instant is right. It must not run
 while a delta commit is completed whose data commit is not: such a log would be merged although readers must not see it.

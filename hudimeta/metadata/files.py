@@ -7,7 +7,7 @@ The map is Avro's: blocks of `count, count x (name, size long, isDeleted boolean
 followed by the block's size in bytes.
 
 A map has no index, so its entries must be chained from the first to the last. `_chain` finds all offsets where an entry could
-begin (one behind every byte 0 or 1, because an entry ends with its boolean), computes for all of them at once where the next
+begin (one after every byte 0 or 1, because an entry ends with its boolean), computes for all of them at once where the next
 entry would begin, drops those that no other leads to, and then only follows the chain of the true ones, by stretches.
 
 As a table, one row per map entry:
@@ -92,7 +92,7 @@ def _read_map(cursor: DatumCursor) -> pa.Table:
 
 
 def _chain(cursor: DatumCursor, counts: Ints) -> tuple[npt.NDArray[np.int64], Ints]:
-    """Record and offset of every entry of the first block of every map; moves the cursor behind those blocks."""
+    """Record and offset of every entry of the first block of every map; moves the cursor past those blocks."""
     busy = np.flatnonzero(counts)
     if not len(busy):
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -177,7 +177,7 @@ def _next_entries(cursor: DatumCursor, starts: Ints) -> Ints:
 
 
 def _read_blocks(cursor: DatumCursor, row: int, count: int) -> tuple[Any, ...]:
-    """All entries of one map that is not a single plain block; `count` is the count read last, moves the cursor behind it."""
+    """All entries of one map that is not a single plain block; `count` is the count read last, moves the cursor past it."""
     one = cursor.at(np.array([row]))
     starts, ends, sizes, flags = [], [], [], []
     if count >= 0:
@@ -331,9 +331,9 @@ def without_partition_list(table: pa.Table) -> pa.Table:
     listed = places(pc.equal(table.column("key"), mark).combine_chunks())
     if not len(listed):
         return table
-    first, behind = int(listed[0]), int(listed[-1]) + 1
-    if behind - first == len(listed):
-        return pa.concat_tables([table.slice(0, first), table.slice(behind)])
+    first, after = int(listed[0]), int(listed[-1]) + 1
+    if after - first == len(listed):
+        return pa.concat_tables([table.slice(0, first), table.slice(after)])
     return table.filter(pc.not_equal(table.column("key"), mark))
 
 

@@ -227,7 +227,7 @@ class GroupFinder:
         self.data.prefetch([i for commit in commits if (i := self.data_instant(commit.time))])
 
     def data_instant(self, time: str) -> Instant | None:
-        """The completed instant of the data table behind a delta commit: a write or a clean; None when there is none."""
+        """The completed instant of the data table that a delta commit stands for, a write or a clean; None without one."""
         instant = self.data.get(time)
         wanted = instant is not None and (instant.action.writes_data or instant.action is Action.CLEAN)
         return instant if wanted and instant is not None and instant.state is State.COMPLETED else None

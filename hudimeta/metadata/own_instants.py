@@ -1,7 +1,7 @@
 """Instants of what the metadata table does by itself: compactions and cleans, which no action of the data table stands for.
 
-Everything else on its timeline bears the instant of an action of the data table. New ones of those lie behind all times on the
-data table's timeline, so a time of its own that is not behind the last of them can never be given to one, however the clocks of
+Everything else on its timeline bears the instant of an action of the data table. New ones of those lie after all times on the
+data table's timeline, so a time of its own that is not after the last of them can never be given to one, however the clocks of
 writers jump. Each write leaves such times: its completion, and the millisecond before it.
 """
 
@@ -14,7 +14,7 @@ __all__ = ["clean_instant", "compaction_instant"]
 
 
 def compaction_instant(table: MetadataTable, times: InstantGenerator) -> str:
-    """For a compaction: behind all that it merges, and not behind the data table's last action.
+    """For a compaction: after all that it merges, and not after the data table's last action.
 
     Args:
         table: The metadata table, opened under the lock.

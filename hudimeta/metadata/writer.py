@@ -284,7 +284,7 @@ class MetadataWriter:
         Args:
             instant: Of the data commit.
             logs: What was written.
-            after: The last time on the metadata timeline. The completion lies behind it, however far this machine's clock is
+            after: The last time on the metadata timeline. The completion lies after it, however far this machine's clock is
                 behind that of the last writer: one before a compaction would hide the logs below its base files.
         """
         stats = [

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from hudimeta.predicate.arrow_expressions import ArrowPredicate, is_arrow_expression, parse_arrow
 from hudimeta.predicate.bind import Bound, bind, bind_value
-from hudimeta.predicate.bounds_of import Verdict, may_match
 from hudimeta.predicate.casts import cast_is_total
 from hudimeta.predicate.evaluate import evaluate, evaluate_batch
+from hudimeta.predicate.evaluate_bounds import Verdict, may_match
 from hudimeta.predicate.extract import (
     columns,
     equalities,

@@ -195,7 +195,7 @@ def _judged(snapshot: Snapshot, found: IncrementalRange) -> IncrementalRange:
 def _only_moves_rows(snapshot: Snapshot, instants: Sequence[Instant]) -> bool:
     """Are these compactions and clusterings alone? They bring no rows of their own.
 
-    One that was planned long ago may complete behind the newest write, and be archived before it.
+    One that was planned long ago may complete after the newest write, and be archived before it.
     """
     if any(i.action.completed_as is Action.DELTA_COMMIT for i in instants):
         return False

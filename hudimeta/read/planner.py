@@ -226,7 +226,7 @@ def _by_time_keys(question: Question, paths: pa.StringArray) -> tuple[pa.StringA
     """Partitions of a time-based key generator: the few values that the predicate allows lie in the partitions they make."""
     from hudimeta.keys import KeyGenerator, KeyGeneratorType
     from hudimeta.predicate import equalities
-    from hudimeta.snapshot.time_partitions import partitions_of_values
+    from hudimeta.snapshot.partition_columns import partitions_of_values
 
     snapshot = question.snapshot
     if not len(paths) or snapshot.properties.keygen.value != KeyGeneratorType.TIMESTAMP.value:

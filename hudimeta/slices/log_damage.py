@@ -54,7 +54,7 @@ class LogFileRules:
         if name is None:
             raise CorruptFileError(path, 0, "the name of a log file", path.rpartition("/")[2])
         shared = self.appended or self._has_several_writers(name, scan)
-        lost = [span for span in scan.corrupt if not span.is_behind]
+        lost = [span for span in scan.corrupt if not span.is_past_end]
         if not scan.blocks and not lost and not self.appended:
             raise CorruptFileError(path, 0, "log blocks", "an empty file")
         if not lost:
@@ -99,7 +99,7 @@ def read_log_file(rules: LogFileRules, path: str, size: int) -> LogScan:
 
 
 def _written_ranges(storage: Storage, name: LogFileName) -> Iterator[tuple[int, int]]:
-    """First byte, and the one behind the last, of what each completed write of the active timeline put into a log file."""
+    """First byte, and the one after the last, of what each completed write of the active timeline put into a log file."""
     from hudimeta.table import properties as table_properties
 
     timeline = table_properties.load(storage).load_timeline(storage)

@@ -116,7 +116,7 @@ def codable_columns(schema: pa.Schema, rules: MergeRules, looked_at: Collection[
 
 
 def with_inserts(rows: pa.Table, inserts: pa.Table) -> pa.Table:
-    """Rows of a file, some of whose columns may be codes, and behind them others that are plain."""
+    """Rows of a file, some of whose columns may be codes, and after them others that are plain."""
     if not inserts.num_rows:
         return rows
     given = [inserts[name] for name in rows.column_names]

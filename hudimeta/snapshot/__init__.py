@@ -8,5 +8,4 @@ __all__ = [
     "schema_commits",  # the history of columns beside each write
     "snapshot",  # the table at one moment
     "table_schema",  # the columns of a table
-    "time_partitions",  # partitions of time that values lie in
 ]

@@ -13,19 +13,21 @@ column changed. So nothing that is known of files (statistics, secondary indexes
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from hudimeta.errors import UnsupportedFeature
+from hudimeta.errors import HudiError, UnsupportedFeature
+from hudimeta.formats.plain_arrays import single_array
 
 if TYPE_CHECKING:
-    from hudimeta.keys import PartitionLayout
+    from hudimeta.keys import KeyGenerator, PartitionLayout
     from hudimeta.predicate import ColumnBounds
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["path_bounds", "path_values", "stated_columns"]
+__all__ = ["partitions_of_values", "path_bounds", "path_values", "stated_columns"]
 
 _SLASHED_DATES = "hoodie.datasource.write.slash.separated.date.partitioning"
 _DROPPED = "hoodie.datasource.write.drop.partition.columns"
@@ -112,3 +114,26 @@ def _is_on(properties: Mapping[str, str], key: str) -> bool:
 def _is_exact(kind: pa.DataType) -> bool:
     types = pa.types
     return bool(types.is_string(kind) or types.is_integer(kind) or types.is_date32(kind) or types.is_boolean(kind))
+
+
+def partitions_of_values(generator: KeyGenerator, values: pa.Array) -> pa.StringArray | None:
+    """The partition paths of rows whose source column has one of some values.
+
+    Args:
+        generator: Of the table, with one partition field.
+        values: Distinct values without nulls, typed as the column.
+
+    Returns:
+        Each path once; None when it is not certain: for timestamps, whose rendering depends on an option of the writer, and
+        for values that the key generator cannot read.
+    """
+    if len(generator.partitions) != 1 or not (pa.types.is_integer(values.type) or pa.types.is_string(values.type)):
+        return None
+    only_partition = replace(generator, record_fields=())
+    rows = pa.table({generator.partitions[0].name: values})
+    try:
+        paths = only_partition.partition_paths(rows)
+    except HudiError:
+        return None
+    whole = single_array(paths)
+    return whole.unique()

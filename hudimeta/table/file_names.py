@@ -165,8 +165,8 @@ def _leading_number(
     if usual.any():
         words = np.ndarray((len(data) - 7,), "<u8", data, 0, (1,))
         (high, high_ok), (low, low_ok) = _eight_digits(words[at]), _eight_digits(words[at + 8])
-        last, behind = data[at + 16] - np.uint8(0x30), data[at + 17] - np.uint8(0x30)
-        usual &= high_ok & low_ok & (last <= 9) & (behind > 9)
+        last, after = data[at + 16] - np.uint8(0x30), data[at + 17] - np.uint8(0x30)
+        usual &= high_ok & low_ok & (last <= 9) & (after > 9)
         value = (high * 10**8 + low) * 10 + last
     odd = np.flatnonzero(~usual)
     if len(odd):

@@ -146,7 +146,7 @@ class TableProperties(PropertyTexts):
 
     @property
     def partition_field_types(self) -> tuple[str | None, ...]:
-        """Of each partition field the type behind the colon (SIMPLE, TIMESTAMP), None where none stands there."""
+        """Of each partition field the type after the colon (SIMPLE, TIMESTAMP), None where none stands there."""
         return tuple(kind.strip().upper() if colon else None for _, colon, kind in self._partition_parts)
 
     @property

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from hudimeta.errors import CorruptFileError, NotFound, TableError, TableNotFound
+from hudimeta.formats.one_apart import one_apart
 from hudimeta.formats.properties import MAX_PROPERTIES_BYTES, decode_properties, encode_properties, table_checksum
 from hudimeta.formats.seal import sealed_properties, verify_properties
 from hudimeta.storage import Storage
-from hudimeta.table.known_properties import damaged_name
 
 __all__ = [
     "BACKUP_PATH",
@@ -42,6 +42,34 @@ _RESTORE = "Restore the file from a copy, or set the name right."
 
 RETRY_PAUSES_S = (0.0, 0.01, 0.04, 0.15)
 """Pauses before the file is looked at again; the first follows at once, for a backup that vanished between two looks."""
+
+_TABLE = (
+    "base.file.format|cdc.enabled|cdc.supplemental.logging.mode|checksum|create.schema|format|index.defs.path|initial.version|"
+    "keygenerator.class|keygenerator.type|legacy.payload.class|log.file.format|metadata.partitions|metadata.partitions.inflight|"
+    "multiple.base.file.formats.enable|name|ordering.fields|partial.update.mode|partition.fields|precombine.field|"
+    "recordkey.fields|secondary.indexes.metadata|timeline.timezone|type|version"
+)
+_OTHERS = (
+    "archivelog.folder|bootstrap.base.path|bootstrap.index.class|bootstrap.index.enable|bootstrap.index.type|"
+    "compaction.payload.class|compaction.record.merger.strategy|database.name|datasource.write.drop.partition.columns|"
+    "datasource.write.hive_style_partitioning|datasource.write.partitionpath.urlencode|partition.metafile.use.base.format|"
+    "populate.meta.fields|record.merge.mode|record.merge.strategy.id|timeline.history.path|timeline.layout.version|timeline.path|"
+    "write.complex.keygen.new.encoding|index.type|index.bucket.engine|bucket.index.num.buckets|bucket.index.hash.field"
+)
+_KEYGEN = (
+    "input.dateformat|input.dateformat.list.delimiter.regex|input.timezone|output.dateformat|output.timezone|timestamp.type|"
+    "timestamp.scalar.time.unit|timezone"
+)
+
+_KNOWN_PROPERTIES = frozenset(
+    (
+        *(f"hoodie.table.{name}" for name in _TABLE.split("|")),
+        *(f"hoodie.{name}" for name in _OTHERS.split("|")),
+        *(f"hoodie.keygen.timebased.{name}" for name in _KEYGEN.split("|")),
+        *(f"hoodie.deltastreamer.keygen.timebased.{name}" for name in _KEYGEN.split("|")),
+    )
+)
+"""Properties that say what a table is; there are others, of users and of later releases."""
 
 
 class _Look(enum.Enum):
@@ -169,7 +197,7 @@ def _implausible(data: bytes, values: Mapping[str, str], path: str) -> CorruptFi
     if b"\0" in data:
         return CorruptFileError(path, data.index(b"\0"), "text", "a zero byte", _RESTORE)
     for key in values:
-        meant = damaged_name(key)
+        meant = _damaged_name(key)
         if meant is not None:
             offset = max(data.find(key.encode("latin-1", "replace")), 0)
             return CorruptFileError(path, offset, f"the property {meant}", repr(key), _RESTORE)
@@ -201,3 +229,10 @@ def _unreadable(root: str, found: _Found) -> TableError:
         f"but database {database!r} and table {name!r} give {right}",
         f"Restore the file from a copy; if {NAME_KEY} or {DATABASE_KEY} was changed on purpose, set {CHECKSUM_KEY}={right}.",
     )
+
+
+def _damaged_name(key: str) -> str | None:
+    """The known property whose name differs from an unknown one by a single character; None without such."""
+    if key in _KNOWN_PROPERTIES:
+        return None
+    return next((known for known in sorted(_KNOWN_PROPERTIES) if one_apart(key, known)), None)

@@ -184,7 +184,7 @@ class Timeline:
         return None
 
     def writes_between(self, begin: str, end: str | None = None) -> tuple[Instant, ...]:
-        """Completed writes whose completion time lies behind `begin` and not behind `end`, by completion time.
+        """Completed writes whose completion time lies after `begin` and not after `end`, by completion time.
 
         In tables of version 6 a completion time is the requested time.
 

@@ -1,4 +1,4 @@
-"""What archived instants said, for the few questions that reach behind the active timeline."""
+"""What archived instants said, for the few questions that reach back beyond the active timeline."""
 
 from __future__ import annotations
 

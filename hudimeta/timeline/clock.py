@@ -93,7 +93,7 @@ def format_instant(epoch_ms: int, zone: tzinfo | None) -> str:
 def parse_instant(text: str, zone: tzinfo | None) -> int:
     """The moment that an instant names, in milliseconds since 1970-01-01T00:00:00Z.
 
-    14 digits mean the last millisecond of their second, as in Hudi. Digits behind the 17th (a suffix that the metadata table
+    14 digits mean the last millisecond of their second, as in Hudi. Digits after the 17th (a suffix that the metadata table
     of version 6 appends) are ignored. A wall-clock time that occurs twice at the end of summer time is the earlier one; one
     that is skipped in spring is taken as if the clock had not been changed yet.
 
@@ -142,7 +142,7 @@ class InstantGenerator:
     """Gives out instants that only ever grow, whatever the clock does; safe for many threads.
 
     Clocks go back (an hour at the end of summer time, milliseconds when they are corrected, more between machines). Then the
-    next instant is one millisecond behind the last one, in wall-clock digits.
+    next instant is one millisecond after the last one, in wall-clock digits.
 
     Args:
         clock: The present.
@@ -161,7 +161,7 @@ class InstantGenerator:
             after: Instants of any length that the table holds already; None and "" count as none.
 
         Raises:
-            ConfigError: an instant of the far future that is not a date, so that nothing can come behind it.
+            ConfigError: an instant of the far future that is not a date, so that nothing can come after it.
         """
         with self._lock:
             latest = max([self._last, *(text for text in after if text)], key=_as_millis)

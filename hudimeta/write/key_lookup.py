@@ -18,7 +18,7 @@ from hudimeta.indexes.bucket.look_up import BucketLookUp, Buckets, SimpleBuckets
 from hudimeta.indexes.choice import BucketSettings, IndexChoice, choose_index
 from hudimeta.indexes.record_index.look_up import RecordIndexLookUp
 from hudimeta.indexes.simple.look_up import SimpleLookUp
-from hudimeta.indexes.tagging import Homes, Index, IndexKind, Tagging
+from hudimeta.indexes.tagging import Index, IndexKind, NewGroups, Tagging
 from hudimeta.keys import PartitionLayout
 from hudimeta.metadata import answers
 from hudimeta.metadata.completeness import proven_indexes
@@ -144,11 +144,11 @@ class KeyLookup:
                 rows = rows.set_column(at, rows.schema.field(at), pc.if_else(differs, value, own))
         return replace(batch, rows=rows)
 
-    def homes(self, batch: KeyedBatch) -> Homes | None:
+    def new_groups(self, batch: KeyedBatch) -> NewGroups | None:
         """Where the rows of an overwrite must go; None when they may go anywhere."""
         if not self.fixes_places or batch.keys is None:
             return None
-        return self._bucket_index.homes(batch.keys, batch.partitions)
+        return self._bucket_index.new_groups(batch.keys, batch.partitions)
 
     @cached_property
     def _bucket_index(self) -> BucketLookUp:

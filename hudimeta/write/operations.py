@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from hudimeta.engine import Engine
 from hudimeta.indexes.log_facts import LogFacts
-from hudimeta.indexes.tagging import Homes, Tagging
+from hudimeta.indexes.tagging import NewGroups, Tagging
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import add_meta_columns
 from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart
@@ -154,8 +154,8 @@ def plan_tagged(
     untagged = np.ones(len(batch), dtype=bool)
     untagged[tagging.row] = False
     fresh = np.flatnonzero(untagged & ~batch.deleted) if insert_rest else _nothing()
-    homes = tagging.homes
-    plan = plan_inserts(batch, files, sizing, fresh) if homes is None else plan_homes(batch, homes, fresh)
+    new_groups = tagging.new_groups
+    plan = plan_inserts(batch, files, sizing, fresh) if new_groups is None else plan_homes(batch, new_groups, fresh)
     by_group = {(r.partition_path, r.base.file_id): r for r in plan.rewrites}
 
     def rewrite_of(file: KeyFile) -> GroupRewrite:
@@ -178,18 +178,18 @@ def plan_tagged(
     return plan
 
 
-def plan_homes(batch: KeyedBatch, homes: Homes, rows: np.ndarray[Any, Any] | None = None) -> WritePlan:
+def plan_homes(batch: KeyedBatch, new_groups: NewGroups, rows: np.ndarray[Any, Any] | None = None) -> WritePlan:
     """Begin the file groups that an index asks for, with the rows at some positions; None for all that are no deletes."""
     wanted = ~batch.deleted
     if rows is not None:
         wanted = np.zeros(len(batch), dtype=bool)
         wanted[rows] = True
-    kept = wanted[homes.row]
-    begun = homes.row[kept]
+    kept = wanted[new_groups.row]
+    begun = new_groups.row[kept]
     return WritePlan(
         new_groups=[
-            NewGroup(homes.partition_paths[number], begun[at], homes.file_ids[number], homes.as_logs)
-            for number, at in positions_by_number(homes.number[kept])
+            NewGroup(new_groups.partition_paths[number], begun[at], new_groups.file_ids[number], new_groups.as_logs)
+            for number, at in positions_by_number(new_groups.number[kept])
         ]
     )
 

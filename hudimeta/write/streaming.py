@@ -19,7 +19,7 @@ from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
-from hudimeta.indexes.tagging import Homes
+from hudimeta.indexes.tagging import NewGroups
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata.keys import shard
 from hudimeta.storage import open_storage
@@ -204,9 +204,9 @@ class _Stream:
             whole_table = self._looks_up and self._view.lookup.choice.is_global
             batch = combine(batch, self._combining, whole_table=whole_table)
         fresh = np.flatnonzero(~batch.deleted)
-        homes = None if self._looks_up else self._view.lookup.homes(batch)
-        if homes is not None:
-            self._begin(batch, homes, fresh, groups, by_group)
+        new_groups = None if self._looks_up else self._view.lookup.new_groups(batch)
+        if new_groups is not None:
+            self._begin(batch, new_groups, fresh, groups, by_group)
             return
         if self._looks_up and batch.keys is not None:
             with self._timings.phase("look-up"):
@@ -236,19 +236,21 @@ class _Stream:
             rows = table_of(settled.batch.take(at)).append_column(_GROUP, pa.array(numbers[file]))
             by_group.add(rows.append_column(_ROLE, pa.array(np.full(len(at), as_what))), numbers[file] % BUCKETS)
         fresh = np.setdiff1d(np.flatnonzero(~settled.batch.deleted), tagging.row)
-        if tagging.homes is None:
+        if tagging.new_groups is None:
             return settled.batch, fresh
         if self._write.operation is not Operation.DELETE:
-            self._begin(settled.batch, tagging.homes, fresh, groups, by_group)
+            self._begin(settled.batch, tagging.new_groups, fresh, groups, by_group)
         return settled.batch, fresh[:0]
 
-    def _begin(self, batch: KeyedBatch, homes: Homes, rows: np.ndarray[Any, Any], groups: _Groups, by_group: Spill) -> None:
+    def _begin(
+        self, batch: KeyedBatch, new_groups: NewGroups, rows: np.ndarray[Any, Any], groups: _Groups, by_group: Spill
+    ) -> None:
         """Lay aside rows whose file group is to be begun, by that group."""
-        begun = [KeyFile(p, i, "", 0) for p, i in zip(homes.partition_paths, homes.file_ids, strict=True)]
-        numbers = groups.numbers(begun)[homes.number]
-        wanted = np.isin(homes.row, rows)
-        at, numbers = homes.row[wanted], numbers[wanted]
-        self._begins_with_logs = homes.as_logs
+        begun = [KeyFile(p, i, "", 0) for p, i in zip(new_groups.partition_paths, new_groups.file_ids, strict=True)]
+        numbers = groups.numbers(begun)[new_groups.number]
+        wanted = np.isin(new_groups.row, rows)
+        at, numbers = new_groups.row[wanted], numbers[wanted]
+        self._begins_with_logs = new_groups.as_logs
         table = table_of(batch.take(at)).append_column(_GROUP, pa.array(numbers))
         by_group.add(table.append_column(_ROLE, pa.array(np.full(len(at), _BEGINNING))), numbers % BUCKETS)
 

@@ -218,8 +218,8 @@ def write_batch(
     elif operation is Operation.DELETE_PARTITION:
         plan = WritePlan()
     else:
-        homes = view.lookup.homes(batch)
-        plan = plan_inserts(batch, {}, sizing) if homes is None else plan_homes(batch, homes)
+        new_groups = view.lookup.new_groups(batch)
+        plan = plan_inserts(batch, {}, sizing) if new_groups is None else plan_homes(batch, new_groups)
     check_ages(plan, write)
     if batch.keys is None:
         # As Hudi makes them: counted through the rows as they came, whichever file each of them goes to.

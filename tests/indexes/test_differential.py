@@ -50,14 +50,14 @@ def test_buckets_send_a_key_to_the_file_that_has_it(
 ) -> None:
     fields = ["id", "sub"]
     empty = BucketLookUp(lambda _: {}, SimpleBuckets(count, fields))
-    homes = empty.homes(texts([k for k, _ in stored]), texts([p for _, p in stored]))
+    new_groups = empty.new_groups(texts([k for k, _ in stored]), texts([p for _, p in stored]))
     held: dict[str, dict[str, list[str]]] = {}
-    for row, number in zip(homes.row, homes.number, strict=True):
-        of_partition = held.setdefault(homes.partition_paths[number], {})
-        of_partition.setdefault(homes.file_ids[number], []).append(stored[row][0])
+    for row, number in zip(new_groups.row, new_groups.number, strict=True):
+        of_partition = held.setdefault(new_groups.partition_paths[number], {})
+        of_partition.setdefault(new_groups.file_ids[number], []).append(stored[row][0])
     table = KeyTable(held)
     keys, partitions = texts([k for k, _ in batch]), texts([p for _, p in batch])
     found = BucketLookUp(table.files_of, SimpleBuckets(count, fields)).tag(keys, partitions)
     assert pairs(table.simple().tag(keys, partitions)) <= pairs(found)
-    assert found.homes is not None
-    assert sorted([*found.row, *found.homes.row]) == list(range(len(batch)))
+    assert found.new_groups is not None
+    assert sorted([*found.row, *found.new_groups.row]) == list(range(len(batch)))

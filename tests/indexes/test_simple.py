@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudimeta.indexes.key_ranges import files_in_range
+from hudimeta.indexes.simple.look_up import files_in_range
 from hudimeta.table.key_file import KeyFile
 from tests.indexes.key_tables import KeyTable, pairs, texts
 

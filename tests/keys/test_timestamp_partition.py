@@ -15,7 +15,7 @@ from hudimeta.errors import ConfigError, SchemaMismatch
 from hudimeta.keys import KeyGenerator
 from hudimeta.keys.joda import format_times, parse_times
 from hudimeta.keys.timestamp_partition import TimestampPartition
-from hudimeta.snapshot.time_partitions import partitions_of_values
+from hudimeta.snapshot.partition_columns import partitions_of_values
 
 T = "hoodie.keygen.timebased."
 MOMENT = 1_705_489_872_123  # 2024-01-17T11:11:12.123Z

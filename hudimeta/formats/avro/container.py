@@ -48,7 +48,7 @@ MAX_INFLATED = 16 << 20
 _MOST_EXPANSION = 4
 MAX_VARINT_BYTES = 10
 ZLIB_TRAILER_BYTES = 4
-"""Some writers leave (part of) zlib's checksum behind a raw deflate stream."""
+"""Some writers leave (part of) zlib's checksum after a raw deflate stream."""
 
 
 def decode_container(data: bytes, path: str = "", names: Collection[str] = ()) -> list[dict[str, Any]]:

@@ -166,7 +166,7 @@ class _Orderings:
         self._walker, self._decoder = walker, decoder
 
     def column(self, at: Longs, end: Longs) -> tuple[npt.NDArray[np.int8], pa.Array, Longs]:
-        """Branch of each row, values as `ORDERING_TYPE`, positions behind."""
+        """Branch of each row, values as `ORDERING_TYPE`, positions after."""
         branch, values, at = self._union(_SINGLE, at, end)
         rows = np.flatnonzero(branch == Wrapper.ARRAY)
         if len(rows):
@@ -175,7 +175,7 @@ class _Orderings:
         return branch, _struct(ORDERING_TYPE, values, len(at)), at
 
     def _union(self, nodes: dict[int, Node], at: Longs, end: Longs) -> tuple[npt.NDArray[np.int8], dict[str, pa.Array], Longs]:
-        """Branches, the columns of those that occur (by name), positions behind. Branches without node are left as they are."""
+        """Branches, the columns of those that occur (by name), positions after. Branches without node are left as they are."""
         after = self._walker.advance(at, 1, end)
         marker = self._walker.data[at]
         self._walker.expect((marker <= 2 * Wrapper.ARRAY) & (marker % 2 == 0), at, "a branch of the ordering value")
@@ -264,7 +264,7 @@ class _NoDelete(ValueError):
 
 
 def _walk(data: bytes, at: int, count: int, starts: list[int]) -> int:
-    """Note where `count` deletes begin; returns the position behind. Raises IndexError when they leave the data."""
+    """Note where `count` deletes begin; returns the position after. Raises IndexError when they leave the data."""
     note = starts.append
     for _ in range(count):
         note(at)

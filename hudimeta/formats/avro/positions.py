@@ -30,7 +30,7 @@ class Walker:
     """Positions within one buffer of datums.
 
     Args:
-        data: The bytes, with SPARE_BYTES behind the last row.
+        data: The bytes, with SPARE_BYTES after the last row.
         path: File, for messages.
         origin: Offset of `data` in that file.
     """
@@ -41,7 +41,7 @@ class Walker:
         self._path, self._origin = path, origin
 
     def longs(self, at: Longs, end: Longs) -> tuple[Longs, Longs]:
-        """Varints and the positions behind them."""
+        """Varints and the positions after them."""
         values, sizes, faults = decode_longs(self.data, self.words, at)
         if faults is not None:
             self.expect(~faults, at, "a varint of at most 10 bytes")
@@ -54,7 +54,7 @@ class Walker:
         return begin, begin + sizes
 
     def present(self, node: Node, at: Longs, end: Longs) -> tuple[Mask | None, Longs]:
-        """Which values of a union are there, None for all; and new positions, behind the branch."""
+        """Which values of a union are there, None for all; and new positions, after the branch."""
         if not node.branches:
             return None, at.copy()
         after = self.advance(at, 1, end)
@@ -67,7 +67,7 @@ class Walker:
         return present, after
 
     def skip(self, node: Node, at: Longs, end: Longs) -> Longs:
-        """The positions behind one value at each position."""
+        """The positions after one value at each position."""
         present, at = self.present(node, at, end)
         if present is None:
             return _SKIPS[node.kind](self, node, at, end)
@@ -80,7 +80,7 @@ class Walker:
 
         Returns:
             Number of items of each row; position of every item, row after row; end of the row of every item; the positions
-            behind the arrays.
+            after the arrays.
         """
         at = at.copy()
         counts = np.zeros(len(at), np.int64)
@@ -118,7 +118,7 @@ class Walker:
         return CorruptFileError(self._path, self._origin + (int(at[0]) if len(at) else 0), expected, actual)
 
     def _block_counts(self, item: Node, at: Longs, end: Longs) -> tuple[Longs, Longs]:
-        """Number of items of each row's next block (0: the array ends), and positions behind the block's head."""
+        """Number of items of each row's next block (0: the array ends), and positions after the block's head."""
         count, here = self.longs(at, end)
         sized = np.flatnonzero(count < 0)
         if len(sized):
@@ -128,7 +128,7 @@ class Walker:
         return count, here
 
     def _block_starts(self, item: Node, rows: Longs, count: Longs, at: Longs, end: Longs) -> Longs:
-        """Positions of the items of one block of each of these rows; `at` moves behind them."""
+        """Positions of the items of one block of each of these rows; `at` moves after them."""
         base = np.cumsum(count) - count
         total = int(count.sum())
         if item.width > 0 and not item.branches:
@@ -149,7 +149,7 @@ class Walker:
         return starts
 
     def _walk_one(self, item: Node, starts: Longs, at: int, end: int) -> int:
-        """Fill in the positions of one row's items; returns the position behind."""
+        """Fill in the positions of one row's items; returns the position after."""
         data = memoryview(self.data.data)
         try:
             for k in range(len(starts)):

@@ -27,7 +27,7 @@ _Column = tuple[pa.Array, Longs]
 
 
 class RowDecoder:
-    """Decodes the datums of one buffer, which has `SPARE_BYTES` behind its last row and less than 2 GiB."""
+    """Decodes the datums of one buffer, which has `SPARE_BYTES` after its last row and less than 2 GiB."""
 
     def __init__(self, walker: Walker) -> None:
         self._walker = walker
@@ -50,7 +50,7 @@ class RowDecoder:
         return columns
 
     def decode(self, node: Node, at: Longs, end: Longs) -> _Column:
-        """One value at each position; returns the column and the positions behind."""
+        """One value at each position; returns the column and the positions after."""
         if not len(at):
             return pa.nulls(0, node.arrow), at
         present, at = self._walker.present(node, at, end)

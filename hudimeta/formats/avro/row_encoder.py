@@ -186,7 +186,7 @@ def spread(values: pa.Array, valid: Mask) -> pa.Array:
 
 
 def _nested(node: Node, pieces: list[Piece], count: int, valid: Mask | None) -> list[Piece]:
-    """Pieces of the values that are there, spread over all rows behind the branch of their union."""
+    """Pieces of the values that are there, spread over all rows after the branch of their union."""
     if valid is None:
         return pieces
     if count == len(valid):
@@ -196,7 +196,7 @@ def _nested(node: Node, pieces: list[Piece], count: int, valid: Mask | None) -> 
 
 
 def _with_branch(node: Node, matrix: Bytes, sizes: Longs | None, valid: Mask | None) -> pa.Array:
-    """The rows of a matrix (sizes None: all of it) behind the branch of their union, which stands alone where there is none."""
+    """The rows of a matrix (sizes None: all of it) after the branch of their union, which stands alone where there is none."""
     if valid is None:
         return _ragged(matrix, sizes)
     out = np.empty((len(matrix), matrix.shape[1] + 1), np.uint8)

@@ -19,7 +19,7 @@ class Overrun(ValueError):
 
 
 def skip_one(data: memoryview, node: Node, at: int, end: int) -> int:
-    """The position behind the datum at `at`, which must not go beyond `end`.
+    """The position after the datum at `at`, which must not go beyond `end`.
 
     Raises:
         Overrun: It does, or is no datum of that type.

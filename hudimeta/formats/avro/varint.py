@@ -19,7 +19,7 @@ Longs = npt.NDArray[np.int64]
 _Words = npt.NDArray[np.uint64]
 
 MAX_BYTES = 10
-"""Bytes of the longest varint; the buffer that is decoded must go on for 16 bytes behind the last position."""
+"""Bytes of the longest varint; the buffer that is decoded must go on for 16 bytes after the last position."""
 
 _WORD_BYTES = 8
 _TOPS = np.uint64(0x8080808080808080)
@@ -42,7 +42,7 @@ def decode_longs(data: Bytes, words: _Words, at: Longs) -> tuple[Longs, Longs, n
     """The longs at many positions.
 
     Args:
-        data: The bytes, with 16 to spare behind the last position.
+        data: The bytes, with 16 to spare after the last position.
         words: `words_of(data)`.
         at: Positions.
 
@@ -75,7 +75,7 @@ def _gather_groups(x: _Words) -> _Words:
 def _finish_long_ones(
     words: _Words, at: Longs, mask: npt.NDArray[np.bool_], value: _Words, sizes: _Words
 ) -> npt.NDArray[np.bool_] | None:
-    """Add bytes nine and ten where a varint goes on behind its word. Returns which are faulty."""
+    """Add bytes nine and ten where a varint goes on after its word. Returns which are faulty."""
     rows = np.flatnonzero(mask)
     rest = words[at[rows] + _WORD_BYTES]
     ninth, tenth = rest & np.uint64(0xFF), (rest >> np.uint64(8)) & np.uint64(0xFF)

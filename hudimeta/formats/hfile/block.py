@@ -60,7 +60,7 @@ def encode_block(
         codec: GZ or NONE; others raise UnsupportedFeature.
         level: Effort of the deflate, 1 to 9.
         previous_offset: Where the previous block of the kind begins, -1 for none.
-        checksum: What to put behind the data.
+        checksum: What to put after the data.
     """
     packed = pack(data, codec, level)
     return frame_block(kind, packed, len(data), previous_offset=previous_offset, checksum=checksum)
@@ -210,9 +210,9 @@ def _pieces(packed: memoryview, codec: Codec, size: int, path: str, offset: int)
         raise CorruptFileError(
             path, start, f"a gzip member of {size} bytes", f"more or fewer, or no end after {size - left} bytes"
         )
-    behind = len(packed) - taken + len(unpacker.unused_data)
-    if behind:
-        raise CorruptFileError(path, start, "one gzip member", f"{behind} bytes behind its end")
+    after = len(packed) - taken + len(unpacker.unused_data)
+    if after:
+        raise CorruptFileError(path, start, "one gzip member", f"{after} bytes behind its end")
 
 
 def _inflated(unpacker: Any, packed: memoryview | bytes, left: int, path: str, offset: int) -> Iterator[bytes]:

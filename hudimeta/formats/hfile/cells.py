@@ -27,7 +27,7 @@ _Places = npt.NDArray[np.int64]
 
 _HEAD = 10
 _SUFFIX = 10
-_FRAME = 8 + 1  # two lengths before key and value, one mvcc byte behind
+_FRAME = 8 + 1  # two lengths before key and value, one mvcc byte after
 _INT32_BYTES = (1 << 31) - 1
 
 _HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -78,7 +78,7 @@ class RawCells:
     """Where the keys and values of cells stand in unpacked bytes; for decoders that read columns of values by NumPy.
 
     Attributes:
-        buffer: uint8, the unpacked data blocks, one behind the other.
+        buffer: uint8, the unpacked data blocks, one after the other.
         key_start, key_len, value_start, value_len: int64, one element per cell: byte positions in `buffer` and lengths.
     """
 

@@ -17,7 +17,7 @@ Every block but the trailer begins with a header of 33 bytes::
     25  i32      bytes covered by one checksum (16384)
     29  i32      on-disk data size with header = 33 + compressed length
 
-Behind the data stand 4 checksum bytes for every 16384 bytes of header and data. The codec named in the trailer packs every
+After the data stand 4 checksum bytes for every 16384 bytes of header and data. The codec named in the trailer packs every
 block of the file; GZ is one gzip member per block. Source: Hudi tech spec, "HFile format"; Apache HBase reference guide,
 appendix on HFile.
 """
@@ -83,7 +83,7 @@ class Codec(enum.IntEnum):
 
 
 class ChecksumType(enum.IntEnum):
-    """Which checksum stands behind a block's data; NULL keeps the place and fills it with zeros."""
+    """Which checksum stands after a block's data; NULL keeps the place and fills it with zeros."""
 
     NULL = 0
     CRC32 = 1

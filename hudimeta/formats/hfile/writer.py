@@ -69,7 +69,7 @@ def write_hfile(
         bloom: True adds a bloom filter over the keys (base files of Hudi have one), sized to their number.
         with_min_max: Adds `minRecordKey` and `maxRecordKey` to the file info, as in base files.
         unique: Refuse equal keys. When False, equal keys keep their order and share a block.
-        checksum: What stands behind each block; None for zeros with GZ, whose members carry a CRC-32, and CRC32 with NONE.
+        checksum: What stands after each block; None for zeros with GZ, whose members carry a CRC-32, and CRC32 with NONE.
         extra_info: Further entries of the file info.
         created_ms: `hfile.CREATE_TIME_TS`, epoch milliseconds; 0 keeps the bytes a function of the content.
         threads: Threads that pack blocks of large files; None for one per core.
@@ -170,7 +170,7 @@ def _check_input(rows: Any, data: Any, unique: bool) -> None:
 
 
 def _cells(rows: Any, data: Any) -> tuple[memoryview, npt.NDArray[np.int64]]:
-    """All cells one behind the other, and where each begins, with the end as last element."""
+    """All cells one after the other, and where each begins, with the end as last element."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -221,7 +221,7 @@ def _cuts(borders: npt.NDArray[np.int64], block_size: int, repeats: npt.NDArray[
 
 
 def _between_keys(repeats: npt.NDArray[np.bool_], start: int, stop: int, count: int) -> int:
-    """The nearest place at or before `stop` where the key changes; behind it when the block holds one key only."""
+    """The nearest place at or before `stop` where the key changes; after it when the block holds one key only."""
     earlier = stop
     while earlier > start and repeats[earlier]:
         earlier -= 1

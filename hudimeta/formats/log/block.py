@@ -151,14 +151,14 @@ class CorruptSpan:
         offset: Where the span starts.
         size: Its bytes, up to the next block or the end of the file.
         reason: What is wrong, for the reader.
-        is_behind: It lies behind the end that the file had when it was complete.
+        is_past_end: It lies after the end that the file had when it was complete.
     """
 
     path: str
     offset: int
     size: int
     reason: str
-    is_behind: bool = False
+    is_past_end: bool = False
 
     def __str__(self) -> str:
         return f"{self.path} from byte {self.offset}, {self.size} bytes: {self.reason}"

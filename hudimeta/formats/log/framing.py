@@ -79,7 +79,7 @@ def read_blocks(data: bytes | memoryview, path: str = "", size: int | None = Non
     Args:
         data: The whole file.
         path: Its name, for messages, spans and the seals.
-        size: Bytes that it had when it was complete; the first block's seal says so too, if it has one. What lies behind them
+        size: Bytes that it had when it was complete; the first block's seal says so too, if it has one. What lies after them
             is a span of its own.
 
     Raises:
@@ -108,7 +108,7 @@ def read_blocks(data: bytes | memoryview, path: str = "", size: int | None = Non
         position = following
     if len(whole) > size:
         why = f"behind the {size} bytes of the write that made the file"
-        corrupt.append(CorruptSpan(path, size, len(whole) - size, why, is_behind=True))
+        corrupt.append(CorruptSpan(path, size, len(whole) - size, why, is_past_end=True))
     return LogScan(blocks, corrupt)
 
 

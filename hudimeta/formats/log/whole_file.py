@@ -21,8 +21,8 @@ def verify_log_file(data: bytes | memoryview, path: str = "", size: int | None =
         size: Bytes that it should have; None when nobody says.
 
     Returns:
-        The spans that are no blocks. In a file with one writer, as all are from table version 8 on, only those that lie behind
-        its end (`is_behind`) are no damage; in older ones a dead writer may have left any of them.
+        The spans that are no blocks. In a file with one writer, as all are from table version 8 on, only those that lie after
+        its end (`is_past_end`) are no damage; in older ones a dead writer may have left any of them.
 
     Raises:
         CorruptFileError: Damage.

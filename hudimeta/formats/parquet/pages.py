@@ -48,7 +48,7 @@ class PageFile:
 
     Attributes:
         content: The file.
-        rows: int64 of shape (n, 2): which rows of the original row group it holds, first and behind the last of each run.
+        rows: int64 of shape (n, 2): which rows of the original row group it holds, first, and one past the last, of each run.
     """
 
     content: bytes
@@ -68,7 +68,7 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class _Page:
-    """Attributes: end: The byte behind it. values: How many it has; None for a dictionary."""
+    """Attributes: end: The byte after it. values: How many it has; None for a dictionary."""
 
     end: int
     values: int | None

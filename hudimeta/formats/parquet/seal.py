@@ -38,7 +38,7 @@ __all__ = [
 FOOTER_KEY, INDEX_KEY, FILE_KEY = "hudimeta.footer.crc32", "hudimeta.index.crc32", "hudimeta.file"
 _BLANK = "0" * 8
 _TAIL = 8
-"""Bytes behind the footer: its length and the magic."""
+"""Bytes after the footer: its length and the magic."""
 _STRING = 0x18
 """Header of a Thrift field of type binary whose number is one above that of the field before it."""
 _NAME_COLUMN = "_hoodie_file_name"
@@ -54,7 +54,7 @@ def blank_entries(name: str | None) -> dict[str, str]:
 
 
 def sealed_end(end: bytes) -> bytes:
-    """The end of a file with its checksums. Args: end: From behind the last page on, with the blank entries in its footer."""
+    """The end of a file with its checksums. Args: end: From after the last page on, with the blank entries in its footer."""
     start = len(end) - _TAIL - int.from_bytes(end[-_TAIL:-4], "little")
     footer = bytearray(end[start:-_TAIL])
     for key, data in ((INDEX_KEY, end[:start]), (FOOTER_KEY, footer)):

@@ -60,7 +60,7 @@ def read_metadata(source: Any, path: str = "", size: int = 0) -> Any:
 
 
 def _end(source: Any, size: int, path: str) -> bytes:
-    """The bytes of the footer, and its length and the magic behind it. Footers with a filter are large: nothing is copied."""
+    """The bytes of the footer, and its length and the magic after it. Footers with a filter are large: nothing is copied."""
     if size < _END + len(MAGIC):
         raise CorruptFileError(path, size, "the footer of a Parquet file", f"a file of {size} bytes")
     tail = bytes(source.read_at(min(size, TAIL_BYTES), max(size - TAIL_BYTES, 0)))

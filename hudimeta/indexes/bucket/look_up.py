@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from hudimeta.errors import ConfigError
 from hudimeta.indexes.bucket.hash_keys import list_hashes
-from hudimeta.indexes.tagging import Homes, IndexKind, Tagging
+from hudimeta.indexes.tagging import IndexKind, NewGroups, Tagging
 from hudimeta.table.key_file import FilesOf, KeyFile
 from hudimeta.table.positions import positions_by_number, positions_by_text
 
@@ -74,7 +74,7 @@ class BucketLookUp:
         files = self._files_of(list(shares))
         held: list[KeyFile] = []
         file = np.full(len(keys), -1, dtype=np.int64)
-        homes = _HomesBuilder(self._buckets, len(keys))
+        new_groups = _NewGroupsBuilder(self._buckets, len(keys))
         for partition, rows in shares.items():
             there = self._buckets.place(partition, files.get(partition, ()))
             for number, at in positions_by_number(self._buckets.numbers(partition, keys.take(pa.array(rows)))):
@@ -82,20 +82,22 @@ class BucketLookUp:
                     file[rows[at]] = len(held)
                     held.append(there[number])
                 else:
-                    homes.add(partition, number, rows[at])
+                    new_groups.add(partition, number, rows[at])
         row = np.flatnonzero(file >= 0)
-        return Tagging(row, file[row], held, asked=len(keys), title=self._buckets.title, exact=False, homes=homes.built())
+        return Tagging(
+            row, file[row], held, asked=len(keys), title=self._buckets.title, exact=False, new_groups=new_groups.built()
+        )
 
-    def homes(self, keys: pa.StringArray, partitions: pa.StringArray) -> Homes:
+    def new_groups(self, keys: pa.StringArray, partitions: pa.StringArray) -> NewGroups:
         """See `PlacingIndex`."""
-        homes = _HomesBuilder(self._buckets, len(keys), again=True)
+        new_groups = _NewGroupsBuilder(self._buckets, len(keys), again=True)
         for partition, rows in positions_by_text(partitions).items():
             for number, at in positions_by_number(self._buckets.numbers(partition, keys.take(pa.array(rows)))):
-                homes.add(partition, number, rows[at])
-        return homes.built()
+                new_groups.add(partition, number, rows[at])
+        return new_groups.built()
 
 
-class _HomesBuilder:
+class _NewGroupsBuilder:
     """Collects new file groups."""
 
     def __init__(self, buckets: Buckets, rows: int, *, again: bool = False) -> None:
@@ -109,9 +111,9 @@ class _HomesBuilder:
         self._partitions.append(partition)
         self._file_ids.append(self._buckets.new_file_id(partition, number, again=self._again))
 
-    def built(self) -> Homes:
+    def built(self) -> NewGroups:
         row = np.flatnonzero(self._number >= 0)
-        return Homes(row, self._number[row], self._partitions, self._file_ids, self._buckets.logs_first)
+        return NewGroups(row, self._number[row], self._partitions, self._file_ids, self._buckets.logs_first)
 
 
 class SimpleBuckets:

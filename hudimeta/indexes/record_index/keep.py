@@ -1,13 +1,13 @@
 """The metadata partition `record_index`: each record key and the file group that it lives in.
 
-A commit adds the keys that its files added, with their new home, and removes those that its files have lost, or the file groups
-that it replaced, unless they have a new home. Updates in place, compactions and cleans change nothing.
+A commit adds the keys that its files added, with their new location, and removes those that its files have lost, or the file
+groups that it replaced, unless they have a new location. Updates in place, compactions and cleans change nothing.
 
 **Doubled keys.** Inserts do not look keys up, so one may come to live in two file groups; the index can name one of them only,
 as Hudi's does, and a reader that believed it would lose the row in the other. So an index that is proven complete asks itself
-for the keys that a commit adds: one that has another home already is doubled, and the proof is over. Beyond
+for the keys that a commit adds: one that has another location already is doubled, and the proof is over. Beyond
 `hudimeta.index.proof.max.keys` added keys that question is not asked, and the proof is over as well, unless the index was empty
-and no key comes twice among the added ones. A key twice in one file group is no harm: its home is right for both rows.
+and no key comes twice among the added ones. A key twice in one file group is no harm: its location is right for both rows.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from hudimeta.errors import MetadataError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.facts import KeyChanges
-from hudimeta.indexes.later_removals import check_not_removed_later
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
+from hudimeta.indexes.removed_meanwhile import check_not_removed_later
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import answers, record_index
 from hudimeta.metadata.delta import PartitionDelta, by_group
@@ -56,17 +56,19 @@ class RecordIndexKeep:
             return IndexDelta()
         scope = _Scope.of(change)
         changes = [(file, key_changes(file)) for file in change.written]
-        homes = _homes([(file, facts.added) for file, facts in changes])
-        maybe = _homes([(file, facts.maybe_added) for file, facts in changes])
+        locations = _locations([(file, facts.added) for file, facts in changes])
+        maybe = _locations([(file, facts.maybe_added) for file, facts in changes])
         lost = _lost(change, changes)
         proven = partition in change.proven
-        asked = homes["record_key"] if proven and len(homes) <= change.proof_limit else pa.chunked_array([], pa.string())
+        asked = (
+            locations["record_key"] if proven and len(locations) <= change.proof_limit else pa.chunked_array([], pa.string())
+        )
         known = _known(change, pa.concat_arrays([single_array(asked), single_array(maybe["record_key"])]).unique())
-        added = pa.concat_tables([homes, _without(maybe, known, _places)])
+        added = pa.concat_tables([locations, _without(maybe, known, _places)])
         rows = _last_of_each(added, scope.names)
         check_not_removed_later(change, partition, _keys(rows))
         twice = len(rows) < len(added)
-        note = _why_doubled(added, known, lost, change, len(homes), twice, scope.names) if proven else ""
+        note = _why_doubled(added, known, lost, change, len(locations), twice, scope.names) if proven else ""
         gone = _without(lost, rows, scope.names)
         rows = rows.append_column("instant_ms", _instants(rows, parse_instant(change.instant, change.properties.zone)))
         parts = [part for part in scope.parts(rows, gone, change) if len(part)]
@@ -96,8 +98,8 @@ class RecordIndexKeep:
             texts = single_array(rows[KEY_COLUMN])
             time = parse_instant(one.base_instant, source.properties.zone)
             for group, at in by_group(texts, groups):
-                homes = _home(texts.take(at), one.partition_path, one.file_id)
-                piles[group].append(homes.append_column("instant_ms", _instants(homes, time)))
+                locations = _location(texts.take(at), one.partition_path, one.file_id)
+                piles[group].append(locations.append_column("instant_ms", _instants(locations, time)))
         shards = [(group, _last_of_each(pa.concat_tables(pile), _keys)) for group, pile in enumerate(piles) if pile]
         doubled = records > sum(len(rows) for _, rows in shards)
         return BuiltIndex(groups, _encoded(shards, source), not doubled)
@@ -176,8 +178,8 @@ def key_changes(file: WrittenFile) -> KeyChanges:
     return file.facts.keys
 
 
-def _home(texts: pa.Array, partition_path: str, file_id: str) -> pa.Table:
-    """Keys with one home: record_key, partition_path string, file_id dictionary."""
+def _location(texts: pa.Array, partition_path: str, file_id: str) -> pa.Table:
+    """Keys with one location: record_key, partition_path string, file_id dictionary."""
     ids = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(texts), np.int32)), pa.array([file_id], pa.string()))
     return pa.table([texts, pa.repeat(pa.scalar(partition_path, pa.string()), len(texts)), ids], schema=_HOMES)
 
@@ -185,8 +187,8 @@ def _home(texts: pa.Array, partition_path: str, file_id: str) -> pa.Table:
 _HOMES = pa.schema(record_index.SCHEMA.field(name) for name in ("record_key", "partition_path", "file_id"))
 
 
-def _homes(changes: Sequence[tuple[WrittenFile, pa.Array]]) -> pa.Table:
-    parts = [_home(texts, file.partition_path, file.file_id) for file, texts in changes if len(texts)]
+def _locations(changes: Sequence[tuple[WrittenFile, pa.Array]]) -> pa.Table:
+    parts = [_location(texts, file.partition_path, file.file_id) for file, texts in changes if len(texts)]
     return pa.concat_tables([_HOMES.empty_table(), *parts]).unify_dictionaries()
 
 
@@ -224,7 +226,7 @@ def _paths(rows: pa.Table) -> list[str]:
 
 
 def _places(rows: pa.Table) -> pa.Array:
-    """Key and home as one text."""
+    """Key and location as one text."""
     ids = rows["file_id"].cast(pa.string())
     return single_array(pc.binary_join_element_wise(rows["record_key"], rows["partition_path"], ids, "\0"))
 
@@ -241,9 +243,9 @@ def _why_doubled(
     """Why a key may live in two file groups after the commit; "" when none does.
 
     Args:
-        added: Keys with their new homes.
+        added: Keys with their new locations.
         known: What the index says of keys.
-        lost: Keys that leave their old homes.
+        lost: Keys that leave their old locations.
         change: The commit.
         inserted: How many keys it adds for certain.
         twice: A key is among `added` more than once.

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from hudimeta.errors import MetadataError
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.indexes.facts import KeyChanges, value_keys
-from hudimeta.indexes.later_removals import check_not_removed_later
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 from hudimeta.indexes.record_index.keep import estimated_groups
+from hudimeta.indexes.removed_meanwhile import check_not_removed_later
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import secondary_index
 from hudimeta.metadata.delta import Hashed, PartitionDelta, by_group

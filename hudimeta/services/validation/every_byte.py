@@ -125,7 +125,7 @@ class EveryByte:
     def _verify_rows(self, file: FileInfo, size: int) -> Sequence[str]:
         if file.name.startswith("."):
             spans = verify_log_file(self._storage.read(file.path), file.path, size or None)
-            wrong = [s for s in spans if not s.is_behind and self._snapshot.timeline.layout != LAYOUT_V1]
+            wrong = [s for s in spans if not s.is_past_end and self._snapshot.timeline.layout != LAYOUT_V1]
             if wrong:
                 raise CorruptFileError(file.path, 0, "log blocks", str(wrong[0]))
             return [str(span) for span in spans]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hudimeta.indexes.tagging import Homes, Tagging
+from hudimeta.indexes.tagging import NewGroups, Tagging
 from hudimeta.table.key_file import KeyFile
 from hudimeta.types import Operation
 from hudimeta.write.batch import KeyedBatch
@@ -72,12 +72,12 @@ class LookUp:
         operation, lookup = self.write.open_write.operation, opened.view.lookup
         fresh = np.flatnonzero(~batch.deleted)
         if not looking or batch.keys is None:
-            homes = lookup.homes(batch)
-            if homes is None:
+            new_groups = lookup.new_groups(batch)
+            if new_groups is None:
                 sorter.add_fresh(batch, fresh)
                 return PlacedRows({})
-            sorter.add_homes(batch, homes, fresh)
-            return PlacedRows({}, as_logs=homes.as_logs)
+            sorter.add_new_groups(batch, new_groups, fresh)
+            return PlacedRows({}, as_logs=new_groups.as_logs)
         policy = duplicate_policy(opened.session.options, operation)
         if policy is not DuplicatePolicy.NONE:
             tagging, _ = opened.view.tag(batch.keys, batch.partitions)
@@ -94,11 +94,11 @@ class LookUp:
         if operation is Operation.DELETE:
             return told
         untagged = np.setdiff1d(np.flatnonzero(~batch.deleted), tagging.row)
-        if tagging.homes is None:
+        if tagging.new_groups is None:
             sorter.add_fresh(batch, untagged)
             return told
-        sorter.add_homes(batch, tagging.homes, untagged)
-        return replace(told, as_logs=tagging.homes.as_logs)
+        sorter.add_new_groups(batch, tagging.new_groups, untagged)
+        return replace(told, as_logs=tagging.new_groups.as_logs)
 
 
 def _told(tagging: Tagging, asked: int, hits: int) -> PlacedRows:
@@ -140,11 +140,11 @@ class _Sorter:
         self.files |= {(file.partition_path, file.file_id): file for file in held}
         self._add(batch, at, [Place(role, file.partition_path, file.file_id) for file in held], own)
 
-    def add_homes(self, batch: KeyedBatch, homes: Homes, wanted: np.ndarray[Any, Any]) -> None:
+    def add_new_groups(self, batch: KeyedBatch, new_groups: NewGroups, wanted: np.ndarray[Any, Any]) -> None:
         """Rows for file groups that an index asks for."""
-        kept = np.isin(homes.row, wanted)
-        pairs = zip(homes.partition_paths, homes.file_ids, strict=True)
-        self._add(batch, homes.row[kept], [Place(Role.BEGINNING, *pair) for pair in pairs], homes.number[kept])
+        kept = np.isin(new_groups.row, wanted)
+        pairs = zip(new_groups.partition_paths, new_groups.file_ids, strict=True)
+        self._add(batch, new_groups.row[kept], [Place(Role.BEGINNING, *pair) for pair in pairs], new_groups.number[kept])
 
     def _add(self, batch: KeyedBatch, at: np.ndarray[Any, Any], places: Sequence[Place], codes: np.ndarray[Any, Any]) -> None:
         if not len(at):
