@@ -10,9 +10,10 @@ HUDI ?= 1.0.2
 HUDI_NEXT ?= 1.2.0
 RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
+MUTANTS_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full shapes-full doors-full connect spark-oldest crash-full faults-full spark-kills-full damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast test-full shapes-full doors-full connect spark-oldest crash-full faults-full spark-kills-full damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -76,6 +77,10 @@ skipping-full: ## five thousand generated queries, each read with all indexes, w
 coverage: ## branch coverage of the engine by the tests without Spark, at least 92 percent
 	@$(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(IN_PARALLEL) --cov=hudimeta --cov-branch --cov-report=term:skip-covered --cov-fail-under=92 $(PYTEST_ARGS)
 
+mutants: ## change the engine in 150 small places, and list what no test notices (MUTANTS_ARGS="--count 50 --seed 7 predicate"), an hour
+	@$(RUN) python tools/mutants.py record
+	@$(RUN) python tools/mutants.py run $(MUTANTS_ARGS)
+
 check: lint types layers ## lint, strict types, layer order
 
 lint:
@@ -108,7 +113,7 @@ ci: ## what the integration server runs
 	@.ci/run
 
 clean: ## remove what tests and tools leave behind
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage spark-warehouse metastore_db derby.log demo-tables benchmarks/results
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .mutants spark-warehouse metastore_db derby.log demo-tables benchmarks/results
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean ## also remove the environments
