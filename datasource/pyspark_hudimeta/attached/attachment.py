@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from dataclasses import replace
 from functools import cache, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.attached.leaves import Leaf, exchanged
 from pyspark_hudimeta.attached.reader import AttachedReader
+from pyspark_hudimeta.attached.session_settings import with_settings
 from pyspark_hudimeta.attached.writer import route_writes, stop_routing
 from pyspark_hudimeta.native.jvm import Jvm
 from pyspark_hudimeta.native.native_filter import native_filter
@@ -152,6 +154,7 @@ class Attachment:
 
     def _planned(self, leaf: Leaf) -> tuple[NativeTable | None, str | None, str]:
         """The table that a reference means, and SQL that drops rows of it; None and why not, where it is not read natively."""
+        leaf = replace(leaf, target=replace(leaf.target, options=with_settings(self._session, leaf.target.options)))
         options = OPTIONS.read(leaf.target.options)
         kind = QueryType(options.get(QUERY_TYPE))
         if kind not in _NATIVE:
