@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -164,7 +165,7 @@ def test_scans_are_sparks_own_and_read_only_what_a_query_needs(attached: SparkSe
         assert NATIVE_SCAN in text
         assert "Batched: true" in text
         assert "GreaterThan(x,3.5)" in text
-        assert "StringStartsWith(part,p)" in text
+        assert "StartsWith(__hudimeta_part" in text, "of a constant of each file, which no file is read for"
         read = text.partition("ReadSchema: ")[2]
         assert "x:double" in read
         assert "ts:" not in read, "a column that nobody asked for"
@@ -219,6 +220,35 @@ def test_files_of_a_large_table_go_over_in_one_piece(
     frame = load(attached, tmp_path / "t")
     assert sorted(map(tuple, frame.select("id", "ts", "x").collect())) == contents(tmp_path / "t")
     assert not list(Path(staging(attached)).glob("manifest-*"))
+
+
+def test_constants_of_many_partitions_go_over_in_one_piece(
+    attached: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["it's", 'a"b', "back\\slash", "${spark.app.name}", "ünï 🙂", None, "true"]
+    days = [datetime.date(1969, 12, 31 - n) for n in range(7)]
+    columns = {
+        "id": range(7),
+        "text": texts,
+        "day": days,
+        "n": [-1, 0, None, 3, 4, 5, 1 << 30],
+        "yes": [True, False] * 3 + [None],
+    }
+    schema = pa.schema(
+        [("id", pa.int64()), ("text", pa.string()), ("day", pa.date32()), ("n", pa.int32()), ("yes", pa.bool_())]
+    )
+    given = pa.table({name: pa.array(values, schema.field(name).type) for name, values in columns.items()}, schema=schema)
+    options = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
+    table = hudimeta.Table.create(tmp_path / "t", schema, key="id", partition_by=["text", "day", "n", "yes"], options=options)
+    table.insert(given)
+    few = load(attached, tmp_path / "t")
+    expected = [tuple(row.values()) for row in given.to_pylist()]
+    assert sorted(map(tuple, few.select(*schema.names).collect())) == expected
+    monkeypatch.setattr("pyspark_hudimeta.native.file_directories.MANY", 3)
+    many = load(attached, tmp_path / "t").where("id >= 0")
+    assert sorted(map(tuple, many.select(*schema.names).collect())) == expected
+    assert ids(many.where("hash(day, n) % 1 = 0 AND NOT (yes AND length(text) = 4)")) == [1, 2, 3, 4, 5]
+    assert ids(many.where("n IS NULL OR date_add(day, 1) = DATE '1970-01-01'")) == [0, 2]
 
 
 def staging(spark: SparkSession) -> str:
@@ -346,19 +376,52 @@ def test_partition_columns_that_files_lack_come_from_the_path(
     assert report.report.partitions_kept == 1 < report.report.partitions
 
 
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_a_row_that_stayed_in_its_partition_shows_the_value_of_that(attached: SparkSession, tmp_path: Path, kind: str) -> None:
-    options = {"hoodie.record.index.update.partition.path": "false"}
-    first = rows(range(4)).set_column(1, "part", pa.array(["a", "a", "b", "b"]))
-    indexes = ["column_stats", "record_index"]
-    create(tmp_path / "t", first, type=kind, indexes=indexes, options=options)
-    moved = rows([0], ts=5).set_column(1, "part", pa.array(["b"]))
-    hudimeta.Table(tmp_path / "t", options).upsert(moved)
-    frame = load(attached, tmp_path / "t")
-    assert sorted(map(tuple, frame.select("id", "part").collect())) == [(0, "a"), (1, "a"), (2, "b"), (3, "b")]
-    assert ids(frame.where("part = 'a'")) == [0, 1]
-    assert ids(frame.where("part = 'a' AND ts > 1 OR id = 3")) == [0, 3]
+@pytest.mark.parametrize("name", ["stayed_cow9", "stayed_mor9", "stayed_bloom_cow9"])
+def test_a_row_that_stayed_in_its_partition_shows_the_value_of_that(
+    attached: SparkSession, rich_table: Callable[..., Path], name: str
+) -> None:
+    path = rich_table(name, fresh=True)  # Hudi wrote a with region us over one of eu, and d the other way round
+    frame = load(attached, path)
+    assert sorted(map(tuple, frame.select("id", "region").collect())) == [
+        *zip("abcde", ("eu", "eu", "us", "us", "us"), strict=True)
+    ]
+    assert ids(frame.where("region = 'eu'")) == ["a", "b"]
+    assert ids(frame.where("region = 'eu' AND val > 5 OR id = 'd'")) == ["a", "d"]
     assert NATIVE_SCAN in plan(frame)
+    attached.sql(f"CREATE TABLE stayed USING hudimeta LOCATION '{path}'")
+    try:
+        attached.sql("UPDATE stayed SET val = -1 WHERE region = 'us' AND id = 'd'")
+        attached.sql("DELETE FROM stayed WHERE region = 'eu'")
+    finally:
+        attached.sql("DROP TABLE stayed")
+    assert contents(path, "id", "region", "val") == [("c", "us", 3), ("d", "us", -1), ("e", "us", 5)]
+
+
+def test_settings_of_the_session_are_options_of_its_reads(
+    attached: SparkSession, tmp_path: Path, conf: Callable[[str, str], None]
+) -> None:
+    create(tmp_path / "t", rows(range(10)), indexes=["column_stats"], type="MERGE_ON_READ").upsert(rows([1], ts=2, x=-1.0))
+    conf("hoodie.enable.data.skipping", "false")
+    assert ids(load(attached, tmp_path / "t").where("x = 7")) == [7]
+    assert pyspark_hudimeta.last_reports(attached)[-1].report.files_kept == 6, "no file was skipped: five base files and a log"
+    asked = attached.read.format("hudimeta").option("hoodie.enable.data.skipping", "true").load(str(tmp_path / "t"))
+    assert ids(asked.where("x = 7")) == [7]
+    assert pyspark_hudimeta.last_reports(attached)[-1].report.files_kept < 6, "the read's own option counts first"
+    for key, value, code in (
+        ("hoodie.datasource.query.type", "incremental", "HUDIMETA_CONFIG"),
+        ("hoodie.datasource.view.type", "read_optimized", "HUDIMETA_CONFIG"),
+        ("hoodie.datasource.merge.type", "skip_merge", "HUDIMETA_UNSUPPORTED"),
+    ):
+        attached.conf.set(key, value)
+        try:
+            said = refusal(lambda: load(attached, tmp_path / "t").collect())
+            assert code in said, said
+            assert value in said, said
+        finally:
+            attached.conf.unset(key)
+    conf("hoodie.datasource.query.type", "read_optimized")
+    asked = attached.read.format("hudimeta").option("hoodie.datasource.query.type", "snapshot").load(str(tmp_path / "t"))
+    assert ids(asked.where("x < 0")) == [1]
 
 
 def test_columns_that_only_a_commit_names_come_from_the_path(attached: SparkSession, rich_table: Callable[..., Path]) -> None:

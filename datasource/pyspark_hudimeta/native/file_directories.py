@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
+from pyspark_hudimeta.native.made_together import MadeTogether
 from pyspark_hudimeta.native.manifest import MANIFEST_FILES, file_uri, write_manifest
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ __all__ = ["Directories", "satisfying"]
 
 MANY = 200
 """From so many files on they go to the JVM as one manifest, in about 50 ms, and not one by one in half a millisecond each."""
+
+_PATH = re.compile(r"path=(.*?); isDirectory=")
+"""In Hadoop's text of a file's status."""
 
 _SETTERS = {
     "long": "setLong",
@@ -41,25 +46,30 @@ class Directories:
 
     def __init__(self, jvm: Jvm, staging: Staging, schema: Any, java_schema: Any) -> None:
         self._jvm, self._staging = jvm, staging
-        self._kinds = [column.dataType.typeName() for column in schema]
+        self._schema, self._kinds = schema, [column.dataType.typeName() for column in schema]
         self._java_schema = java_schema
 
-    def directories(self, listed: Sequence[tuple[pa.Table, Sequence[Any]]]) -> Iterator[Any]:
-        """Several directories; many files go to the JVM together. Args: listed: Files and values of each, see `directory`."""
-        together = sum(files.num_rows for files, _ in listed)
-        if len(listed) < 2 or together < MANY:
-            yield from (self.directory(files, values) for files, values in listed)
-            return
-        whole = self._by_manifest(pa.concat_tables([files for files, _ in listed]))
-        start = 0
+    def directories(self, listed: Sequence[tuple[pa.Table, Sequence[Any]]]) -> Any:
+        """A java.util.ArrayList of directories. Args: listed: Files and values of each, see `directory`."""
+        if len(listed) > 1 and sum(files.num_rows for files, _ in listed) >= MANY:
+            together = self._together(pa.concat_tables([files for files, _ in listed]), listed)
+            if together is not None:
+                return together
+        found = self._jvm.view.java.util.ArrayList()
         for files, values in listed:
-            part = whole.slice(start, start + files.num_rows)
-            start += files.num_rows
-            ends = ((part.head(), 0), (part.last(), files.num_rows - 1))
-            if whole.size() != together or any(_name(status) != _last(files, at) for status, at in ends):
-                yield self.directory(files, values)  # the JVM has them in another order
-            else:
-                yield self._jvm.datasources.PartitionDirectory(self._row(values), part)
+            found.add(self.directory(files, values))
+        return found
+
+    def _together(self, everything: pa.Table, listed: Sequence[tuple[pa.Table, Sequence[Any]]]) -> Any | None:
+        """The same in one piece; None where that is not possible."""
+        make = MadeTogether(self._jvm)
+        constants = make.constants(self._schema, [values for _, values in listed])
+        if constants is None:
+            return None
+        whole = self._by_manifest(everything)
+        if _names(whole) != [_last(uri) for uri in everything.column("uri").to_pylist()]:
+            return None  # the JVM has another order
+        return make.directories(whole, [files.num_rows for files, _ in listed], constants)
 
     def directory(self, files: pa.Table, values: Sequence[Any]) -> Any:
         """One directory.
@@ -100,35 +110,37 @@ class Directories:
             storage.delete_folder(folder)
 
 
-def _name(status: Any) -> str:
-    """The name of a file that Spark has listed."""
-    return str(status.getPath().getName())
+def _names(files: Any) -> list[str]:
+    """The names of files that Spark has listed, in its order. Asked one by one, thousands would take seconds."""
+    return [path.rpartition("/")[2] for path in _PATH.findall(str(files.mkString("\n")))]
 
 
-def _last(files: pa.Table, number: int) -> str:
-    """The name of one of some files."""
-    return unquote(files.column("uri")[number].as_py().rpartition("/")[2])
+def _last(uri: str) -> str:
+    """The name of a file."""
+    return unquote(uri.rpartition("/")[2])
 
 
-def satisfying(jvm: Jvm, directories: Iterable[Any], schema: Any, filters: Sequence[Any]) -> Iterator[Any]:
-    """The directories whose constant columns satisfy Catalyst's filters, exactly.
+def satisfying(jvm: Jvm, directories: Any, schema: Any, filters: Sequence[Any]) -> Any:
+    """A Seq of the directories whose constant columns satisfy Catalyst's filters, exactly.
 
     Args:
         jvm: Of the session.
-        directories: As `Directories` makes them.
+        directories: A java.util.ArrayList, see `Directories`.
         schema: Of the constant columns, as Spark's object.
         filters: Expressions over constant columns alone.
     """
-    tests = [_test(jvm, schema, expression) for expression in filters]
-    return (found for found in directories if all(test.eval(found.values()) for test in tests))
+    if filters:
+        MadeTogether(jvm).remove(directories, [_refusal(jvm, schema, expression) for expression in filters])
+    return jvm.seq_of(directories)
 
 
-def _test(jvm: Jvm, schema: Any, expression: Any) -> Any:
-    """An expression as a predicate of rows with the schema."""
+def _refusal(jvm: Jvm, schema: Any, expression: Any) -> Any:
+    """A predicate of rows with the schema: that an expression is not true."""
     asked = {column.name(): column for column in jvm.items(expression.references().toSeq())}
     every = jvm.items(jvm.view.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema))
     columns = getattr(jvm.expressions, "package$AttributeSeq")(jvm.seq([asked.get(c.name(), c) for c in every]))
     bound = jvm.expressions.BindReferences.bindReference(expression, columns, False)
-    test = jvm.expressions.Predicate.createInterpreted(bound)
+    is_true = jvm.expressions.EqualNullSafe(bound, jvm.expressions.Literal.create(True, jvm.type("boolean")))
+    test = jvm.expressions.Predicate.createInterpreted(jvm.expressions.Not(is_true))
     test.initialize(0)
     return test

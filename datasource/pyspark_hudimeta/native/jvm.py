@@ -60,7 +60,11 @@ class Jvm:
         found = self.view.java.util.ArrayList()
         for item in items:
             found.add(item)
-        return self._converters.asScala(found).toSeq()
+        return self.seq_of(found)
+
+    def seq_of(self, items: Any) -> Any:
+        """A java.util.List as an immutable Seq."""
+        return self._converters.asScala(items).toSeq()
 
     def array(self, kind: Any, items: Sequence[Any]) -> Any:
         """An array of a Java class."""

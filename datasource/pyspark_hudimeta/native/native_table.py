@@ -12,7 +12,7 @@ over such constants alone to the rows, but trusts that no file comes which they 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from threading import RLock
@@ -24,7 +24,6 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from hudimeta.config.options import READ_CORRUPT
 from hudimeta.formats.plain_arrays import single_array
-from hudimeta.metadata.record_index import PARTITION as RECORD_INDEX
 from hudimeta.read.native_files import foreign_instants, holds_times
 from hudimeta.read.scan import Scan, ScanRequest
 from hudimeta.redaction import hidden
@@ -92,19 +91,16 @@ class NativeTable:
 
     @cached_property
     def from_path(self) -> tuple[str, ...]:
-        """Partition columns whose values come from partition paths: those that files do not hold, or that cannot be trusted.
+        """Partition columns whose values come from partition paths: those that files do not hold, and those that paths state.
 
-        Files of a bootstrapped table can hold empty texts there, and so can files of the partition that stands for no value. A
-        row that Apache Hudi found by its record index can have stayed in its partition when the column changed.
+        Files can hold something else there: empty texts in a bootstrapped table and in the partition that stands for no value;
+        anything in a row that Apache Hudi found by an index of the whole table, and left where it was.
         """
         snapshot = self._snapshot
         if not snapshot.properties.partition_fields:
             return snapshot.schema.dropped
-        stated = self._path_values(single_array(snapshot.listing.partitions()))
-        rows_may_stay = RECORD_INDEX in snapshot.properties.metadata_partitions
-        nulls = any(column.null_count for column in stated.columns)
-        distrusted = rows_may_stay or nulls or snapshot.properties.get(BASE_PATH_KEY)
-        return tuple(dict.fromkeys([*snapshot.schema.dropped, *(stated.column_names if distrusted else [])]))
+        stated = self._path_values(single_array(snapshot.listing.partitions())).column_names
+        return tuple(dict.fromkeys([*snapshot.schema.dropped, *stated]))
 
     @cached_property
     def foreign(self) -> frozenset[str]:
@@ -263,7 +259,7 @@ class NativeTable:
             converted_slices=len(staged) - len(merged),
         )
         directories = self._directories(plan.slices, staged)
-        return self.jvm.seq(satisfying(self.jvm, directories, self.java_partition_schema, exact)), done
+        return satisfying(self.jvm, directories, self.java_partition_schema, exact), done
 
     def _stage(self, slices: pa.Table) -> list[tuple[FileSlice, StagedSlice]]:
         """Make what Spark cannot read by itself of some slices."""
@@ -292,8 +288,8 @@ class NativeTable:
         moment = f"{snapshot.as_of} {snapshot.latest_write}" if snapshot.logs_name_base else ""
         return snapshot.storage.root, str(snapshot.schema.arrow), moment, self._query_type.value
 
-    def _directories(self, slices: pa.Table, staged: list[tuple[FileSlice, StagedSlice]]) -> Iterator[Any]:
-        """The files of a plan: those without constants of their own together, by partition where that has constants."""
+    def _directories(self, slices: pa.Table, staged: list[tuple[FileSlice, StagedSlice]]) -> Any:
+        """A java.util.ArrayList of the files of a plan: those without constants of their own together, or by partition."""
         make = Directories(self.jvm, self._staging, self.partition_schema, self.java_partition_schema)
         values = self._constants(slices)
         own = [None] if self.merges else []
@@ -305,16 +301,10 @@ class NativeTable:
             for s, made in staged
             if made.uri is not None
         ]
-        of_paths: dict[str | None, pa.Table] = _by_partition(together) if self.from_path else {None: together}
-        listed = []
-        for path, constants in values.items():
-            beside = [f for f in made_files if path is None or f["partition"] == path]
-            columns = {name: [f[name] for f in beside] for name in MANIFEST_FILES.names}
-            mine = base_files(of_paths[path] if path in of_paths else together.slice(0, 0), self._snapshot.storage.root)
-            files = pa.concat_tables([mine, pa.table(columns, schema=MANIFEST_FILES)])
-            if files.num_rows:
-                listed.append((files, [*constants, *own]))
-        yield from make.directories(listed)
+        files = _listed(together, made_files, self._snapshot.storage.root)
+        parts = _by_partition(files) if self.from_path else {None: files}
+        listed = [(part.select(MANIFEST_FILES.names), [*values[path], *own]) for path, part in parts.items() if part.num_rows]
+        found = make.directories(listed)
         for file_slice, made in staged:
             if made.made.replaced is not None:
                 if made.directory is None:
@@ -323,7 +313,8 @@ class NativeTable:
                     check_native_files(root, [path])
                     one = pa.table([[file_uri(root, path)], [file_slice.base_size], [0]], schema=MANIFEST_FILES)
                     made.directory = make.directory(one, [*constants, made.made.replaced])
-                yield made.directory
+                found.add(made.directory)
+        return found
 
     def _path_values(self, paths: pa.Array) -> pa.Table:
         """What partition paths state."""
@@ -346,10 +337,17 @@ def _made_at(slices: pa.Table, instants: frozenset[str]) -> pa.ChunkedArray:
     return pc.and_(made, pc.is_valid(slices.column("base_file")))
 
 
-def _by_partition(slices: pa.Table) -> dict[str | None, pa.Table]:
-    """Slices by the path of their partition."""
-    ordered = slices.sort_by("partition_path")
-    runs = pc.run_end_encode(ordered.column("partition_path").combine_chunks())
+def _listed(slices: pa.Table, made: list[dict[str, Any]], root: str) -> pa.Table:
+    """Base files of slices, and files that were made for Spark: columns of `MANIFEST_FILES`, and `partition`."""
+    held = slices.filter(pc.is_valid(slices.column("base_file")))
+    files = base_files(held, root).append_column("partition", held.column("partition_path"))
+    return pa.concat_tables([files, pa.Table.from_pylist(made, files.schema)]) if made else files
+
+
+def _by_partition(files: pa.Table) -> dict[str | None, pa.Table]:
+    """Files by the path of their partition."""
+    ordered = files.sort_by("partition")
+    runs = pc.run_end_encode(single_array(ordered.column("partition")))
     ends = runs.run_ends.to_pylist()
     starts = [0, *ends][: len(ends)]
     return {p: ordered.slice(a, b - a) for p, a, b in zip(runs.values.to_pylist(), starts, ends, strict=True)}
