@@ -69,6 +69,7 @@ def test_no_pattern_takes_longer_than_its_text(pattern: str) -> None:
         ("(a", "lacks a"),
         ("a)", "too many"),
         ("[a", "breaks off"),
+        ("a\\", "breaks off"),
         ("(" * 200 + ")" * 200, "nested"),
     ],
 )
