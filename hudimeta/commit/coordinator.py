@@ -386,5 +386,5 @@ def _may_have_other_indexes(timeline: Timeline, known: MetadataTable | None) -> 
     """
     if known is None or known.data_timeline.completed != timeline.completed:
         return True
-    newest = max((i.completion_order for i in timeline.writes), default=("", ""))
+    newest = timeline.by_completion[-1].completion_order if timeline.writes else ("", "")
     return any(i.action is Action.INDEXING and i.completion_order > newest for i in timeline.completed)

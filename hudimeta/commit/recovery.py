@@ -86,7 +86,7 @@ class Recovery:
             return self.everywhere()
         self._remove_unnamed_indexes(timeline)
         if timeline.writes:
-            write = max(timeline.writes, key=lambda i: i.completed_at)
+            write = timeline.by_completion[-1]
             last = write.time
             left = (marker_folder(last), Heartbeat(self._storage, last).path)
             if any(self._storage.stat(path) is not None for path in left) and not self._beats(last):

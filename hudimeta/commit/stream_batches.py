@@ -55,7 +55,7 @@ class StreamBatch:
 
         Writes are asked from the newest on until one is of the stream: for a stream that alone writes that is the first.
         """
-        for instant in sorted(timeline.writes, key=lambda i: i.completed_at, reverse=True):
+        for instant in reversed(timeline.by_completion):
             number = _decoded((timeline.metadata(instant).get("extraMetadata") or {}).get(CHECKPOINT_KEY)).get(self.stream)
             if number is not None:
                 return instant if number >= self.number else None

@@ -99,7 +99,7 @@ def fresh_deltas(table: MetadataTable) -> list[Instant]:
     """Delta commits that were completed since the last compaction."""
     timeline = table.timeline
     since = max((i.time for i in timeline.writes if i.action is Action.COMMIT), default="")
-    return [i for i in timeline.writes if i.action is Action.DELTA_COMMIT and i.completed_at > since]
+    return [i for i in timeline.writes_between(since) if i.action is Action.DELTA_COMMIT]
 
 
 def is_due(table: MetadataTable, after: int) -> bool:

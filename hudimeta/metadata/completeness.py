@@ -52,9 +52,9 @@ def proven_indexes(table: MetadataTable, names: Iterable[str] | None = None) -> 
     wanted = frozenset(name for name in (table.ready if names is None else names) if knows_whole_table(name))
     if not wanted:
         return wanted
-    newest = max(timeline.writes, key=lambda i: i.completion_order, default=None)
-    if newest is None:
+    if not timeline.writes:
         return wanted if _is_unwritten(table) or not timeline.history.manifest() else frozenset()
+    newest = timeline.by_completion[-1]
     since = newest.completion_order
     later = [i for i in (*timeline.completed, *table.laid_out) if i.completion_order > since]
     found = _named(timeline.metadata(newest).get("extraMetadata"), version)

@@ -251,7 +251,7 @@ def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:
     """
     if found.whole_table or found.newest is None:
         return snapshot
-    later = (i.time for i in snapshot.timeline.writes if found.end is not None and i.completed_at > found.end)
+    later = () if found.end is None else (i.time for i in snapshot.timeline.writes_between(found.end))
     return snapshot.at(found.newest, check=False, unseen=(time for time in later if time <= (found.newest or "")))
 
 

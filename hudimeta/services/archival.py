@@ -107,12 +107,11 @@ def _limits(session: WriteSession, view: TableView) -> Iterator[_Limit]:
     asked = session.options.get(keys.ARCHIVE_MIN)
     why = "hoodie.keep.min.commits" if least <= max(1, asked) else "cleaning looks at them, more than hoodie.keep.min.commits"
     # A write that took long began before others that it outlasted: incremental reads have yet to come to it.
-    newest = sorted(timeline.writes, key=lambda i: i.completion_order)[-least:]
-    oldest = min([*newest, timeline.writes[-least]], key=lambda i: i.time)
+    oldest = min([*timeline.by_completion[-least:], timeline.writes[-least]], key=lambda i: i.time)
     yield _Limit(oldest.time, f"the newest {least} writes ({why}) stay")
     for instant in timeline.pending[:1]:
         # Who is pending compares itself with what has been completed since it began, whenever that began.
-        since = (i.time for i in timeline.writes if i.completed_at > instant.time)
+        since = (i.time for i in timeline.writes_between(instant.time))
         yield _Limit(min([instant.time, *since]), f"{instant.action.value} {instant.time} is pending")
     if timeline.savepoints:
         first = min(timeline.savepoints)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timezone, tzinfo
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import CorruptFileError, NotFound
@@ -28,10 +29,12 @@ from hudimeta.types import Action, Instant, State
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+    from sortedcontainers import SortedKeyList
 
 __all__ = ["DEFAULT_FOLDER", "Timeline", "WriteTimes"]
 
 DEFAULT_FOLDER = ".hoodie/timeline"
+_LAST = "~"  # greater than the text of any time
 _REMOVALS = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
 DECODED_KEPT = 64
 """Decoded commit metadata kept in memory; the bytes of every file read are kept as well."""
@@ -140,6 +143,13 @@ class Timeline:
         return tuple(instant for instant in self.completed if instant.action.writes_data)
 
     @cached_property
+    def by_completion(self) -> SortedKeyList:
+        """`writes` by completion time, of which ranges are taken as well (`irange_key`)."""
+        from sortedcontainers import SortedKeyList
+
+        return SortedKeyList(self.writes, key=attrgetter("completion_order"))
+
+    @cached_property
     def pending_writes(self) -> tuple[Instant, ...]:
         """Commits, deltacommits, replacecommits and services that are not completed, by requested time."""
         return tuple(instant for instant in self.pending if instant.action.writes_data)
@@ -186,14 +196,11 @@ class Timeline:
     def writes_between(self, begin: str, end: str | None = None) -> tuple[Instant, ...]:
         """Completed writes whose completion time lies after `begin` and not after `end`, by completion time.
 
-        In tables of version 6 a completion time is the requested time.
-
         Args:
             begin: Exclusive; "000" is before everything.
             end: Inclusive; None for all.
         """
-        found = [i for i in self.writes if i.completed_at > begin and (end is None or i.completed_at <= end)]
-        return tuple(sorted(found, key=lambda i: i.completion_order))
+        return tuple(self.by_completion.irange_key((begin, _LAST), None if end is None else (end, _LAST)))
 
     @cached_property
     def _by_time(self) -> dict[str, tuple[Instant, ...]]:
@@ -386,10 +393,8 @@ class Timeline:
         return content.decode_instant(self._read_file(name), join(self._place, self.folder, name), is_commit)
 
 
-def _earlier(times: pa.StringArray, than: str) -> pa.BooleanArray:
-    import pyarrow as pa
+def _earlier(times: pa.StringArray, than: str) -> Any:
+    """Which of some times are earlier than another one; False for null."""
     import pyarrow.compute as pc
 
-    compared: Any = pc.less(times, pa.scalar(than, pa.string()))
-    earlier: pa.BooleanArray = pc.fill_null(compared, pa.scalar(False))
-    return earlier
+    return pc.fill_null(pc.less(times, than), False)
