@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -38,6 +39,10 @@ EMPTY_NAMES = {"base", "common", "misc"}
 EMPTY_WORDS = {"util", "utils", "helper", "helpers", "manager", "managers"}
 LONG, TOO_LONG = 400, 500
 """Lines: a module longer than the first is reported, longer than the second is refused."""
+
+
+MOST_ROOMS = 45
+"""Modules in one folder."""
 
 
 @dataclass(frozen=True)
@@ -249,6 +254,11 @@ def test_names_say_something() -> None:
     own = {name: name.split(".")[-1] for name in modules()}
     wrong = [name for name, last in own.items() if last in EMPTY_NAMES or EMPTY_WORDS & set(last.split("_"))]
     assert not wrong, f"name these after what they hold: {wrong}"
+
+
+def test_packages_stay_easy_to_survey() -> None:
+    rooms = Counter(path.parent.relative_to(ROOT).as_posix() for path in modules().values() if path.name != "__init__.py")
+    assert not {folder: count for folder, count in rooms.items() if count > MOST_ROOMS}, "cut these packages in two"
 
 
 @pytest.mark.filterwarnings("default:.* time to cut it in two")  # advice, up to a limit

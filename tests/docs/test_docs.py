@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import runpy
 from pathlib import Path
@@ -21,6 +22,12 @@ def _packages() -> set[str]:
 def test_the_architecture_page_lists_every_package_and_no_other() -> None:
     listed = set(re.findall(r"^\|[^|]*\| `([a-z_.]+)` \|", ARCHITECTURE, re.MULTILINE))
     assert listed == _packages()
+
+
+def test_faces_named_by_the_architecture_page_are_faces() -> None:
+    for package, faces in re.findall(r"^\|[^|]*\| `hudimeta\.([a-z_]+)` \|[^|]*\|([^|]+)\|$", ARCHITECTURE, re.MULTILINE):
+        named = importlib.import_module(f"hudimeta.{package}").__all__
+        assert not {*re.findall(r"`(\w+)`", faces)} - {*named}, package
 
 
 def test_modules_named_by_the_architecture_page_exist() -> None:
