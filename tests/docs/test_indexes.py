@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import hudimeta
@@ -25,11 +23,6 @@ def run(example: str, page: str, folder: Path, names: dict[str, Any]) -> None:
 
 
 def test_an_index_is_made_asked_and_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    schema = pa.schema([("id", pa.string()), ("ts", pa.int64())])
-    trips = hudimeta.Table.create(tmp_path / "trips", schema, key="id")
-    noon = dt.datetime(2026, 3, 1, 12, tzinfo=dt.timezone.utc).timestamp()
-    for number in range(2):
-        trips.bulk_insert({"id": [f"t{number}"], "ts": [int(noon) + number * 10**7]})
     (example,) = examples("docs/indexes.md")
     run(example, "docs/indexes.md", tmp_path, {})
     assert capsys.readouterr().out.startswith("expr_index_day built at ")
@@ -39,10 +32,6 @@ def test_an_index_is_made_asked_and_dropped(tmp_path: Path, capsys: pytest.Captu
 def test_a_report_tells_what_skipped_and_whether_the_metadata_is_true(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    schema = pa.schema([("id", pa.string()), ("day", pa.date32())])
-    orders = hudimeta.Table.create(tmp_path / "orders", schema, key="id")
-    for number in range(4):
-        orders.bulk_insert({"id": [f"ord-{number:04}"], "day": pa.array([dt.date(2026, 1, 1 + number)])})
     names: dict[str, Any] = {}
     for example in examples("docs/skipping.md"):
         run(example, "docs/skipping.md", tmp_path, names)
@@ -53,12 +42,10 @@ def test_a_report_tells_what_skipped_and_whether_the_metadata_is_true(
 
 
 def test_the_readme_without_spark(tmp_path: Path) -> None:
-    rows = pa.table({"id": ["t1", "t2"], "fare": [12.5, 70.0]})
-    hudimeta.Table.create(tmp_path / "trips", rows.schema, key="id").insert(rows)
     (example,) = (one for one in examples("README.md") if "import hudimeta\n" in one and "spark" not in one)
-    names: dict[str, Any] = {"rows": rows}
+    names: dict[str, Any] = {}
     run(example, "README.md", tmp_path, names)
-    assert names["t"].scan(where="fare > 60").to_table()["id"].to_pylist() == ["t2"]
+    assert names["t"].scan(where="fare > 60").to_table()["id"].to_pylist() == ["r1"]
 
 
 def anchors(page: Path) -> set[str]:

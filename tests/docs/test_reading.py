@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import hudimeta
@@ -15,21 +14,13 @@ import hudimeta
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 FOR_SPARK = re.compile(r"\bspark\b")
-TEXT = pa.string()
-SCHEMA = pa.schema([("id", TEXT), ("month", TEXT), ("fare", pa.float64()), ("note", TEXT), ("ts", pa.int64())])
 
 
 @pytest.fixture(scope="module")
 def trips(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Merge-on-read, three months, some rows updated."""
+    """The table of the page, which its first example makes: merge-on-read, three months, some rows updated."""
     path = tmp_path_factory.mktemp("data") / "trips"
-    table = hudimeta.Table.create(path, SCHEMA, key="id", partition_by="month", ordering="ts", type="MERGE_ON_READ")
-    for ts, count in ((1, 30), (2, 6)):
-        rows = [
-            {"id": f"t{n}", "month": f"2026-0{1 + n % 3}", "fare": 7.0 * n, "note": "Air" if n % 2 else None, "ts": ts}
-            for n in range(count)
-        ]
-        table.upsert(pa.Table.from_pylist(rows, SCHEMA))
+    run(EXAMPLES[0], path, {})
     return path
 
 
@@ -44,9 +35,9 @@ def test_the_page_has_examples() -> None:
 def test_the_examples_without_spark(
     trips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"hudimeta": hudimeta}
     monkeypatch.syspath_prepend(str(tmp_path))
-    for example in EXAMPLES:
+    for example in EXAMPLES[1:]:
         if example.startswith("# shop/"):
             module = tmp_path / example.split("\n")[0].removeprefix("# ")
             module.parent.mkdir()

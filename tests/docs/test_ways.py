@@ -99,4 +99,3 @@ def test_a_batch_reaches_file_and_metadata_table_through_fourteen_modules_at_mos
     spark = {"plain/source.py", "plain/writer.py"}
     assert len(passed | spark) <= 14, passed
     assert {name for name in way if way.count(name) > 1} <= {"api/plain_write.py"}, "the way comes back to another module"
-    assert passed <= told("A batch from")
