@@ -199,6 +199,8 @@ class HudiTable(RowVerbs, ServiceVerbs):
     ) -> FrameScan:
         """A read of the table, planned through its indexes; `.to_df()` gives the rows, `.plan()` the files, `.report` the rest.
 
+        >>> trips.scan("fare > 60", ["id", "fare"]).to_df().show()             # doctest: +SKIP
+
         Args:
             where: SQL text in Spark's dialect, tuples such as `[("fare", ">", 60)]`, or a JSON tree; it skips files
                 and drops rows. Texts of times without a zone are in the session's.

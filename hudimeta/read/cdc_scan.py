@@ -15,9 +15,9 @@ from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.cdc_plan import GroupChange, plan_changes
 from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
 from hudimeta.read.incremental import IncrementalRange, Moment
-from hudimeta.read.scan import Opened, Scan, ScanRequest, first_rows, limit_note
+from hudimeta.read.scan import Opened, Scan, ScanRequest, limit_note
 from hudimeta.read.scan_plan import ScanPlan
-from hudimeta.read.split import Split, pack_slices, read_split
+from hudimeta.read.split import Split, first_rows, pack_slices, read_split
 from hudimeta.redaction import hidden
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.table.slices import slices_schema

@@ -21,7 +21,7 @@ from hudimeta.read.column_names import cheapest_column, found_column, known_colu
 from hudimeta.read.incremental import IncrementalRange, Moment, moment_of, range_slices, with_commits
 from hudimeta.read.planner import PlannedSlices, plan_slices, planned_range
 from hudimeta.read.scan_plan import ScanPlan
-from hudimeta.read.split import Split, read_split
+from hudimeta.read.split import Split, first_rows, read_split
 from hudimeta.redaction import hidden
 from hudimeta.slices.read_task import ReadTask, VisibleInstants, task_at
 from hudimeta.slices.reader import ReadCounts
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hudimeta.predicate import ArrowPredicate, Bound, Where
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["Opened", "Scan", "ScanRequest", "first_rows", "limit_note"]
+__all__ = ["Opened", "Scan", "ScanRequest", "limit_note"]
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,10 @@ class Scan:
         return plan_slices(self._snapshot, self._bound, self._request.query_type)
 
     def plan(self) -> ScanPlan:
-        """The files that will be read; reads metadata only."""
+        """The files that will be read; reads metadata only.
+
+        >>> print(table.scan("fare > 60").plan())                              # doctest: +SKIP
+        """
         planned = self._planned
         return ScanPlan(planned.slices, self.report, self._snapshot.options.get(SPLIT_BYTES))
 
@@ -178,7 +181,10 @@ class Scan:
     # Rows
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, batch by batch; one file slice is in memory at a time, and none is opened after the last row of a limit."""
+        """The rows, batch by batch; one file slice is in memory at a time, and none is opened after the last row of a limit.
+
+        >>> sum(batch.num_rows for batch in table.scan().to_batches())         # doctest: +SKIP
+        """
         if self._request.limit == 0:
             return
         batches = first_rows(self._request.limit, read_split(self.task, self._whole(), self._snapshot.storage, self._counts))
@@ -194,11 +200,17 @@ class Scan:
         return Split(tuple(slices_of(self._planned.slices)))
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as an Arrow stream."""
+        """The rows as an Arrow stream.
+
+        >>> table.scan().to_reader().read_next_batch()# doctest: +SKIP
+        """
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
 
     def to_table(self) -> pa.Table:
-        """All rows."""
+        """All rows.
+
+        >>> table.scan(columns=["id"], limit=10).to_table()                    # doctest: +SKIP
+        """
         return pa.Table.from_batches(list(self.to_batches()), self.schema)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
@@ -207,6 +219,8 @@ class Scan:
 
     def to_pandas(self) -> Any:
         """All rows as a `pandas.DataFrame`, converted as `pyarrow.Table.to_pandas` does.
+
+        >>> table.scan("fare > 60").to_pandas().describe()                     # doctest: +SKIP
 
         Raises:
             MissingLibrary: pandas is not installed.
@@ -218,6 +232,8 @@ class Scan:
     def to_polars(self) -> Any:
         """All rows as a `polars.DataFrame`.
 
+        >>> table.scan("fare > 60").to_polars().group_by("month").len()        # doctest: +SKIP
+
         Raises:
             MissingLibrary: Polars is not installed.
         """
@@ -227,6 +243,8 @@ class Scan:
 
     def to_duckdb(self, connection: Any = None) -> Any:
         """All rows as a DuckDB relation, which SQL can be asked of again and again.
+
+        >>> table.scan().to_duckdb().aggregate("month, max(fare)")             # doctest: +SKIP
 
         Args:
             connection: Of DuckDB, whose queries shall see the relation; DuckDB's default one when None.
@@ -239,7 +257,10 @@ class Scan:
         return duckdb_relation(self.to_table, connection)
 
     def count(self) -> int:
-        """How many rows there are: from statistics and footers where they tell, else from as few columns as possible."""
+        """How many rows there are: from statistics and footers where they tell, else from as few columns as possible.
+
+        >>> table.scan("month = '2026-01'").count()                            # doctest: +SKIP
+        """
         limit = self._request.limit
         if limit == 0:
             return 0
@@ -364,18 +385,6 @@ def _total(column: pa.ChunkedArray, lengths: bool = False) -> int:
 def limit_note(rows: int) -> str:
     """What a report says of a limit."""
     return f"limit: reading stops after {rows:,} rows"
-
-
-def first_rows(rows: int | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The first rows of some batches; what would give more is not asked for."""
-    if rows is None:
-        yield from batches
-        return
-    for batch in batches:
-        yield batch.slice(0, rows)
-        rows -= batch.num_rows
-        if rows <= 0:
-            return
 
 
 def _bound(where: Where | None, schema: pa.Schema, timezone: str, changes: IncrementalRange | None) -> Bound:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hudimeta.slices.reader import ReadCounts, SliceReader
     from hudimeta.storage import Storage
 
-__all__ = ["Split", "pack_slices", "read_split"]
+__all__ = ["Split", "first_rows", "pack_slices", "read_split"]
 
 SMALLEST_PART = 8 << 20
 """Bytes: opening a file once more costs as much as reading some, so that files are not cut finer."""
@@ -114,6 +114,18 @@ def read_split(
     for file_slice in split.slices:
         for table in reader.readable(file_slice):
             yield from (batch for batch in table.to_batches(max_chunksize=task.batch_rows) if batch.num_rows)
+
+
+def first_rows(rows: int | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The first rows of some batches; what would give more is not asked for."""
+    if rows is None:
+        yield from batches
+        return
+    for batch in batches:
+        yield batch.slice(0, rows)
+        rows -= batch.num_rows
+        if rows <= 0:
+            return
 
 
 def _reader_of(task: ReadTask, storage: Storage) -> SliceReader:

@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 from pyspark_hudimeta import HudiTable
+from pyspark_hudimeta.native.frame_scan import FrameScan
 
-from hudimeta import Table
+from hudimeta import Scan, Table
+from hudimeta.api.indexes import TableIndexes
+from hudimeta.api.metadata import TableMetadata
+from hudimeta.api.services import TableServices
 
 DIFFERENT = {
     "__init__": "HudiTable needs a session, and its engine is that session",
@@ -54,6 +58,14 @@ def test_what_differs_takes_the_same_arguments_beside_the_session(name: str) -> 
 
     assert signature(HudiTable, name) != signature(Table, name), "list only what differs"
     assert arguments(HudiTable) == arguments(Table)
+
+
+@pytest.mark.parametrize("kind", [Table, HudiTable, Scan, FrameScan, TableIndexes, TableMetadata, TableServices])
+def test_every_public_method_has_an_example_or_names_the_one_that_has(kind: type) -> None:
+    told = {
+        name: inspect.getdoc(v) or "" for name, v in verbs(kind).items() if callable(getattr(kind, name)) and name[0] != "_"
+    }
+    assert [name for name, text in told.items() if ">>>" not in text and "ee `" not in text] == []
 
 
 def test_every_public_method_says_what_it_does() -> None:

@@ -85,7 +85,10 @@ class FrameScan:
         return f"Frame{self._scan!r}"
 
     def plan(self) -> ScanPlan:
-        """The files that will be read; reads metadata only."""
+        """The files that will be read; reads metadata only.
+
+        >>> print(trips.scan("fare > 60").plan())                              # doctest: +SKIP
+        """
         return self._scan.plan()
 
     @property
@@ -111,7 +114,10 @@ class FrameScan:
         return NO_SKIPPING if self._scan.task.skip_damage else why_spark_cannot_open(self._spark, root)
 
     def to_df(self) -> DataFrame:
-        """The rows. The DataFrame shows the moment of the scan whenever it is used."""
+        """The rows. The DataFrame shows the moment of the scan whenever it is used.
+
+        >>> trips.scan("fare > 60", limit=10).to_df().show()                   # doctest: +SKIP
+        """
         frame = self._all_rows()
         return frame if self._asked.limit is None else frame.limit(self._asked.limit)
 
