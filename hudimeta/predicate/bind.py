@@ -18,7 +18,7 @@ from hudimeta.errors import PredicateError
 from hudimeta.predicate.arithmetic import arithmetic_types
 from hudimeta.predicate.bind_calls import function_of, refused, signature_of, try_out
 from hudimeta.predicate.casts import can_cast, cast_array
-from hudimeta.predicate.constants import distinct, fitting, integer_bound, rounds
+from hudimeta.predicate.constants import distinct, fitting, integer_bound, rounds, special_moment
 from hudimeta.predicate.evaluate import fold, match
 from hudimeta.predicate.local_time import check_zone
 from hudimeta.predicate.names import closest_name, resolve
@@ -326,8 +326,13 @@ class _Binder:
         """
         if expr.type == target:
             return expr
+        if isinstance(expr, Cast) and expr.type == pa.float32() and target == DOUBLE and is_integer(expr.child.type or STRING):
+            expr = expr.child  # Spark leaves out a cast on the way to a wider one, though FLOAT does not hold every integer
         if not isinstance(expr, Literal):
             return Cast(expr, target, type=target)
+        special = special_moment(expr, target)
+        if special is not None:
+            return special
         value = cast_array(pa.repeat(expr.scalar, 1), target, self.zone)[0]
         if not value.is_valid and not expr.is_null and expr.type == STRING and not lenient:
             raise PredicateError(expr.scalar.as_py(), f"a text that can be read as {type_name(target)}")

@@ -53,8 +53,9 @@ def signature_of(call: Call, args: list[Expr]) -> Signature:
         if position < len(args) and not isinstance(args[position], Literal):
             raise refused(call, f"needs a constant as argument {position + 1}")
     types = [arg.type if arg.type is not None else pa.null() for arg in args]
+    constants = {i: arg.scalar.as_py() for i, arg in enumerate(args) if i in function.constants and isinstance(arg, Literal)}
     try:
-        signature = function.resolve(types)
+        signature = function.adjusted(function.resolve(types), constants)
     except WrongArguments as error:
         raise refused(call, f"is given {', '.join(map(type_name, types))}", str(error)) from error
     for source, target in zip(types, signature.arguments, strict=True):

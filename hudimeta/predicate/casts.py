@@ -233,7 +233,7 @@ def _fitted(number: decimal.Decimal | None, target: pa.DataType) -> decimal.Deci
     if number.adjusted() < -target.scale - 1:
         number = decimal.Decimal(0)
     fitted = number.quantize(decimal.Decimal(1).scaleb(-target.scale), rounding=decimal.ROUND_HALF_UP, context=_WIDE)
-    return fitted if abs(fitted) < decimal.Decimal(10) ** _digits(target) else None
+    return fitted if fitted.copy_abs() < decimal.Decimal(10) ** _digits(target) else None
 
 
 def _times(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:

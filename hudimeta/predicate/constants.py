@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import decimal
 import math
+import re
 
 import pyarrow as pa
 
+from hudimeta.errors import PredicateError
 from hudimeta.predicate.tree import CompareOp, Expr, Literal
-from hudimeta.predicate.types import integer_range, is_decimal, is_floating, is_integer, is_numeric
+from hudimeta.predicate.types import (
+    DATE,
+    INSTANT,
+    LOCAL_TIMESTAMP,
+    STRING,
+    integer_range,
+    is_decimal,
+    is_floating,
+    is_integer,
+    is_numeric,
+)
 
-__all__ = ["distinct", "fitting", "integer_bound", "rounds"]
+__all__ = ["distinct", "fitting", "integer_bound", "rounds", "special_moment"]
+
+_SPECIAL = re.compile(r"(epoch|now|today|tomorrow|yesterday)\b.*", re.IGNORECASE)
 
 
 def fitting(child: Expr, constant: Literal) -> Literal | None:
@@ -62,3 +76,19 @@ def distinct(scalars: list[pa.Scalar], target: pa.DataType) -> pa.Array:
 def rounds(source: pa.DataType | None, target: pa.DataType) -> bool:
     """Whether decimals are compared in a type with fewer decimals than they have."""
     return source is not None and is_decimal(source) and is_decimal(target) and bool(target.scale < source.scale)
+
+
+def special_moment(text: Literal, target: pa.DataType) -> Literal | None:
+    """What Spark makes of the constant text `epoch` as a date or time; None for every other text.
+
+    Raises:
+        PredicateError: For `now`, `today` and their like, which mean another moment whenever they are asked for.
+    """
+    if text.type != STRING or text.is_null or target not in (DATE, INSTANT, LOCAL_TIMESTAMP):
+        return None
+    found = _SPECIAL.fullmatch(text.scalar.as_py().strip())
+    if found is None:
+        return None
+    if found[0].lower() != "epoch":
+        raise PredicateError(text.scalar.as_py(), "a text that means one moment, such as '2024-05-17 08:30:00'")
+    return Literal(pa.scalar(0, pa.int32() if target == DATE else pa.int64()).cast(target), type=target)

@@ -86,7 +86,9 @@ def from_unixtime(context: Context, args: list[Any]) -> Any:
     pattern = args[1] if len(args) > 1 else "yyyy-MM-dd HH:mm:ss"
     if pattern is None:
         return pa.nulls(context.length, context.type)
-    return format_local(to_local(cast_array(args[0], INSTANT, context.zone), context.zone), compile_pattern(pattern))
+    seconds = np.asarray(args[0].fill_null(0))
+    moments = pa.array(seconds * SECOND_US, mask=np.asarray(args[0].is_null()))  # wraps around beyond 64 bits, as in Spark
+    return format_local(to_local(moments.cast(INSTANT), context.zone), compile_pattern(pattern))
 
 
 def unix_timestamp(context: Context, args: list[Any]) -> Any:
@@ -289,12 +291,12 @@ def _to_whole(context: Context, values: pa.Array, kernel: str) -> Any:
 
 
 def rounded(context: Context, args: list[Any]) -> Any:
-    """Rounded half away from zero, at so many decimals; the type stays."""
+    """Rounded half away from zero, at so many decimals."""
     digits = args[1] if len(args) > 1 else 0
     values, t = args[0], context.type
     if digits is None:
         return pa.nulls(context.length, context.type)
-    if is_decimal(t) and digits >= t.scale:
+    if is_decimal(t) and digits >= values.type.scale:
         return cast_array(values, t, context.zone)
     step = decimal.Decimal(1).scaleb(-max(min(digits, 400), -400))
 
@@ -310,7 +312,7 @@ def rounded(context: Context, args: list[Any]) -> Any:
         result = exact(number)
         fits = not is_integer(t) or -(1 << (t.bit_width - 1)) <= result < 1 << (t.bit_width - 1)
         if is_decimal(t):
-            fits = abs(result) < decimal.Decimal(10) ** (t.precision - t.scale)
+            fits = result.copy_abs() < decimal.Decimal(10) ** (t.precision - t.scale)
             result = result.quantize(decimal.Decimal(1).scaleb(-t.scale), context=decimal.Context(prec=800))
         return result if fits else None
 

@@ -72,9 +72,17 @@ def _whole(types: Types) -> Signature:
 
 def _rounded(types: Types) -> Signature:
     first = _number(types[:1]).arguments[0]
-    # 99.9 rounds to a number of one digit more
-    result = pa.decimal128(min(first.precision + 1, 38), first.scale) if is_decimal(first) else first
-    return Signature((first, pa.int32())[: len(types)], result)
+    return Signature((first, pa.int32())[: len(types)], first)
+
+
+def _rounded_to(signature: Signature, constants: Constants) -> Signature:
+    """A decimal has as many decimals as it is rounded to, and one digit more before them: 99.9 becomes 100."""
+    first, scale = signature.arguments[0], constants.get(1, 0) or 0
+    if not is_decimal(first):
+        return signature
+    whole, kept = first.precision - first.scale + 1, min(first.scale, max(scale, 0))
+    digits = max(whole, 1 - scale) if scale < 0 else whole + kept
+    return Signature(signature.arguments, pa.decimal128(min(digits, 38), kept))
 
 
 def _alike(skip: int = 0) -> Callable[[Types], Signature]:
@@ -248,7 +256,7 @@ def _catalogue() -> dict[str, Function]:
         "datediff": Function(_takes(DATE, DATE, to=pa.int32()), run.date_diff, (2, 2), order=_by_constant),
         "trunc": Function(_takes(DATE, STRING, to=DATE), run.truncate_date, (2, 2), frozenset({1}), _always),
         "date_trunc": Function(_truncated, run.truncate_timestamp, (2, 2), frozenset({0})),
-        "round": Function(_rounded, run.rounded, (1, 2), frozenset({1}), _always),
+        "round": Function(_rounded, run.rounded, (1, 2), frozenset({1}), _always, adjusted=_rounded_to),
         "mod": Function(_remainder, run.remainder, (2, 2)),
         "pmod": Function(_remainder, run.positive_remainder, (2, 2)),
         "coalesce": Function(_alike(), run.coalesce, (1, 1000)),

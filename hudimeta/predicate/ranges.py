@@ -18,6 +18,7 @@ from hudimeta.predicate.bind import Bound
 from hudimeta.predicate.casts import can_cast, cast_array, cast_is_monotone, cast_is_total, to_canonical
 from hudimeta.predicate.comparison import compare
 from hudimeta.predicate.functions import FUNCTIONS
+from hudimeta.predicate.local_time import SECOND_US
 from hudimeta.predicate.signature import Context
 from hudimeta.predicate.stats import ColumnBounds, FileStats
 from hudimeta.predicate.tree import (
@@ -30,7 +31,7 @@ from hudimeta.predicate.tree import (
     Expr,
     Literal,
 )
-from hudimeta.predicate.types import STRING, is_decimal, is_floating, is_integer, is_numeric
+from hudimeta.predicate.types import LONG, STRING, is_decimal, is_floating, is_integer, is_numeric
 
 __all__ = ["AFTER_ANY_UTF8", "Mask", "PossibleTruth", "Range", "Ranges", "is_known", "same_texts"]
 
@@ -237,7 +238,8 @@ class Ranges:
             ]
             return function.run(Context(self.zone, len(array), result), [array, *rest])
 
-        low, high = (_on_bound(run, end) for end in ((first.low, first.high) if order > 0 else (first.high, first.low)))
+        ends = _countable(first.low, first.high) if expr.name == "from_unixtime" else (first.low, first.high)
+        low, high = (_on_bound(run, end) for end in (ends if order > 0 else reversed(ends)))
         if expr.name in ("date_format", "from_unixtime"):
             low, high = _four_digit_years(low, high)
         nan = first.nan if is_floating(result) else self.all(False)
@@ -324,6 +326,16 @@ def _after_prefix(high: pa.Array, cut: Mask) -> pa.Array:
     # 4096 such bytes are above every binary value that anybody cuts; texts never hold one
     longer = pc.binary_join_element_wise(whole, AFTER_ANY_UTF8 * (1 if high.type == STRING else 4096), b"")
     return pc.if_else(pa.array(cut), longer, whole)
+
+
+def _countable(low: Any, high: Any) -> tuple[Any, Any]:
+    """Both bounds in seconds, or none where the microseconds of one need more than 64 bits: Spark lets them wrap around."""
+    import pyarrow.compute as pc
+
+    most = pa.scalar(np.iinfo(np.int64).max // SECOND_US, LONG)
+    both = pc.and_(pc.less_equal(pc.negate(most), low), pc.less_equal(high, most))
+    nothing = pa.scalar(None, LONG)
+    return pc.if_else(both, low, nothing), pc.if_else(both, high, nothing)
 
 
 def _four_digit_years(low: Any, high: Any) -> tuple[Any, Any]:

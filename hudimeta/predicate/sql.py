@@ -327,9 +327,13 @@ class _Translation:
         return Cast(self.expr(node.this), self.data_type(node), lenient=bool(node.args.get("safe")))
 
     def _typed_number(self, node: exp.Expression, sign: str) -> Literal | None:
-        """The constant that `10L`, `3D` or `CAST(1 AS INT)` mean; None when the cast is of something else."""
-        if type(node.this).__name__ != "Literal" or node.this.is_string or node.args.get("safe"):
+        """The constant that `10L`, `3D`, `2.5BD` or `CAST(1 AS INT)` mean; None when the cast is of something else."""
+        if type(node.this).__name__ != "Literal" or node.args.get("safe"):
             return None
+        if node.this.is_string:
+            # sqlglot writes 2.5BD as a cast of '2.5', to a type that, unlike those of casts, says nothing of nesting
+            made = self.data_type(node) if "nested" not in node.args["to"].args else None
+            return literal(decimal.Decimal(sign + node.this.this)) if made is not None and pa.types.is_decimal(made) else None
         target, text = self.data_type(node), sign + str(node.this.this)
         try:
             if pa.types.is_integer(target) and text.lstrip("-").isdigit():

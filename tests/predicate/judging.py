@@ -16,7 +16,7 @@ from hudimeta.predicate import Bound, ColumnBounds, FileStats, bind_value, evalu
 from tests.predicate.all_types import plain
 from tests.predicate.spark_answers import RAISED
 
-_WORDS = "AND|OR|IF|CASE|COALESCE|NVL2?|IS|NULLIF|EQUAL_NULL|GREATEST|LEAST|NANVL|IN|CONCAT_WS|TRY_CAST|NEGATIVE"
+_WORDS = "ISNAN|AND|OR|IF|CASE|COALESCE|NVL2?|IS|NULLIF|EQUAL_NULL|GREATEST|LEAST|NANVL|IN|CONCAT_WS|TRY_CAST|NEGATIVE"
 SHIELDED = re.compile(rf"\b({_WORDS})\b|<=>", re.IGNORECASE)
 """Words beside which a part that Spark raises for need not make the whole null here."""
 ROWS_A_FILE = 12

@@ -54,3 +54,10 @@ def test_the_page_lists_every_function() -> None:
     page = DOCS.read_text(encoding="utf-8").split("## Where the answer")[0]
     listed = set(re.findall(r"`([a-z_0-9]+)(?:\(…\))?`", page))
     assert set(FUNCTION_NAMES) <= listed
+
+
+@pytest.mark.parametrize("text", ["now", "Today", " yesterday ", "tomorrow", "epoch UTC"])
+def test_texts_that_mean_another_moment_each_time_are_refused(text: str) -> None:
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC"))])
+    with pytest.raises(PredicateError, match="one moment"):
+        bind(parse(f"TRY_CAST('{text}' AS TIMESTAMP) < ts"), schema)

@@ -35,6 +35,13 @@ POOL: dict[str, tuple[pa.DataType, list[object]]] = {
     "x": (pa.string(), ["2024-02-29", "1969-12-31", None, "2024-7-1", "2024"]),
     "dec": (pa.decimal128(10, 2), [D("1.50"), D("-0.01"), None, D("99999999.99"), D("2.00")]),
     "big": (pa.decimal128(38, 18), [D("1.5"), D("-12345678901234567890.123456789012345678"), None, D("0.000000000000000001")]),
+    "most": (
+        pa.decimal128(38, 18),
+        [D("-99999999999999999999.999999999999999999"), None, D("1.25"), D("-0.000000000000000001")],
+    ),
+    "late": (pa.int64(), [2**62, None, 2**63 - 2, 1_700_000_000, -(2**62)]),
+    "odd": (pa.int32(), [-2147483647, 16777217, None, 5]),
+    "near": (pa.int32(), [-2147483648, 16777216, None, 5]),
     "da": (pa.date32(), [dt.date(2024, 2, 29), dt.date(1969, 12, 31), None, dt.date(2023, 1, 1), dt.date(1582, 10, 4)]),
     "ts": (pa.timestamp("us", "UTC"), [moment and moment.replace(tzinfo=UTC) for moment in MOMENTS]),
     "tn": (pa.timestamp("us"), list(MOMENTS)),
@@ -114,6 +121,14 @@ timestamp_millis(i) > ts | timestamp_micros(l) IS NOT NULL | from_utc_timestamp(
 to_utc_timestamp(ts, 'Asia/Kolkata') < ts | make_date(2024, 2, 29) = da | next_day(da, 'MO') = '2024-03-04'
 dayname(da) = 'Thu' | monthname(da) = 'Feb' | dec = 1.5D | dec IN (1.5D, -0.01D) | dec <= -0.01D | big = 1.5D
 CAST(dec AS FLOAT) = -0.01 | CAST(big AS DOUBLE) < 0 | s ILIKE 'STRASSE' | s RLIKE '^A' | s RLIKE 'c$' | s RLIKE '(?i)c%$'
+round(most, 4) < -99999999999999999999.9 | round(most, -1) = -100000000000000000000BD | round(most) = 1
+most % nullif(round(most, 4), 0) = most | least(dec, 0.500BD, round(most, 1)) < 0
+round(dec, -3) = 100000000 | round(dec, 1) = 1.5 | round(big, 30) = 1.5
+coalesce(TRY_CAST(w AS DECIMAL(38,10)), round(CAST(w AS DECIMAL(38,10)), 1)) = 0.1 | from_unixtime(late) = '1970-01-01 00:00:00'
+from_unixtime(late) < '1970' | most <> -29850283858633046051.877420100191235902BD
+nullif(TRY_CAST('epoch' AS TIMESTAMP), ts) < tn | CAST('epoch' AS DATE) > da | ts > 'epoch'
+CAST(odd AS FLOAT) = near | CAST(odd AS FLOAT) + 0D = near
+CAST(odd AS FLOAT) = CAST(near AS FLOAT)
 """.replace("\n", " | ").split(" | ")
 WRITTEN = [text for text in EXPRESSIONS if text]
 

@@ -125,7 +125,11 @@ CALLS: list[Choice] = [
     *calls(["2024-02-29", "1969-12-31", "0001-01-01", "2024-02"], *[(name, "date_format", "yyyy-MM-dd") for name in TIMES]),
     *calls(["2024-02", "9999-12", "1969"], ("da", "date_format", "yyyy-MM"), ("ts", "date_format", "yyyy")),
     *calls(["02/2024", "12/1969", "03/2024"], *[(name, "date_format", "MM/yyyy") for name in TIMES]),
-    *calls(["1970-01-01 00:00:05", "1969", "1970-01-01 00:00:01"], ("l", "from_unixtime"), ("b", "from_unixtime")),
+    *calls(
+        ["1970-01-01 00:00:05", "1970-01-01 00:00:00", "1969-12-31 23:59:58", "1969", "1970-01-01 00:00:01"],
+        ("l", "from_unixtime"),
+        ("b", "from_unixtime"),
+    ),
 ]
 TARGETS: dict[str, list[pa.DataType]] = {
     "i": [pa.int64(), pa.string(), pa.bool_(), pa.decimal128(10, 2)],
