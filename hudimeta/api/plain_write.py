@@ -34,12 +34,14 @@ from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.attempts import until_no_conflict
+from hudimeta.write.base_files import WriteToken
 from hudimeta.write.batch import keyed_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
+from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.opening import open_or_create
-from hudimeta.write.operations import execute_plan, plan_inserts
+from hudimeta.write.operations import plan_inserts
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import (
     Outcome,
@@ -171,20 +173,9 @@ class PlainWrite:
         if operation is Operation.BULK_INSERT:
             batch = sorted_for_bulk_insert(batch, session.options)
         plan = plan_inserts(batch, {}, session.sizing(view.timeline))
-        writer = view.writer(self.open_write.instant, self.schema)
+        writers = FileWriters.of(session, view, self.open_write, self.schema)
         # Tasks count in steps, so that no two files of a write share the first number of their token.
-        first = (task << _TASK_BITS) + number
-        files = execute_plan(
-            plan,
-            batch,
-            writer,
-            view.read_base(view.writer_schema(self.schema)),
-            session.rules,
-            self.open_write.instant,
-            session.engine,
-            first_task=first,
-            attempt=attempt,
-        )
+        files = execute_plan(plan, batch, writers, session.engine, WriteToken((task << _TASK_BITS) + number, attempt))
         refuse_when_over(
             storage, view.timeline.folder, self.open_write.instant, [path for file in files for path in file.paths]
         )

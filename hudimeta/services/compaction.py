@@ -36,7 +36,7 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.timeline import Timeline, TimelineWriter, parse_instant
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
-from hudimeta.write.base_files import BaseFileWriter
+from hudimeta.write.base_files import BaseFileWriter, WriteToken
 from hudimeta.write.session import TableView, WriteSession
 
 __all__ = ["CompactionPlan", "compact", "execute", "is_due", "may_be_due", "pending", "plan", "schedule"]
@@ -318,4 +318,4 @@ class _Merge:
         pieces = list(SliceReader(self.task, self.storage).tables(file_slice))
         rows = pa.concat_tables([self.task.output_schema.empty_table(), *pieces])
         previous = parse_base_file(file_slice.base_file) if file_slice.base_file else None
-        return self.writer.write_compacted(file_slice.partition_path, file_slice.file_id, previous, rows, task=number)
+        return self.writer.write_compacted(file_slice.partition_path, file_slice.file_id, previous, rows, WriteToken(number))

@@ -10,6 +10,7 @@ __all__ = [
     "combining",  # one row a key among the rows of a write
     "creation",  # creating a table
     "duplicates",  # what an insert does with keys that are there
+    "execution",  # carrying out a plan
     "index_build",  # building an index over rows that are there
     "merge_builder",  # `Table.merge`
     "merge_clauses",  # the rows that a merge makes

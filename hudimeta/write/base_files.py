@@ -25,7 +25,7 @@ from hudimeta.metadata.statistics import file_statistics
 from hudimeta.metadata.writer import partition_metafile
 from hudimeta.slices.fold import fold_log_records
 from hudimeta.slices.log_parts import DataPart, LogPart
-from hudimeta.slices.merge import SliceMerger
+from hudimeta.slices.merge import MergeCounts, SliceMerger
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.slices.stored_rows import StoredRows, with_inserts
 from hudimeta.storage import Storage, join
@@ -33,7 +33,7 @@ from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import BaseFileName
 from hudimeta.write.change_files import ChangeFormat, changed_rows, write_change_file
 
-__all__ = ["BaseFileWriter", "FileFormat", "bloom_settings", "mark_partition", "new_file_id"]
+__all__ = ["BaseFileWriter", "FileFormat", "WriteToken", "bloom_settings", "mark_partition", "new_file_id"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,47 @@ def new_file_id() -> str:
     return f"{uuid.uuid4()}-0"
 
 
+@dataclass(frozen=True)
+class WriteToken:
+    """What tells the files of one task, and of one attempt at it, from those of all others.
+
+    Attributes:
+        task: Number of the task.
+        attempt: Of the task.
+    """
+
+    task: int
+    attempt: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.task}-0-{self.attempt}"
+
+
+@dataclass(frozen=True)
+class _File:
+    """One base file to write.
+
+    Attributes:
+        partition_path: Where.
+        name: Its name.
+        rows: All rows, meta columns included.
+        facts: What indexes want to know of the rows.
+        inserted: How many are new.
+        merged: What became of the others.
+        previous: The base file that is superseded; None where it begins its file group.
+        known: What the superseded file's footer tells of the keys.
+    """
+
+    partition_path: str
+    name: BaseFileName
+    rows: pa.Table
+    facts: FileFacts
+    inserted: int = 0
+    merged: MergeCounts = field(default_factory=MergeCounts)
+    previous: BaseFileName | None = None
+    known: KnownKeys | None = None
+
+
 class BaseFileWriter:
     """Writes the base files of one write.
 
@@ -92,20 +133,19 @@ class BaseFileWriter:
         instant: Of the write.
         file_format: See `FileFormat`.
         schema: Columns of the files, meta columns first.
+        rules: Which version of a row wins.
     """
 
-    def __init__(self, storage: Storage, instant: str, file_format: FileFormat, schema: pa.Schema) -> None:
+    def __init__(self, storage: Storage, instant: str, file_format: FileFormat, schema: pa.Schema, rules: MergeRules) -> None:
         self._storage, self._instant, self._format, self._schema = storage, instant, file_format, schema
+        self._rules = rules
 
     def write_new(
         self,
         partition_path: str,
         rows: pa.Table,
         keys: pa.StringArray,
-        *,
-        task: int,
-        attempt: int = 0,
-        first_row: int = 0,
+        token: WriteToken,
         file_id: str | None = None,
     ) -> WrittenFile:
         """Write the first base file of a new file group.
@@ -114,24 +154,20 @@ class BaseFileWriter:
             partition_path: Where.
             rows: Data columns.
             keys: Their record keys.
-            task: Number of the task, first part of the write token and of the rows' sequence numbers.
-            attempt: Of the task.
-            first_row: Sequence number of the first row: rows of one task must not share one.
+            token: Of the task, whose number is the first part of the rows' sequence numbers.
             file_id: Id of the file group; None for a new one.
         """
-        file_id = file_id or new_file_id()
-        name = str(BaseFileName(file_id, f"{task}-0-{attempt}", self._instant))
+        name = BaseFileName(file_id or new_file_id(), str(token), self._instant)
         full = add_meta_columns(
             rows,
             instant=self._instant,
-            task=task,
+            task=token.task,
             record_keys=keys,
             partition_path=partition_path,
-            file_name=name,
-            first=first_row,
+            file_name=str(name),
         )
         facts = row_changes(None, full, self._format.facts)
-        return self._write(partition_path, file_id, name, full, MarkerKind.CREATE, facts, inserted=rows.num_rows)
+        return self._write(_File(partition_path, name, full, facts, inserted=rows.num_rows))
 
     def rewrite(
         self,
@@ -140,10 +176,7 @@ class BaseFileWriter:
         stored: StoredRows,
         changes: Sequence[LogPart],
         inserts: pa.Table,
-        rules: MergeRules,
-        *,
-        task: int,
-        attempt: int = 0,
+        token: WriteToken,
     ) -> WrittenFile:
         """Write the next base file of a file group.
 
@@ -153,48 +186,33 @@ class BaseFileWriter:
             stored: Its rows.
             changes: Rows and deletes to lay over them; those whose key the file does not have are dropped.
             inserts: Rows to append, meta columns included.
-            rules: Which version of a row wins.
-            task: Number of the task, for the write token.
-            attempt: Of the task.
+            token: Of the task.
         """
-        base = stored.rows
+        base, rules = stored.rows, self._rules
         merger = SliceMerger(fold_log_records(changes, self._schema, rules), rules, every_row=True)
         merged = merger.merge(base)
-        name = str(BaseFileName(previous.file_id, f"{task}-0-{attempt}", self._instant))
+        name = BaseFileName(previous.file_id, str(token), self._instant)
         touched = [_keys_of(part) for part in changes] + ([inserts[KEY_COLUMN].combine_chunks()] if inserts.num_rows else [])
         # Rows that only name what to delete need not have all columns, and nothing is inserted with them.
         same_keys = not inserts.num_rows and _keeps_rows(merged, base, rules)
-        full = with_file_name(with_inserts(merged, inserts), name).unify_dictionaries()
-        written = self._write(
-            partition_path,
-            previous.file_id,
-            name,
-            full,
-            MarkerKind.MERGE,
-            row_changes(base, full, self._format.facts, touched, same_keys),
-            inserted=inserts.num_rows,
-            updated=merger.counts.updated,
-            deleted=merger.counts.deleted,
-            previous=previous,
-            known=self._known_keys(stored, merged, inserts, rules),
-        )
-        written = replace(written, outdated=merger.counts.outdated)
-        return self._with_changes(written, base, full, f"{task}-0-{attempt}", rules)
+        full = with_file_name(with_inserts(merged, inserts), str(name)).unify_dictionaries()
+        facts = row_changes(base, full, self._format.facts, touched, same_keys)
+        known = self._known_keys(stored, merged, inserts)
+        written = self._write(_File(partition_path, name, full, facts, inserts.num_rows, merger.counts, previous, known))
+        return self._with_changes(written, base, full, str(token))
 
-    def _known_keys(self, stored: StoredRows, merged: pa.Table, inserts: pa.Table, rules: MergeRules) -> KnownKeys | None:
+    def _known_keys(self, stored: StoredRows, merged: pa.Table, inserts: pa.Table) -> KnownKeys | None:
         """The keys as the superseded file's filter tells them; None where that may have others."""
-        if not self._format.populate or not _keeps_rows(merged, stored.rows, rules):
+        if not self._format.populate or not _keeps_rows(merged, stored.rows, self._rules):
             return None
         return KnownKeys.of(stored.footer, inserts[KEY_COLUMN])
 
-    def _with_changes(
-        self, written: WrittenFile, before: pa.Table, after: pa.Table, token: str, rules: MergeRules
-    ) -> WrittenFile:
+    def _with_changes(self, written: WrittenFile, before: pa.Table, after: pa.Table, token: str) -> WrittenFile:
         """The file together with its change file, where the table captures changes."""
         form = self._format.changes
         if form is None:
             return written
-        compare = rules.partial_mode is not PartialUpdateMode.NONE
+        compare = self._rules.partial_mode is not PartialUpdateMode.NONE
         changes = changed_rows(before, after, self._instant, compare=compare)
         place = (written.partition_path, written.file_id)
         in_task = self._format.in_task
@@ -202,7 +220,7 @@ class BaseFileWriter:
         return written if file is None else replace(written, change_files=(file,))
 
     def write_compacted(
-        self, partition_path: str, file_id: str, previous: BaseFileName | None, rows: pa.Table, *, task: int, attempt: int = 0
+        self, partition_path: str, file_id: str, previous: BaseFileName | None, rows: pa.Table, token: WriteToken
     ) -> WrittenFile:
         """Write the rows of a file slice as its next base file.
 
@@ -211,31 +229,16 @@ class BaseFileWriter:
             file_id: Of the file group.
             previous: Its base file so far, None for a slice of log files only.
             rows: All rows, meta columns included, which they keep but for the file name.
-            task: Number of the task, for the write token.
-            attempt: Of the task.
+            token: Of the task.
         """
-        name = str(BaseFileName(file_id, f"{task}-0-{attempt}", self._instant))
-        kind = MarkerKind.CREATE if previous is None else MarkerKind.MERGE
-        return self._write(partition_path, file_id, name, with_file_name(rows, name), kind, NO_CHANGE, previous=previous)
+        name = BaseFileName(file_id, str(token), self._instant)
+        return self._write(_File(partition_path, name, with_file_name(rows, str(name)), NO_CHANGE, previous=previous))
 
-    def _write(
-        self,
-        partition_path: str,
-        file_id: str,
-        name: str,
-        rows: pa.Table,
-        kind: MarkerKind,
-        facts: FileFacts,
-        *,
-        inserted: int = 0,
-        updated: int = 0,
-        deleted: int = 0,
-        previous: BaseFileName | None = None,
-        known: KnownKeys | None = None,
-    ) -> WrittenFile:
-        path = join(partition_path, name)
+    def _write(self, file: _File) -> WrittenFile:
+        partition_path, name, rows, previous = file.partition_path, str(file.name), file.rows, file.previous
+        marker = Marker(join(partition_path, name), MarkerKind.CREATE if previous is None else MarkerKind.MERGE)
         stored = rows if self._format.populate else hide_meta_columns(rows, file_name=True)
-        with marked_output(self._storage, self._instant, Marker(path, kind), in_task=self._format.in_task) as stream:
+        with marked_output(self._storage, self._instant, marker, in_task=self._format.in_task) as stream:
             written = write_base_file(
                 stream,
                 stored,
@@ -243,24 +246,27 @@ class BaseFileWriter:
                 codec=self._format.codec,
                 bloom=self._format.bloom,
                 bounds_of=self._format.statistics,
-                known=known,
+                known=file.known,
                 name=name,
             )
         mark_partition(self._storage, self._instant, partition_path)
         statistics = file_statistics(written.bounds, partition_path, name, self._format.regime, written.column_bytes)
         return WrittenFile(
             partition_path,
-            file_id,
+            file.name.file_id,
             name,
             written.size,
             rows.num_rows,
-            inserted,
-            updated,
-            deleted,
+            file.inserted,
+            file.merged.updated,
+            file.merged.deleted,
             statistics,
             str(previous) if previous else None,
             previous.instant if previous else None,
-            facts=self._with_bloom(self._with_expressions(facts, rows, partition_path, name, written.size), written.footer),
+            outdated=file.merged.outdated,
+            facts=self._with_bloom(
+                self._with_expressions(file.facts, rows, partition_path, name, written.size), written.footer
+            ),
         )
 
     def _with_bloom(self, facts: FileFacts, footer: ParquetFooter) -> FileFacts:

@@ -36,9 +36,10 @@ from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import LogFileName
 from hudimeta.table.key_file import KeyFile
-from hudimeta.write.base_files import FileFormat, mark_partition
+from hudimeta.types import FileGroupId
+from hudimeta.write.base_files import FileFormat, WriteToken, mark_partition
 
-__all__ = ["Deletes", "LogFileWriter", "LogForm"]
+__all__ = ["Deletes", "LogContent", "LogFileWriter", "LogForm"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,23 @@ class Deletes:
         columns = zip(self.ordering, others.ordering, strict=True)
         ordering = tuple(pa.concat_arrays([one, other.cast(one.type)]) for one, other in columns)
         return Deletes(pa.concat_arrays([self.keys, others.keys]), ordering)
+
+
+@dataclass(frozen=True)
+class LogContent:
+    """What goes into the log of one file group.
+
+    Attributes:
+        rows: Rows, meta columns first; may be empty. With fewer columns than the table they are a partial update.
+        deletes: Keys to delete.
+        updated: How many of the rows, the last ones, stand for rows that are there already.
+        facts: What indexes of keys want to know of the rows.
+    """
+
+    rows: pa.Table
+    deletes: Deletes = field(default_factory=lambda: Deletes(pa.array([], pa.string())))
+    updated: int = 0
+    facts: FileFacts | None = None
 
 
 @dataclass(frozen=True)
@@ -90,47 +108,35 @@ class LogFileWriter:
 
     def append(
         self,
-        partition_path: str,
-        file_id: str,
-        rows: pa.Table,
-        deletes: Deletes,
-        *,
-        updated: int,
-        task: int,
-        attempt: int = 0,
-        begins: bool = False,
-        changes: FileFacts | None = None,
+        group: FileGroupId,
+        content: LogContent,
+        token: WriteToken,
         below: KeyFile | None = None,
     ) -> list[WrittenFile]:
         """Write to the log of a file group: one file, or several where there is much to write.
 
         Args:
-            partition_path: Of the file group.
-            file_id: Of the file group.
-            rows: Rows, meta columns first; may be empty. With fewer columns than the table they are a partial update.
-            deletes: Keys to delete.
-            updated: How many of the rows, the last ones, stand for rows that are there already.
-            task: Number of the task, for the write token.
-            attempt: Of the task.
-            begins: The first file begins its file group.
-            changes: What indexes of keys want to know of the rows.
-            below: The slice that the log belongs to.
+            group: The file group.
+            content: What to write.
+            token: Of the task.
+            below: The slice that the log belongs to; None where it begins its file group.
         """
+        partition_path, file_id, rows = group.partition_path, group.file_id, content.rows
         if not self._format.populate:
             rows = hide_meta_columns(rows, file_name=False)
         files: list[WrittenFile] = []
         # Whoever tells the changes in a log needs the rows before it, and Apache Hudi finds them by the log's own stat.
         base = (below.name, *below.logs) if below is not None and self._format.changes is not None else ()
-        fresh = rows.num_rows - updated
-        for number, content in enumerate(self._contents(rows, partition_path, deletes), start=1):
-            name = str(LogFileName(file_id, self._instant, number, f"{task}-0-{attempt}"))
+        fresh = rows.num_rows - content.updated
+        for number, held in enumerate(self._contents(rows, partition_path, content.deletes), start=1):
+            name = str(LogFileName(file_id, self._instant, number, str(token)))
             path = join(partition_path, name)
             marker = Marker(path, MarkerKind.CREATE)
-            seal_blocks(content.blocks, name)
+            seal_blocks(held.blocks, name)
             with marked_output(self._storage, self._instant, marker, in_task=self._format.in_task) as stream:
-                for block in content.blocks:
+                for block in held.blocks:
                     stream.write(block)
-            own = content.rows
+            own = held.rows
             inserted = min(max(fresh, 0), own.num_rows)
             fresh -= inserted
             files.append(
@@ -138,19 +144,19 @@ class LogFileWriter:
                     partition_path,
                     file_id,
                     name,
-                    content.size,
+                    held.size,
                     own.num_rows,
                     inserted,
                     own.num_rows - inserted,
-                    content.deletes,
+                    held.deletes,
                     self._statistics(own, partition_path, name),
                     log_instant=self._instant,
-                    facts=self._facts(_told(changes, number), own, partition_path, name, content.size),
-                    begins_group=begins and number == 1,
+                    facts=self._facts(_of_file(content.facts, number), own, partition_path, name, held.size),
+                    begins_group=below is None and number == 1,
                     slice_names=(*base, *(file.name for file in files)) if base else (),
                 )
             )
-        if begins:
+        if below is None:
             mark_partition(self._storage, self._instant, partition_path)
         return files
 
@@ -207,7 +213,7 @@ class LogFileWriter:
         return file_statistics(bounds, partition_path, name, self._format.regime, {}, keep_empty=True)
 
 
-def _told(changes: FileFacts | None, number: int) -> FileFacts:
+def _of_file(changes: FileFacts | None, number: int) -> FileFacts:
     """The changes of keys are told once, with the first file; the others say that they change none."""
     if changes is None or number == 1:
         return changes or FileFacts()

@@ -353,7 +353,9 @@ class TableView:
 
     def writer(self, instant: str, schema: pa.Schema) -> BaseFileWriter:
         """The writer of base files for a write at `instant`; `schema` are the data columns after it."""
-        return BaseFileWriter(self._session.storage, instant, self.file_format(schema), self.writer_schema(schema))
+        return BaseFileWriter(
+            self._session.storage, instant, self.file_format(schema), self.writer_schema(schema), self._session.rules
+        )
 
     def file_format(self, schema: pa.Schema) -> FileFormat:
         """How base files of this table are written."""

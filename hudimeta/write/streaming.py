@@ -28,11 +28,13 @@ from hudimeta.table.positions import positions_by_number
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.attempts import until_no_conflict
+from hudimeta.write.base_files import WriteToken
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
-from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, execute_plan, plan_inserts
+from hudimeta.write.execution import FileWriters, execute_plan
+from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, plan_inserts
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.spill import BUCKETS, Spill, batch_of, table_of
 from hudimeta.write.table_writer import (
@@ -279,22 +281,9 @@ class _Stream:
         self._execute(plan, batch)
 
     def _execute(self, plan: WritePlan, batch: KeyedBatch) -> None:
-        view, session, instant = self._view, self._session, self._write.instant
+        writers = FileWriters.of(self._session, self._view, self._write, self._schema)
         with self._timings.phase("write"):
-            self._files += execute_plan(
-                plan,
-                batch,
-                view.writer(instant, self._schema),
-                view.read_base(view.writer_schema(self._schema)),
-                session.rules,
-                instant,
-                session.engine,
-                logs=view.log_writer(instant, self._schema),
-                ordering_of=view.ordering_reader(),
-                log_facts=view.log_facts(),
-                deletes_only=self._write.operation is Operation.DELETE,
-                first_task=len(self._files),
-            )
+            self._files += execute_plan(plan, batch, writers, self._session.engine, WriteToken(len(self._files)))
 
 
 def _in_short(look_ups: Sequence[str]) -> str:

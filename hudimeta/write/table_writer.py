@@ -22,11 +22,13 @@ from hudimeta.table.key_file import KeyFile
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.attempts import until_no_conflict
+from hudimeta.write.base_files import WriteToken
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
-from hudimeta.write.operations import WritePlan, execute_plan, plan_homes, plan_inserts, plan_tagged
+from hudimeta.write.execution import FileWriters, execute_plan
+from hudimeta.write.operations import WritePlan, plan_homes, plan_inserts, plan_tagged
 from hudimeta.write.partitions import check_new_partitions, named_partitions, partition_batch
 from hudimeta.write.session import TableView, WriteSession
 
@@ -225,22 +227,8 @@ def write_batch(
         # As Hudi makes them: counted through the rows as they came, whichever file each of them goes to.
         batch = replace(batch, keys=generated_keys(len(batch), write.instant, first_task))
     with timings.phase("write"):
-        read = view.read_base(view.writer_schema(prepared.schema))
-        files_written = execute_plan(
-            plan,
-            batch,
-            view.writer(write.instant, prepared.schema),
-            read,
-            session.rules,
-            write.instant,
-            session.engine,
-            logs=view.log_writer(write.instant, prepared.schema),
-            ordering_of=view.ordering_reader(),
-            log_facts=view.log_facts(),
-            deletes_only=operation is Operation.DELETE,
-            only=prepared.only,
-            first_task=first_task,
-        )
+        writers = FileWriters.of(session, view, write, prepared.schema, prepared.only)
+        files_written = execute_plan(plan, batch, writers, session.engine, WriteToken(first_task))
     sole: frozenset[str] | None = _sole_partitions(plan, keyed or policy is not DuplicatePolicy.NONE, operation) | set(touched)
     if keyed and view.lookup.choice.is_global and sole:
         sole = None  # a row of the same key could have come anywhere

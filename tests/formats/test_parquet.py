@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from hudimeta.errors import ConfigError, CorruptFileError, SchemaMismatch
 from hudimeta.formats.parquet import (
-    BaseFileWriter,
     BloomSettings,
     BoundsOfColumns,
+    ParquetFileWriter,
     ParquetSettings,
     column_bounds,
     leaf_names,
@@ -45,7 +45,7 @@ def with_meta(rows: pa.Table, keys: list[str] | None = None) -> pa.Table:
 
 def written(rows: pa.Table, **options):
     sink = io.BytesIO()
-    file = BaseFileWriter(sink, rows.schema, **options)
+    file = ParquetFileWriter(sink, rows.schema, **options)
     file.write(rows)
     return sink, file.close()
 
@@ -106,7 +106,7 @@ def test_a_column_with_nan_has_no_statistics_in_the_footer():
     sink, _ = written(with_meta(rows))
     assert statistics_of(sink, 0) == {"x": None, "y": (1.0, 2.0), "st.z": None}
     sink = io.BytesIO()
-    file = BaseFileWriter(sink, with_meta(rows).schema, settings=ParquetSettings(row_group_bytes=1))
+    file = ParquetFileWriter(sink, with_meta(rows).schema, settings=ParquetSettings(row_group_bytes=1))
     file.write(with_meta(rows.slice(2)))
     file.write(with_meta(rows))
     file.close()
@@ -154,7 +154,7 @@ def test_both_kinds_of_filter(kind):
 def test_small_batches_become_whole_row_groups():
     rows = with_meta(pa.table({"v": range(1000)}))
     sink = io.BytesIO()
-    file = BaseFileWriter(sink, rows.schema, settings=ParquetSettings(row_group_bytes=rows.nbytes // 2))
+    file = ParquetFileWriter(sink, rows.schema, settings=ParquetSettings(row_group_bytes=rows.nbytes // 2))
     for start in range(0, 1000, 10):
         file.write(rows.slice(start, 10))
     summary = file.close()
@@ -223,7 +223,7 @@ def test_what_is_refused():
         written(with_meta(EVERYTHING), settings=ParquetSettings(compression="lzo"))
     with pytest.raises(SchemaMismatch, match="meta columns first"):
         written(EVERYTHING)
-    file = BaseFileWriter(io.BytesIO(), with_meta(EVERYTHING).schema)
+    file = ParquetFileWriter(io.BytesIO(), with_meta(EVERYTHING).schema)
     with pytest.raises(SchemaMismatch, match="Call conform first"):
         file.write(with_meta(EVERYTHING.drop_columns(["i"])))
 

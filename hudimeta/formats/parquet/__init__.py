@@ -7,8 +7,8 @@ from hudimeta.formats.parquet.seal import blank_entries, sealed_file
 from hudimeta.formats.parquet.verified import open_verified, verify_parquet_file
 from hudimeta.formats.parquet.writer import (
     BaseFileSummary,
-    BaseFileWriter,
     BloomSettings,
+    ParquetFileWriter,
     ParquetSettings,
     write_base_file,
 )
@@ -16,7 +16,7 @@ from hudimeta.formats.parquet.writer import (
 __all__ = [
     "BLOOM_TYPE_KEY",
     "BaseFileSummary",
-    "BaseFileWriter",
+    "ParquetFileWriter",
     "BloomSettings",
     "BoundsOfColumns",
     "ParquetFooter",

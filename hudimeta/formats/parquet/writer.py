@@ -45,7 +45,7 @@ from hudimeta.formats.parquet.seal import blank_entries, sealed_end
 from hudimeta.formats.parquet.sink import CountingSink
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["BaseFileSummary", "BaseFileWriter", "BloomSettings", "ParquetSettings", "write_base_file"]
+__all__ = ["BaseFileSummary", "ParquetFileWriter", "BloomSettings", "ParquetSettings", "write_base_file"]
 
 CODECS = ("zstd", "snappy", "gzip", "uncompressed")
 RECORD_KEY = META_COLUMNS[2]
@@ -129,7 +129,7 @@ class BaseFileSummary:
         return self.footer.chunk_bytes
 
 
-class BaseFileWriter:
+class ParquetFileWriter:
     """Writes one base file to a stream; closing the stream stays with the caller.
 
     Args:
@@ -292,7 +292,7 @@ def write_base_file(
         ConfigError: An unknown codec.
     """
     settings = ParquetSettings(compression=codec, bloom=bloom)
-    file = BaseFileWriter(
+    file = ParquetFileWriter(
         stream, rows.schema, avro_schema=avro_schema, settings=settings, bounds_of=bounds_of, known=known, name=name
     )
     file.write(rows, keys)

@@ -20,9 +20,11 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.read.split import Split, read_split
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.types import META_COLUMNS, Operation
+from hudimeta.write.base_files import WriteToken
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
-from hudimeta.write.operations import execute_plan, plan_inserts
+from hudimeta.write.execution import FileWriters, execute_plan
+from hudimeta.write.operations import plan_inserts
 from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, handed_back
@@ -125,6 +127,7 @@ class Arrival:
     def _written(self, opened: Opened, batches: Iterable[pa.RecordBatch], number: int, attempt: int) -> Arrived:
         """Write the rows of each portion into file groups of its own."""
         session, view, write = opened.session, opened.view, self.write
+        writers = FileWriters.of(session, view, write.open_write, write.schema)
         files: list[WrittenFile] = []
         rows = 0
         emptied: set[str] = set()
@@ -136,15 +139,7 @@ class Arrival:
                 batch = sorted_for_bulk_insert(batch, session.options)
             plan = plan_inserts(batch, {}, session.sizing(view.timeline))
             files += execute_plan(
-                plan,
-                batch,
-                view.writer(write.instant, write.schema),
-                view.read_base(view.writer_schema(write.schema)),
-                session.rules,
-                write.instant,
-                LocalEngine(1),
-                first_task=(number << _TASK_BITS) + len(files),
-                attempt=attempt,
+                plan, batch, writers, LocalEngine(1), WriteToken((number << _TASK_BITS) + len(files), attempt)
             )
         found = handed_back(opened.storage, write, self.facts, files, number, attempt)
         return Arrived(rows, {}, PlacedRows({}, rows=rows), found, emptied=frozenset(emptied))

@@ -11,8 +11,10 @@ from hudimeta.engine import LocalEngine
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import generated_keys
 from hudimeta.types import Operation
+from hudimeta.write.base_files import WriteToken
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
-from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, execute_plan
+from hudimeta.write.execution import FileWriters, execute_plan
+from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan
 from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.exchange import read_spans, rows_of
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, handed_back
@@ -53,22 +55,8 @@ class PieceWriter:
             batch = sorted_for_bulk_insert(batch, session.options)
         if batch.keys is None:
             batch = replace(batch, keys=generated_keys(len(batch), write.instant, piece.number))
-        return execute_plan(
-            _plan(piece, len(batch)),
-            batch,
-            view.writer(write.instant, write.schema),
-            view.read_base(view.writer_schema(write.schema)),
-            session.rules,
-            write.instant,
-            LocalEngine(1),
-            logs=view.log_writer(write.instant, write.schema),
-            ordering_of=view.ordering_reader(),
-            log_facts=view.log_facts(),
-            deletes_only=write.open_write.operation is Operation.DELETE,
-            only=self.only,
-            first_task=piece.number,
-            attempt=attempt,
-        )
+        writers = FileWriters.of(session, view, write.open_write, write.schema, self.only)
+        return execute_plan(_plan(piece, len(batch)), batch, writers, LocalEngine(1), WriteToken(piece.number, attempt))
 
 
 def _plan(piece: Piece, rows: int) -> WritePlan:

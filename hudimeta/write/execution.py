@@ -1,0 +1,256 @@
+"""Carrying out a write's plan: each piece writes the base file or the log files of one file group, wherever the engine runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.commit.coordinator import OpenWrite
+from hudimeta.engine import Engine
+from hudimeta.indexes.log_facts import LogFacts
+from hudimeta.indexes.written_file import WrittenFile
+from hudimeta.keys import add_meta_columns
+from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart
+from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
+from hudimeta.slices.ordering import field_type, ordering_columns
+from hudimeta.slices.stored_rows import StoredRows
+from hudimeta.table.file_names import parse_base_file
+from hudimeta.table.key_file import KeyFile
+from hudimeta.types import META_COLUMNS, FileGroupId, Operation
+from hudimeta.write.base_files import BaseFileWriter, WriteToken
+from hudimeta.write.batch import KeyedBatch
+from hudimeta.write.log_files import Deletes, LogContent, LogFileWriter
+from hudimeta.write.moves import OrderingReader
+from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan
+from hudimeta.write.session import TableView, WriteSession
+
+__all__ = ["FileWriters", "execute_plan"]
+
+
+@dataclass(frozen=True)
+class FileWriters:
+    """What the files of one write are written with.
+
+    Attributes:
+        instant: Of the write.
+        rules: Which version of a row wins.
+        base_files: Writes base files.
+        read_base: Reads all rows of a base file in the writer's schema: partition path, name, size -> `StoredRows`.
+        logs: Writes log files; None for a copy-on-write table.
+        ordering_of: Reads the ordering values that some keys have in a file slice.
+        log_facts: Gathers what indexes want to know of log files; None where they want nothing.
+        deletes_only: The batch names keys to delete, whatever their ordering value.
+        only: Columns that log files store of the rows besides meta columns; None for all.
+    """
+
+    instant: str
+    rules: MergeRules
+    base_files: BaseFileWriter
+    read_base: Callable[[str, str, int], StoredRows]
+    logs: LogFileWriter | None
+    ordering_of: OrderingReader
+    log_facts: LogFacts | None
+    deletes_only: bool = False
+    only: frozenset[str] | None = None
+
+    @classmethod
+    def of(
+        cls, session: WriteSession, view: TableView, write: OpenWrite, schema: pa.Schema, only: frozenset[str] | None = None
+    ) -> FileWriters:
+        """The writers of one write.
+
+        Args:
+            session: The table.
+            view: The table as the write sees it.
+            write: Its instant and operation.
+            schema: Data columns after it.
+            only: See above.
+        """
+        return cls(
+            write.instant,
+            session.rules,
+            view.writer(write.instant, schema),
+            view.read_base(view.writer_schema(schema)),
+            view.log_writer(write.instant, schema),
+            view.ordering_reader(),
+            view.log_facts(),
+            write.operation is Operation.DELETE,
+            only,
+        )
+
+
+def execute_plan(
+    plan: WritePlan, batch: KeyedBatch, writers: FileWriters, engine: Engine, first: WriteToken
+) -> list[WrittenFile]:
+    """Write all files of a plan.
+
+    Args:
+        plan: What to write.
+        batch: The rows that it points into.
+        writers: Of the write.
+        engine: Where it runs.
+        first: Token of the first piece; those after it count on.
+    """
+    pieces: list[GroupRewrite | NewGroup] = [*plan.rewrites, *plan.new_groups]
+    work = [_Work(piece, replace(first, task=first.task + number)) for number, piece in enumerate(pieces)]
+    written = engine.map(partial(_write_piece, writers, batch), work)
+    return [file for files in written for file in files]
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One piece of a plan with its token, which makes file names and sequence numbers unique."""
+
+    piece: GroupRewrite | NewGroup
+    token: WriteToken
+
+
+def _write_piece(writers: FileWriters, batch: KeyedBatch, work: _Work) -> list[WrittenFile]:
+    piece, token = work.piece, work.token
+    if isinstance(piece, NewGroup):
+        return _begin_group(writers, batch.take(piece.rows), piece, token)
+    gone = batch.take(piece.removed)
+    if writers.logs is not None and not len(piece.inserted):
+        part = batch.take(np.concatenate([piece.changed, piece.unsure]))
+        if writers.deletes_only:
+            part, gone = part.take(_nothing()), part
+        if not _deletes_doubled(piece.base, gone):
+            return _append_to_log(writers, writers.logs, piece.base, _Change(part, gone), token)
+    stored = writers.read_base(piece.partition_path, piece.base.name, piece.base.size)
+    name = parse_base_file(piece.base.name)
+    if name is None:
+        raise ValueError(piece.base.name)
+    there, absent = _settled_by_base(batch, piece.unsure, stored.rows)
+    part = batch.take(np.concatenate([piece.changed, there]))
+    if writers.deletes_only:
+        part, gone = part.take(_nothing()), part
+    rows = _Rows(writers.instant, token.task, str(name))
+    changes = _changes(part, gone, rows, stored.rows.schema, writers.rules)
+    inserts = rows.with_meta(batch.take(np.concatenate([piece.inserted, absent])), first=len(part))
+    return [writers.base_files.rewrite(piece.partition_path, name, stored, changes, inserts, token)]
+
+
+def _begin_group(writers: FileWriters, part: KeyedBatch, group: NewGroup, token: WriteToken) -> list[WrittenFile]:
+    """Begin a file group with a base file, or where an index asks for it with a log file."""
+    if group.as_log and group.file_id is not None and writers.logs is not None:
+        rows = _Rows(writers.instant, token.task, group.file_id).with_meta(part)
+        facts = None if writers.log_facts is None else writers.log_facts.of_new_group(rows)
+        return writers.logs.append(FileGroupId(group.partition_path, group.file_id), LogContent(rows, facts=facts), token)
+    keys = _keys_of(part, writers.instant, token.task)
+    return [writers.base_files.write_new(group.partition_path, part.rows, keys, token, group.file_id)]
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What a batch has for one file group: rows of `part`, and deletes of the keys of `gone`."""
+
+    part: KeyedBatch
+    gone: KeyedBatch
+
+
+def _deletes_doubled(base: KeyFile, gone: KeyedBatch) -> bool:
+    """Whether the base file must be written anew to delete rows: it holds keys more than once, all of whose rows shall go.
+
+    A delete in a log meets the first of these rows alone, for Hudi's readers and so for ours. Where there are log files
+    already, or a compaction is planned, it stays with the log.
+    """
+    if gone.keys is None or not base.name or base.logs or base.busy:
+        return False
+    return len(gone.keys.unique()) < len(gone)
+
+
+def _append_to_log(
+    writers: FileWriters, logs: LogFileWriter, base: KeyFile, change: _Change, token: WriteToken
+) -> list[WrittenFile]:
+    """Write what a batch has for one file group to its log."""
+    part, gone, rules = change.part, change.gone, writers.rules
+    fresh, marked = _split_deletes(part)
+    deletes = Deletes(pa.array([], pa.string()))
+    if len(gone) and gone.keys is not None:
+        deletes = Deletes(gone.keys, writers.ordering_of(base, gone.keys))
+    if marked is not None and marked.keys is not None:
+        # As Hudi's writers do: readers need not know what marks a row as a delete.
+        fields = rules.ordering_fields if rules.by_event_time else ()
+        columns = tuple(column.combine_chunks() for column in ordering_columns(marked.rows, fields))
+        deletes = deletes.and_of(Deletes(marked.keys, columns))
+    meta = _Rows(writers.instant, token.task, base.file_id)
+    rows = meta.with_meta(fresh)
+    facts = None
+    if writers.log_facts is not None:
+        laid_over = rows if marked is None else meta.with_meta(part)
+        facts = writers.log_facts.of(base, laid_over, part.deleted, gone.keys)
+    updated = rows.num_rows
+    if writers.only is not None:
+        rows = rows.select([name for name in rows.column_names if name in writers.only or name in META_COLUMNS])
+    group = FileGroupId(base.partition_path, base.file_id)
+    return logs.append(group, LogContent(rows, deletes, updated, facts), token, below=base)
+
+
+def _split_deletes(part: KeyedBatch) -> tuple[KeyedBatch, KeyedBatch | None]:
+    """Rows to store and deletes to store as such; deletes stay among the rows where a key comes twice and order decides."""
+    if not part.deleted.any() or part.keys is None or len(part.keys.unique()) < len(part):
+        return part, None
+    return part.take(np.flatnonzero(~part.deleted)), part.take(np.flatnonzero(part.deleted))
+
+
+def _nothing() -> np.ndarray[Any, Any]:
+    return np.zeros(0, dtype=np.int64)
+
+
+def _settled_by_base(
+    batch: KeyedBatch, unsure: np.ndarray[Any, Any], base: pa.Table
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Of some rows those whose key the base file has, and those to insert."""
+    if not len(unsure) or batch.keys is None:
+        return unsure, _nothing()
+    own = batch.keys.take(pa.array(unsure))
+    there = pc.is_in(own, value_set=base[KEY_COLUMN].combine_chunks().cast(pa.string())).to_numpy(zero_copy_only=False)
+    return unsure[there], unsure[~there & ~batch.deleted[unsure]]
+
+
+def _keys_of(part: KeyedBatch, instant: str, task: int, first: int = 0) -> pa.StringArray:
+    if part.keys is not None:
+        return part.keys
+    from hudimeta.keys import generated_keys
+
+    return generated_keys(len(part), instant, task, first)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What the meta columns of the rows of one file say. Attributes: name: Of the file; in logs the bare file id."""
+
+    instant: str
+    task: int
+    name: str
+
+    def with_meta(self, part: KeyedBatch, first: int = 0) -> pa.Table:
+        """Rows with their meta columns; `first` is the sequence number of the first."""
+        return add_meta_columns(
+            part.rows,
+            instant=self.instant,
+            task=self.task,
+            record_keys=_keys_of(part, self.instant, self.task, first),
+            partition_path=part.partitions,
+            file_name=self.name,
+            first=first,
+        )
+
+
+def _changes(part: KeyedBatch, gone: KeyedBatch, meta: _Rows, schema: pa.Schema, rules: MergeRules) -> Sequence[LogPart]:
+    """What is laid over a base file of some schema: rows of `part`, and deletes of `gone` that win whatever their age."""
+    changes: list[LogPart] = []
+    if len(part):
+        changes.append(DataPart(meta.with_meta(part), part.deleted, np.zeros(len(part), dtype=bool)))
+    if len(gone) and gone.keys is not None:
+        fields = rules.ordering_fields if rules.by_event_time else ()
+        kinds = [field_type(schema, field) or pa.int32() for field in fields]
+        ordering = tuple(pa.chunked_array([pa.nulls(len(gone), kind)]) for kind in kinds)
+        changes.append(DeletePart(pa.chunked_array([gone.keys]), np.ones(len(gone), dtype=bool), ordering))
+    return changes
