@@ -44,7 +44,7 @@ from hudimeta.write.opening import open_or_create
 from hudimeta.write.operations import plan_inserts
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import (
-    Outcome,
+    WriteResult,
     overwritten,
     prepare,
     publish,
@@ -278,7 +278,7 @@ class PlainWrite:
         own: Collection[str],
         rows: pa.Table | None,
         timings: Timings,
-    ) -> Outcome:
+    ) -> WriteResult:
         operation = write.operation
         if rows is None and operation is Operation.DELETE_PARTITION:
             rows = self.schema.empty_table()  # the options may name partitions
@@ -289,8 +289,8 @@ class PlainWrite:
             return write_batch(session, view, write, prepared, timings, first_task=first)
         if operation.overwrites:
             touched = overwritten(session, view, operation, own)
-            return Outcome((), replaced_by(view, operation, touched), frozenset(touched))
-        return Outcome((), {}, frozenset())
+            return WriteResult((), replaced_by(view, operation, touched), frozenset(touched))
+        return WriteResult((), {}, frozenset())
 
     def abort(self) -> None:
         """Roll the write back unless it is published already. Never raises: the next writer finishes what is left."""

@@ -1,4 +1,4 @@
-"""Carrying out a write's plan: each piece writes the base file or the log files of one file group, wherever the engine runs it."""
+"""Carrying out a plan: each piece writes the base file or the log files of one file group, where the engine runs it."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _write_piece(writers: FileWriters, batch: KeyedBatch, work: _Work) -> list[W
         return _begin_group(writers, batch.take(piece.rows), piece, token)
     gone = batch.take(piece.removed)
     if writers.logs is not None and not len(piece.inserted):
-        part = batch.take(np.concatenate([piece.changed, piece.unsure]))
+        part = batch.take(np.concatenate([piece.changed, piece.unresolved]))
         if writers.deletes_only:
             part, gone = part.take(_nothing()), part
         if not _deletes_doubled(piece.base, gone):
@@ -126,7 +126,7 @@ def _write_piece(writers: FileWriters, batch: KeyedBatch, work: _Work) -> list[W
     name = parse_base_file(piece.base.name)
     if name is None:
         raise ValueError(piece.base.name)
-    there, absent = _settled_by_base(batch, piece.unsure, stored.rows)
+    there, absent = _settled_by_base(batch, piece.unresolved, stored.rows)
     part = batch.take(np.concatenate([piece.changed, there]))
     if writers.deletes_only:
         part, gone = part.take(_nothing()), part
@@ -204,14 +204,14 @@ def _nothing() -> np.ndarray[Any, Any]:
 
 
 def _settled_by_base(
-    batch: KeyedBatch, unsure: np.ndarray[Any, Any], base: pa.Table
+    batch: KeyedBatch, unresolved: np.ndarray[Any, Any], base: pa.Table
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Of some rows those whose key the base file has, and those to insert."""
-    if not len(unsure) or batch.keys is None:
-        return unsure, _nothing()
-    own = batch.keys.take(pa.array(unsure))
+    if not len(unresolved) or batch.keys is None:
+        return unresolved, _nothing()
+    own = batch.keys.take(pa.array(unresolved))
     there = pc.is_in(own, value_set=base[KEY_COLUMN].combine_chunks().cast(pa.string())).to_numpy(zero_copy_only=False)
-    return unsure[there], unsure[~there & ~batch.deleted[unsure]]
+    return unresolved[there], unresolved[~there & ~batch.deleted[unresolved]]
 
 
 def _keys_of(part: KeyedBatch, instant: str, task: int, first: int = 0) -> pa.StringArray:

@@ -27,7 +27,7 @@ from hudimeta.table.key_file import KeyFile
 from hudimeta.table.positions import positions_by_number
 from hudimeta.write.batch import KeyedBatch
 
-__all__ = ["Leaving", "Settled", "settle_partitions"]
+__all__ = ["MovedKeys", "Settled", "settle_partitions"]
 
 OrderingReader = Callable[[KeyFile, pa.StringArray], "tuple[pa.Array, ...]"]
 
@@ -35,14 +35,14 @@ _Ints = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class Leaving:
+class MovedKeys:
     """Keys that leave a file group: positions in the batch, and for each of them the position in `Tagging.files`."""
 
     row: _Ints
     file: _Ints
 
     @classmethod
-    def none(cls) -> Leaving:
+    def none(cls) -> MovedKeys:
         """Nothing leaves."""
         return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
@@ -54,24 +54,24 @@ class Settled:
     Attributes:
         batch: Its rows, each in the partition that it goes to; a row that updates several file groups stands there for each.
         tagging: Where they are.
-        leaving: Keys to delete elsewhere.
+        moved_keys: Keys to delete elsewhere.
         outdated: Rows that were left out because the row of their key in another partition is newer.
     """
 
     batch: KeyedBatch
     tagging: Tagging
-    leaving: Leaving
+    moved_keys: MovedKeys
     outdated: int = 0
 
     @classmethod
     def as_found(cls, batch: KeyedBatch, tagging: Tagging) -> Settled:
         """Every row goes to its own partition."""
-        return cls(batch, tagging, Leaving.none())
+        return cls(batch, tagging, MovedKeys.none())
 
     @property
     def moved(self) -> int:
         """How many rows change their partition."""
-        return len(np.unique(self.leaving.row))
+        return len(np.unique(self.moved_keys.row))
 
 
 def settle_partitions(
@@ -131,7 +131,7 @@ def _rebuilt(batch: KeyedBatch, tagging: Tagging, stays: _Ints, goes: _Ints, out
     # A key that leaves belongs to a row that is inserted, or to one that is an update in its own partition.
     first = np.full(len(batch), -1, dtype=np.int64)
     first[picked[::-1]] = place[::-1]
-    return Settled(rows, settled, Leaving(first[tagging.row[goes]], tagging.file[goes]), int(outdated.sum()))
+    return Settled(rows, settled, MovedKeys(first[tagging.row[goes]], tagging.file[goes]), int(outdated.sum()))
 
 
 def _outdated(batch: KeyedBatch, tagging: Tagging, pairs: _Ints, ordering_of: OrderingReader, rules: MergeRules) -> _Ints:

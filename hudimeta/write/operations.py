@@ -30,10 +30,10 @@ from hudimeta.indexes.tagging import NewGroups, Tagging
 from hudimeta.table.key_file import KeyFile
 from hudimeta.table.positions import positions_by_number, positions_by_text
 from hudimeta.write.batch import KeyedBatch
-from hudimeta.write.moves import Leaving
+from hudimeta.write.moves import MovedKeys
 from hudimeta.write.placement import FileSizing, SmallFile, place
 
-__all__ = ["GroupRewrite", "NewGroup", "WritePlan", "plan_homes", "plan_inserts", "plan_tagged"]
+__all__ = ["GroupRewrite", "NewGroup", "WritePlan", "plan_new_groups", "plan_inserts", "plan_tagged"]
 
 
 @dataclass
@@ -46,7 +46,7 @@ class GroupRewrite:
         changed: Positions in the batch of rows whose key the file has.
         inserted: Positions of rows to append.
         removed: Positions of rows whose key leaves the file for another partition.
-        unsure: Positions of rows that belong here, be their key there or not.
+        unresolved: Positions of rows that belong here, be their key there or not.
     """
 
     partition_path: str
@@ -54,7 +54,7 @@ class GroupRewrite:
     changed: np.ndarray[Any, Any]
     inserted: np.ndarray[Any, Any]
     removed: np.ndarray[Any, Any] = field(default_factory=lambda: _nothing())
-    unsure: np.ndarray[Any, Any] = field(default_factory=lambda: _nothing())
+    unresolved: np.ndarray[Any, Any] = field(default_factory=lambda: _nothing())
 
 
 @dataclass
@@ -82,7 +82,7 @@ class WritePlan:
     new_groups: list[NewGroup] = field(default_factory=list)
 
     def __str__(self) -> str:
-        changed = sum(len(r.changed) + len(r.unsure) for r in self.rewrites)
+        changed = sum(len(r.changed) + len(r.unresolved) for r in self.rewrites)
         inserted = sum(len(r.inserted) for r in self.rewrites) + sum(len(n.rows) for n in self.new_groups)
         return (
             f"rewrite {len(self.rewrites)} file groups, begin {len(self.new_groups)}: "
@@ -126,7 +126,7 @@ def plan_tagged(
     sizing: FileSizing,
     *,
     insert_rest: bool,
-    leaving: Leaving | None = None,
+    moved_keys: MovedKeys | None = None,
 ) -> WritePlan:
     """Plan an upsert or a delete.
 
@@ -136,13 +136,13 @@ def plan_tagged(
         files: Base files of the latest slices by partition, for placement.
         sizing: Sizes.
         insert_rest: True for an upsert: rows whose key is not there are inserted, unless they are deletes.
-        leaving: Keys that leave file groups of other partitions.
+        moved_keys: Keys that leave file groups of other partitions.
     """
     untagged = np.ones(len(batch), dtype=bool)
     untagged[tagging.row] = False
     fresh = np.flatnonzero(untagged & ~batch.deleted) if insert_rest else _nothing()
     new_groups = tagging.new_groups
-    plan = plan_inserts(batch, files, sizing, fresh) if new_groups is None else plan_homes(batch, new_groups, fresh)
+    plan = plan_inserts(batch, files, sizing, fresh) if new_groups is None else plan_new_groups(batch, new_groups, fresh)
     by_group = {(r.partition_path, r.base.file_id): r for r in plan.rewrites}
 
     def rewrite_of(file: KeyFile) -> GroupRewrite:
@@ -158,14 +158,14 @@ def plan_tagged(
         if tagging.exact or not insert_rest:
             rewrite.changed = tagging.row[at]
         else:
-            rewrite.unsure = tagging.row[at]
-    if leaving is not None:
-        for number, at in positions_by_number(leaving.file):
-            rewrite_of(tagging.files[number]).removed = leaving.row[at]
+            rewrite.unresolved = tagging.row[at]
+    if moved_keys is not None:
+        for number, at in positions_by_number(moved_keys.file):
+            rewrite_of(tagging.files[number]).removed = moved_keys.row[at]
     return plan
 
 
-def plan_homes(batch: KeyedBatch, new_groups: NewGroups, rows: np.ndarray[Any, Any] | None = None) -> WritePlan:
+def plan_new_groups(batch: KeyedBatch, new_groups: NewGroups, rows: np.ndarray[Any, Any] | None = None) -> WritePlan:
     """Begin the file groups that an index asks for, with the rows at some positions; None for all that are no deletes."""
     wanted = ~batch.deleted
     if rows is not None:

@@ -35,10 +35,10 @@ from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, plan_inserts
+from hudimeta.write.row_buckets import BUCKETS, RowBuckets, batch_of, table_of
 from hudimeta.write.session import TableView, WriteSession
-from hudimeta.write.spill import BUCKETS, Spill, batch_of, table_of
 from hudimeta.write.table_writer import (
-    Outcome,
+    WriteResult,
     check_ages,
     overwritten,
     publish,
@@ -51,7 +51,7 @@ __all__ = ["write_stream"]
 _GROUP, _ROLE = "\0group", "\0role"
 _LOOK_UPS_TOLD = 3
 _ROLES = 4
-_CHANGED, _REMOVED, _UNSURE, _BEGINNING = range(_ROLES)
+_CHANGED, _REMOVED, _UNRESOLVED, _BEGINNING = range(_ROLES)
 
 
 def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordBatchReader) -> CommitReport:
@@ -127,7 +127,7 @@ class _Stream:
         self._begins_with_logs = False
         self._unmatched = self._dropped = self._asked = self._hits = self._moved = 0
 
-    def write(self, portions: Iterator[pa.Table]) -> Outcome:
+    def write(self, portions: Iterator[pa.Table]) -> WriteResult:
         """Write every portion; nothing becomes visible."""
         operation = self._write.operation
         generates = self._generator.generates_keys
@@ -145,7 +145,7 @@ class _Stream:
             replaced, sole = replaced_by(self._view, operation, touched), set(touched)
         # With a global index a row of the same key could have come anywhere.
         anywhere = self._looks_up and bool(sole) and self._view.lookup.choice.is_global
-        return Outcome(
+        return WriteResult(
             self._files,
             replaced,
             None if anywhere else frozenset(sole),
@@ -181,7 +181,9 @@ class _Stream:
     def _write_by_key(self, portions: Iterator[pa.Table]) -> None:
         with tempfile.TemporaryDirectory(prefix="hudimeta-") as folder:
             storage = open_storage(folder)
-            by_key, by_group, by_partition = (Spill(storage, name, self._limit) for name in ("keys", "groups", "partitions"))
+            by_key, by_group, by_partition = (
+                RowBuckets(storage, name, self._limit) for name in ("keys", "groups", "partitions")
+            )
             for rows in portions:
                 with self._timings.phase("check"):
                     batch = self._batch(rows)
@@ -199,7 +201,7 @@ class _Stream:
                 for rows in by_partition.portions(int(number)):
                     self._write_fresh(batch_of(rows))
 
-    def _sort_out(self, batch: KeyedBatch, groups: _Groups, by_group: Spill, by_partition: Spill) -> None:
+    def _sort_out(self, batch: KeyedBatch, groups: _Groups, by_group: RowBuckets, by_partition: RowBuckets) -> None:
         """One row a key, then known keys to their file group and the others to their partition."""
         operation = self._write.operation
         if combines(self._session.options, operation) or (self._fixed and self._looks_up):
@@ -224,17 +226,17 @@ class _Stream:
         part = batch.take(fresh)
         by_partition.add(table_of(part), shard(part.partitions, BUCKETS))
 
-    def _found(self, batch: KeyedBatch, groups: _Groups, by_group: Spill) -> tuple[KeyedBatch, np.ndarray[Any, Any]]:
+    def _found(self, batch: KeyedBatch, groups: _Groups, by_group: RowBuckets) -> tuple[KeyedBatch, np.ndarray[Any, Any]]:
         """Lay aside what changes file groups; returns the rows as they were settled, and which of them are new."""
         found = self._view.lookup.find(batch)
         self._count(found.text, found.asked, found.hits)
         self._unmatched += found.unmatched
         settled = found.settled
         self._moved += settled.moved
-        tagging, leaving = settled.tagging, settled.leaving
-        role = _CHANGED if tagging.exact or self._write.operation is Operation.DELETE else _UNSURE
+        tagging, moved_keys = settled.tagging, settled.moved_keys
+        role = _CHANGED if tagging.exact or self._write.operation is Operation.DELETE else _UNRESOLVED
         numbers = groups.numbers(tagging.files)
-        for at, file, as_what in ((tagging.row, tagging.file, role), (leaving.row, leaving.file, _REMOVED)):
+        for at, file, as_what in ((tagging.row, tagging.file, role), (moved_keys.row, moved_keys.file, _REMOVED)):
             rows = table_of(settled.batch.take(at)).append_column(_GROUP, pa.array(numbers[file]))
             by_group.add(rows.append_column(_ROLE, pa.array(np.full(len(at), as_what))), numbers[file] % BUCKETS)
         fresh = np.setdiff1d(np.flatnonzero(~settled.batch.deleted), tagging.row)
@@ -245,7 +247,7 @@ class _Stream:
         return settled.batch, fresh[:0]
 
     def _begin(
-        self, batch: KeyedBatch, new_groups: NewGroups, rows: np.ndarray[Any, Any], groups: _Groups, by_group: Spill
+        self, batch: KeyedBatch, new_groups: NewGroups, rows: np.ndarray[Any, Any], groups: _Groups, by_group: RowBuckets
     ) -> None:
         """Lay aside rows whose file group is to be begun, by that group."""
         begun = [KeyFile(p, i, "", 0) for p, i in zip(new_groups.partition_paths, new_groups.file_ids, strict=True)]
@@ -275,8 +277,8 @@ class _Stream:
                 plan.new_groups.append(begun)
                 self._grown.add(file.partition_path)
                 continue
-            changed, removed, unsure = (by_role.get(role, nothing) for role in (_CHANGED, _REMOVED, _UNSURE))
-            plan.rewrites.append(GroupRewrite(file.partition_path, file, changed, nothing, removed, unsure))
+            changed, removed, unresolved = (by_role.get(role, nothing) for role in (_CHANGED, _REMOVED, _UNRESOLVED))
+            plan.rewrites.append(GroupRewrite(file.partition_path, file, changed, nothing, removed, unresolved))
         check_ages(plan, self._write)
         self._execute(plan, batch)
 

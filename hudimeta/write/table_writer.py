@@ -28,12 +28,12 @@ from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.execution import FileWriters, execute_plan
-from hudimeta.write.operations import WritePlan, plan_homes, plan_inserts, plan_tagged
+from hudimeta.write.operations import WritePlan, plan_inserts, plan_new_groups, plan_tagged
 from hudimeta.write.partitions import check_new_partitions, named_partitions, partition_batch
 from hudimeta.write.session import TableView, WriteSession
 
 __all__ = [
-    "Outcome",
+    "WriteResult",
     "Prepared",
     "check_ages",
     "delete_partitions",
@@ -64,7 +64,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WriteResult:
     """What the work of a write came to, before it is published."""
 
     files: Sequence[WrittenFile]
@@ -150,7 +150,7 @@ def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitRepo
     with session.coordinator.writing(operation, view.timeline) as (write, begun):
         if begun is not view.timeline:
             view = session.table_at(begun)
-        outcome = Outcome((), replaced_by(view, operation, found), frozenset(found))
+        outcome = WriteResult((), replaced_by(view, operation, found), frozenset(found))
         return publish(session, view, write, view.schema, outcome, timings)
 
 
@@ -185,7 +185,7 @@ def write_batch(
     timings: Timings,
     *,
     first_task: int = 0,
-) -> Outcome:
+) -> WriteResult:
     """Write the files of a batch; nothing becomes visible. `first_task` keeps write tokens apart from those of other tasks."""
     batch, operation = prepared.batch, write.operation
     index, unmatched, dropped = "", 0, 0
@@ -204,7 +204,7 @@ def write_batch(
         batch, settled = found.batch, found.settled
         small = older_than(write.instant, found.files)
         inserts = operation is not Operation.DELETE
-        plan = plan_tagged(batch, settled.tagging, small, sizing, insert_rest=inserts, leaving=settled.leaving)
+        plan = plan_tagged(batch, settled.tagging, small, sizing, insert_rest=inserts, moved_keys=settled.moved_keys)
         index, unmatched, asked, hits, moved = found.text, found.unmatched, found.asked, found.hits, settled.moved
     elif policy is not DuplicatePolicy.NONE and batch.keys is not None:
         with timings.phase("look-up"):
@@ -221,7 +221,7 @@ def write_batch(
         plan = WritePlan()
     else:
         new_groups = view.lookup.new_groups(batch)
-        plan = plan_inserts(batch, {}, sizing) if new_groups is None else plan_homes(batch, new_groups)
+        plan = plan_inserts(batch, {}, sizing) if new_groups is None else plan_new_groups(batch, new_groups)
     check_ages(plan, write)
     if batch.keys is None:
         # As Hudi makes them: counted through the rows as they came, whichever file each of them goes to.
@@ -232,7 +232,7 @@ def write_batch(
     sole: frozenset[str] | None = _sole_partitions(plan, keyed or policy is not DuplicatePolicy.NONE, operation) | set(touched)
     if keyed and view.lookup.choice.is_global and sole:
         sole = None  # a row of the same key could have come anywhere
-    return Outcome(files_written, replaced, sole, index, unmatched, dropped, asked, hits, moved)
+    return WriteResult(files_written, replaced, sole, index, unmatched, dropped, asked, hits, moved)
 
 
 def overwritten(session: WriteSession, view: TableView, operation: Operation, own: Iterable[str]) -> list[str]:
@@ -288,7 +288,7 @@ def publish(
     view: TableView,
     write: OpenWrite,
     schema: pa.Schema,
-    outcome: Outcome,
+    outcome: WriteResult,
     timings: Timings,
     apart: IndexesApart | None = None,
 ) -> CommitReport:
@@ -317,7 +317,7 @@ def publish(
     )
 
 
-def _report(session: WriteSession, write: OpenWrite, outcome: Outcome, timings: Timings) -> CommitReport:
+def _report(session: WriteSession, write: OpenWrite, outcome: WriteResult, timings: Timings) -> CommitReport:
     """The report as far as it is known before publishing."""
     files = outcome.files
     return CommitReport(

@@ -30,8 +30,8 @@ from hudimeta.write.routed.exchange import Span, StagedFile
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, handed_back
 from hudimeta.write.routed.places import Place, PlacedRows, Role
 from hudimeta.write.routed.slots import Slots
+from hudimeta.write.row_buckets import table_of
 from hudimeta.write.row_changes import RowChange, with_stated_keys
-from hudimeta.write.spill import table_of
 
 __all__ = ["MANY_PATHS", "Arrival", "Arrived", "ChangedRows", "Route", "few", "gathered", "see"]
 

@@ -23,6 +23,7 @@ from hudimeta.write.routed.exchange import Span, StagedFile
 from hudimeta.write.routed.files import RoutedFiles
 from hudimeta.write.routed.places import PlacedRows
 from hudimeta.write.routed.slots import Slots
+from hudimeta.write.row_buckets import batch_of, table_of
 from hudimeta.write.row_changes import (
     PATH_COLUMN,
     check_order,
@@ -33,7 +34,6 @@ from hudimeta.write.row_changes import (
     with_stated_keys,
 )
 from hudimeta.write.session import TableView, WriteSession
-from hudimeta.write.spill import batch_of, table_of
 
 __all__ = ["ACTION", "ROW_COLUMNS", "Action", "Compute", "ComputedArrival", "changed_columns", "one_change_a_row"]
 

@@ -39,8 +39,8 @@ from hudimeta.write.routed.sources import At, RowSource
 from hudimeta.write.routed.writing import PieceWriter, shared_out
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import (
-    Outcome,
     Prepared,
+    WriteResult,
     check_ages,
     older_than,
     overwritten,
@@ -62,7 +62,7 @@ ROUTED = (
 _SLOTS = 256
 _KEY_SHARE = 1 / 16
 """Of a base file one column, about."""
-_TOLD = "routed: "
+_TASKS_NOTE = "routed: "
 """Begins the note of what tasks did."""
 
 
@@ -84,7 +84,7 @@ def write_routed(session: WriteSession, source: RowSource, executors: Executors)
     timings = Timings()
     session.requests_elsewhere.clear()
     # What the tasks of an attempt did that lost to another writer is no part of the write.
-    session.notes[:] = [note for note in session.notes if not note.startswith(_TOLD)]
+    session.notes[:] = [note for note in session.notes if not note.startswith(_TASKS_NOTE)]
     operation = source.operation
     with timings.phase("check"):
         view = session.table_now()
@@ -109,7 +109,7 @@ def write_routed(session: WriteSession, source: RowSource, executors: Executors)
                 session.coordinator.withdraw(write)
                 return CommitReport("", None, operation.value, notes=tuple(session.notes))
             delete_strays(session.storage, write.instant, outcome.files)
-            session.notes.append(run.told())
+            session.notes.append(run.tasks_note())
             apart = IndexShares(run.routed, run.executors, run.facts, run.written)
             report = publish(session, view, write, checked.schema, outcome, timings, apart)
         finally:
@@ -141,7 +141,7 @@ class _Run:
         self.rows = 0
         self._emptied: frozenset[str] = frozenset()
 
-    def outcome(self, source: RowSource) -> Outcome:
+    def outcome(self, source: RowSource) -> WriteResult:
         """Do everything that comes before the publication."""
         opened = Opened(self.session.storage, self.session, self.view)
         operation, view = self._write.operation, self.view
@@ -161,7 +161,7 @@ class _Run:
                 writer = PieceWriter(self.routed, self.facts, self._only)
                 size = sum(piece.size for piece in work)
                 self.written += self.executors.map(writer, shared_out(work, self.executors.parallelism), size)
-        return self._told(placed, grown, looking)
+        return self._result(placed, grown, looking)
 
     def _arrived(self, source: RowSource, looking: bool) -> list[Arrived]:
         session, view, operation = self.session, self.view, self._write.operation
@@ -235,7 +235,7 @@ class _Run:
         check_ages(ages_of(found.pieces), write)
         return found.pieces, found.grown
 
-    def _told(self, placed: Sequence[PlacedRows], grown: set[str], looking: bool) -> Outcome:
+    def _result(self, placed: Sequence[PlacedRows], grown: set[str], looking: bool) -> WriteResult:
         session, view, operation = self.session, self.view, self._write.operation
         files = [file for part in self.written for file in part.files]
         session.notes += list(dict.fromkeys(n for one in placed for n in one.notes if n not in session.notes))
@@ -249,7 +249,7 @@ class _Run:
         if by_key and sole and view.lookup.choice.is_global:
             sole = None  # a row of the same key could have come anywhere
         asked, hits, moved, outdated = (sum(getattr(p, n) for p in placed) for n in ("asked", "hits", "moved", "outdated"))
-        return Outcome(
+        return WriteResult(
             files,
             replaced,
             sole,
@@ -261,10 +261,10 @@ class _Run:
             moved,
         )
 
-    def told(self) -> str:
+    def tasks_note(self) -> str:
         """What the report says of the tasks."""
         run = self.executors
-        text = f"{_TOLD}{self.rows:,} rows through {run.tasks:,} tasks, {run.collected:,} bytes of summaries collected"
+        text = f"{_TASKS_NOTE}{self.rows:,} rows through {run.tasks:,} tasks, {run.collected:,} bytes of summaries collected"
         text += "; the driver did the rest, which was little" if run.nearby else ""
         return f"{text}; {run.way}" if run.way else text
 

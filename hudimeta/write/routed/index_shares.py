@@ -64,7 +64,7 @@ class _Item:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _ShareWritten:
     """What a task hands back: its log files, and what became of the index's completeness."""
 
     partition: str
@@ -110,10 +110,10 @@ class IndexShares:
                 hint = "Run the write again: the table got this index after the write had begun."
                 raise MetadataError(f"the files were written without saying what they change in {name}", hint)
         task = _ShareWriter(self._write, _Shared.of(change), dict(groups), added)
-        told = self._executors.map(task, items, sum(item.size for item in items))
-        kept = {join(log.partition, log.name) for one in told for log in one.logs}
+        written = self._executors.map(task, items, sum(item.size for item in items))
+        kept = {join(log.partition, log.name) for one in written for log in one.logs}
         delete_metadata_strays(change.storage, self._write.instant, kept)
-        return _settled(names, told, change, added)
+        return _settled(names, written, change, added)
 
     def _of_replaced(self, change: CommitChange) -> list[RoutedFiles]:
         """The facts of file groups that leave the table."""
@@ -170,7 +170,7 @@ class _ShareWriter:
     groups: dict[str, int]
     added: dict[str, int]
 
-    def __call__(self, item: _Item, attempt: int) -> _Told:
+    def __call__(self, item: _Item, attempt: int) -> _ShareWritten:
         opened = self.write.opened()
         properties, shared, name = opened.session.properties, self.shared, item.partition
         table = MetadataTable.open(opened.storage, properties, shared.timeline)
@@ -204,7 +204,7 @@ class _ShareWriter:
 
         logs = writer.write_logs(self.write.instant, changes, self.groups, token=f"1-0-{attempt}", announce=announce)
         self.write.refuse_when_over(opened.storage, written[MarkerKind.APPEND], written[MarkerKind.CREATE])
-        return _Told(name, tuple(logs), delta.complete, delta.note)
+        return _ShareWritten(name, tuple(logs), delta.complete, delta.note)
 
 
 def _files_of(storage: Storage, item: _Item) -> list[WrittenFile]:
@@ -265,14 +265,14 @@ def _bare(partition_path: str, file_id: str, name: str) -> WrittenFile:
 
 def _settled(
     names: Sequence[str],
-    told: Sequence[_Told],
+    written: Sequence[_ShareWritten],
     change: CommitChange,
     added: Mapping[str, int],
 ) -> WrittenApart:
-    logs = [log for one in told for log in one.logs]
+    logs = [log for one in written for log in one.logs]
     deltas = {}
     for name in names:
-        notes = [one.note for one in told if one.partition == name and not one.complete]
+        notes = [one.note for one in written if one.partition == name and not one.complete]
         count = added.get(name, 0)
         if notes and name == record_index.PARTITION and count > change.proof_limit:
             notes = [too_many(count)]

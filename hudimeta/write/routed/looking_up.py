@@ -19,7 +19,7 @@ from hudimeta.write.routed.computed import one_change_a_row
 from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile, read_spans
 from hudimeta.write.routed.places import Place, PlacedRows, Role
-from hudimeta.write.spill import table_of
+from hudimeta.write.row_buckets import table_of
 
 __all__ = ["LookUp", "LookUpItem", "looks_up"]
 
@@ -61,12 +61,12 @@ class LookUp:
             whole_table = operation in (Operation.UPSERT, Operation.DELETE) and view.lookup.choice.is_global
             batch = combine(batch, combining_rules(session.properties, session.rules), whole_table=whole_table)
         sorter = _Sorter()
-        told = self._placed(opened, batch, sorter, looking)
+        placed = self._placed(opened, batch, sorter, looking)
         path = self.write.staged_path("placed", item.number, attempt)
         with StagedFile(opened.storage, path) as file:
             spans = sorter.laid_aside(file)
         self.write.refuse_when_over(opened.storage, [path] if spans else [])
-        return replace(told, spans=spans, files=sorter.files, rows=came, notes=tuple(dict.fromkeys(session.notes)))
+        return replace(placed, spans=spans, files=sorter.files, rows=came, notes=tuple(dict.fromkeys(session.notes)))
 
     def _placed(self, opened: Opened, batch: KeyedBatch, sorter: _Sorter, looking: bool) -> PlacedRows:
         operation, lookup = self.write.open_write.operation, opened.view.lookup
@@ -83,25 +83,25 @@ class LookUp:
             tagging, _ = opened.view.tag(batch.keys, batch.partitions)
             fresh = settle_duplicates(batch, tagging.row, policy)
             sorter.add_fresh(batch, fresh)
-            return replace(_told(tagging, tagging.asked, tagging.hits), dropped=len(batch) - len(fresh))
+            return replace(_counted(tagging, tagging.asked, tagging.hits), dropped=len(batch) - len(fresh))
         found = lookup.find(batch)
-        batch, tagging, leaving = found.batch, found.settled.tagging, found.settled.leaving
-        role = Role.CHANGED if tagging.exact or operation is Operation.DELETE else Role.UNSURE
+        batch, tagging, moved_keys = found.batch, found.settled.tagging, found.settled.moved_keys
+        role = Role.CHANGED if tagging.exact or operation is Operation.DELETE else Role.UNRESOLVED
         sorter.add_known(batch, tagging.row, role, tagging.files, tagging.file)
-        sorter.add_known(batch, leaving.row, Role.REMOVED, tagging.files, leaving.file)
-        told = _told(tagging, found.asked, found.hits)
-        told = replace(told, unmatched=found.unmatched, moved=found.settled.moved, outdated=found.settled.outdated)
+        sorter.add_known(batch, moved_keys.row, Role.REMOVED, tagging.files, moved_keys.file)
+        placed = _counted(tagging, found.asked, found.hits)
+        placed = replace(placed, unmatched=found.unmatched, moved=found.settled.moved, outdated=found.settled.outdated)
         if operation is Operation.DELETE:
-            return told
+            return placed
         untagged = np.setdiff1d(np.flatnonzero(~batch.deleted), tagging.row)
         if tagging.new_groups is None:
             sorter.add_fresh(batch, untagged)
-            return told
+            return placed
         sorter.add_new_groups(batch, tagging.new_groups, untagged)
-        return replace(told, as_logs=tagging.new_groups.as_logs)
+        return replace(placed, as_logs=tagging.new_groups.as_logs)
 
 
-def _told(tagging: Tagging, asked: int, hits: int) -> PlacedRows:
+def _counted(tagging: Tagging, asked: int, hits: int) -> PlacedRows:
     return PlacedRows(
         {},
         looked_up=True,

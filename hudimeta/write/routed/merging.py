@@ -28,8 +28,8 @@ from hudimeta.write.routed.exchange import Span, StagedFile, read_spans
 from hudimeta.write.routed.files import RoutedFiles
 from hudimeta.write.routed.places import PlacedRows
 from hudimeta.write.routed.slots import Slots, packed
+from hudimeta.write.row_buckets import table_of
 from hudimeta.write.row_changes import scan_of, with_stated_keys
-from hudimeta.write.spill import table_of
 
 __all__ = ["MergePlan", "MergeSlots", "SourceSide", "TargetSide", "merge_items", "target_range"]
 

@@ -17,7 +17,7 @@ class Role(enum.IntEnum):
 
     FRESH = 0
     CHANGED = 1
-    UNSURE = 2
+    UNRESOLVED = 2
     REMOVED = 3
     BEGINNING = 4
 

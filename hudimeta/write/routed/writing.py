@@ -20,7 +20,7 @@ from hudimeta.write.routed.exchange import read_spans, rows_of
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, handed_back
 from hudimeta.write.routed.pieces import Piece
 from hudimeta.write.routed.places import Role
-from hudimeta.write.spill import batch_of
+from hudimeta.write.row_buckets import batch_of
 
 __all__ = ["PieceWriter", "shared_out"]
 
@@ -68,8 +68,8 @@ def _plan(piece: Piece, rows: int) -> WritePlan:
         count = rows_of(piece.spans[role])
         where[role] = np.arange(at, at + count)
         at += count
-    changed, fresh, removed, unsure = (where[r] for r in (Role.CHANGED, Role.FRESH, Role.REMOVED, Role.UNSURE))
-    return WritePlan([GroupRewrite(piece.partition_path, piece.file, changed, fresh, removed, unsure)])
+    changed, fresh, removed, unresolved = (where[r] for r in (Role.CHANGED, Role.FRESH, Role.REMOVED, Role.UNRESOLVED))
+    return WritePlan([GroupRewrite(piece.partition_path, piece.file, changed, fresh, removed, unresolved)])
 
 
 def shared_out(pieces: Sequence[Piece], parallelism: int) -> list[list[Piece]]:

@@ -13,7 +13,7 @@ from hudimeta.storage import Storage
 from hudimeta.table.positions import positions_by_number
 from hudimeta.write.batch import KeyedBatch
 
-__all__ = ["BUCKETS", "Spill", "batch_of", "table_of"]
+__all__ = ["BUCKETS", "RowBuckets", "batch_of", "table_of"]
 
 BUCKETS = 64
 
@@ -21,7 +21,7 @@ _KEY, _PATH, _DELETED = "\0key", "\0path", "\0deleted"
 """No column of a table begins with a zero character."""
 
 
-class Spill:
+class RowBuckets:
     """Rows in buckets, written once and then read bucket by bucket. Close it before reading.
 
     Args:
