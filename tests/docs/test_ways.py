@@ -98,4 +98,5 @@ def test_a_batch_reaches_file_and_metadata_table_through_fourteen_modules_at_mos
     passed = {name for found in ways.values() for name in found if not name.startswith("engine/")}
     spark = {"plain/source.py", "plain/writer.py"}
     assert len(passed | spark) <= 14, passed
+    assert passed <= told("A batch from")
     assert {name for name in way if way.count(name) > 1} <= {"api/plain_write.py"}, "the way comes back to another module"
