@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import PredicateError
-from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, to_instant
+from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, moved_near, to_instant
 from hudimeta.predicate.types import DATE, INSTANT, LOCAL_TIMESTAMP
 
 __all__ = [
@@ -204,7 +205,9 @@ def text_of_date(local: pa.Array) -> pa.Array:
     """CAST(date AS STRING); years of five digits have a sign, as in Java."""
     import pyarrow.compute as pc
 
-    return pc.replace_substring_regex(pc.cast(local, pa.string()), r"^(\d{5,}-)", r"+\1")
+    near, after = moved_near(local)
+    rest = pc.utf8_slice_codeunits(pc.cast(near, pa.string()), 4)
+    return pc.binary_join_element_wise(_year_text(_years_of(near, after), 4), rest, "")
 
 
 @dataclass(frozen=True)
@@ -280,12 +283,14 @@ def format_local(local: pa.Array, pattern: Pattern) -> pa.Array:
 
     if not pattern.parts:
         return pc.if_else(pc.is_valid(local), "", pa.scalar(None, pa.string()))
-    fields = [_formatted(local, letter, count) for letter, count in pattern.parts]
+    local, after = moved_near(local)
+    years = _years_of(local, after)
+    fields = [_formatted(local, years, letter, count) for letter, count in pattern.parts]
     # the first element being a column keeps the nulls when every part is literal text
     return pc.binary_join_element_wise(pc.if_else(pc.is_valid(local), "", pa.scalar(None, pa.string())), *fields, "")
 
 
-def _formatted(local: pa.Array, letter: str, count: int | str) -> Any:
+def _formatted(local: pa.Array, years: npt.NDArray[np.int64], letter: str, count: int | str) -> Any:
     import pyarrow.compute as pc
 
     if isinstance(count, str):
@@ -302,10 +307,31 @@ def _formatted(local: pa.Array, letter: str, count: int | str) -> Any:
         fraction = pc.subtract(micros(local), pc.multiply(_floor_seconds(local), SECOND_US))
         digits = pc.utf8_lpad(pc.cast(fraction, pa.string()), 6, "0")
         return pc.utf8_slice_codeunits(pc.utf8_rpad(digits, 9, "0"), 0, count)
-    number = _field_number(local, letter)
-    if letter in "yu" and count == 2:
-        number = pc.subtract(number, pc.multiply(pc.divide(number, 100), 100))
-    return pc.utf8_lpad(pc.cast(number, pa.string()), count, "0")
+    if letter in "yu":
+        return _year_text(years, count)
+    return pc.utf8_lpad(pc.cast(_field_number(local, letter), pa.string()), count, "0")
+
+
+def _year_text(years: npt.NDArray[np.int64], count: int) -> pa.Array:
+    """Years as Java writes them: two digits alone, a sign before a negative one, and before one that
+    needs more digits than a pattern of four or more has."""
+    import pyarrow.compute as pc
+
+    sizes = np.abs(years)
+    if count == 2:
+        return pc.utf8_lpad(pa.array(sizes % 100).cast(pa.string()), 2, "0")
+    plus = "+" if count >= 4 else ""
+    signs = np.where(years < 0, "-", np.where(years >= 10**count, plus, ""))
+    return pc.binary_join_element_wise(
+        pa.array(signs, pa.string()), pc.utf8_lpad(pa.array(sizes).cast(pa.string()), count, "0"), ""
+    )
+
+
+def _years_of(near: pa.Array, after: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The years of dates or times that `moved_near` has moved; anything for nulls."""
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.year(near).fill_null(0)) + after
 
 
 def _floor_seconds(local: pa.Array) -> pa.Array:
@@ -318,8 +344,6 @@ def _field_number(local: pa.Array, letter: str) -> Any:
     import pyarrow.compute as pc
 
     direct = {
-        "y": pc.year,
-        "u": pc.year,
         "M": pc.month,
         "L": pc.month,
         "d": pc.day,

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudimeta.predicate.casts import cast_array, negated
 from hudimeta.predicate.datetime_text import compile_pattern, format_local, parse_with_pattern
-from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, to_instant, to_local
+from hudimeta.predicate.local_time import DAY_US, SECOND_US, micros, moved_near, to_instant, to_local
 from hudimeta.predicate.number_text import java_double_text
 from hudimeta.predicate.types import (
     DATE,
@@ -51,8 +51,9 @@ def part(name: str) -> Kernel:
     def run(context: Context, args: list[Any]) -> Any:
         import pyarrow.compute as pc
 
-        local = args[0] if args[0].type == DATE else _local(context, args[0])
-        return pc.call_function(name, [local]).cast(context.type)
+        local, years = moved_near(args[0] if args[0].type == DATE else _local(context, args[0]))
+        found = pc.call_function(name, [local])
+        return (pc.add(found, pa.array(years)) if name == "year" else found).cast(context.type)
 
     return run
 

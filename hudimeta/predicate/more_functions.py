@@ -182,6 +182,8 @@ def _number_of_seconds(types: Types) -> Signature:
 
 
 def _days(types: Types) -> Signature:
+    if types[0] not in (DATE, STRING) and not pa.types.is_null(types[0]):
+        raise WrongArguments("a DATE")
     return Signature((DATE,), INT)
 
 

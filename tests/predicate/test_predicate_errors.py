@@ -61,3 +61,8 @@ def test_texts_that_mean_another_moment_each_time_are_refused(text: str) -> None
     schema = pa.schema([("ts", pa.timestamp("us", "UTC"))])
     with pytest.raises(PredicateError, match="one moment"):
         bind(parse(f"TRY_CAST('{text}' AS TIMESTAMP) < ts"), schema)
+
+
+def test_unix_date_is_of_dates() -> None:
+    with pytest.raises(PredicateError, match="a DATE"):
+        bind(parse("unix_date(ts) > 1"), pa.schema([("ts", pa.timestamp("us", "UTC"))]))

@@ -13,6 +13,7 @@ import pytest
 
 from hudimeta.predicate import (
     bind,
+    bind_value,
     columns,
     equalities,
     evaluate,
@@ -115,3 +116,22 @@ def test_row_groups_are_skipped_and_no_row_is_lost(tmp_path: Path) -> None:
     read = ds.dataset(tmp_path / "t.parquet").to_table(filter=to_parquet_filter(nan))
     assert read.filter(evaluate(nan, read))["id"].to_pylist() == [*range(0, 100, 10), 99]
     assert to_parquet_filter(bind(parse("id % 2 = 0"), table.schema)) is None
+
+
+def test_years_of_more_than_sixteen_bits() -> None:
+    """As Spark writes them; Arrow's own years wrap around."""
+    table = pa.table(
+        {
+            "l": [1_591_910_344_523, -33_810_856_974, 268_017_837_169, None],
+            "n": pa.array([10**8, -(10**8), 0, None], pa.int32()),
+        }
+    )
+    wanted = {
+        "from_unixtime(l)": ["+52415-08-19 05:55:23", "0898-07-29 15:17:06", "+10463-02-23 07:12:49", None],
+        "from_unixtime(l, 'yy y')": ["15 52415", "98 898", "63 10463", None],
+        "year(CAST(l AS TIMESTAMP))": [52415, 898, 10463, None],
+        "year(date_from_unix_date(n))": [275760, -271821, 1970, None],
+        "CAST(date_from_unix_date(n) AS STRING)": ["+275760-09-13", "-271821-04-20", "1970-01-01", None],
+    }
+    for text, values in wanted.items():
+        assert evaluate(bind_value(parse(text), table.schema), table).to_pylist() == values, text

@@ -39,7 +39,7 @@ POOL: dict[str, tuple[pa.DataType, list[object]]] = {
         pa.decimal128(38, 18),
         [D("-99999999999999999999.999999999999999999"), None, D("1.25"), D("-0.000000000000000001")],
     ),
-    "late": (pa.int64(), [2**62, None, 2**63 - 2, 1_700_000_000, -(2**62)]),
+    "late": (pa.int64(), [2**62, None, 2**63 - 2, 1_591_910_344_523, -(2**62), -67_000_000_000, 268_017_837_169]),
     "odd": (pa.int32(), [-2147483647, 16777217, None, 5]),
     "near": (pa.int32(), [-2147483648, 16777216, None, 5]),
     "da": (pa.date32(), [dt.date(2024, 2, 29), dt.date(1969, 12, 31), None, dt.date(2023, 1, 1), dt.date(1582, 10, 4)]),
@@ -128,7 +128,10 @@ coalesce(TRY_CAST(w AS DECIMAL(38,10)), round(CAST(w AS DECIMAL(38,10)), 1)) = 0
 from_unixtime(late) < '1970' | most <> -29850283858633046051.877420100191235902BD
 nullif(TRY_CAST('epoch' AS TIMESTAMP), ts) < tn | CAST('epoch' AS DATE) > da | ts > 'epoch'
 CAST(odd AS FLOAT) = near | CAST(odd AS FLOAT) + 0D = near
-CAST(odd AS FLOAT) = CAST(near AS FLOAT)
+CAST(odd AS FLOAT) = CAST(near AS FLOAT) | from_unixtime(late) = '+52415-08-19 05:55:23' | from_unixtime(late, 'y') = '10463'
+from_unixtime(late, 'yy') = '15' | from_unixtime(late, 'yyyyy') < '1' | year(timestamp_seconds(late % 300000000000)) = 10463
+CAST(timestamp_seconds(late % 300000000000) AS STRING) > '+1' | weekofyear(timestamp_seconds(late % 300000000000)) = 8
+CAST(date_from_unix_date(odd % 90000000) AS STRING) < '0' | year(date_from_unix_date(near % 90000000)) < 0
 """.replace("\n", " | ").split(" | ")
 WRITTEN = [text for text in EXPRESSIONS if text]
 
