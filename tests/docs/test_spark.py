@@ -45,7 +45,7 @@ def statements(block: str) -> list[str]:
 def test_the_examples(spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     made = spark.createDataFrame([("t1", "2026-01", 61.0, 1), ("t2", "2026-02", 12.5, 1)], ROWS)
     made.createOrReplaceTempView("other")
-    names: dict[str, Any] = {"spark": spark, "df": made}
+    names: dict[str, Any] = {}
     try:
         for language, example in EXAMPLES:
             text = example.replace("/data/trips", str(tmp_path / "trips"))
