@@ -177,7 +177,8 @@ class LocalStorage:
                     check_kind(path, os.lstat(target).st_mode)  # to open a pipe would be to wait for it
                     shutil.rmtree(target)
                 except OSError as error:
-                    if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or not left:
+                    # without a number: a folder inside was made anew between a look at it and its opening
+                    if error.errno not in (None, errno.ENOENT, errno.ENOTEMPTY) or not left:
                         raise
 
     def list(self, path: str) -> list[FileInfo]:
