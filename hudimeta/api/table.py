@@ -187,7 +187,8 @@ class Table(RowVerbs, ServiceVerbs):
 
         Raises:
             ConfigError: A predicate or an argument that cannot be read, and, on first use, a column or moment that does not
-                fit. UnsupportedFeature: A read that hudimeta does not do.
+                fit.
+            UnsupportedFeature: A read that hudimeta does not do.
         """
         from hudimeta.api.reading import ReadRequest, scan_of
 

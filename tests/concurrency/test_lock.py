@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -12,7 +13,15 @@ from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.locks.protocol import LockTiming, TableLock
 from hudimeta.commit.locks.storage_lock import LOCK_PATH, Lease, StorageLock
 from hudimeta.config import OPTIONS
-from hudimeta.errors import ConfigError, CorruptFileError, LockLost, LockTimeout, StorageError, UnsupportedFeature
+from hudimeta.errors import (
+    ConfigError,
+    CorruptFileError,
+    LockLost,
+    LockTimeout,
+    MissingLibrary,
+    StorageError,
+    UnsupportedFeature,
+)
 from hudimeta.storage import LocalStorage, Storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from tests.concurrency.side_by_side import Clock, WithoutGuards, together
@@ -241,5 +250,19 @@ def test_a_lock_in_zookeeper_needs_a_place(remote: Storage) -> None:
 
 def test_lease_and_renewal_are_options(remote: Storage) -> None:
     before = time.time() * 1000
-    with chosen(remote, "StorageBasedLockProvider", **{"storage.validity.timeout.secs": "7"}).held():
+    with chosen(
+        remote, "StorageBasedLockProvider", **{"storage.validity.timeout.secs": "7", "storage.renew.interval.secs": "2"}
+    ).held():
         assert before + 6_000 < lease_in(remote).valid_until < before + 60_000
+
+
+def test_a_lease_that_ends_before_its_renewal_is_refused(remote: Storage) -> None:
+    with pytest.raises(ConfigError, match=r"validity\.timeout\.secs.*more than the 30 of"):
+        chosen(remote, "StorageBasedLockProvider", **{"storage.validity.timeout.secs": "30"})
+
+
+def test_a_lock_in_zookeeper_needs_kazoo(remote: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kazoo.client", None)
+    lock = chosen(remote, "ZookeeperBasedLockProvider", **{"zookeeper.url": "localhost:1", "zookeeper.base_path": "/hudi"})
+    with pytest.raises(MissingLibrary, match="pip install kazoo"), lock.held():
+        pass

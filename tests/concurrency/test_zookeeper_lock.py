@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.security import make_acl
 
 from hudimeta import Table
 from hudimeta.commit.locks.protocol import LockTiming
 from hudimeta.commit.locks.zookeeper_lock import ZooKeeperAddress, ZooKeeperLock
 from hudimeta.config import HudiWarning
-from hudimeta.errors import LockLost, LockTimeout
+from hudimeta.errors import LockLost, LockTimeout, StorageError
 from hudimeta.storage import LocalStorage
 from tests.concurrency.side_by_side import WithoutGuards
 from tests.concurrency.zookeeper import zookeeper_server
@@ -83,6 +84,15 @@ with ZooKeeperLock(LocalStorage(sys.argv[2]), ZooKeeperAddress(sys.argv[1], sys.
 def test_a_dead_writer_holds_it_no_longer_than_its_session(server: str, tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", DIES_HOLDING, server, str(tmp_path), PATH]).returncode == 9
     with lock_at(server, tmp_path, wait_s=30).held():
+        pass
+
+
+def test_a_server_that_gives_no_lock_is_a_sentence(server: str, tmp_path: Path, client: KazooClient) -> None:
+    client.ensure_path("/closed", acl=[make_acl("world", "anyone", read=True)])
+    lock = ZooKeeperLock(
+        LocalStorage(str(tmp_path)), ZooKeeperAddress(server, "/closed/trips", 2.0, 5.0), LockTiming(wait_s=0.3)
+    )
+    with pytest.raises(StorageError, match="gave no lock: NoAuthError"), lock.held():
         pass
 
 

@@ -46,6 +46,9 @@ def table_lock(storage: Storage, options: Options, table_name: str) -> TableLock
 
 
 def _storage_lock(storage: Storage, options: Options, table_name: str, timing: LockTiming) -> TableLock:
+    if timing.lease_s <= timing.renew_s:
+        more = f"more than the {timing.renew_s} of {keys.LOCK_RENEW_S.key}"
+        raise ConfigError(keys.LOCK_LEASE_S.key, timing.lease_s, more, "A lease that ends before it is renewed locks nothing.")
     return StorageLock(storage, timing)
 
 

@@ -14,11 +14,13 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import warnings
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from functools import partial
 
-from hudimeta.commit.locks.protocol import LockTiming, MachineGuard, is_of_this_machine, new_owner
+from hudimeta.commit.locks.protocol import LockTiming, MachineGuard, is_of_this_machine, new_owner, renewed
+from hudimeta.config import HudiWarning
 from hudimeta.errors import AlreadyExists, LockLost, LockTimeout, NotFound, StorageError
 from hudimeta.formats.json_text import parse_json
 from hudimeta.storage import Storage
@@ -57,16 +59,10 @@ class FileLock:
         deadline = self._timing.deadline()
         with self._guard.entered(deadline) as guarded:
             self._take(deadline, guarded)
-            stop = threading.Event()
-            renewer = threading.Thread(target=self._renew_until, args=(stop,), name="hudimeta-lock", daemon=True)
-            if self._expire_s:
-                renewer.start()
             try:
-                yield
+                with renewed(self._renew, self._expire_s / _RENEWALS_BEFORE_IT_EXPIRES):
+                    yield
             finally:
-                stop.set()
-                if self._expire_s:
-                    renewer.join()
                 self._release()
 
     @contextlib.contextmanager
@@ -112,7 +108,11 @@ class FileLock:
         if not self._expire_s:
             return False
         about = self._folder.stat(FILE_NAME)
-        return about is not None and self._timing.now_ms() - about.modified_ms > self._expire_s * 1000
+        if about is None or self._timing.now_ms() - about.modified_ms <= self._expire_s * 1000:
+            return False
+        told = f"the table lock {self._shown} of {_owner_of(found)} is taken over: nobody changed it for {self._expire_s:.0f} s"
+        warnings.warn(told, HudiWarning, stacklevel=2)
+        return True
 
     def _busy(self, found: bytes | None) -> LockTimeout:
         if found is None:
@@ -138,10 +138,6 @@ class FileLock:
             return self._folder.read(FILE_NAME)
         except NotFound:
             return None
-
-    def _renew_until(self, stop: threading.Event) -> None:
-        while not stop.wait(self._expire_s / _RENEWALS_BEFORE_IT_EXPIRES):
-            self._renew()
 
     def _renew(self) -> None:
         """Write the file anew. Where that fails, `check` tells whether it is ours still."""

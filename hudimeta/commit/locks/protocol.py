@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from typing import Protocol
 from hudimeta.errors import LockTimeout
 from hudimeta.storage import Storage
 
-__all__ = ["LOCK_FOLDER", "LockTiming", "MachineGuard", "TableLock", "as_utc", "is_of_this_machine", "new_owner"]
+__all__ = ["LOCK_FOLDER", "LockTiming", "MachineGuard", "TableLock", "as_utc", "is_of_this_machine", "new_owner", "renewed"]
 
 LOCK_FOLDER = ".hoodie/.locks"
 _GUARD_PATH = LOCK_FOLDER + "/.guard"
@@ -135,3 +136,29 @@ class MachineGuard:
             self._timing.wait(
                 deadline, lambda: LockTimeout(_GUARD_PATH, "another process of this machine", self._timing.wait_s)
             )
+
+
+@contextlib.contextmanager
+def renewed(renew: Callable[[], None], every_s: float) -> Iterator[None]:
+    """Renew a lock in a thread of its own for the length of a with block.
+
+    Args:
+        renew: Renews it once; raises nothing.
+        every_s: Seconds between two renewals; 0 for a lock that needs none.
+    """
+    if not every_s:
+        yield
+        return
+    stop = threading.Event()
+
+    def renew_until_stopped() -> None:
+        while not stop.wait(every_s):
+            renew()
+
+    renewer = threading.Thread(target=renew_until_stopped, name="hudimeta-lock", daemon=True)
+    renewer.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        renewer.join()

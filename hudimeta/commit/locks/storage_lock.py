@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from hudimeta.commit.locks.protocol import LOCK_FOLDER, LockTiming, MachineGuard, as_utc, is_of_this_machine, new_owner
+from hudimeta.commit.locks.protocol import LOCK_FOLDER, LockTiming, MachineGuard, as_utc, is_of_this_machine, new_owner, renewed
 from hudimeta.errors import (
     AlreadyExists,
     CorruptFileError,
@@ -77,14 +77,10 @@ class StorageLock:
         deadline = self._timing.deadline()
         with self._guard.entered(deadline) as self._guarded:
             self._take(deadline)
-            stop = threading.Event()
-            renewer = threading.Thread(target=self._renew_until, args=(stop,), name="hudimeta-lock", daemon=True)
-            renewer.start()
             try:
-                yield
+                with renewed(self._renew, self._timing.renew_s):
+                    yield
             finally:
-                stop.set()
-                renewer.join()
                 self._release()
 
     @contextlib.contextmanager
@@ -147,10 +143,6 @@ class StorageLock:
 
     def _lease(self) -> Lease:
         return Lease(False, self._timing.now_ms() + int(self._timing.lease_s * 1000), self._owner)
-
-    def _renew_until(self, stop: threading.Event) -> None:
-        while not stop.wait(self._timing.renew_s):
-            self._renew()
 
     def _renew(self) -> None:
         with self._guard_lease:

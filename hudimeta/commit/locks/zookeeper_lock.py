@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.commit.locks.protocol import LockTiming, MachineGuard, as_utc, new_owner
-from hudimeta.errors import ConfigError, LockLost, LockTimeout
+from hudimeta.errors import LockLost, LockTimeout, MissingLibrary, StorageError
 from hudimeta.storage import Storage
 
 if TYPE_CHECKING:
@@ -102,8 +102,11 @@ class ZooKeeperLock:
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[KazooClient]:
-        from kazoo.client import KazooClient
-        from kazoo.handlers.threading import KazooTimeoutError
+        try:
+            from kazoo.client import KazooClient
+            from kazoo.handlers.threading import KazooTimeoutError
+        except ImportError as error:
+            raise MissingLibrary("kazoo") from error
 
         quiet = logging.getLogger("hudimeta.zookeeper")
         client = KazooClient(self._address.servers, timeout=self._address.session_s, logger=quiet)
@@ -122,12 +125,17 @@ class ZooKeeperLock:
             client.close()
 
     def _take(self, client: KazooClient, lock: Lock, deadline: float) -> None:
+        from kazoo.exceptions import KazooException
         from kazoo.exceptions import LockTimeout as TooLong
 
         try:
-            lock.acquire(timeout=max(deadline - self._timing.monotonic(), 0))
-        except TooLong:
-            raise self._busy(client) from None
+            try:
+                lock.acquire(timeout=max(deadline - self._timing.monotonic(), 0))
+            except TooLong:
+                raise self._busy(client) from None
+        except KazooException as error:
+            told = f"ZooKeeper at {self._address.servers} gave no lock: {type(error).__name__} {error}".rstrip()
+            raise StorageError(self._address.path, told) from error
 
     def _busy(self, client: KazooClient) -> LockTimeout:
         from kazoo.exceptions import NoNodeError
@@ -153,12 +161,7 @@ class ZooKeeperLock:
 
 def _recipe() -> Any:
     """Kazoo's lock with the names of nodes that Curator orders as its own."""
-    try:
-        from kazoo.recipe.lock import Lock
-    except ImportError as error:
-        raise ConfigError(
-            "hoodie.write.lock.provider", "ZookeeperBasedLockProvider", "a lock whose package is installed", "pip install kazoo"
-        ) from error
+    from kazoo.recipe.lock import Lock
 
     class CuratorsLock(Lock):  # type: ignore[misc]
         _NODE_NAME = _NODE_NAME
