@@ -13,7 +13,7 @@ DEMO_ARGS ?=
 MUTANTS_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full shapes-full doors-full connect spark-oldest crash-full faults-full spark-kills-full damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full faults-full spark-kills-full damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -36,6 +36,9 @@ test-full: ## the same with Spark and with large sets as a whole, half an hour
 
 shapes-full: ## every shape of query through every door of Spark on every kind of table, some five minutes
 	@HUDIMETA_TURN=all HUDIMETA_SHAPES_FULL=1 $(RUN) --java python -m pytest tests/spark/test_query_shapes.py --timeout=900 $(PYTEST_ARGS)
+
+servers: ## start ZooKeeper and moto's Amazon for tests, print how they are found, and run until control-C
+	@$(RUN) --java python -m tests.concurrency.servers
 
 connect: ## Spark's tests of table functions, HudiTable, routed writes, query shapes and the guide through Spark Connect, some six minutes
 	@HUDIMETA_TURN=all HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py tests/docs/test_spark.py $(PYTEST_ARGS)

@@ -193,7 +193,7 @@ PASSED_OVER = (
     _named("tunes the speed, the memory or the caches of Apache Hudi's own processes", _TUNING),
     _named("belongs to something that is refused when it is switched on", _OFF),
     _named("is about file formats that are not written here", _FORMATS),
-    _named("tunes locks; a provider other than the storage-based lock is refused", _LOCKS),
+    _named("tunes the waiting for locks, or a lock that is refused", _LOCKS),
     _named("asks for a check or a care that is always taken here, or is not needed", _ALWAYS),
     PassedOver("is read by name where it is used", prefixes=_ELSEWHERE),
     PassedOver("is of other tools, or Apache Hudi's own and internal", prefixes=_OTHERS),

@@ -42,6 +42,7 @@ __all__ = [
     "hash_ids",
     "java_hash",
     "partition_stats_keys",
+    "path_id",
     "secondary_heads",
     "secondary_keys",
     "secondary_prefixes",
@@ -73,6 +74,11 @@ def column_id(text: str) -> bytes:
     """The 12 characters that stand for a column name or partition path ("" counts as ".")."""
     digest = xxhash.xxh64(to_key_partition(text).encode(), seed=_SEED).digest()
     return _base64(np.frombuffer(digest, np.uint8).reshape(1, 8)).tobytes()
+
+
+def path_id(path: str) -> str:
+    """The 16 hexadecimal digits by which Apache Hudi's locks name the place of a table."""
+    return str(xxhash.xxh64(path.encode(), seed=_SEED).hexdigest()).upper()
 
 
 def hash_ids(texts: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -237,7 +237,7 @@ def test_providers_go_by_the_names_of_hudi(remote: Storage) -> None:
         pass
 
 
-@pytest.mark.parametrize("provider", ["HiveMetastoreBasedLockProvider", "DynamoDBBasedLockProvider", "OurOwn"])
+@pytest.mark.parametrize("provider", ["HiveMetastoreBasedLockProvider", "OurOwn"])
 def test_other_providers_are_refused(remote: Storage, provider: str) -> None:
     with pytest.raises(UnsupportedFeature, match=f"{provider}(?s:.*)FileSystemBasedLockProvider, InProcess"):
         chosen(remote, provider)

@@ -19,8 +19,8 @@ from hudimeta.commit.locks.zookeeper_lock import ZooKeeperAddress, ZooKeeperLock
 from hudimeta.config import HudiWarning
 from hudimeta.errors import LockLost, LockTimeout, StorageError
 from hudimeta.storage import LocalStorage
+from tests.concurrency.servers import zookeeper_server
 from tests.concurrency.side_by_side import WithoutGuards
-from tests.concurrency.zookeeper import zookeeper_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

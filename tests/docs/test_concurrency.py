@@ -32,9 +32,10 @@ def test_what_the_page_names_exists(tmp_path: Path) -> None:
 
 
 def test_providers_of_the_page_are_chosen_by_name(tmp_path: Path) -> None:
-    named = set(re.findall(r"`(\w+LockProvider)`", PAGE))
-    assert len(named) == 4
+    named = set(re.findall(r"^\| (?:not set, or )?`(\w+LockProvider)`", PAGE, re.MULTILINE))
+    assert len(named) == 6
     zookeeper = {"hoodie.write.lock.zookeeper.url": "localhost:2181", "hoodie.write.lock.zookeeper.base_path": "/hudi"}
+    servers = {**zookeeper, "hoodie.write.lock.dynamodb.table": "locks"}
     for provider in named:
-        options = OPTIONS.read({"hoodie.write.lock.provider": provider, **zookeeper})
+        options = OPTIONS.read({"hoodie.write.lock.provider": provider, **servers})
         assert table_lock(LocalStorage(str(tmp_path)), options, "trips") is not None

@@ -10,7 +10,7 @@ import pytest
 
 import hudimeta
 from hudimeta.services.validation.result import Outcome
-from tests.concurrency.zookeeper import zookeeper_server
+from tests.concurrency.servers import zookeeper_server
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import FULL, Model, Ours, Row, Theirs, assert_everybody_reads, row
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from hudimeta.commit.locks.file_lock import DEFAULT_FOLDER, FILE_NAME, FileLock
 from hudimeta.commit.locks.process_lock import ProcessLock
@@ -11,11 +14,14 @@ from hudimeta.commit.locks.storage_lock import StorageLock
 from hudimeta.config import Option, Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.metadata.keys import path_id
 from hudimeta.storage import Storage, join, open_storage
 
 __all__ = ["table_lock"]
 
-_PACKAGE = "org.apache.hudi.client.transaction.lock."
+_LOOKS_AT_DYNAMODB_EACH_S = 0.25
+"""Each look is paid for."""
+_S3A = re.compile(r"\As3a://", re.I)
 
 
 def table_lock(storage: Storage, options: Options, table_name: str) -> TableLock:
@@ -38,10 +44,10 @@ def table_lock(storage: Storage, options: Options, table_name: str) -> TableLock
     given = options.get(keys.LOCK_PROVIDER)
     name = "StorageBasedLockProvider" if given is None else given.rpartition(".")[2]
     if name not in _PROVIDERS:
-        raise UnsupportedFeature(
-            f"lock provider {given}",
-            f"Set {keys.LOCK_PROVIDER.key} to one of {', '.join(sorted(_PROVIDERS))}, the same for every writer of the table.",
-        )
+        known = f"one of {', '.join(sorted(_PROVIDERS))}, the same for every writer of the table."
+        if name.startswith("HiveMetastore"):
+            known = f"ZookeeperBasedLockProvider: no metastore is asked for locks here; or to {known}"
+        raise UnsupportedFeature(f"lock provider {given}", f"Set {keys.LOCK_PROVIDER.key} to {known}")
     return _PROVIDERS[name](storage, options, table_name, timing)
 
 
@@ -80,16 +86,44 @@ def _zookeeper_lock(storage: Storage, options: Options, table_name: str, timing:
     return ZooKeeperLock(storage, address, timing)
 
 
+def _dynamodb_lock(storage: Storage, options: Options, table_name: str, timing: LockTiming) -> TableLock:
+    return _lock_of_item(storage, options, options.get(keys.DYNAMODB_KEY) or table_name, timing)
+
+
+def _dynamodb_lock_of_path(storage: Storage, options: Options, table_name: str, timing: LockTiming) -> TableLock:
+    """The item is named after the table's place, in which Apache Hudi takes s3a for s3."""
+    return _lock_of_item(storage, options, path_id(_S3A.sub("s3://", storage.root)), timing)
+
+
+def _lock_of_item(storage: Storage, options: Options, key: str, timing: LockTiming) -> TableLock:
+    from hudimeta.commit.locks.dynamodb_lock import DynamoDbAddress, DynamoDbLock
+
+    paid_by_request = options.get(keys.DYNAMODB_BILLING) == "PAY_PER_REQUEST"
+    given = {"access_key_id": keys.AWS_KEY, "secret_access_key": keys.AWS_SECRET, "session_token": keys.AWS_TOKEN}
+    address = DynamoDbAddress(
+        _needed(options, keys.DYNAMODB_TABLE),
+        key,
+        options.get(keys.DYNAMODB_REGION) or os.environ.get("AWS_REGION") or "us-east-1",
+        options.get(keys.DYNAMODB_ENDPOINT),
+        tuple((f"aws_{name}", value) for name, option in given.items() if (value := options.get(option))),
+        None if paid_by_request else (options.get(keys.DYNAMODB_READS), options.get(keys.DYNAMODB_WRITES)),
+        options.get(keys.DYNAMODB_CREATION_MS) / 1000,
+    )
+    if not timing.wait_s:
+        raise ConfigError(keys.LOCK_WAIT_MS.key, 0, "more than 0", "In DynamoDB it is how long a lease lasts, too.")
+    return DynamoDbLock(storage, address, replace(timing, lease_s=timing.wait_s, poll_s=_LOOKS_AT_DYNAMODB_EACH_S))
+
+
 def _needed(options: Options, option: Option[str | None]) -> str:
     value = options.get(option)
     if value is None:
-        raise ConfigError(
-            option.key, None, "set for ZookeeperBasedLockProvider", "Give what Apache Hudi's writers of the table give."
-        )
+        raise ConfigError(option.key, None, "set for that lock provider", "Give what Apache Hudi's writers of the table give.")
     return value
 
 
 _PROVIDERS: Mapping[str, Callable[[Storage, Options, str, LockTiming], TableLock]] = {
+    "DynamoDBBasedImplicitPartitionKeyLockProvider": _dynamodb_lock_of_path,
+    "DynamoDBBasedLockProvider": _dynamodb_lock,
     "FileSystemBasedLockProvider": _file_lock,
     "InProcessLockProvider": _process_lock,
     "StorageBasedLockProvider": _storage_lock,

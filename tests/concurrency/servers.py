@@ -1,0 +1,132 @@
+"""Servers for tests, each in a process of its own: ZooKeeper as it comes with Debian, else with Spark's jars; moto's Amazon.
+
+A server that runs already is used: `HUDIMETA_TEST_ZOOKEEPER=host:port`, `HUDIMETA_TEST_AWS=http://host:port`, as `make servers`
+prints them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+from kazoo.client import KazooClient
+
+__all__ = ["AWS", "ZOOKEEPER", "aws_server", "zookeeper_server"]
+
+ZOOKEEPER, AWS = "HUDIMETA_TEST_ZOOKEEPER", "HUDIMETA_TEST_AWS"
+
+_STARTS_WITHIN_S = 60.0
+_DEBIANS_JARS = Path("/usr/share/java")
+_NEEDED_JARS = ("zookeeper", "zookeeper-jute", "netty-all", "slf4j-api", "slf4j-nop", "metrics-core", "snappy-java")
+_PACKAGE = "libzookeeper-java"
+
+
+@contextlib.contextmanager
+def zookeeper_server(folder: Path) -> Iterator[str]:
+    """`host:port` of a server: the one that runs, else one that keeps its data in a folder."""
+    if ZOOKEEPER in os.environ:
+        yield os.environ[ZOOKEEPER]
+        return
+    java = shutil.which("java")
+    assert java, "no java on the path"
+    port = _free_port()
+    settings = folder / "zoo.cfg"
+    settings.write_text(
+        f"clientPort={port}\nclientPortAddress=127.0.0.1\ndataDir={folder}\ntickTime=200\nminSessionTimeout=400\nadmin.enableServer=false\n"
+    )
+    command = [java, "-Xmx128m", "-cp", _jars(), "org.apache.zookeeper.server.ZooKeeperServerMain", str(settings)]
+    with _running(command, folder / "log"):
+        client = KazooClient(f"127.0.0.1:{port}", connection_retry={"max_tries": -1, "delay": 0.1, "max_delay": 0.5})
+        client.start(_STARTS_WITHIN_S)
+        client.stop()
+        client.close()
+        yield f"127.0.0.1:{port}"
+
+
+def _jars() -> str:
+    """Debian's package where it is installed, else Spark's."""
+    debians = [_DEBIANS_JARS / f"{name}.jar" for name in _NEEDED_JARS]
+    if all(jar.exists() for jar in debians):
+        return ":".join(map(str, debians))
+    return f"{Path(pyspark.__file__).parent / 'jars'}/*"
+
+
+def _install_debians() -> None:
+    """Where that can be done without asking anybody; else Spark's jars serve."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get"):
+        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for command in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", _PACKAGE]):
+            subprocess.run(["apt-get", *command], env=quiet, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+
+
+@contextlib.contextmanager
+def aws_server(folder: Path) -> Iterator[str]:
+    """URL of moto's server, which answers for DynamoDB, S3 and the others: the one that runs, else one of one's own."""
+    if AWS in os.environ:
+        yield os.environ[AWS]
+        return
+    port = _free_port()
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with _running(command, folder / "log") as server:
+        url = f"http://127.0.0.1:{port}"
+        until = time.monotonic() + _STARTS_WITHIN_S
+        while not _answers(f"{url}/moto-api/"):
+            told = (folder / "log").read_text(errors="replace")
+            assert server.poll() is None, f"moto's server ended: {told}"
+            assert time.monotonic() < until, f"moto's server does not answer: {told}"
+        yield url
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as written:
+        server = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT)
+    try:
+        yield server
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _serve(folder: Path) -> None:
+    """Run both until interrupted, and print how tests find them."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for name in ("zookeeper", "aws"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    with zookeeper_server(folder / "zookeeper") as zookeeper, aws_server(folder / "aws") as aws:
+        print(f"export {ZOOKEEPER}={zookeeper}\nexport {AWS}={aws}", flush=True)
+        print("# running; stop with control-C", file=sys.stderr)
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                time.sleep(3600)
+
+
+if __name__ == "__main__":
+    _install_debians()
+    with tempfile.TemporaryDirectory() as home:
+        _serve(Path(home))
