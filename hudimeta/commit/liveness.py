@@ -10,11 +10,10 @@ no care of others (Apache Hudi's default): as Apache Hudi does, it is taken for 
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from hudimeta.engine import machine
 from hudimeta.errors import StorageError
 from hudimeta.storage import Storage, join
 
@@ -23,10 +22,6 @@ __all__ = ["HEARTBEAT_FOLDER", "Heartbeat", "is_alive"]
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
 INTERVAL_S = 60.0
 TOLERATED_MISSES = 2
-
-
-def _system_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True)
@@ -51,26 +46,19 @@ class Heartbeat:
 
     @contextlib.contextmanager
     def beating(self, interval_s: float = INTERVAL_S) -> Iterator[None]:
-        """Beat once now and then every `interval_s` seconds on a thread, until the with block ends; the file stays."""
+        """Beat once now and then every `interval_s` seconds beside it, until the with block ends; the file stays."""
         self.beat()
-        over = threading.Event()
 
-        def run() -> None:
-            while not over.wait(interval_s):
-                # A beat that failed is made up for by the next one.
-                with contextlib.suppress(StorageError):
-                    self.beat()
+        def beat_again() -> None:
+            # A beat that failed is made up for by the next one.
+            with contextlib.suppress(StorageError):
+                self.beat()
 
-        thread = threading.Thread(target=run, name=f"hudimeta-heartbeat-{self.instant}", daemon=True)
-        thread.start()
-        try:
+        with machine.machine().every(interval_s, beat_again, f"hudimeta-heartbeat-{self.instant}"):
             yield
-        finally:
-            over.set()
-            thread.join()
 
 
-def is_alive(storage: Storage, instant: str, requested_path: str | None, now_ms: Callable[[], int] = _system_ms) -> bool:
+def is_alive(storage: Storage, instant: str, requested_path: str | None, now_ms: Callable[[], int] = machine.now_ms) -> bool:
     """True when somebody still works on a pending instant.
 
     Args:

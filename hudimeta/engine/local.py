@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from hudimeta.engine.machine import pool
 from hudimeta.engine.protocol import Engine
 
 __all__ = ["LocalEngine", "nearby_if_small"]
@@ -30,8 +30,8 @@ class LocalEngine:
         work = list(items)
         if len(work) < 2 or self.workers == 1:
             return [task(item) for item in work]
-        with ThreadPoolExecutor(min(self.workers, len(work)), "hudimeta") as pool:
-            return list(pool.map(task, work))
+        with pool(min(self.workers, len(work)), "hudimeta") as threads:
+            return list(threads.map(task, work))
 
 
 def nearby_if_small(engine: Engine, size: int) -> Engine:

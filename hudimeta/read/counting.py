@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudimeta.engine.machine import pool
 from hudimeta.errors import IndexNotReady
 from hudimeta.formats.base_file import open_base_file
 from hudimeta.slices.bootstrap import METADATA_ONLY_INSTANT
@@ -72,8 +72,8 @@ def count_rows(snapshot: Snapshot, slices: pa.Table, merged: Callable[[FileSlice
         with open_base_file(snapshot.storage, file_slice.base_path or "", file_slice.base_size) as file:
             return file.num_rows
 
-    with ThreadPoolExecutor(min(_PARALLEL, len(unknown)), "footers") as pool:
-        return total + sum(pool.map(footer, unknown))
+    with pool(min(_PARALLEL, len(unknown)), "footers") as threads:
+        return total + sum(threads.map(footer, unknown))
 
 
 def _counts_of_statistics(snapshot: Snapshot, slices: list[FileSlice]) -> dict[str, int]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
+from hudimeta.engine.machine import pool
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.log import LogBlock, LogScan, outline, outline_blocks, read_block
 from hudimeta.slices.log_damage import LogFileRules, read_log_file
@@ -56,11 +57,11 @@ class LogFiles:
         """Files in batches, so that never more contents wait than a batch has; sizes that are not known are 0."""
         scans: list[LogScan] = []
         fits, held = sum(size for _, size in files) <= self._limit, 0
-        with ThreadPoolExecutor(min(_PARALLEL, len(files)), "logs") as pool:
+        with pool(min(_PARALLEL, len(files)), "logs") as threads:
             for at in range(0, len(files), _PARALLEL):
                 batch = files[at : at + _PARALLEL]
                 read = self._whole if fits else self._walked
-                found = list(pool.map(read, *zip(*batch, strict=True)))
+                found = list(threads.map(read, *zip(*batch, strict=True)))
                 held += sum(len(block.content) for scan in found for block in scan.blocks)
                 scans += found
                 fits = fits and held <= self._limit
@@ -89,13 +90,13 @@ class LogFiles:
             return
         waiting: deque[tuple[int, Future[LogBlock]]] = deque()
         ahead = 0
-        with ThreadPoolExecutor(_PARALLEL, "blocks") as pool:
+        with pool(_PARALLEL, "blocks") as threads:
             for block in blocks:
                 while waiting and (ahead + block.size > self._limit // 4 or len(waiting) > _PARALLEL):
                     size, oldest = waiting.popleft()
                     ahead -= size
                     yield oldest.result()
-                waiting.append((block.size, pool.submit(self._again, block)))
+                waiting.append((block.size, threads.submit(self._again, block)))
                 ahead += block.size
             while waiting:
                 yield waiting.popleft()[1].result()

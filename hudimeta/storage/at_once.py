@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from hudimeta.engine.machine import machine
+
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -28,7 +30,7 @@ def at_once(request: Callable[[T], R], items: Sequence[T]) -> list[R]:
         request: Asks storage for one item. It must not wait for other requests of this kind: all threads might do so.
         items: What to ask for. A single one is asked for by the caller's own thread.
     """
-    if len(items) < 2:
+    if len(items) < 2 or not machine().threads:
         return [request(item) for item in items]
     return list(_shared_pool().map(request, items))
 

@@ -7,12 +7,12 @@ first one left: a file that is there with the very bytes that were to be written
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from hudimeta.engine import machine
 from hudimeta.errors import AlreadyExists, Throttled
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage
 
@@ -36,11 +36,11 @@ class SystemTimer:
 
     def now(self) -> float:
         """See `Timer`."""
-        return time.monotonic()
+        return machine.monotonic()
 
     def wait(self, seconds: float) -> None:
         """See `Timer`."""
-        time.sleep(seconds)
+        machine.pause(seconds)
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from hudimeta.engine.machine import pool
 from hudimeta.storage import FileInfo, Storage
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def list_table(storage: Storage) -> pa.Table:
 def _walk(storage: Storage) -> Iterable[tuple[str, list[FileInfo]]]:
     """Every folder of the table with its entries; `.hoodie` is left out. Folders of one depth are listed side by side."""
     level = [""]
-    with ThreadPoolExecutor(_PARALLEL_LISTS, "list") as pool:
+    with pool(_PARALLEL_LISTS, "list") as threads:
         while level:
-            listings = list(zip(level, pool.map(storage.list, level), strict=True))
+            listings = list(zip(level, threads.map(storage.list, level), strict=True))
             yield from listings
             level = [
                 entry.path for _, entries in listings for entry in entries if entry.is_folder and entry.path != _HUDI_FOLDER

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-import time as system_time
 from collections.abc import Callable, Mapping
 from datetime import tzinfo
 
+from hudimeta.engine.machine import pause
 from hudimeta.errors import ConfigError
 from hudimeta.formats.properties import table_checksum
 from hudimeta.storage import Storage, join
@@ -122,7 +122,7 @@ class TableProperties(PropertyTexts):
         """The zone of the table's instants; None for the machine's."""
         return timeline_zone(self.get(TIMEZONE_KEY))
 
-    def load_timeline(self, storage: Storage, sleep: Callable[[float], None] = system_time.sleep) -> Timeline:
+    def load_timeline(self, storage: Storage, sleep: Callable[[float], None] = pause) -> Timeline:
         """List the table's timeline; `storage` is rooted at the table. Raises TableError when it is lost."""
         folder = self.timeline_folder
         timeline = Timeline.load(storage, folder, self.layout, history_folder=self.history_folder, zone=self.zone, sleep=sleep)
@@ -303,7 +303,7 @@ class TableProperties(PropertyTexts):
         return next((self[prefix + name] for prefix in _TIMEBASED_PREFIXES if self.get(prefix + name)), "")
 
 
-def load(storage: Storage, sleep: Callable[[float], None] = system_time.sleep) -> TableProperties:
+def load(storage: Storage, sleep: Callable[[float], None] = pause) -> TableProperties:
     """Read a table's properties and check that the table can be read.
 
     Args:
@@ -338,7 +338,7 @@ def update(
     storage: Storage,
     changes: Mapping[str, str | None],
     clock: Clock | None = None,
-    sleep: Callable[[float], None] = system_time.sleep,
+    sleep: Callable[[float], None] = pause,
 ) -> TableProperties:
     """Change some properties and keep all others, known or not; call it under the table lock.
 

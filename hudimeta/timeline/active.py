@@ -7,7 +7,6 @@ looked for, because archiving steps over them.
 
 from __future__ import annotations
 
-import time as system_time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timezone, tzinfo
@@ -15,6 +14,7 @@ from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.engine.machine import pause
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.storage import Storage, join
 from hudimeta.storage.at_once import at_once
@@ -97,7 +97,7 @@ class Timeline:
         *,
         history_folder: str | None = None,
         zone: tzinfo | None = timezone.utc,
-        sleep: Callable[[float], None] = system_time.sleep,
+        sleep: Callable[[float], None] = pause,
         place: str = "",
     ) -> Timeline:
         """List the timeline: one request, unless somebody is writing an instant just now.

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Protocol
 
+from hudimeta.engine import machine
 from hudimeta.errors import ConfigError
 
 __all__ = [
@@ -56,7 +56,7 @@ class SystemClock:
 
     def now_ms(self) -> int:
         """Milliseconds since 1970-01-01T00:00:00Z."""
-        return time.time_ns() // 1_000_000
+        return machine.now_ms()
 
 
 def timeline_zone(name: str | None) -> tzinfo | None:

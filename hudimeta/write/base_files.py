@@ -5,7 +5,6 @@ Each file gets its marker first. Its statistics are computed from the rows in me
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 from hudimeta.commit.markers import Marker, MarkerKind, marked_output
 from hudimeta.config import Options
 from hudimeta.config.options import BLOOM_FPP, BLOOM_MOST_KEYS, BLOOM_TYPE
+from hudimeta.engine.machine import machine
 from hudimeta.formats.bloom import TypeCode
 from hudimeta.formats.parquet import BLOOM_TYPE_KEY, BloomSettings, ParquetFooter, write_base_file
 from hudimeta.formats.parquet.known_keys import KnownKeys
@@ -81,7 +81,7 @@ def bloom_settings(options: Options) -> BloomSettings:
 
 def new_file_id() -> str:
     """Id of a new file group."""
-    return f"{uuid.uuid4()}-0"
+    return f"{machine().new_id()}-0"
 
 
 @dataclass(frozen=True)

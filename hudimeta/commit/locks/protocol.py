@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import threading
-import time
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Protocol
 
+from hudimeta.engine import machine
 from hudimeta.errors import LockTimeout
 from hudimeta.storage import Storage
 
@@ -55,9 +53,9 @@ class LockTiming:
     drift_s: float = 0.5
     wait_s: float = 60.0
     poll_s: float = 0.05
-    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-    monotonic: Callable[[], float] = time.monotonic
-    pause: Callable[[float], None] = time.sleep
+    now_ms: Callable[[], int] = machine.now_ms
+    monotonic: Callable[[], float] = machine.monotonic
+    pause: Callable[[float], None] = machine.pause
 
     def deadline(self) -> float:
         """When waiting that begins now is over, by `monotonic`."""
@@ -93,7 +91,7 @@ def _machine() -> str:
 
 def new_owner() -> str:
     """A name for one writer of this process: machine, process and a number that nobody else has."""
-    return f"{_machine()}{os.getpid()}/{uuid.uuid4()}"
+    return f"{_machine()}{os.getpid()}/{machine.machine().new_id()}"
 
 
 def is_of_this_machine(owner: str) -> bool:
@@ -140,7 +138,7 @@ class MachineGuard:
 
 @contextlib.contextmanager
 def renewed(renew: Callable[[], None], every_s: float) -> Iterator[None]:
-    """Renew a lock in a thread of its own for the length of a with block.
+    """Renew a lock again and again for the length of a with block.
 
     Args:
         renew: Renews it once; raises nothing.
@@ -149,16 +147,5 @@ def renewed(renew: Callable[[], None], every_s: float) -> Iterator[None]:
     if not every_s:
         yield
         return
-    stop = threading.Event()
-
-    def renew_until_stopped() -> None:
-        while not stop.wait(every_s):
-            renew()
-
-    renewer = threading.Thread(target=renew_until_stopped, name="hudimeta-lock", daemon=True)
-    renewer.start()
-    try:
+    with machine.machine().every(every_s, renew, "hudimeta-lock"):
         yield
-    finally:
-        stop.set()
-        renewer.join()

@@ -8,13 +8,13 @@ and stands nowhere in what Apache Hudi writes: it is an option that every writer
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.engine.machine import machine
 from hudimeta.errors import ConfigError
 from hudimeta.indexes.bucket.hash_keys import list_hashes
 from hudimeta.indexes.tagging import IndexKind, NewGroups, Tagging
@@ -155,7 +155,7 @@ class SimpleBuckets:
     def new_file_id(self, partition: str, number: int, *, again: bool = False) -> str:
         """See `Buckets`: the same id for a bucket whenever it is asked for, since a write may come in portions."""
         if (partition, number) not in self._begun:
-            self._begun[partition, number] = f"{number:0{_DIGITS}d}{str(uuid.uuid4())[_DIGITS:]}-0"
+            self._begun[partition, number] = f"{number:0{_DIGITS}d}{str(machine().new_id())[_DIGITS:]}-0"
         return self._begun[partition, number]
 
 
