@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 
 from hudimeta.commit.clean_run import CleanRunner
 from hudimeta.commit.conflicts import check_conflicts, check_schema
-from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.markers import remove_markers
@@ -53,7 +52,6 @@ from hudimeta.types import Action, FileGroupId, Instant, Operation, State, Table
 
 __all__ = ["Coordinator", "OpenWrite", "Publication"]
 
-_ACTIONS_OF_WRITERS = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.ROLLBACK)
 _MOST_COLLISIONS = 100
 
 
@@ -67,7 +65,6 @@ class Coordinator:
         times: Makes instants.
         metadata: Brings the metadata table along; None for a table that has none.
         eager: A write first rolls back what dead writers left; else that is left to cleaning, or to `recover`.
-        prefers_writers: A compaction is not published over file groups at which a writer is at work.
     """
 
     def __init__(
@@ -79,10 +76,9 @@ class Coordinator:
         metadata: MetadataCommit | None,
         *,
         eager: bool = True,
-        prefers_writers: bool = False,
     ) -> None:
         self._storage, self._properties, self._lock, self._times = storage, properties, lock, times
-        self._metadata, self._eager, self._prefers_writers = metadata, eager, prefers_writers
+        self._metadata, self._eager = metadata, eager
         self._writer = TimelineWriter(storage, properties.timeline_folder)
         self._recovery = Recovery(storage, properties, lock, times)
         self.notes: list[str] = []
@@ -168,33 +164,34 @@ class Coordinator:
             elif guard is None:
                 self._held.enter_context(beat.beating())
             try:
-                self._writer.create_requested(instant, action, content)
-                shared = self._is_shared(timeline.folder, instant, action)
+                self._writer.create_alone(instant, action, content)
             except InstantExists:
-                shared = True
+                self._held.close()
+                continue
             except HudiError:
                 self._held.close()
                 raise
-            if shared:
-                self._held.close()
-                continue
             if guard is not None and heartbeat:
                 beat.beat()
             elif guard is not None:
                 self._held.enter_context(guard)
             return instant
-        raise CommitError(f"{_MOST_COLLISIONS} instants in a row were taken by other writers", "Run the write again.")
+        raise _no_instant()
 
-    def _is_shared(self, folder: str, instant: str, action: Action) -> bool:
-        """True when another writer chose the same instant for another action, whose files would be mixed up with ours.
+    def plan(self, timeline: Timeline, action: Action, content: bytes) -> str:
+        """Put the plan of a service on the timeline; returns its instant. The caller holds the lock.
 
-        Then our request is taken back.
+        Args:
+            timeline: As listed under the lock.
+            action: The pending word of the service.
+            content: The plan.
         """
-        others = [pending_name(instant, a, State.REQUESTED) for a in _ACTIONS_OF_WRITERS if a is not action]
-        if all(self._storage.stat(join(folder, name)) is None for name in others):
-            return False
-        self._writer.delete_pending(instant, action, State.REQUESTED)
-        return True
+        for _ in range(_MOST_COLLISIONS):
+            instant = self._times.next(timeline.last_time)
+            with contextlib.suppress(InstantExists):
+                self._writer.create_alone(instant, action, content)
+                return instant
+        raise _no_instant()
 
     # Publish
 
@@ -227,8 +224,6 @@ class Coordinator:
             keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
             check_conflicts(timeline, write.seen, write.operation.value, changed, keyed)
             check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
-        elif self._prefers_writers:
-            give_way_to_writers(self._storage, timeline, write.operation.value, changed, alone=True)
         remembered = json.dumps(what_never_changes(self._properties))
         extra = {"schema": publication.avro_schema, REMEMBERED_KEY: remembered, **publication.extra}
         if self._metadata is not None:
@@ -379,6 +374,10 @@ class Coordinator:
         except BaseException:
             self._give_up(write)
             raise
+
+
+def _no_instant() -> CommitError:
+    return CommitError(f"{_MOST_COLLISIONS} instants in a row were taken by other writers", "Run it again.")
 
 
 _NO_PLAN = {"operationType": None, "clusteringPlan": None, "extraMetadata": None, "version": None}

@@ -26,7 +26,7 @@ from hudimeta.reports import Report
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.slices import place_files
 from hudimeta.table.text_arrays import instant_number
-from hudimeta.timeline import Timeline, TimelineWriter, format_instant, parse_instant
+from hudimeta.timeline import Timeline, format_instant, parse_instant
 from hudimeta.timeline.clean_record import CleanPlan, encode_plan, savepoints_of
 from hudimeta.types import Action, Instant, TableType
 from hudimeta.write.session import TableView, WriteSession
@@ -246,7 +246,7 @@ def _by_partition(rows: pa.Table) -> dict[str, tuple[str, ...]]:
 
 def clean(session: WriteSession) -> CleanReport:
     """Roll dead writes back and finish a clean that died, then plan and run one."""
-    if session.concurrency.failed_writes != "NEVER":
+    if session.options.get(keys.FAILED_WRITES) != "NEVER":
         session.coordinator.recover()
     while True:
         with session.lock.held():
@@ -256,9 +256,8 @@ def clean(session: WriteSession) -> CleanReport:
                 the_plan = plan(session, view)
                 if not the_plan.n_files:
                     return CleanReport(None, 0, the_plan)
-                time = session.times.next(view.timeline.last_time)
                 content = encode_plan(without_user(session.storage.root), the_plan)
-                TimelineWriter(session.storage, view.timeline.folder).create_requested(time, Action.CLEAN, content)
+                time = session.coordinator.plan(view.timeline, Action.CLEAN, content)
                 break
         _execute(session, died)
     return _execute(session, time)

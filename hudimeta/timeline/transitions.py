@@ -17,6 +17,22 @@ from hudimeta.types import Action, Instant, State
 
 __all__ = ["TimelineWriter"]
 
+_REQUESTED = (
+    Action.COMMIT,
+    Action.DELTA_COMMIT,
+    Action.REPLACE_COMMIT,
+    Action.ROLLBACK,
+    Action.CLEAN,
+    Action.COMPACTION,
+    Action.INDEXING,
+)
+_OF_OTHER_TABLES = {
+    Action.COMMIT: (Action.DELTA_COMMIT, Action.COMPACTION),
+    Action.DELTA_COMMIT: (Action.COMMIT,),
+    Action.COMPACTION: (Action.COMMIT,),
+}
+"""What is never requested where these are: tables are either copy-on-write or merge-on-read."""
+
 
 class TimelineWriter:
     """Creates and removes the files of a timeline of layout 2.
@@ -41,6 +57,27 @@ class TimelineWriter:
             InstantExists: the same instant was requested before.
         """
         return self._create(time, action, State.REQUESTED, content)
+
+    def create_alone(self, time: str, action: Action, content: bytes = b"") -> Instant:
+        """Announce an action at an instant that no other action has: their files would be mixed up, and taken back together.
+
+        Of two who choose one instant at once, both may be refused.
+
+        Args:
+            time: A fresh instant time.
+            action: Its pending word.
+            content: The plan; empty for commit and deltacommit.
+
+        Raises:
+            InstantExists: The same instant was requested before; then ours is not on the timeline.
+        """
+        requested = self.create_requested(time, action, content)
+        others = [a for a in _REQUESTED if a is not action and a not in _OF_OTHER_TABLES.get(action, ())]
+        names = [pending_name(time, other, State.REQUESTED) for other in others]
+        if any(self._storage.stat(join(self._folder, name)) is not None for name in names):
+            self.delete_pending(time, action, State.REQUESTED)
+            raise InstantExists(time)
+        return requested
 
     def create_inflight(self, time: str, action: Action, content: bytes = b"") -> Instant:
         """Say that the work has begun. Raises InstantExists."""

@@ -100,3 +100,14 @@ def test_mistakes_of_the_caller_are_refused(storage: Storage) -> None:
 def test_metadata_tables_use_the_same_names(storage: Storage) -> None:
     TimelineWriter(storage.sub(".hoodie/metadata")).create_requested(T, Action.DELTA_COMMIT)
     assert storage.stat(f".hoodie/metadata/.hoodie/timeline/{T}.deltacommit.requested") is not None
+
+
+@pytest.mark.parametrize("other", [Action.CLEAN, Action.INDEXING, Action.ROLLBACK, Action.REPLACE_COMMIT, Action.COMPACTION])
+def test_an_instant_of_another_action_is_refused_and_left_alone(storage: Storage, other: Action) -> None:
+    writer = TimelineWriter(storage)
+    writer.create_requested(T, other)
+    before = storage.list(".hoodie/timeline")
+    with pytest.raises(InstantExists, match=T):
+        writer.create_alone(T, Action.DELTA_COMMIT)
+    assert storage.list(".hoodie/timeline") == before
+    writer.create_alone(C, Action.DELTA_COMMIT)
