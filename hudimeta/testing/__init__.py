@@ -7,5 +7,6 @@ __all__ = [
     "invariants",  # what must be true of every table after every step
     "key_indexes",  # indexes of keys against the rows
     "model",  # a table as a dictionary, to compare with
+    "simulation",  # many writers and readers at once, in an order that a seed says
     "statistics",  # bounds enclose every value
 ]

@@ -15,11 +15,12 @@ from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound
 from hudimeta.storage import CountingStorage, LocalStorage, RequestKind, Storage, absolute_location, open_storage, purpose_of
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage, SlowStorage
 from hudimeta.storage.fsspec_store import FsspecStorage
+from hudimeta.testing.simulation.store import Files, Place, SimulatedStorage
 
 _NUMBERS = itertools.count()
 
 
-@pytest.fixture(params=["local", "object store", "counting", "faulty", "slow"])
+@pytest.fixture(params=["local", "object store", "counting", "faulty", "slow", "simulated"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
     """One empty store of each kind."""
     local = LocalStorage(str(tmp_path / "store"))
@@ -29,6 +30,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
         yield CountingStorage(local)
     elif request.param == "faulty":
         yield FaultyStorage(local, FaultPlan(None, Fault.KILL))
+    elif request.param == "simulated":
+        yield SimulatedStorage(Files(lambda: 0), Place.DISK)
     elif request.param == "slow":
         yield SlowStorage(local, lambda: None)
     else:

@@ -1,0 +1,173 @@
+"""What actors do, and what they were told: writes, reads and services, as a user of a table asks for them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hudimeta.config import OPTIONS, Options
+from hudimeta.engine import LocalEngine
+from hudimeta.errors import CommitOutcomeUnknown, HudiError, NotFound, ValidationFailed
+from hudimeta.read.incremental import Moment
+from hudimeta.read.scan import Scan, ScanRequest
+from hudimeta.services import archival, clean, compaction
+from hudimeta.services.indexing import create_index, drop_index
+from hudimeta.snapshot.snapshot import Snapshot
+from hudimeta.storage import CountingStorage, Storage
+from hudimeta.table.properties import load as load_properties
+from hudimeta.testing.builders import simple_rows
+from hudimeta.testing.simulation.actors import Actor
+from hudimeta.testing.simulation.consistency import Outcome, ReadSeen, State, WriteDone, state_of
+from hudimeta.testing.simulation.scheduler import Died
+from hudimeta.timeline.archived import ArchivedRecords
+from hudimeta.types import Action, Operation
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_writer import write_rows
+
+__all__ = ["Act", "Kind", "Log", "perform", "published", "read_state", "recover"]
+
+_NAME = "_simulated.write"
+"""Key of a commit's metadata that tells which write it is."""
+_INDEX = "bloom_filters"
+_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+
+
+class Kind(enum.Enum):
+    """What is done."""
+
+    WRITE = "write"
+    READ = "read"
+    COMPACT = "compact"
+    CLEAN = "clean"
+    ARCHIVE = "archive"
+    BUILD_INDEX = "build an index"
+    DROP_INDEX = "drop an index"
+    RECOVER = "recover"
+
+
+@dataclass(frozen=True)
+class Act:
+    """One thing that an actor does; the rest is said of writes.
+
+    Attributes:
+        kind: What.
+        name: Of the write.
+        operation: Of the write.
+        ids: Of its rows.
+    """
+
+    kind: Kind
+    name: str = ""
+    operation: Operation = Operation.UPSERT
+    ids: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.operation.value.lower()} {','.join(map(str, self.ids))}" if self.kind is Kind.WRITE else self.kind.value
+
+
+@dataclass
+class Log:
+    """What all actors were told.
+
+    Attributes:
+        writes, reads: See there; reads that were refused are left out.
+        refusals: What else was refused: the act and the error.
+    """
+
+    writes: list[WriteDone] = field(default_factory=list)
+    reads: list[ReadSeen] = field(default_factory=list)
+    refusals: list[tuple[str, HudiError]] = field(default_factory=list)
+
+
+def perform(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None:
+    """Do one thing and write down what came of it. An error of the engine's own is an answer, any other one is not."""
+    if act.kind is Kind.WRITE:
+        _write(actor, act, options, log)
+        return
+    try:
+        if act.kind is Kind.READ:
+            begun = actor.now
+            state = read_state(actor.storage)
+            log.reads.append(ReadSeen(f"the read of {actor.name}", begun, actor.now, state))
+        else:
+            _serve(actor.storage, act.kind, OPTIONS.read(options))
+    except HudiError as error:
+        log.refusals.append((f"{actor.name} {act.kind.value}", error))
+
+
+def _write(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None:
+    begun = actor.now
+    value = float(sum(ord(letter) * 31**at for at, letter in enumerate(act.name)) % 1_000_003)
+    rows = simple_rows(act.ids, 1, value)
+
+    def told(outcome: Outcome, completion: str | None = None, error: HudiError | None = None) -> None:
+        text = "" if error is None else f"{type(error).__name__}: {error}"
+        log.writes.append(WriteDone(act.name, act.operation, rows, begun, actor.now, outcome, completion, text))
+
+    try:
+        session = WriteSession(actor.storage, OPTIONS.read({**options, _NAME: act.name}), engine=LocalEngine(1))
+        report = write_rows(session, act.operation, rows)
+    except Died:
+        told(Outcome.UNKNOWN)
+        raise
+    except CommitOutcomeUnknown as error:
+        told(Outcome.UNKNOWN, None, error)
+    except HudiError as error:
+        told(Outcome.REFUSED, None, error)
+        if isinstance(error, NotFound):
+            raise ValidationFailed(f"{act.name} met a file that is gone: {error}") from error
+    else:
+        told(Outcome.ACKNOWLEDGED, report.completion)
+
+
+def _serve(storage: Storage, kind: Kind, options: Options) -> None:
+    if kind is Kind.DROP_INDEX:
+        if _INDEX in load_properties(storage).metadata_partitions:
+            drop_index(storage, options, _INDEX)
+        return
+    session = WriteSession(storage, options, engine=LocalEngine(1))
+    if kind is Kind.COMPACT:
+        compaction.compact(session)
+    elif kind is Kind.CLEAN:
+        clean.clean(session)
+    elif kind is Kind.ARCHIVE:
+        archival.archive(session)
+    elif kind is Kind.RECOVER:
+        session.coordinator.recover()
+    elif _INDEX not in session.properties.metadata_partitions:
+        create_index(session, kind=_INDEX)
+
+
+def recover(actor: Actor, options: Mapping[str, str]) -> None:
+    """What is done when all have come to their end."""
+    WriteSession(actor.storage, OPTIONS.read(options), engine=LocalEngine(1)).coordinator.recover()
+
+
+def read_state(storage: Storage) -> State:
+    """All rows of the table, read as a user reads them."""
+
+    def opened() -> Moment:
+        return Moment(Snapshot.open(CountingStorage(storage), OPTIONS.read({})), None, 0)
+
+    return state_of(Scan(opened, ScanRequest(columns=("part", "id", "x"))).to_table())
+
+
+def published(storage: Storage) -> dict[str, str]:
+    """The completion time of each write on the timeline, active or archived, by its name.
+
+    Raises:
+        ValidationFailed: A write is there twice.
+    """
+    timeline = load_properties(storage).load_timeline(storage)
+    archived = ArchivedRecords(timeline.history, _WRITES)
+    records = {i.time: (i.completion, archived.metadata(i)) for i in archived.instants}
+    records |= {i.time: (i.completion, timeline.metadata(i)) for i in timeline.writes}
+    found: dict[str, str] = {}
+    for completion, record in records.values():
+        name = (record.get("extraMetadata") or {}).get(_NAME)
+        if name is not None:
+            if name in found:
+                raise ValidationFailed(f"{name} was published twice, at {found[name]} and {completion}")
+            found[name] = completion or ""
+    return found

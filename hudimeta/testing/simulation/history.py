@@ -1,0 +1,215 @@
+"""One history: what is planned from a seed, its run, and what must be true behind it."""
+
+from __future__ import annotations
+
+import random
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from hudimeta.testing.invariants import ALWAYS, AT_REST, check_all, nothing_is_left_over
+from hudimeta.testing.simulation.actors import Actor, Call
+from hudimeta.testing.simulation.acts import Act, Kind, Log, perform, published, read_state, recover
+from hudimeta.testing.simulation.consistency import ReadSeen, check_serial
+from hudimeta.testing.simulation.faults import CALM, Troubles
+from hudimeta.testing.simulation.isolation import as_processes
+from hudimeta.testing.simulation.scheduler import Scheduler
+from hudimeta.testing.simulation.store import Place, SimulatedStorage
+from hudimeta.testing.simulation.tables import Image, Lock, TableKind, image
+from hudimeta.types import Operation
+
+__all__ = ["Broken", "History", "Part", "Run", "plan", "run"]
+
+_ACTORS = (2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6, 8)
+MOST_TURNS = 40_000
+"""Of all actors of a history together; a usual history takes some hundreds."""
+_OUTLASTS_A_LEASE_S = 10.0
+_OUTLASTS_A_HEARTBEAT_MS = 50_000
+_AFTERWARDS_S = 3600.0
+"""Then every lease and heartbeat of the dead is over."""
+
+
+class Broken(AssertionError):
+    """A history does not hold."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one actor does, and how it fares."""
+
+    name: str
+    acts: tuple[Act, ...]
+    troubles: Troubles = CALM
+
+    def __str__(self) -> str:
+        acts = "; ".join(str(act) for act in self.acts)
+        changed = {k: v for k, v in vars(self.troubles).items() if v != getattr(CALM, k)}
+        return f"{self.name}: {acts} {changed or ''}"
+
+
+@dataclass(frozen=True)
+class History:
+    """What is going to happen.
+
+    Attributes:
+        seed: Of all chance.
+        kind: The table.
+        place: The store.
+        lock: Which lock all use.
+        parts: The actors.
+    """
+
+    seed: int
+    kind: TableKind
+    place: Place
+    lock: Lock
+    parts: tuple[Part, ...]
+
+    def __str__(self) -> str:
+        parts = "\n  ".join(str(part) for part in self.parts)
+        return f"seed {self.seed}: {self.kind.value}, {self.place.value}, {self.lock.value} lock\n  {parts}"
+
+
+@dataclass
+class Run:
+    """What happened.
+
+    Attributes:
+        trace: Every call of storage.
+        log: What the actors were told.
+        turns: How often somebody went on.
+        witness: The order of the writes.
+    """
+
+    trace: list[Call] = field(default_factory=list)
+    log: Log = field(default_factory=Log)
+    turns: int = 0
+    witness: list[str] = field(default_factory=list)
+    may_leave_files: bool = False
+    """Somebody was taken for dead and went on: nothing keeps it from writing a file that nobody reads."""
+
+    def normalised(self) -> list[tuple[str, str, str, str]]:
+        """The trace, with a number in the place of each random id."""
+        numbers: dict[str, int] = {}
+
+        def number(found: re.Match[str]) -> str:
+            return f"<{numbers.setdefault(found.group(), len(numbers))}>"
+
+        return [(c.actor, c.verb, _ID.sub(number, c.path), c.strike) for c in self.trace]
+
+
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+# Planning
+
+
+def plan(seed: int) -> History:
+    """The history of a seed."""
+    rng = random.Random(seed)
+    kind, place, lock = rng.choice(list(TableKind)), rng.choice(list(Place)), rng.choice(list(Lock))
+    troubled = rng.random() < 0.75
+    count = rng.choice(_ACTORS)
+    writers = rng.randint(1, count) if rng.random() < 0.8 else count
+    fresh = iter(range(100, 1000))
+    parts = []
+    for number in range(count):
+        if number < max(writers, 1):
+            name = f"writer{number}"
+            acts = tuple(_write(rng, f"{name}.{n}", fresh) for n in range(1 if count > 3 else rng.choice((1, 1, 2))))
+        else:
+            name = f"other{number}"
+            kinds = [k for k in Kind if k is not Kind.WRITE and (k is not Kind.COMPACT or kind.is_mor)]
+            weights = [6 if k is Kind.READ else 2 for k in kinds]
+            acts = tuple(Act(k) for k in rng.choices(kinds, weights, k=1 if count > 3 else rng.choice((1, 1, 2))))
+        parts.append(Part(name, acts, _troubles(rng, lock) if troubled else replace(CALM, latency_s=_latency(rng))))
+    return History(seed, kind, place, lock, tuple(parts))
+
+
+def _write(rng: random.Random, name: str, fresh: Iterator[int]) -> Act:
+    operation = rng.choices(
+        (Operation.UPSERT, Operation.INSERT, Operation.DELETE, Operation.INSERT_OVERWRITE, Operation.DELETE_PARTITION),
+        (12, 4, 3, 2, 1),
+    )[0]
+    hot = rng.sample(range(8), rng.choice((1, 1, 2, 3)))
+    ids = [next(fresh) for _ in hot] if operation is Operation.INSERT else hot
+    return Act(Kind.WRITE, name, operation, tuple(ids))
+
+
+def _latency(rng: random.Random) -> float:
+    return rng.choice((0.002, 0.005, 0.005, 0.05))
+
+
+def _troubles(rng: random.Random, lock: Lock) -> Troubles:
+    """How an actor fares: most actors have one kind of trouble, or none."""
+    which = rng.choice(("none", "errors", "deaths", "stops", "slow", "all"))
+    often = rng.choice((0.003, 0.01, 0.03))
+
+    def chance(name: str) -> float:
+        return often if which in (name, "all") else 0.0
+
+    deaths = 0.0 if lock is Lock.PROCESS else chance("deaths")
+    offset = rng.choice((0, 0, 1, -1)) * rng.randint(0, lock.clocks_differ_ms)
+    return Troubles(chance("errors"), deaths, chance("stops"), chance("slow"), _latency(rng), offset)
+
+
+# Running
+
+
+def run(history: History, checks: bool = True) -> Run:
+    """Run a history and check what it left.
+
+    Args:
+        history: The plan.
+        checks: Check invariants and consistency afterwards.
+
+    Raises:
+        Broken: Something does not hold; with the plan, the writes, and what differs.
+    """
+    done = Run()
+    try:
+        with as_processes(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _run(history, done, checks)
+    except Exception as error:
+        writes = "\n  ".join(str(one) for one in done.log.writes)
+        raise Broken(f"{history}\nwrites:\n  {writes}\n{type(error).__name__}: {error}") from error
+    return done
+
+
+def _run(history: History, done: Run, checks: bool) -> None:
+    begun = image(history.kind)
+    scheduler = Scheduler(MOST_TURNS)
+    files = begun.files.copy(scheduler.now_ms)
+    options = {**begun.options, **history.lock.options}
+
+    def actor(part: Part, body: Callable[[Actor], None]) -> Actor:
+        return Actor(part.name, str(history.seed), scheduler, files, history.place, part.troubles, done.trace, body)
+
+    def does(part: Part) -> Callable[[Actor], None]:
+        def body(me: Actor) -> None:
+            for act in part.acts:
+                perform(me, act, options, done.log)
+
+        return body
+
+    actors = [actor(part, does(part)) for part in history.parts]
+    try:
+        scheduler.run(actors)
+    finally:
+        done.turns = scheduler.turns
+    offsets = [abs(part.troubles.offset_ms) for part in history.parts]
+    done.may_leave_files = max(offsets) > _OUTLASTS_A_HEARTBEAT_MS or any(a.stopped_s > _OUTLASTS_A_LEASE_S for a in actors)
+    scheduler.now += _AFTERWARDS_S
+    scheduler.run([actor(Part("recovery", ()), lambda me: recover(me, options))])
+    if checks:
+        _check(history, begun, SimulatedStorage(files, history.place), scheduler.now, options, done)
+
+
+def _check(
+    history: History, begun: Image, storage: SimulatedStorage, now: float, options: Mapping[str, str], done: Run
+) -> None:
+    last = ReadSeen("the last read", now, now, read_state(storage))
+    done.witness = check_serial(begun.model, done.log.writes, published(storage), [*done.log.reads, last])
+    check_all(storage, [one for one in (*ALWAYS, *AT_REST) if not (done.may_leave_files and one is nothing_is_left_over)])

@@ -1,0 +1,116 @@
+"""The tables that histories begin with, each made once, and the locks under which they are written."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from hudimeta.config import OPTIONS
+from hudimeta.engine import LocalEngine
+from hudimeta.testing.builders import SIMPLE_OPTIONS, simple_place, simple_rows
+from hudimeta.testing.model import ModelTable
+from hudimeta.testing.simulation.actors import Actor
+from hudimeta.testing.simulation.faults import CALM
+from hudimeta.testing.simulation.isolation import as_processes
+from hudimeta.testing.simulation.scheduler import Scheduler
+from hudimeta.testing.simulation.store import Files, Place
+from hudimeta.types import Operation
+from hudimeta.write.creation import create_table
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_writer import write_rows
+
+__all__ = ["Image", "Lock", "TableKind", "image"]
+
+_LEASE_S, _RENEW_S = 15, 5
+_PACKAGE = "org.apache.hudi.client.transaction.lock."
+
+
+class Lock(enum.Enum):
+    """A lock that needs no server."""
+
+    STORAGE = "StorageBasedLockProvider"
+    FILE = "FileSystemBasedLockProvider"
+    PROCESS = "InProcessLockProvider"
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """With a lease and a life that a long stop outlasts."""
+        return {
+            "hoodie.write.lock.provider": _PACKAGE + self.value,
+            "hoodie.write.lock.storage.validity.timeout.secs": str(_LEASE_S),
+            "hoodie.write.lock.storage.renew.interval.secs": str(_RENEW_S),
+            "hoodie.write.lock.filesystem.expire": "1",
+        }
+
+    @property
+    def clocks_differ_ms(self) -> int:
+        """By how much clocks may be wrong: a lease counts on clocks that differ by half a second at most."""
+        return {Lock.STORAGE: 200, Lock.FILE: 10_000, Lock.PROCESS: 3_600_000}[self]
+
+
+class TableKind(enum.Enum):
+    """A table to begin with."""
+
+    COPY = "copy-on-write"
+    COPY_INDEXED = "copy-on-write with a record index"
+    MERGE = "merge-on-read"
+    MERGE_INDEXED = "merge-on-read with a record index"
+
+    @property
+    def is_mor(self) -> bool:
+        """Whether there may be log files to compact."""
+        return self in (TableKind.MERGE, TableKind.MERGE_INDEXED)
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Of the table and of all writes: few indexes, and services that find something to do."""
+        indexed = self in (TableKind.COPY_INDEXED, TableKind.MERGE_INDEXED)
+        return {
+            **SIMPLE_OPTIONS,
+            "hoodie.datasource.write.table.type": "MERGE_ON_READ" if self.is_mor else "COPY_ON_WRITE",
+            "hoodie.metadata.record.index.enable": str(indexed).lower(),
+            "hoodie.metadata.record.index.min.filegroup.count": "1",
+            "hoodie.metadata.index.column.stats.enable": "false",
+            "hoodie.metadata.index.partition.stats.enable": "false",
+            "hoodie.metadata.compact.max.delta.commits": "5",
+            "hoodie.clean.commits.retained": "1",
+            "hoodie.keep.min.commits": "2",
+            "hoodie.keep.max.commits": "3",
+        }
+
+
+@dataclass(frozen=True)
+class Image:
+    """A table before a history: its files, what it holds, and the options of its writers."""
+
+    files: Files
+    model: ModelTable
+    options: Mapping[str, str]
+
+
+@cache
+def image(kind: TableKind) -> Image:
+    """A table of four commits; for every history of a process the same."""
+    scheduler = Scheduler(100_000)
+    scheduler.now -= 1_000_000
+    files = Files(scheduler.now_ms)
+    model = ModelTable(simple_place, "ts")
+    steps = [
+        (Operation.INSERT, simple_rows(range(6), 1)),
+        (Operation.UPSERT, simple_rows([0, 1, 2], 1, 2.0)),
+        (Operation.UPSERT, simple_rows([1, 3, 4], 1, 3.0)),
+        (Operation.UPSERT, simple_rows([0, 5], 1, 4.0)),
+    ]
+
+    def make(me: Actor) -> None:
+        options = OPTIONS.read(kind.options)
+        create_table(me.storage, steps[0][1].schema, options)
+        for operation, rows in steps:
+            write_rows(WriteSession(me.storage, options, engine=LocalEngine(1)), operation, rows)
+            model.write(operation, rows)
+
+    with as_processes():
+        scheduler.run([Actor("maker", kind.name, scheduler, files, Place.OBJECT_STORE, CALM, [], make)])
+    return Image(files, model, kind.options)
