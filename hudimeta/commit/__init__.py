@@ -1,8 +1,10 @@
 """How a write becomes visible: coordinator, publication, conflicts, markers, recovery, locks."""
 
 __all__ = [
+    "concurrency",  # how the writers of a table get along, by their options
     "conflicts",  # may this write still be published?
     "coordinator",  # one write from its instant to its publication, or back
+    "early_conflicts",  # other writers at the same file groups, seen by their markers
     "liveness",  # is the writer of a pending instant alive?
     "locks",  # the table lock, by the providers of Hudi
     "markers",  # a note of every data file, made before the file

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from hudimeta.commit.clean_run import CleanRunner
 from hudimeta.commit.conflicts import check_conflicts, check_schema
+from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.markers import remove_markers
@@ -65,6 +66,7 @@ class Coordinator:
         times: Makes instants.
         metadata: Brings the metadata table along; None for a table that has none.
         eager: A write first rolls back what dead writers left; else that is left to cleaning, or to `recover`.
+        prefers_writers: A compaction is not published over file groups at which a writer is at work.
     """
 
     def __init__(
@@ -76,9 +78,10 @@ class Coordinator:
         metadata: MetadataCommit | None,
         *,
         eager: bool = True,
+        prefers_writers: bool = False,
     ) -> None:
         self._storage, self._properties, self._lock, self._times = storage, properties, lock, times
-        self._metadata, self._eager = metadata, eager
+        self._metadata, self._eager, self._prefers_writers = metadata, eager, prefers_writers
         self._writer = TimelineWriter(storage, properties.timeline_folder)
         self._recovery = Recovery(storage, properties, lock, times)
         self.notes: list[str] = []
@@ -224,6 +227,8 @@ class Coordinator:
             keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
             check_conflicts(timeline, write.seen, write.operation.value, changed, keyed)
             check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
+        elif self._prefers_writers:
+            give_way_to_writers(self._storage, timeline, write.operation.value, changed, alone=True)
         remembered = json.dumps(what_never_changes(self._properties))
         extra = {"schema": publication.avro_schema, REMEMBERED_KEY: remembered, **publication.extra}
         if self._metadata is not None:

@@ -23,6 +23,7 @@ __all__ = [
     "MarkerKind",
     "files_of_write",
     "has_direct_markers",
+    "marked_file_ids",
     "marked",
     "marked_output",
     "marker_folder",
@@ -141,6 +142,22 @@ def read_markers(storage: Storage, instant: str) -> list[Marker] | None:
             elif _INFIX in entry.name and not entry.name.endswith(_CHECKSUM):
                 paths.add(entry.path[len(folder) + 1 :])
     return [_parse(p) for p in sorted(paths)]
+
+
+def marked_file_ids(storage: Storage, instant: str, partition_path: str) -> set[str]:
+    """File groups of a partition that a write has marked, by markers of both forms; two or three requests."""
+    folder = marker_folder(instant)
+    lists = [entry for entry in storage.list(folder) if not entry.is_folder and entry.name.startswith(_LIST_PREFIX)]
+    paths = [line for entry in lists if entry.name != _TYPE_FILE for line in storage.read(entry.path).decode().splitlines()]
+    if not lists:
+        paths = [entry.path[len(folder) + 1 :] for entry in storage.list(join(folder, partition_path)) if _INFIX in entry.name]
+    found: set[str] = set()
+    for path in paths:
+        where, _, name = path.rpartition(_INFIX)[0].rpartition("/")
+        parsed = parse_base_file(name) or parse_log_file(name)
+        if parsed is not None and where == partition_path:
+            found.add(parsed.file_id)
+    return found
 
 
 def files_of_write(storage: Storage, instant: str) -> list[str] | None:

@@ -147,19 +147,6 @@ _WRITING = (
     NotDone("hoodie.precommit.validators.single.value.sql.queries", (), _LEAVE),
     NotDone("hoodie.prewrite.validators", (), "Check the rows before you hand them to the write."),
     NotDone("hoodie.errortable.enable", _OFF, "A row that cannot be written fails the write, which then changes nothing."),
-    NotDone(
-        "hoodie.write.concurrency.mode",
-        ("single_writer", "optimistic_concurrency_control"),
-        "Leave it out: every write takes the table lock, checks conflicts and is tried again.",
-    ),
-    NotDone(
-        "hoodie.write.lock.conflict.resolution.strategy",
-        (
-            "*.simpleconcurrentfilewritesconflictresolutionstrategy",
-            "*.bucketindexconcurrentfilewritesconflictresolutionstrategy",
-        ),
-        "Writers that changed the same file groups conflict, the second one is tried again. Leave it out.",
-    ),
     NotDone("hoodie.prewrite.cleaner.policy", ("none", "rollback_failed_writes"), "Call Table.clean() before the write."),
     NotDone("hoodie.metadata.dir.filter.regex", (), "Every folder that has .hoodie_partition_metadata belongs to the table."),
     NotDone("hoodie.metadata.auto.initialize", _ON, "hoodie.metadata.enable=false writes a table without a metadata table."),

@@ -86,9 +86,9 @@ _ALWAYS = """
     metadata.write.fail.on.table.service.failures post.commit.failures.ignored rollback.avoid.duplicate.plan
     rollback.using.markers skip.default.partition.validation table.services.incremental.enabled
     write.can.ignore.post.commit.failures write.complex.keygen.validation.enable
-    write.concurrency.async.conflict.detector.initial_delay_ms write.concurrency.async.conflict.detector.period_ms
-    write.concurrency.early.conflict.check.commit.conflict write.concurrency.early.conflict.detection.enable
-    write.concurrency.early.conflict.detection.strategy write.concurrency.schema.conflict.resolution.enable
+   
+   
+    write.concurrency.schema.conflict.resolution.enable
     write.empty.clean.interval.hours write.ignore.failed write.markers.type write.merge.handle.fallback
     write.num.retries.on.conflict.failures write.set.null.for.missing.columns
 """

@@ -246,7 +246,7 @@ def _by_partition(rows: pa.Table) -> dict[str, tuple[str, ...]]:
 
 def clean(session: WriteSession) -> CleanReport:
     """Roll dead writes back and finish a clean that died, then plan and run one."""
-    if session.options.get(keys.FAILED_WRITES) != "NEVER":
+    if session.concurrency.failed_writes != "NEVER":
         session.coordinator.recover()
     while True:
         with session.lock.held():

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.commit.coordinator import OpenWrite, Publication
+from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.liveness import HEARTBEAT_FOLDER
 from hudimeta.commit.markers import MARKERS, files_of_write
 from hudimeta.commit.published_schema import published_schema
@@ -155,6 +156,9 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     timings = Timings()
     mark = session.request_mark()
     view = session.table_at(timeline)
+    if session.concurrency.prefers_writers:
+        groups = [FileGroupId(one.partition_path, one.file_id) for one in CompactionPlan.of(timeline.plan(found)).slices]
+        give_way_to_writers(session.storage, timeline, Operation.COMPACT.value, groups, alone=False)
     _remove_leftovers(session, instant)
     if found.state is State.REQUESTED:
         TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.COMPACTION)
@@ -201,7 +205,7 @@ def compact(session: WriteSession, *, after_a_write: bool = False) -> Reports[Co
 
 
 def _recover(session: WriteSession) -> None:
-    if session.options.get(keys.FAILED_WRITES) == "EAGER":
+    if session.concurrency.failed_writes == "EAGER":
         session.coordinator.recover()
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.commit.coordinator import OpenWrite
+from hudimeta.commit.early_conflicts import EarlyLook
 from hudimeta.engine import Engine
 from hudimeta.indexes.log_facts import LogFacts
 from hudimeta.indexes.written_file import WrittenFile
@@ -47,6 +48,7 @@ class FileWriters:
         log_facts: Gathers what indexes want to know of log files; None where they want nothing.
         deletes_only: The batch names keys to delete, whatever their ordering value.
         only: Columns that log files store of the rows besides meta columns; None for all.
+        early: Looks for other writers before a file is written; None for no look.
     """
 
     instant: str
@@ -58,6 +60,7 @@ class FileWriters:
     log_facts: LogFacts | None
     deletes_only: bool = False
     only: frozenset[str] | None = None
+    early: EarlyLook | None = None
 
     @classmethod
     def of(
@@ -72,6 +75,7 @@ class FileWriters:
             schema: Data columns after it.
             only: See above.
         """
+        early = session.concurrency.early
         return cls(
             write.instant,
             session.rules,
@@ -82,6 +86,7 @@ class FileWriters:
             view.log_facts(),
             write.operation is Operation.DELETE,
             only,
+            None if early is None else EarlyLook(session.storage, session.properties, early, write),
         )
 
 
@@ -113,6 +118,9 @@ class _Work:
 
 def _write_piece(writers: FileWriters, batch: KeyedBatch, work: _Work) -> list[WrittenFile]:
     piece, token = work.piece, work.token
+    file_id = piece.file_id if isinstance(piece, NewGroup) else piece.base.file_id
+    if writers.early is not None and file_id is not None:
+        writers.early.check(FileGroupId(piece.partition_path, file_id))
     if isinstance(piece, NewGroup):
         return _begin_group(writers, batch.take(piece.rows), piece, token)
     gone = batch.take(piece.removed)

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 
+from hudimeta.commit.concurrency import Concurrency
 from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.commit.coordinator import Coordinator
 from hudimeta.commit.locks.chosen import table_lock
@@ -98,6 +99,7 @@ class WriteSession:
         self.attempt = 1
         self.properties = load_properties(storage)
         check_supported(self.properties, options)
+        self.concurrency = Concurrency.of(options, self.properties)
         self.times = InstantGenerator(clock or SystemClock(), self.properties.zone)
         self.lock = table_lock(storage, options, self.properties.name)
         self.rules = MergeRules.from_properties(self.properties, options.texts)
@@ -113,13 +115,15 @@ class WriteSession:
             metadata = MetadataCommit(
                 self.storage, self.properties, self.times, compact_after, kept, self.engine, timezone, limit, most
             )
-        eager = self.options.get(keys.FAILED_WRITES) == "EAGER"
-        return Coordinator(self.storage, self.properties, self.lock, self.times, metadata, eager=eager)
+        eager = self.concurrency.failed_writes == "EAGER"
+        prefers = self.concurrency.prefers_writers
+        return Coordinator(self.storage, self.properties, self.lock, self.times, metadata, eager=eager, prefers_writers=prefers)
 
     def reload(self) -> None:
         """Look at the table's properties again, for another try after somebody else changed the table."""
         self.properties = load_properties(self.storage)
         check_supported(self.properties, self.options)
+        self.concurrency = Concurrency.of(self.options, self.properties)
         self.__dict__.pop("coordinator", None)
 
     def ensure_metadata(self) -> bool:

@@ -48,7 +48,6 @@ def test_bad_options_say_what_is_allowed(given: dict[str, str], text: str) -> No
     [
         ("hoodie.table.base.file.format", "parquet", "ORC"),
         ("hoodie.bucket.index.partition.expressions", "", "2024.*,8"),
-        ("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"),
         ("hoodie.datasource.write.record.merger.impls", "org.apache.hudi.DefaultSparkRecordMerger", "com.shop.Merger"),
         (
             "hoodie.write.record.merge.custom.implementation.classes",

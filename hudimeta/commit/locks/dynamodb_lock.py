@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import uuid
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from typing import Any
 
 from hudimeta.commit.locks.protocol import LockTiming, MachineGuard, as_utc, new_owner, renewed
 from hudimeta.config import HudiWarning
+from hudimeta.engine import machine
 from hudimeta.errors import LockLost, LockTimeout, MissingLibrary, StorageError
 from hudimeta.redaction import hidden
 from hudimeta.storage import Storage
@@ -182,7 +182,7 @@ class DynamoDbLock:
 
     def _put(self, found: _Item | None) -> bool:
         """Put an item of ours in the place of what was found; False when somebody else was first."""
-        wanted = _Item(self._owner, str(uuid.uuid4()), self._timing.lease_s, since=as_utc(self._timing.now_ms()))
+        wanted = _Item(self._owner, str(machine.machine().new_id()), self._timing.lease_s, since=as_utc(self._timing.now_ms()))
         condition: dict[str, Any] = {
             "ConditionExpression": "attribute_not_exists(#key)",
             "ExpressionAttributeNames": {"#key": "key"},
@@ -228,7 +228,7 @@ class DynamoDbLock:
             if self._mine is None or self._lost_to is not None:
                 return
             began = self._timing.monotonic()
-            wanted = _Item(self._owner, str(uuid.uuid4()), self._timing.lease_s, since=self._mine.since)
+            wanted = _Item(self._owner, str(machine.machine().new_id()), self._timing.lease_s, since=self._mine.since)
             made = self._on_condition(
                 wanted,
                 "update_item",

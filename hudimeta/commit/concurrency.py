@@ -1,0 +1,130 @@
+"""How the writers of one table get along, as their options say it; contradictions are refused before anything is written.
+
+    mode (`hoodie.write.concurrency.mode`)    not set, SINGLE_WRITER    the lock is taken and conflicts are checked all the same
+                                              OPTIMISTIC_…              and dead writers are left to the next clean
+                                              NON_BLOCKING_…            and log files of the same file group are no conflict
+
+As Apache Hudi 1.0.2 to 1.2.0: a mode for several writers sets the policy of failed writes to LAZY, whatever is given; early
+detection needs the optimistic mode; the non-blocking one needs a merge-on-read table with simple buckets. Ours takes a record
+index as well.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.errors import ConfigError
+from hudimeta.table.properties import TableProperties
+from hudimeta.types import TableType
+
+__all__ = ["Concurrency", "EarlyDetection", "Mode"]
+
+_INDEXES = ("RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX")
+_BUCKET = "BUCKET"
+
+
+class Mode(enum.Enum):
+    """See the module; the value is the option's."""
+
+    SINGLE_WRITER = "SINGLE_WRITER"
+    OPTIMISTIC = "OPTIMISTIC_CONCURRENCY_CONTROL"
+    NON_BLOCKING = "NON_BLOCKING_CONCURRENCY_CONTROL"
+
+
+@dataclass(frozen=True)
+class EarlyDetection:
+    """When a write looks for others at the same file groups.
+
+    Attributes:
+        checks_commits: It looks at completed commits, too.
+        delay_s: Seconds after which it looks first; 0 for at once.
+        period_s: Seconds between two looks; 0 for before each file.
+    """
+
+    checks_commits: bool
+    delay_s: float = 0.0
+    period_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Concurrency:
+    """What the options of a write say.
+
+    Attributes:
+        mode: See the module.
+        failed_writes: EAGER, LAZY or NEVER: who rolls back what dead writers left.
+        prefers_writers: Services give way to writers.
+        early: None for no early detection.
+    """
+
+    mode: Mode = Mode.SINGLE_WRITER
+    failed_writes: str = "EAGER"
+    prefers_writers: bool = False
+    early: EarlyDetection | None = None
+
+    @property
+    def non_blocking(self) -> bool:
+        """Log files of the same file group are no conflict."""
+        return self.mode is Mode.NON_BLOCKING
+
+    @classmethod
+    def of(cls, options: Options, properties: TableProperties) -> Concurrency:
+        """What the options mean for a table.
+
+        Raises:
+            ConfigError: They contradict each other or the table.
+        """
+        mode = Mode(options.get(keys.CONCURRENCY_MODE) or Mode.SINGLE_WRITER.value)
+        several = mode is not Mode.SINGLE_WRITER
+        if mode is Mode.NON_BLOCKING:
+            _refuse_blocking_tables(options, properties)
+        bucketed = (options.get(keys.INDEX_TYPE) or properties.get(keys.INDEX_TYPE.key) or "").upper() == _BUCKET
+        strategy = options.get(keys.CONFLICT_STRATEGY)
+        if strategy.startswith("BucketIndex") and not bucketed:
+            allowed = "a strategy that fits the table's index"
+            raise ConfigError(keys.CONFLICT_STRATEGY.key, strategy, allowed, "Leave it out: the table has no bucket index.")
+        return cls(
+            mode,
+            "LAZY" if several else options.get(keys.FAILED_WRITES) or "EAGER",
+            strategy.startswith("PreferWriter"),
+            _early(options, mode),
+        )
+
+
+def _early(options: Options, mode: Mode) -> EarlyDetection | None:
+    if not options.get(keys.EARLY_DETECTION):
+        return None
+    if mode is not Mode.OPTIMISTIC:
+        given = options.get(keys.CONCURRENCY_MODE)
+        hint = f"{keys.EARLY_DETECTION.key} needs it."
+        raise ConfigError(keys.CONCURRENCY_MODE.key, given, Mode.OPTIMISTIC.value, hint)
+    checks_commits = options.get(keys.EARLY_CHECKS_COMMITS)
+    if not options.get(keys.EARLY_STRATEGY).startswith("Async"):
+        return EarlyDetection(checks_commits)
+    return EarlyDetection(checks_commits, options.get(keys.EARLY_DELAY_MS) / 1000, options.get(keys.EARLY_PERIOD_MS) / 1000)
+
+
+def _refuse_blocking_tables(options: Options, properties: TableProperties) -> None:
+    """Refuse tables in which the files of two writers would not go together."""
+
+    def refuse(found: object, allowed: str, hint: str) -> None:
+        raise ConfigError(keys.CONCURRENCY_MODE.key, f"{Mode.NON_BLOCKING.value} with {found}", allowed, hint)
+
+    other = f"Use {Mode.OPTIMISTIC.value}."
+    if properties.type is not TableType.MERGE_ON_READ:
+        refuse(f"a {properties.type.value} table", "a MERGE_ON_READ table", other)
+    index = (options.get(keys.INDEX_TYPE) or properties.get(keys.INDEX_TYPE.key) or "").upper()
+    if not index and "record_index" in properties.metadata_partitions:
+        index = _INDEXES[0]
+    if index != _BUCKET and index not in _INDEXES:
+        refuse(f"index {index or 'SIMPLE'}", "a simple bucket index or a record index", other)
+    engine = options.get(keys.BUCKET_ENGINE) if options.is_set(keys.BUCKET_ENGINE) else properties.get(keys.BUCKET_ENGINE.key)
+    if index == _BUCKET and engine == "CONSISTENT_HASHING":
+        refuse("consistent hashing", "a simple bucket index or a record index", other)
+    kept = [name for name in properties.metadata_partitions if name.startswith("secondary_index_")]
+    if kept:
+        # What a write tells it is the difference from what the row was before, as that write saw it.
+        refuse(", ".join(kept), "a table without a secondary index", f"{other[:-1]}, or drop the index.")
