@@ -234,12 +234,14 @@ class CommitError(HudiError):
 
 
 class CommitConflict(CommitError):
-    """Another writer changed the same file groups first.
+    """Another writer changed the same rows or file groups first.
 
     Attributes:
         action: What was being written.
         file_groups: (partition, file id) pairs both touched.
         winner: Instant that won.
+        keys: How many rows are known to be the same; 0 where that is not known.
+        sample: The key of one of them; "" where that is not known.
 
     Args:
         cure: What helps where running the write again does not.
@@ -253,14 +255,15 @@ class CommitConflict(CommitError):
         file_groups: Iterable[tuple[str, str]],
         winner: str,
         cure: str = "Nothing was published; run the write again.",
+        keys: int = 0,
+        sample: str = "",
     ) -> None:
         self.action, self.file_groups, self.winner = action, tuple(file_groups), winner
+        self.keys, self.sample = keys, sample
         shown = ", ".join(f"{p}/{f}" if p else f for p, f in self.file_groups[:3])
         more = f" and {len(self.file_groups) - 3} more" if len(self.file_groups) > 3 else ""
-        super().__init__(
-            f"{action} touches file groups that instant {winner} changed meanwhile: {shown}{more}",
-            cure,
-        )
+        what = f"{keys:,} of its rows, such as the one with the key {sample!r}," if keys else "file groups"
+        super().__init__(f"{action} touches {what} that instant {winner} changed meanwhile: {shown}{more}", cure)
 
 
 class CommitOutcomeUnknown(CommitError):

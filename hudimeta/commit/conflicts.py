@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 
 from hudimeta.errors import CommitConflict
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.content import latest_schema, schema_of
-from hudimeta.types import Action, FileGroupId, Instant
+from hudimeta.types import COPYING_OPERATIONS, Action, FileGroupId, Instant
 
 __all__ = [
+    "ChangedFile",
+    "TableChange",
+    "check_clusterings",
     "check_conflicts",
     "check_schema",
     "groups_in_plans",
     "groups_under_clustering",
     "groups_under_compaction",
-    "touched_file_groups",
     "writes_since",
 ]
 
@@ -31,19 +35,66 @@ def writes_since(timeline: Timeline, seen: frozenset[str]) -> list[Instant]:
     return [instant for instant in timeline.writes if instant.time not in seen]
 
 
-def touched_file_groups(timeline: Timeline, instant: Instant) -> tuple[set[FileGroupId], set[str]]:
-    """The file groups that a completed write changed or replaced, and the partitions to which it added rows."""
-    metadata = timeline.metadata(instant)
-    groups: set[FileGroupId] = set()
-    grown: set[str] = set()
-    for partition, stats in metadata["partitionToWriteStats"].items():
-        for stat in stats:
-            groups.add(FileGroupId(partition, stat["fileId"]))
-            if stat["prevCommit"] in (None, "null") or stat["numInserts"]:
-                grown.add(partition)
-    for partition, file_ids in metadata["partitionToReplaceFileIds"].items():
-        groups.update(FileGroupId(partition, file_id) for file_id in file_ids)
-    return groups, grown
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """One file of a completed write.
+
+    Attributes:
+        group: Its file group.
+        name: Of the file.
+        size: Bytes, as the commit states them.
+        adds_rows: It holds rows whose keys its file group did not have before.
+    """
+
+    group: FileGroupId
+    name: str
+    size: int
+    adds_rows: bool
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """What a completed write did to file groups.
+
+    Attributes:
+        time: Its requested time.
+        files: Its files.
+        replaced: File groups that it took out of the table.
+        copies: It is a service, which brings no row of its own.
+    """
+
+    time: str
+    files: tuple[ChangedFile, ...]
+    replaced: frozenset[FileGroupId]
+    copies: bool
+
+    @classmethod
+    def of(cls, timeline: Timeline, instant: Instant) -> TableChange:
+        """As the commit's metadata tells."""
+        metadata = timeline.metadata(instant)
+        files = tuple(
+            ChangedFile(
+                FileGroupId(partition, stat["fileId"]),
+                (stat["path"] or "").rpartition("/")[2],
+                stat["fileSizeInBytes"] or 0,
+                stat["prevCommit"] in (None, "null") or bool(stat["numInserts"]),
+            )
+            for partition, stats in metadata["partitionToWriteStats"].items()
+            for stat in stats
+        )
+        gone = metadata["partitionToReplaceFileIds"].items()
+        replaced = frozenset(FileGroupId(partition, file_id) for partition, ids in gone for file_id in ids)
+        return cls(instant.time, files, replaced, metadata.get("operationType") in COPYING_OPERATIONS)
+
+    @cached_property
+    def groups(self) -> frozenset[FileGroupId]:
+        """File groups that it changed, began or replaced."""
+        return self.replaced | {file.group for file in self.files}
+
+    @cached_property
+    def grown(self) -> frozenset[str]:
+        """Partitions to which it added rows."""
+        return frozenset(file.group.partition_path for file in self.files if file.adds_rows)
 
 
 def check_conflicts(
@@ -69,15 +120,21 @@ def check_conflicts(
             clustering is going to replace a file group that this write changes.
     """
     mine, unique = set(changed), None if keyed_partitions is None else set(keyed_partitions)
+    check_clusterings(timeline, operation, mine)
+    for instant in writes_since(timeline, seen):
+        change = TableChange.of(timeline, instant)
+        both = sorted(_pairs(mine & change.groups))
+        both += sorted((partition, "new rows") for partition in (change.grown if unique is None else unique & change.grown))
+        if both:
+            raise CommitConflict(operation, both, instant.time)
+
+
+def check_clusterings(timeline: Timeline, operation: str, changed: Iterable[FileGroupId]) -> None:
+    """Refuse to change file groups that a pending clustering is going to replace. See `check_conflicts`."""
+    mine = set(changed)
     for pending in timeline.pending:
         if pending.action is Action.CLUSTERING and (both := sorted(_pairs(mine & _clustered(timeline, pending)))):
             raise CommitConflict(operation, both, f"{pending.time} (a pending clustering)", _WAIT)
-    for instant in writes_since(timeline, seen):
-        groups, grown = touched_file_groups(timeline, instant)
-        both = sorted(_pairs(mine & groups))
-        both += sorted((partition, "new rows") for partition in (grown if unique is None else unique & grown))
-        if both:
-            raise CommitConflict(operation, both, instant.time)
 
 
 def check_schema(timeline: Timeline, seen: frozenset[str], operation: str, avro_schema: str, own_instant: str) -> None:

@@ -21,20 +21,13 @@ from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.markers import remove_markers
 from hudimeta.commit.metadata_commit import MetadataCommit
 from hudimeta.commit.planned_runs import running
-from hudimeta.commit.publication import OpenWrite, Publication, commit_record
+from hudimeta.commit.publication import OpenWrite, Publication, Unsettled, commit_record
 from hudimeta.commit.recovery import Recovery
 from hudimeta.commit.strays import remove_metadata_markers
 from hudimeta.commit.stream_batches import refuse_repeated
 from hudimeta.config import HudiWarning
 from hudimeta.engine import Engine
-from hudimeta.errors import (
-    CommitConflict,
-    CommitError,
-    CommitOutcomeUnknown,
-    HudiError,
-    InstantExists,
-    StorageError,
-)
+from hudimeta.errors import CommitConflict, CommitError, CommitOutcomeUnknown, HudiError, InstantExists, StorageError
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
@@ -49,9 +42,9 @@ from hudimeta.table.remembered import REMEMBERED_KEY, what_never_changes
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.clean_record import CleanPlan
 from hudimeta.timeline.naming import pending_name
-from hudimeta.types import Action, FileGroupId, Instant, Operation, State, TableType
+from hudimeta.types import Action, Instant, Operation, State, TableType
 
-__all__ = ["Coordinator", "OpenWrite", "Publication"]
+__all__ = ["Coordinator", "OpenWrite", "Publication", "Unsettled"]
 
 _MOST_COLLISIONS = 100
 
@@ -206,8 +199,13 @@ class Coordinator:
             CommitOutcomeUnknown: Storage failed at the last step and could not be asked what became of it.
             HudiError: Anything else that failed before the last step.
         """
-        with self._lock.held():
-            completion = self._publish_locked(write, publication)
+        while True:
+            try:
+                with self._lock.held():
+                    completion = self._publish_locked(write, publication)
+                break
+            except Unsettled as found:
+                publication = found.settled()
         self._finish(write)
         return completion
 
@@ -220,15 +218,16 @@ class Coordinator:
         if dead or self._metadata is None or _may_have_other_indexes(timeline, publication.known):
             self._check_metadata_is_known(write)
         refuse_repeated(publication.extra, timeline, write.operation.value)
-        changed = [FileGroupId(f.partition_path, f.file_id) for f in publication.files if not f.is_new_group]
-        changed += [FileGroupId(p, file_id) for p, ids in publication.replaced.items() for file_id in ids]
         if write.action is not Action.COMPACTION:
             # What others add to a file group meanwhile lies on top of a compaction's base file.
-            keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
-            check_conflicts(timeline, write.seen, write.operation.value, changed, keyed)
+            if publication.settling is not None:
+                publication = publication.settling.under_lock(timeline)
+            else:
+                keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
+                check_conflicts(timeline, write.seen, write.operation.value, publication.changed, keyed)
             check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
         elif self._prefers_writers:
-            give_way_to_writers(self._storage, timeline, write.operation.value, changed, alone=True)
+            give_way_to_writers(self._storage, timeline, write.operation.value, publication.changed, alone=True)
         remembered = json.dumps(what_never_changes(self._properties))
         extra = {"schema": publication.avro_schema, REMEMBERED_KEY: remembered, **publication.extra}
         if self._metadata is not None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable
-from hudimeta.types import Action, Operation
+from hudimeta.timeline import Timeline
+from hudimeta.types import Action, FileGroupId, Operation
 
-__all__ = ["OpenWrite", "Publication", "commit_record"]
+__all__ = ["OpenWrite", "Publication", "Settling", "Unsettled", "commit_record"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,38 @@ class OpenWrite:
         return self.action is Action.REPLACE_COMMIT
 
 
+class Settling(Protocol):
+    """Tells whether a write fits behind the commits that came while it was under way, and makes it fit."""
+
+    def under_lock(self, timeline: Timeline) -> Publication:
+        """What may be published behind everything on this timeline, which was listed under the table lock.
+
+        Raises:
+            Unsettled: To find that out takes more than is done while everybody waits.
+            CommitConflict: It does not fit.
+        """
+
+    def settle(self, timeline: Timeline) -> Publication:
+        """Make the write fit behind everything on a timeline; nobody waits. Raises CommitConflict when it does not fit."""
+
+
+class Unsettled(Exception):
+    """Commits came that are to be looked at before the lock is taken again; never leaves the coordinator.
+
+    Args:
+        settling: Looks at them.
+        timeline: On which they stand.
+    """
+
+    def __init__(self, settling: Settling, timeline: Timeline) -> None:
+        super().__init__()
+        self._settling, self._timeline = settling, timeline
+
+    def settled(self) -> Publication:
+        """What may be published instead; the lock is not held."""
+        return self._settling.settle(self._timeline)
+
+
 @dataclass(frozen=True)
 class Publication:
     """What is to be made visible.
@@ -56,6 +89,7 @@ class Publication:
         known: The metadata table as the write saw it; spares a request when nothing happened meanwhile.
         history: Versions of the table's columns, for a table that was altered (see `schema_commits`); None for all others.
         apart: Writes indexes that the committing process does not; None for none.
+        settling: Looks at the commits that came meanwhile, row by row; None compares file groups and partitions alone.
     """
 
     files: Sequence[WrittenFile]
@@ -67,6 +101,13 @@ class Publication:
     known: MetadataTable | None = None
     history: str | None = None
     apart: IndexesApart | None = None
+    settling: Settling | None = None
+
+    @property
+    def changed(self) -> frozenset[FileGroupId]:
+        """File groups that are there already, and that it changes or takes out."""
+        changed = {FileGroupId(file.partition_path, file.file_id) for file in self.files if not file.is_new_group}
+        return frozenset(changed.union(FileGroupId(p, file_id) for p, ids in self.replaced.items() for file_id in ids))
 
 
 def commit_record(write: OpenWrite, publication: Publication, extra: Mapping[str, str]) -> dict[str, Any]:

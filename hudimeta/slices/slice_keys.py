@@ -8,11 +8,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.formats.log import BlockType
 from hudimeta.formats.parquet import read_key_column
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.slices.log_damage import LogFileRules, read_log_file
-from hudimeta.slices.log_parts import rows_of
+from hudimeta.slices.log_parts import deletes_of, rows_of
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.read_task import ReadTask, VisibleInstants
 from hudimeta.slices.reader import SliceReader
@@ -23,16 +24,24 @@ from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.key_file import KeyFile
 from hudimeta.table.properties import TableProperties
 
-__all__ = ["read_live_keys", "read_ordering", "read_slice_keys", "rows_may_be_in", "slice_of", "with_virtual_keys"]
+__all__ = [
+    "read_live_keys",
+    "read_ordering",
+    "read_slice_keys",
+    "rows_may_be_in",
+    "slice_of",
+    "touched_keys",
+    "with_virtual_keys",
+]
 
 
-def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
+def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray | None) -> pa.StringArray | None:
     """Keys of the base file and of all rows in log files; deleted ones may be among them, which does no harm.
 
     Args:
         storage: Rooted at the table.
         file: The slice.
-        wanted: Keys that are looked for.
+        wanted: Keys that are looked for; None for all that are there.
 
     Returns:
         None when the footer of the base file excludes all wanted keys and there are no log files.
@@ -53,6 +62,23 @@ def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray) -> 
     return pa.concat_arrays([pa.array([], pa.string()), *parts])
 
 
+def touched_keys(storage: Storage, path: str, size: int) -> pa.StringArray:
+    """Keys of all rows that a log file changes or deletes.
+
+    Args:
+        storage: Rooted at the table, which stores record keys.
+        path: Of the log file.
+        size: Its bytes.
+    """
+    parts = [pa.array([], pa.string())]
+    for block in read_log_file(LogFileRules(storage), path, size).blocks:
+        if block.type is BlockType.DELETE:
+            parts.append(deletes_of(block)["record_key"].combine_chunks().cast(pa.string()))
+        elif block.type.holds_records:
+            parts.append(rows_of(block, [KEY_COLUMN])[KEY_COLUMN].combine_chunks().cast(pa.string()))
+    return pa.concat_arrays(parts)
+
+
 def slice_of(file: KeyFile) -> FileSlice:
     """The file slice that a reader merges."""
     base = parse_base_file(file.name)
@@ -66,17 +92,19 @@ def rows_may_be_in(files: Sequence[KeyFile]) -> Iterator[KeyFile]:
     yield from (file for file in files if file.logs)
 
 
-def read_live_keys(storage: Storage, rows: SliceRows, file: KeyFile, wanted: pa.StringArray) -> pa.StringArray | None:
+def read_live_keys(storage: Storage, rows: SliceRows, file: KeyFile, wanted: pa.StringArray | None) -> pa.StringArray | None:
     """As `read_slice_keys`, without keys that log files have deleted.
 
     Args:
         storage: Rooted at the table.
         rows: Merges slices; asked only where the slice has a wanted key and log files.
         file: The slice.
-        wanted: Keys that are looked for.
+        wanted: Keys that are looked for; None for all that are there.
     """
     found = read_slice_keys(storage, file, wanted)
-    if found is None or not file.logs or not pc.any(pc.is_in(wanted, value_set=found)).as_py():
+    if found is None or not file.logs:
+        return found
+    if wanted is not None and not pc.any(pc.is_in(wanted, value_set=found)).as_py():
         return found
     return rows.columns(slice_of(file), ())[KEY_COLUMN].combine_chunks()
 

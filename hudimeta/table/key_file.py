@@ -44,8 +44,8 @@ class KeyFile:
         return max((file.instant for file in named if file is not None), default="")
 
 
-KeyReader = Callable[[KeyFile, pa.StringArray], "pa.StringArray | None"]
-"""Reads the keys of a file slice; None when the file's bloom filter excludes all keys of the second argument."""
+KeyReader = Callable[[KeyFile, "pa.StringArray | None"], "pa.StringArray | None"]
+"""Reads the keys of a file slice; None when the file's bloom filter excludes all keys that are wanted; None wants all."""
 
 RunAll = Callable[[Callable[[Any], Any], Sequence[Any]], "list[Any]"]
 """Runs a task on every item, side by side, and returns the results in the order of the items (`Engine.map`)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -31,7 +31,7 @@ from hudimeta.write.moves import OrderingReader
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan
 from hudimeta.write.session import TableView, WriteSession
 
-__all__ = ["FileWriters", "execute_plan"]
+__all__ = ["FileWriters", "WrittenPieces", "execute_pieces", "execute_plan"]
 
 
 @dataclass(frozen=True)
@@ -90,22 +90,66 @@ class FileWriters:
         )
 
 
+@dataclass(frozen=True)
+class WrittenPieces:
+    """The pieces of a plan with the files of each, and what it takes to write one of them again.
+
+    Attributes:
+        pieces: What was written.
+        files: The files of each piece.
+        batch: The rows that the pieces point into.
+        writers: Of the write.
+        engine: Where it runs.
+        next: Token of the next piece.
+    """
+
+    pieces: Sequence[GroupRewrite | NewGroup]
+    files: Sequence[Sequence[WrittenFile]]
+    batch: KeyedBatch
+    writers: FileWriters
+    engine: Engine
+    next: WriteToken
+
+    @property
+    def all_files(self) -> list[WrittenFile]:
+        """The files of all pieces."""
+        return [file for files in self.files for file in files]
+
+    def again(self, others: Mapping[int, GroupRewrite | NewGroup]) -> WrittenPieces:
+        """Write other pieces in the place of some; the files of those are left to the caller.
+
+        Args:
+            others: By the position of the piece that they stand for.
+        """
+        written = execute_pieces(list(others.values()), self.batch, self.writers, self.engine, self.next)
+        pieces, files = list(self.pieces), list(self.files)
+        for at, piece, made in zip(others, written.pieces, written.files, strict=True):
+            pieces[at], files[at] = piece, made
+        return replace(self, pieces=pieces, files=files, next=written.next)
+
+
 def execute_plan(
     plan: WritePlan, batch: KeyedBatch, writers: FileWriters, engine: Engine, first: WriteToken
 ) -> list[WrittenFile]:
-    """Write all files of a plan.
+    """Write all files of a plan. See `execute_pieces`."""
+    return execute_pieces(plan.pieces, batch, writers, engine, first).all_files
+
+
+def execute_pieces(
+    pieces: Sequence[GroupRewrite | NewGroup], batch: KeyedBatch, writers: FileWriters, engine: Engine, first: WriteToken
+) -> WrittenPieces:
+    """Write the files of some pieces.
 
     Args:
-        plan: What to write.
-        batch: The rows that it points into.
+        pieces: What to write.
+        batch: The rows that they point into.
         writers: Of the write.
         engine: Where it runs.
         first: Token of the first piece; those after it count on.
     """
-    pieces: list[GroupRewrite | NewGroup] = [*plan.rewrites, *plan.new_groups]
     work = [_Work(piece, replace(first, task=first.task + number)) for number, piece in enumerate(pieces)]
-    written = engine.map(partial(_write_piece, writers, batch), work)
-    return [file for files in written for file in files]
+    files = engine.map(partial(_write_piece, writers, batch), work)
+    return WrittenPieces(pieces, files, batch, writers, engine, replace(first, task=first.task + len(pieces)))
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ class Merge:
         refuse_several_matches(matched)
         self._apply(ClauseKind.NOT_MATCHED_BY_SOURCE, joined.only_target, None)
         self._apply(ClauseKind.NOT_MATCHED, None, joined.only_source)
-        return Prepared(_concatenated(self._batches), self._view.schema, self._changed_columns())
+        return Prepared(_concatenated(self._batches), self._view.schema, self._changed_columns(), rests_on_rows=True)
 
     def _changed_columns(self) -> frozenset[str] | None:
         """Columns that any clause sets; None where rows are inserted, which must be whole."""

@@ -29,6 +29,7 @@ import pyarrow as pa
 from hudimeta.indexes.tagging import NewGroups, Tagging
 from hudimeta.table.key_file import KeyFile
 from hudimeta.table.positions import positions_by_number, positions_by_text
+from hudimeta.types import FileGroupId
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.moves import MovedKeys
 from hudimeta.write.placement import FileSizing, SmallFile, place
@@ -56,6 +57,16 @@ class GroupRewrite:
     removed: np.ndarray[Any, Any] = field(default_factory=lambda: _nothing())
     unresolved: np.ndarray[Any, Any] = field(default_factory=lambda: _nothing())
 
+    @property
+    def group(self) -> FileGroupId:
+        """The file group."""
+        return FileGroupId(self.partition_path, self.base.file_id)
+
+    @property
+    def known(self) -> np.ndarray[Any, Any]:
+        """Positions of all rows that are not simply appended."""
+        return np.concatenate([self.changed, self.removed, self.unresolved])
+
 
 @dataclass
 class NewGroup:
@@ -80,6 +91,11 @@ class WritePlan:
 
     rewrites: list[GroupRewrite] = field(default_factory=list)
     new_groups: list[NewGroup] = field(default_factory=list)
+
+    @property
+    def pieces(self) -> list[GroupRewrite | NewGroup]:
+        """All of them, each independent of the others."""
+        return [*self.rewrites, *self.new_groups]
 
     def __str__(self) -> str:
         changed = sum(len(r.changed) + len(r.unresolved) for r in self.rewrites)

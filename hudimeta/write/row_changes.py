@@ -123,7 +123,7 @@ class RowChange:
             SchemaMismatch: Values that a column cannot hold.
         """
         if self.assignments is None:
-            return Prepared(known_batch(rows, named_by_deletes(session, view), deleted=True), view.schema)
+            return Prepared(known_batch(rows, named_by_deletes(session, view), deleted=True), view.schema, rests_on_rows=True)
         fixed = fixed_columns(view.generator())
         fields = [(field_of(view.schema, name, fixed, "set"), value) for name, value in self.assignments.items()]
         changed = rows
@@ -132,7 +132,7 @@ class RowChange:
             changed = changed.set_column(at, field, assigned_column(value, field, rows))
         check_order(changed, session.rules.ordering_fields if session.rules.by_event_time else ())
         only = partial_columns(session, view, [field.name for field, _ in fields])
-        return Prepared(known_batch(changed, view.schema, deleted=False), view.schema, only)
+        return Prepared(known_batch(changed, view.schema, deleted=False), view.schema, only, rests_on_rows=True)
 
 
 def named_by_deletes(session: WriteSession, view: TableView) -> pa.Schema:

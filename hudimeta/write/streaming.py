@@ -35,10 +35,10 @@ from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, plan_inserts
+from hudimeta.write.outcome import WriteResult
 from hudimeta.write.row_buckets import BUCKETS, RowBuckets, batch_of, table_of
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import (
-    WriteResult,
     check_ages,
     overwritten,
     publish,

@@ -15,7 +15,6 @@ from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.facts import refuse_long_values
-from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import generated_keys
 from hudimeta.metadata.secondary_index import PREFIX as SECONDARY
 from hudimeta.table.key_file import KeyFile
@@ -27,10 +26,12 @@ from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
-from hudimeta.write.execution import FileWriters, execute_plan
+from hudimeta.write.execution import FileWriters, execute_pieces
 from hudimeta.write.operations import WritePlan, plan_inserts, plan_new_groups, plan_tagged
+from hudimeta.write.outcome import WriteResult
 from hudimeta.write.partitions import check_new_partitions, named_partitions, partition_batch
 from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.settling import Settlement
 
 __all__ = [
     "WriteResult",
@@ -56,26 +57,13 @@ class Prepared:
 
     Attributes:
         only: Columns in which the rows differ from those that they replace, where log files may store these alone; else None.
+        rests_on_rows: The rows were computed from what the table holds.
     """
 
     batch: KeyedBatch
     schema: pa.Schema
     only: frozenset[str] | None = None
-
-
-@dataclass(frozen=True)
-class WriteResult:
-    """What the work of a write came to, before it is published."""
-
-    files: Sequence[WrittenFile]
-    replaced: Mapping[str, Sequence[str]]
-    keyed_partitions: frozenset[str] | None
-    index: str = ""
-    unmatched: int = 0
-    dropped: int = 0
-    looked_up: int = 0
-    found: int = 0
-    moved: int = 0
+    rests_on_rows: bool = False
 
 
 def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
@@ -228,11 +216,12 @@ def write_batch(
         batch = replace(batch, keys=generated_keys(len(batch), write.instant, first_task))
     with timings.phase("write"):
         writers = FileWriters.of(session, view, write, prepared.schema, prepared.only)
-        files_written = execute_plan(plan, batch, writers, session.engine, WriteToken(first_task))
+        written = execute_pieces(plan.pieces, batch, writers, session.engine, WriteToken(first_task))
     sole: frozenset[str] | None = _sole_partitions(plan, keyed or policy is not DuplicatePolicy.NONE, operation) | set(touched)
     if keyed and view.lookup.choice.is_global and sole:
         sole = None  # a row of the same key could have come anywhere
-    return WriteResult(files_written, replaced, sole, index, unmatched, dropped, asked, hits, moved)
+    facts = (index, unmatched, dropped, asked, hits, moved)
+    return WriteResult(written.all_files, replaced, sole, *facts, written, prepared.rests_on_rows)
 
 
 def overwritten(session: WriteSession, view: TableView, operation: Operation, own: Iterable[str]) -> list[str]:
@@ -294,22 +283,33 @@ def publish(
 ) -> CommitReport:
     """Make the files of a write visible and say what was done; `apart` writes indexes that this process does not."""
     stated = published_schema(schema, session.properties.name, view.history, write.instant)
-    report = _report(session, write, outcome, timings)
-    publication = Publication(
-        outcome.files,
-        schema,
-        stated.avro,
-        outcome.replaced,
-        {**session.extra_metadata(), **stated.extra, REPORT_KEY: report.encoded()},
-        outcome.keyed_partitions,
-        view.metadata,
-        stated.history,
-        apart,
-    )
+
+    def publication_of(result: WriteResult) -> Publication:
+        report = _report(session, write, result, timings)
+        return Publication(
+            result.files,
+            schema,
+            stated.avro,
+            result.replaced,
+            {**session.extra_metadata(), **stated.extra, REPORT_KEY: report.encoded()},
+            result.keyed_partitions,
+            view.metadata,
+            stated.history,
+            apart,
+            settlement,
+        )
+
+    # An overwrite takes the place of whatever is there: any row that came meanwhile is in its way.
+    settles = not (write.operation.replaces_groups or outcome.rests_on_rows)
+    settlement = Settlement(session, view, write, outcome, publication_of) if settles else None
     with timings.phase("publish"):
+        if settlement is not None and settlement.expects_others:
+            publication = settlement.settle(session.properties.load_timeline(session.storage))
+        else:
+            publication = publication_of(outcome)
         completion = session.coordinator.publish(write, publication)
     return replace(
-        report,
+        _report(session, write, outcome if settlement is None else settlement.outcome, timings),
         completion=completion,
         compacted_metadata=session.coordinator.compacted_metadata,
         seconds=timings.seconds,

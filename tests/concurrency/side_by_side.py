@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from hudimeta.commit.report import CommitReport
 from hudimeta.engine import LocalEngine
 from hudimeta.storage import LocalStorage
 from hudimeta.write.routed.arrival import Route
 from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.writing import PieceWriter
 from hudimeta.write.session import WriteSession
+
+_PATIENCE = 120
+"""Seconds after which a write that stands still is a deadlock."""
 
 
 class Interrupted:
@@ -39,6 +44,43 @@ class Interrupted:
         if self._left:
             self._left -= 1
             self._meanwhile()
+
+
+class Paused:
+    """A write in a thread of its own, which stands still when it has planned its files, until it is told to go on.
+
+    Args:
+        write: The write, given the engine that its session must use.
+    """
+
+    def __init__(self, write: Callable[[Interrupted], CommitReport]) -> None:
+        self._write, self._planned, self._go = write, threading.Event(), threading.Event()
+        self._report: CommitReport | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        assert self._planned.wait(_PATIENCE)
+
+    def _run(self) -> None:
+        try:
+            self._report = self._write(Interrupted(self._stand_still))
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._planned.set()
+
+    def _stand_still(self) -> None:
+        self._planned.set()
+        assert self._go.wait(_PATIENCE)
+
+    def finish(self) -> CommitReport:
+        """Let it go on to its end; raises what it raises."""
+        self._go.set()
+        self._thread.join(_PATIENCE)
+        if self._error is not None:
+            raise self._error
+        assert self._report is not None
+        return self._report
 
 
 class InterruptedExecutors:

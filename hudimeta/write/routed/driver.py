@@ -24,6 +24,7 @@ from hudimeta.types import Operation, TableType
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.attempts import until_no_conflict
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
+from hudimeta.write.outcome import WriteResult
 from hudimeta.write.routed.arrival import MANY_PATHS, Arrived, Route
 from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.counted import CountingExecutors
@@ -40,7 +41,6 @@ from hudimeta.write.routed.writing import PieceWriter, shared_out
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import (
     Prepared,
-    WriteResult,
     check_ages,
     older_than,
     overwritten,
@@ -131,7 +131,7 @@ class _Run:
         timings: Timings,
     ) -> None:
         self.session, self.view, self._write = session, view, write
-        self._timings, self._only = timings, checked.only
+        self._timings, self._only, self._rests_on_rows = timings, checked.only, checked.rests_on_rows
         location, options = session.storage.root, session.options
         self.routed = RoutedWrite(location, options, write, view.timeline, checked.schema)
         self.executors = CountingExecutors(executors, self.routed, session.requests_elsewhere)
@@ -259,6 +259,7 @@ class _Run:
             asked,
             hits,
             moved,
+            rests_on_rows=self._rests_on_rows,
         )
 
     def tasks_note(self) -> str:

@@ -170,7 +170,7 @@ class ComputedRows:
         self._compute(session, view)
         named = [pa.field(name, pa.string()) for name in (KEY_COLUMN, PATH_COLUMN)]
         none = pa.schema([*named, *view.schema]).empty_table()
-        return Prepared(known_batch(none, view.schema, deleted=False), view.schema)
+        return Prepared(known_batch(none, view.schema, deleted=False), view.schema, rests_on_rows=True)
 
     def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
         """See `RowSource`."""

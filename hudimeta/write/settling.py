@@ -1,0 +1,159 @@
+"""Settling a write with those that completed while it was under way: a conflict is a conflict of rows.
+
+What others did to file groups that this write touched, and to partitions into which it added rows, is compared row by row
+(`AddedKeys`, `Rebase`). The table's lock is not held meanwhile: commits that are found under it are looked at after it was let
+go, and it is taken again, until few enough come in between. A write that nobody was faster than pays nothing for all this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hudimeta.commit.conflicts import TableChange, groups_under_clustering, writes_since
+from hudimeta.commit.coordinator import OpenWrite, Publication, Unsettled
+from hudimeta.errors import CommitConflict
+from hudimeta.indexes.bucket.look_up import bucket_of_file_id
+from hudimeta.timeline import Timeline
+from hudimeta.types import Action, FileGroupId
+from hudimeta.write.added_keys import AddedKeys, UnknownKeys
+from hudimeta.write.outcome import WriteResult
+from hudimeta.write.rebase import Rebase
+from hudimeta.write.session import TableView, WriteSession
+
+__all__ = ["Settlement"]
+
+_ROUNDS = 8
+"""How often the lock is let go to look at commits; what comes after that is looked at under it."""
+_FEW = 2
+"""Commits whose keys are read under the lock at once: less work than to take it again."""
+_WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+
+
+class Settlement:
+    """See `Settling`; one for each publication of rows.
+
+    Args:
+        session: The table.
+        view: The table as the write saw it.
+        write: The write.
+        outcome: What it wrote.
+        publication_of: Makes the publication of an outcome.
+    """
+
+    def __init__(
+        self,
+        session: WriteSession,
+        view: TableView,
+        write: OpenWrite,
+        outcome: WriteResult,
+        publication_of: Callable[[WriteResult], Publication],
+    ) -> None:
+        self.outcome = outcome
+        self._session, self._view, self._write, self._publication_of = session, view, write, publication_of
+        self._publication: Publication | None = None
+        self._settled = write.seen
+        self._rounds = _ROUNDS
+
+    @property
+    def expects_others(self) -> bool:
+        """Whether other writers were at work when this one began, so that a look before the lock is taken pays."""
+        return any(i.action in _WRITES and i.time != self._write.instant for i in self._view.timeline.pending)
+
+    @property
+    def publication(self) -> Publication:
+        """Of the outcome as it is settled so far."""
+        if self._publication is None:
+            self._publication = self._publication_of(self.outcome)
+        return self._publication
+
+    def under_lock(self, timeline: Timeline) -> Publication:
+        """See `Settling`."""
+        changes = self._changes(timeline)
+        crossed, rivals = self._crossed(timeline, changes), self._rivals(changes)
+        if self._rounds and (crossed or len(rivals) > _FEW):
+            self._rounds -= 1
+            raise Unsettled(self, timeline)
+        if crossed:
+            # After so many rounds the rows of these file groups are too busy to be written beside others.
+            group = next(iter(crossed))
+            raise self._conflict(group, [c for c in changes if group in c.groups])
+        return self._settled_with(timeline, changes)
+
+    def settle(self, timeline: Timeline) -> Publication:
+        """See `Settling`."""
+        changes = self._changes(timeline)
+        crossed = self._crossed(timeline, changes)
+        if crossed:
+            rebase = Rebase(self._session, self._session.table_at(timeline), self._write, self.outcome)
+            self.outcome = rebase.over({group: [c for c in changes if group in c.groups] for group in crossed})
+            self._publication = None
+        return self._settled_with(timeline, changes)
+
+    def _settled_with(self, timeline: Timeline, changes: Sequence[TableChange]) -> Publication:
+        self._refuse_between_two_orders(changes)
+        if rivals := self._rivals(changes):
+            self._compare(timeline, changes, rivals)
+        self._settled |= {change.time for change in changes}
+        return self.publication
+
+    def _changes(self, timeline: Timeline) -> list[TableChange]:
+        """What commits did that are not settled yet."""
+        return [TableChange.of(timeline, instant) for instant in writes_since(timeline, self._settled)]
+
+    def _crossed(self, timeline: Timeline, changes: Sequence[TableChange]) -> list[FileGroupId]:
+        """File groups of this write that others changed, or that a pending clustering is going to replace."""
+        mine = {FileGroupId(file.partition_path, file.file_id) for file in self.outcome.files}
+        crossed = {group for change in changes for group in mine & change.groups}
+        return sorted(crossed | (self.publication.changed & groups_under_clustering(timeline)), key=_in_order)
+
+    def _rivals(self, changes: Sequence[TableChange]) -> list[TableChange]:
+        """Those of some changes that added rows where this write did so, too, for keys that are unique there."""
+        unique = self.outcome.keyed_partitions
+        return [
+            change for change in changes if not change.copies and (change.grown if unique is None else unique & change.grown)
+        ]
+
+    def _compare(self, timeline: Timeline, changes: Sequence[TableChange], rivals: Sequence[TableChange]) -> None:
+        """Raise CommitConflict when others added a key that this write adds as well."""
+        operation, unique, winner = self._write.operation.value, self.outcome.keyed_partitions, rivals[-1].time
+        theirs = [file for change in rivals for file in change.files if file.adds_rows]
+        theirs = [file for file in theirs if unique is None or file.group.partition_path in unique]
+        if self._view.lookup.fixes_places:
+            # A key has one place: whoever adds to it has met above, or has begun the same bucket.
+            mine = {(f.partition_path, bucket_of_file_id(f.file_id)) for f in self.outcome.files if f.is_new_group}
+            both = [f.group for f in theirs if (f.group.partition_path, bucket_of_file_id(f.group.file_id)) in mine]
+            if both:
+                raise CommitConflict(operation, [(group.partition_path, group.file_id) for group in both], winner)
+            return
+        added = AddedKeys.of(self.outcome.pieces, self.outcome.files, anywhere=unique is None)
+        touched = frozenset(group for change in changes for group in change.groups)
+        try:
+            shared = added.shared_with(theirs, self._session.table_at(timeline), touched)
+        except UnknownKeys as error:
+            paths = sorted({file.group.partition_path for file in theirs})
+            cure = f"Nothing was published; run the write again. Which rows the other write added cannot be told: {error}"
+            raise CommitConflict(operation, [(path, "new rows") for path in paths], winner, cure) from error
+        if shared is not None:
+            place = (shared.group.partition_path, shared.group.file_id)
+            raise CommitConflict(operation, [place], winner, keys=shared.count, sample=shared.sample)
+
+    def _refuse_between_two_orders(self, changes: Sequence[TableChange]) -> None:
+        """Raise CommitConflict when this write left rows out because of others, which an overwrite took away meanwhile.
+
+        The rows that it added stay, as if it had come after the overwrite; then it should have added the others as well.
+        """
+        if not (self.outcome.dropped or self.outcome.unmatched):
+            return
+        grown = {file.partition_path for file in self.outcome.files if file.inserted}
+        for change in changes:
+            emptied = {group for group in change.replaced if group.partition_path in grown}
+            if emptied and not change.copies:
+                raise self._conflict(min(emptied, key=_in_order), [change])
+
+    def _conflict(self, group: FileGroupId, changes: Sequence[TableChange]) -> CommitConflict:
+        winner = changes[-1].time if changes else "of a pending clustering"
+        return CommitConflict(self._write.operation.value, [(group.partition_path, group.file_id)], winner)
+
+
+def _in_order(group: FileGroupId) -> tuple[str, str]:
+    return group.partition_path, group.file_id

@@ -1,0 +1,263 @@
+"""A conflict is a conflict of rows: writers that bring different rows land both, wherever these rows go."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudimeta import Table
+from hudimeta.commit.locks.protocol import TableLock
+from hudimeta.commit.report import CommitReport
+from hudimeta.config import OPTIONS
+from hudimeta.errors import NotFound
+from hudimeta.storage import CountingStorage, LocalStorage, Storage
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Operation
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_writer import write_rows
+from tests.concurrency.side_by_side import Paused
+
+INDEXES: dict[str, dict[str, str]] = {
+    "simple": {"hoodie.index.type": "SIMPLE"},
+    "bloom": {"hoodie.index.type": "BLOOM", "hoodie.metadata.index.bloom.filter.enable": "true"},
+    "global bloom": {"hoodie.index.type": "GLOBAL_BLOOM"},
+    "records": {"hoodie.metadata.record.index.enable": "true", "hoodie.index.type": "RECORD_INDEX"},
+    "buckets": {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"},
+}
+KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
+NO_SMALL = {"hoodie.parquet.small.file.limit": "0"}
+UNSTORED = {"hoodie.populate.meta.fields": "false"}
+
+
+def table_of(path: Path, kind: str = "COPY_ON_WRITE", **options: str) -> ModelledTable:
+    """Ten rows in two partitions."""
+    given = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": kind, **options}
+    made = ModelledTable(str(path / "t"), given)
+    made.write(Operation.UPSERT, simple_rows(range(10), 1))
+    return made
+
+
+def begun(
+    table: ModelledTable,
+    rows: pa.Table,
+    operation: Operation = Operation.UPSERT,
+    storage: Storage | None = None,
+    **options: str,
+) -> Paused:
+    """A write that has planned its files."""
+    chosen = OPTIONS.read({**table.options.given, **options})
+    return Paused(lambda engine: write_rows(WriteSession(storage or table.storage, chosen, engine=engine), operation, rows))
+
+
+def finished(table: ModelledTable, *writes: tuple[Paused, pa.Table]) -> list[int]:
+    """Finish writes, hold the table to having the rows of all, and say how often each was tried."""
+    attempts = [write.finish().attempts for write, _ in writes]
+    for _, rows in writes:
+        table.model.write(Operation.UPSERT, rows)
+    table.model.check(table.read())
+    check_all(table.storage)
+    return attempts
+
+
+def files_of(table: ModelledTable, partition: str) -> set[str]:
+    """Data files on storage."""
+    return {name for name in os.listdir(f"{table.path}/{partition}") if "parquet" in name and not name.endswith(".crc")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("index", ["simple", "bloom", "global bloom", "records"])
+@pytest.mark.parametrize("small", [{}, NO_SMALL], ids=["into one small file", "into file groups of their own"])
+def test_new_rows_of_one_partition_land_both(tmp_path: Path, kind: str, index: str, small: dict[str, str]) -> None:
+    table = table_of(tmp_path, kind, **INDEXES[index], **small)
+    mine, theirs = simple_rows([20, 22], 2), simple_rows([24, 26], 2)
+    one, two = begun(table, mine), begun(table, theirs)
+    assert finished(table, (one, mine), (two, theirs)) == [1, 1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_that_are_not_stored_are_compared_as_well(tmp_path: Path, kind: str) -> None:
+    table = table_of(tmp_path, kind, **UNSTORED, **NO_SMALL)
+    batches = [simple_rows(ids, 2) for ids in ([20, 22], [24], [24, 26])]
+    one, two, three = (begun(table, rows) for rows in batches)
+    assert finished(table, (one, batches[0]), (two, batches[1]), (three, batches[2])) == [1, 1, 2]
+
+
+def test_a_small_file_that_two_fill_leaves_no_file_behind(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    mine, theirs = simple_rows([20, 21], 2), simple_rows([24], 2)
+    one, two = begun(table, theirs), begun(table, mine)
+    one.finish()
+    report = two.finish()
+    assert (report.inserted, report.file_groups_added, report.files_written) == (2, 1, 2)
+    assert any("1 of them written again" in note for note in report.notes)
+    stated = {row["base_file"] for row in Table(table.path).file_slices().to_pylist()}
+    assert {name for name in files_of(table, "p0") if report.instant in name} <= stated
+    assert len(files_of(table, "p0")) == 3, "the first file, the other writer's over it, and ours"
+    table.model.write(Operation.UPSERT, mine)
+    table.model.write(Operation.UPSERT, theirs)
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+@pytest.mark.parametrize("index", ["simple", "records"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_key_that_both_insert_is_written_once(tmp_path: Path, kind: str, index: str) -> None:
+    table = table_of(tmp_path, kind, **INDEXES[index])
+    mine, theirs = simple_rows([20, 22], 2), simple_rows([22, 24], 3)
+    one, two = begun(table, mine), begun(table, theirs)
+    assert finished(table, (one, mine), (two, theirs)) == [1, 2]
+
+
+@pytest.mark.parametrize(("later", "attempts"), [(True, 1), (False, 2)], ids=["began last", "began first"])
+def test_rows_of_one_base_file_are_changed_over_the_other_ones_file(tmp_path: Path, later: bool, attempts: int) -> None:
+    """Readers take the base file of the latest instant: only who began last can write its own over the other's."""
+    table = table_of(tmp_path)
+    mine, theirs = simple_rows([2, 4, 30], 5), simple_rows([6], 6)
+    writes = [(begun(table, rows), rows) for rows in ((theirs, mine) if later else (mine, theirs))]
+    other, own = writes if later else writes[::-1]
+    assert finished(table, other, own) == [1, attempts]
+
+
+def test_rows_that_the_other_changed_or_deleted_are_a_conflict(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    deletes, updates, mine, again = (simple_rows(*of) for of in (([2], 5), ([4], 7), ([2, 4], 6), ([4, 6], 8)))
+    one = begun(table, deletes, Operation.DELETE)
+    two = begun(table, mine)
+    one.finish()
+    table.model.write(Operation.DELETE, deletes)
+    assert finished(table, (two, mine)) == [2]
+    three, four = begun(table, updates), begun(table, again)
+    assert finished(table, (three, updates), (four, again)) == [1, 2]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("index", ["simple", "records", "buckets"])
+def test_log_files_of_different_rows_lie_side_by_side(tmp_path: Path, index: str, first: int) -> None:
+    table = table_of(tmp_path, "MERGE_ON_READ", **INDEXES[index])
+    batches = simple_rows([2], 5), simple_rows([4, 6], 6)
+    writes = [(begun(table, rows), rows) for rows in batches]
+    assert finished(table, writes[first], writes[1 - first]) == [1, 1]
+    assert sum(len(one["log_files"]) for one in Table(table.path).file_slices().to_pylist()) == 2
+    shared = simple_rows([4], 7), simple_rows([4, 8], 8)
+    writes = [(begun(table, rows), rows) for rows in shared]
+    assert finished(table, writes[first], writes[1 - first]) == [1, 2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bucket_is_begun_once(tmp_path: Path, kind: str) -> None:
+    table = table_of(tmp_path, kind, **INDEXES["buckets"])
+
+    def rows(*ids: int) -> pa.Table:
+        return simple_rows(ids, 2).set_column(1, "part", pa.array(["new"] * len(ids)))
+
+    mine, theirs = rows(1, 2, 5), rows(3, 4, 6)
+    one, two = begun(table, mine), begun(table, theirs)
+    assert finished(table, (one, mine), (two, theirs)) == [1, 2]
+
+
+def test_an_overwrite_takes_no_row_away_that_came_meanwhile(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    rows, other = simple_rows([2], 5), simple_rows([20], 5)
+    overwrite = begun(table, rows, Operation.INSERT_OVERWRITE)
+    begun(table, other).finish()
+    assert overwrite.finish().attempts == 2
+    table.model.write(Operation.UPSERT, other)
+    table.model.write(Operation.INSERT_OVERWRITE, rows)
+    table.model.check(table.read())
+
+
+def test_rows_left_out_because_of_others_that_were_overwritten_are_written_after_all(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    rows, other = simple_rows([2, 20], 5), simple_rows([4], 5)
+    insert = begun(table, rows, Operation.INSERT, **{"hoodie.datasource.insert.dup.policy": "drop"})
+    begun(table, other, Operation.INSERT_OVERWRITE).finish()
+    assert insert.finish().dropped_duplicates == 0
+    table.model.write(Operation.INSERT_OVERWRITE, other)
+    table.model.write(Operation.INSERT, rows)
+    table.model.check(table.read())
+
+
+class Forgetful(LocalStorage):
+    """Does not find a file of a write the first time that it is asked for, as if a cleaner had been there."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.lost = "\0"
+
+    def open_input(self, path: str) -> Any:
+        """See `Storage`."""
+        if self.lost in path:
+            self.lost = "\0"
+            raise NotFound(path)
+        return super().open_input(path)
+
+
+def test_keys_that_cannot_be_told_are_a_conflict(tmp_path: Path) -> None:
+    table = table_of(tmp_path, **NO_SMALL)
+    mine, theirs = simple_rows([22], 9), simple_rows([20], 9)
+    storage = Forgetful(table.path)
+    one, two = begun(table, mine, storage=storage), begun(table, theirs)
+    storage.lost = two.finish().instant
+    table.model.write(Operation.UPSERT, theirs)
+    assert finished(table, (one, mine)) == [2]
+
+
+# What it costs
+
+
+class CountedLock:
+    """A table lock that counts how often it is taken."""
+
+    def __init__(self, inner: TableLock) -> None:
+        self._inner, self.taken = inner, 0
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """See `TableLock`."""
+        self.taken += 1
+        with self._inner.held():
+            yield
+
+    def alone_here(self) -> contextlib.AbstractContextManager[None]:
+        """See `TableLock`."""
+        return self._inner.alone_here()
+
+    def check(self) -> None:
+        """See `TableLock`."""
+        self._inner.check()
+
+
+@pytest.mark.parametrize(("others", "taken"), [(0, 1), (1, 1), (5, 2)])
+def test_many_commits_are_looked_at_before_the_lock_is_taken_again(tmp_path: Path, others: int, taken: int) -> None:
+    table, locks = table_of(tmp_path, **NO_SMALL), []
+
+    def write(engine: object) -> CommitReport:
+        session = WriteSession(table.storage, table.options, engine=engine)  # type: ignore[arg-type]
+        locks.append(CountedLock(session.lock))
+        session.lock = locks[-1]
+        return write_rows(session, Operation.UPSERT, simple_rows([50], 2))
+
+    paused = Paused(write)
+    for number in range(others):
+        table.write(Operation.UPSERT, simple_rows([20 + 2 * number], 2))
+    assert paused.finish().attempts == 1
+    assert locks[0].taken == taken
+
+
+def test_who_is_alone_pays_for_nobody_else(tmp_path: Path) -> None:
+    table = table_of(tmp_path, **NO_SMALL)
+    alone = table.write(Operation.UPSERT, simple_rows([20], 2), CountingStorage(table.storage))
+    assert alone.requests["LIST", "timeline"] == 2
+    one = begun(table, simple_rows([22], 2), storage=CountingStorage(table.storage))
+    table.write(Operation.UPSERT, simple_rows([24], 2))
+    beside = one.finish()
+    assert beside.requests["LIST", "timeline"] == 2
+    assert ("GET", "data") not in alone.requests
+    assert beside.requests["GET", "data"] == 1, "the key column of the other writer's file"
