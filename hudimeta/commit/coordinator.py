@@ -388,11 +388,11 @@ _NO_PLAN = {"operationType": None, "clusteringPlan": None, "extraMetadata": None
 
 
 def _may_have_other_indexes(timeline: Timeline, known: MetadataTable | None) -> bool:
-    """False when nothing was completed since a write saw the table, nor an index changed right before: a request is spared.
+    """False when nothing was completed since a write saw the table, and no index was made or dropped: a request is spared.
 
-    Indexes change with writes of Apache Hudi, whose options ask for other ones, and by actions of their own.
+    Indexes change with writes of Apache Hudi, whose options ask for other ones, and by actions of their own. Whether one of
+    these was completed before the write read the table's properties nobody knows.
     """
     if known is None or known.data_timeline.completed != timeline.completed:
         return True
-    newest = timeline.by_completion[-1].completion_order if timeline.writes else ("", "")
-    return any(i.action is Action.INDEXING and i.completion_order > newest for i in timeline.completed)
+    return any(i.action is Action.INDEXING for i in timeline.completed)

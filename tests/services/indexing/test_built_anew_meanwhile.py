@@ -172,3 +172,13 @@ def test_an_index_over_another_column_gets_no_entries_of_the_old_one(
     assert hudimeta.Table(table.path).scan(where=where).count() == wanted
     found = hudimeta.Table(table.path).metadata.validate()
     assert found.holds, found
+
+
+def test_a_write_hears_of_an_index_that_was_built_before_others_wrote(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.INSERT, simple_rows(range(6), 1))
+    session = table.session()
+    hudimeta.Table(table.path).metadata.create_index(type="bloom_filters")
+    table.write(Operation.UPSERT, simple_rows([0], 2))
+    write_rows(session, Operation.UPSERT, simple_rows([1], 3))
+    hudimeta.Table(table.path).metadata.validate().raise_if_differs()
