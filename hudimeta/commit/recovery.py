@@ -19,7 +19,7 @@ from hudimeta.snapshot.schema_commits import forget_schema_commit
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
-from hudimeta.timeline import InstantGenerator, Timeline
+from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
@@ -142,13 +142,18 @@ class Recovery:
             partitions: Where to look for files of a write without markers; None for everywhere.
         """
         _refuse_half_published(timeline)
+        shared = _shares_its_instant(timeline, instant)
+        if shared and instant.state is State.REQUESTED:
+            # It was about to choose another one: what else bears the instant is the other action's.
+            TimelineWriter(self._storage, timeline.folder).delete_pending(instant.time, instant.action, State.REQUESTED)
+            return instant.time
         if instant.action is Action.ROLLBACK:
             the_plan, time = rollback.pending_plan(timeline, instant), instant.time
         else:
             the_plan = rollback.plan(self._storage, instant, self._partitions() if partitions is None else partitions)
             time = None
         forget_schema_commit(self._storage, the_plan.instant)
-        has_metadata = self._properties.has_metadata_table
+        has_metadata = self._properties.has_metadata_table and not shared
         rollback.execute(self._storage, timeline, self._times, the_plan, time=time, has_metadata=has_metadata)
         return the_plan.instant
 
@@ -216,6 +221,12 @@ class Recovery:
     def _remove_traces(self, instant: str) -> None:
         Heartbeat(self._storage, instant).stop()
         remove_markers(self._storage, instant)
+
+
+def _shares_its_instant(timeline: Timeline, instant: Instant) -> bool:
+    """True when another action has the instant of a pending write: what the metadata table holds of it is the other's."""
+    own = (instant.action, instant.pending_action, Action.SAVEPOINT)
+    return instant.action is not Action.ROLLBACK and any(i.time == instant.time and i.action not in own for i in timeline)
 
 
 def _refuse_half_published(timeline: Timeline) -> None:
