@@ -265,6 +265,10 @@ class CommitConflict(CommitError):
         what = f"{keys:,} of its rows, such as the one with the key {sample!r}," if keys else "file groups"
         super().__init__(f"{action} touches {what} that instant {winner} changed meanwhile: {shown}{more}", cure)
 
+    def with_cure(self, cure: str) -> CommitConflict:
+        """The same with another word on what to do."""
+        return CommitConflict(self.action, self.file_groups, self.winner, cure, self.keys, self.sample)
+
 
 class CommitOutcomeUnknown(CommitError):
     """Storage failed while the commit was published: it may or may not be visible."""

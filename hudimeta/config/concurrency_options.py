@@ -6,7 +6,10 @@ from hudimeta.config.registry import OPTIONS
 
 __all__ = [
     "CONCURRENCY_MODE",
+    "CONFLICT_MAX_WAIT_MS",
+    "CONFLICT_RETRIES",
     "CONFLICT_STRATEGY",
+    "CONFLICT_WAIT_MS",
     "EARLY_CHECKS_COMMITS",
     "EARLY_DELAY_MS",
     "EARLY_DETECTION",
@@ -40,6 +43,19 @@ CONFLICT_STRATEGY = OPTIONS.java_class(
     "Who gives way: a write that meets another one at the same rows; with the last one also a compaction where a write is at "
     "work. The second one, for tables with a bucket index, is the first one there.",
 )
+CONFLICT_RETRIES = OPTIONS.number(
+    "hoodie.write.num.retries.on.conflict.failures",
+    2,
+    "How often a write that met another one at the same rows is tried again from its input, which is kept or computed anew; "
+    "Apache Hudi does not unless it is given. A stream that is read once, and needs more than one portion, is not.",
+)
+CONFLICT_WAIT_MS = OPTIONS.number(
+    "hudimeta.write.conflict.wait.ms",
+    50,
+    "How long a write waits before it is tried again after a conflict, in milliseconds: half of it at least, the rest by "
+    "chance, and twice as long each further time.",
+)
+CONFLICT_MAX_WAIT_MS = OPTIONS.number("hudimeta.write.conflict.max.wait.ms", 5_000, "The longest such wait, in milliseconds.")
 EARLY_DETECTION = OPTIONS.flag(
     "hoodie.write.concurrency.early.conflict.detection.enable",
     False,

@@ -90,7 +90,7 @@ _ALWAYS = """
    
     write.concurrency.schema.conflict.resolution.enable
     write.empty.clean.interval.hours write.ignore.failed write.markers.type write.merge.handle.fallback
-    write.num.retries.on.conflict.failures write.set.null.for.missing.columns
+    write.set.null.for.missing.columns
 """
 _OFF = """
     bootstrap.data.queries.only bootstrap.full.input.provider bootstrap.index.class bootstrap.index.enable

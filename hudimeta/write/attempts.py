@@ -9,21 +9,22 @@ from typing import Concatenate, ParamSpec
 
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.stream_batches import StreamBatch
+from hudimeta.config import Options
 from hudimeta.config import options as keys
+from hudimeta.engine import machine
 from hudimeta.errors import CommitConflict, NotFound
 from hudimeta.types import Operation
 from hudimeta.write.session import WriteSession
 
-__all__ = ["until_no_conflict"]
+__all__ = ["until_no_conflict", "wait_before_retry"]
 
 P = ParamSpec("P")
-
-ATTEMPTS = 3
-"""How often a write is tried before a conflict with other writers is the user's to know."""
+_DOUBLINGS = 32
+"""After so many every wait is the longest."""
 
 
 def until_no_conflict(
-    write: Callable[Concatenate[WriteSession, P], CommitReport], attempts: int = ATTEMPTS
+    write: Callable[Concatenate[WriteSession, P], CommitReport], attempts: int | None = None
 ) -> Callable[Concatenate[WriteSession, P], CommitReport]:
     """A write that is tried again after conflicts; the last attempt raises. Its report says what the last attempt cost.
 
@@ -31,20 +32,22 @@ def until_no_conflict(
 
     Args:
         write: One attempt: looks at the table, writes and publishes.
-        attempts: How many there may be.
+        attempts: How many there may be; None for as many as the options of the write say.
     """
 
     @wraps(write)
     def tried(session: WriteSession, /, *arguments: P.args, **named: P.kwargs) -> CommitReport:
-        for session.attempt in range(1, attempts + 1):
+        most = session.options.get(keys.CONFLICT_RETRIES) + 1 if attempts is None else attempts
+        for session.attempt in range(1, most + 1):
             if (repeated := _repeated_batch(session)) is not None:
                 return repeated
             mark = session.request_mark()
             try:
                 report = write(session, *arguments, **named)
             except (CommitConflict, NotFound):  # a file that was planned with may have been replaced and cleaned meanwhile
-                if session.attempt == attempts:
+                if session.attempt == most:
                     raise
+                machine.pause(wait_before_retry(session.options, session.attempt, machine.machine().new_id().int / 2**128))
                 session.reload()
                 continue
             if report.completion is None:
@@ -53,6 +56,19 @@ def until_no_conflict(
         raise AssertionError("the last attempt returns or raises")
 
     return tried
+
+
+def wait_before_retry(options: Options, retry: int, chance: float) -> float:
+    """Seconds to wait before a retry, so that writers which met once do not meet again at once.
+
+    Args:
+        options: Of the write.
+        retry: 1 for the first.
+        chance: At least 0 and less than 1.
+    """
+    first, longest = options.get(keys.CONFLICT_WAIT_MS), options.get(keys.CONFLICT_MAX_WAIT_MS)
+    whole = min(longest, first << min(retry - 1, _DOUBLINGS))
+    return whole * (1 + chance) / 2 / 1000
 
 
 def _repeated_batch(session: WriteSession) -> CommitReport | None:

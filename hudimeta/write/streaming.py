@@ -19,6 +19,7 @@ from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
+from hudimeta.errors import CommitConflict
 from hudimeta.indexes.tagging import NewGroups
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata.keys import shard
@@ -50,6 +51,10 @@ __all__ = ["write_stream"]
 
 _GROUP, _ROLE = "\0group", "\0role"
 _LOOK_UPS_TOLD = 3
+_READ_ONCE = (
+    "Nothing was published. The write is not tried again by itself, because its stream was read: hand the rows over once more, "
+    "or as a table; or raise hudimeta.write.portion.bytes, up to which a stream is kept."
+)
 _ROLES = 4
 _CHANGED, _REMOVED, _UNRESOLVED, _BEGINNING = range(_ROLES)
 
@@ -72,7 +77,10 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
     if second is None:
         return write_rows(session, operation, first)
     write = until_no_conflict(_write_portions, attempts=1)
-    return write(session, operation, reader.schema, _chained(first, second, portions))
+    try:
+        return write(session, operation, reader.schema, _chained(first, second, portions))
+    except CommitConflict as conflict:
+        raise conflict.with_cure(_READ_ONCE) from conflict
 
 
 def _write_portions(
