@@ -14,9 +14,11 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from hudimeta.commit.no_blocking import NonBlocking
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError
+from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.table.properties import TableProperties
 from hudimeta.types import TableType
 
@@ -58,17 +60,14 @@ class Concurrency:
         failed_writes: EAGER, LAZY or NEVER: who rolls back what dead writers left.
         prefers_writers: Services give way to writers.
         early: None for no early detection.
+        non_blocking: What is a conflict where log files of the same file group are none; None for another mode.
     """
 
     mode: Mode = Mode.SINGLE_WRITER
     failed_writes: str = "EAGER"
     prefers_writers: bool = False
     early: EarlyDetection | None = None
-
-    @property
-    def non_blocking(self) -> bool:
-        """Log files of the same file group are no conflict."""
-        return self.mode is Mode.NON_BLOCKING
+    non_blocking: NonBlocking | None = None
 
     @classmethod
     def of(cls, options: Options, properties: TableProperties) -> Concurrency:
@@ -79,8 +78,6 @@ class Concurrency:
         """
         mode = Mode(options.get(keys.CONCURRENCY_MODE) or Mode.SINGLE_WRITER.value)
         several = mode is not Mode.SINGLE_WRITER
-        if mode is Mode.NON_BLOCKING:
-            _refuse_blocking_tables(options, properties)
         bucketed = (options.get(keys.INDEX_TYPE) or properties.get(keys.INDEX_TYPE.key) or "").upper() == _BUCKET
         strategy = options.get(keys.CONFLICT_STRATEGY)
         if strategy.startswith("BucketIndex") and not bucketed:
@@ -91,6 +88,7 @@ class Concurrency:
             "LAZY" if several else options.get(keys.FAILED_WRITES) or "EAGER",
             strategy.startswith("PreferWriter"),
             _early(options, mode),
+            _non_blocking(options, properties) if mode is Mode.NON_BLOCKING else None,
         )
 
 
@@ -107,8 +105,8 @@ def _early(options: Options, mode: Mode) -> EarlyDetection | None:
     return EarlyDetection(checks_commits, options.get(keys.EARLY_DELAY_MS) / 1000, options.get(keys.EARLY_PERIOD_MS) / 1000)
 
 
-def _refuse_blocking_tables(options: Options, properties: TableProperties) -> None:
-    """Refuse tables in which the files of two writers would not go together."""
+def _non_blocking(options: Options, properties: TableProperties) -> NonBlocking:
+    """Refuses tables in which the files of two writers would not go together."""
 
     def refuse(found: object, allowed: str, hint: str) -> None:
         raise ConfigError(keys.CONCURRENCY_MODE.key, f"{Mode.NON_BLOCKING.value} with {found}", allowed, hint)
@@ -128,3 +126,5 @@ def _refuse_blocking_tables(options: Options, properties: TableProperties) -> No
     if kept:
         # What a write tells it is the difference from what the row was before, as that write saw it.
         refuse(", ".join(kept), "a table without a secondary index", f"{other[:-1]}, or drop the index.")
+    rules = MergeRules.from_properties(properties, options.texts)
+    return NonBlocking.of(properties, rules, places_keys=index == _BUCKET)

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from hudimeta.commit.clean_run import CleanRunner
+from hudimeta.commit.concurrency import Concurrency
 from hudimeta.commit.conflicts import check_conflicts, check_schema
 from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.liveness import Heartbeat
@@ -58,8 +59,7 @@ class Coordinator:
         lock: The table's lock.
         times: Makes instants.
         metadata: Brings the metadata table along; None for a table that has none.
-        eager: A write first rolls back what dead writers left; else that is left to cleaning, or to `recover`.
-        prefers_writers: A compaction is not published over file groups at which a writer is at work.
+        concurrency: How writers get along.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class Coordinator:
         times: InstantGenerator,
         metadata: MetadataCommit | None,
         *,
-        eager: bool = True,
-        prefers_writers: bool = False,
+        concurrency: Concurrency | None = None,
     ) -> None:
         self._storage, self._properties, self._lock, self._times = storage, properties, lock, times
-        self._metadata, self._eager, self._prefers_writers = metadata, eager, prefers_writers
+        self._metadata, self._concurrency = metadata, concurrency or Concurrency()
+        self._eager = self._concurrency.failed_writes == "EAGER"
         self._writer = TimelineWriter(storage, properties.timeline_folder)
         self._recovery = Recovery(storage, properties, lock, times)
         self.notes: list[str] = []
@@ -226,7 +226,7 @@ class Coordinator:
                 keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
                 check_conflicts(timeline, write.seen, write.operation.value, publication.changed, keyed)
             check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
-        elif self._prefers_writers:
+        elif self._concurrency.prefers_writers:
             give_way_to_writers(self._storage, timeline, write.operation.value, publication.changed, alone=True)
         remembered = json.dumps(what_never_changes(self._properties))
         extra = {"schema": publication.avro_schema, REMEMBERED_KEY: remembered, **publication.extra}

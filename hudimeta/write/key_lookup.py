@@ -177,7 +177,8 @@ class KeyLookup:
 
     def _buckets(self, settings: BucketSettings) -> Buckets:
         if not settings.consistent:
-            return SimpleBuckets(settings.count, settings.fields)
+            fixed = self._session.concurrency.non_blocking is not None
+            return SimpleBuckets(settings.count, settings.fields, fixed=fixed)
         return HashRings(self._session.storage, self._view.timeline, settings.count, settings.fields)
 
     def _files_of(self, partitions: Sequence[str] | None) -> Mapping[str, Sequence[KeyFile]]:

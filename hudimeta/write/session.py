@@ -115,9 +115,7 @@ class WriteSession:
             metadata = MetadataCommit(
                 self.storage, self.properties, self.times, compact_after, kept, self.engine, timezone, limit, most
             )
-        eager = self.concurrency.failed_writes == "EAGER"
-        prefers = self.concurrency.prefers_writers
-        return Coordinator(self.storage, self.properties, self.lock, self.times, metadata, eager=eager, prefers_writers=prefers)
+        return Coordinator(self.storage, self.properties, self.lock, self.times, metadata, concurrency=self.concurrency)
 
     def reload(self) -> None:
         """Look at the table's properties again, for another try after somebody else changed the table."""
@@ -171,7 +169,8 @@ class WriteSession:
         stats = timeline.metadata(found[0])["partitionToWriteStats"] if found else {}
         return FileSizing(
             self.options.get(keys.MAX_FILE_SIZE),
-            self.options.get(keys.SMALL_FILE_LIMIT),
+            # Where writers do not block each other, new rows go to new files: a base file is rewritten by one writer alone.
+            0 if self.concurrency.non_blocking is not None else self.options.get(keys.SMALL_FILE_LIMIT),
             row_bytes_of(stats, estimate),
         )
 

@@ -53,6 +53,7 @@ class Settlement:
         self._publication: Publication | None = None
         self._settled = write.seen
         self._rounds = _ROUNDS
+        self._non_blocking = session.concurrency.non_blocking
 
     @property
     def expects_others(self) -> bool:
@@ -104,11 +105,15 @@ class Settlement:
         """File groups of this write that others changed, or that a pending clustering is going to replace."""
         mine = {FileGroupId(file.partition_path, file.file_id) for file in self.outcome.files}
         crossed = {group for change in changes for group in mine & change.groups}
+        if crossed and self._non_blocking is not None:
+            crossed = self._non_blocking.crossed(timeline, self._write, self.outcome.files, (c.time for c in changes))
         return sorted(crossed | (self.publication.changed & groups_under_clustering(timeline)), key=_in_order)
 
     def _rivals(self, changes: Sequence[TableChange]) -> list[TableChange]:
         """Those of some changes that added rows where this write did so, too, for keys that are unique there."""
         unique = self.outcome.keyed_partitions
+        if self._non_blocking is not None and self._non_blocking.places_keys:
+            return []  # whoever adds the same key adds it to the same file group
         return [
             change for change in changes if not change.copies and (change.grown if unique is None else unique & change.grown)
         ]

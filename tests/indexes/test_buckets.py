@@ -88,3 +88,10 @@ def test_tables_with_buckets_are_recognised() -> None:
     assert looks_bucketed(ids)
     assert not looks_bucketed([*ids, "2f0d20ac-40fe-4212-b8fe-1b89b3856470-0"])
     assert not looks_bucketed([])
+
+
+def test_writers_that_do_not_block_begin_a_bucket_with_one_id() -> None:
+    fixed = SimpleBuckets(4, ["id"], fixed=True)
+    assert fixed.new_file_id("p", 3) == "00000003-0000-0000-0000-000000000000-0"
+    assert fixed.logs_first
+    assert fixed.new_file_id("p", 3, again=True) != fixed.new_file_id("p", 3), "an overwrite takes the old one out"

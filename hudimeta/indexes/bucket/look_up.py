@@ -1,6 +1,7 @@
 """The bucket index: the hash of a key says which file group of its partition it lives in; nothing is looked up.
 
     file id    <bucket number, 8 digits> <the last 28 characters of a UUID> "-0", such as 00000003-f8f0-4cea-999c-5f822e1792a5-0
+               <bucket number, 8 digits> "-0000-0000-0000-000000000000-0"    where writers do not block each other
 
 Each partition has one file group for each bucket that ever held a key. The number of buckets is fixed for the life of a table
 and stands nowhere in what Apache Hudi writes: it is an option that every writer must give alike.
@@ -24,6 +25,7 @@ from hudimeta.table.positions import positions_by_number, positions_by_text
 __all__ = ["BucketLookUp", "Buckets", "SimpleBuckets", "bucket_of_file_id", "looks_bucketed"]
 
 _DIGITS = 8
+_FIXED = "-0000-0000-0000-000000000000-0"
 
 
 class Buckets(Protocol):
@@ -122,11 +124,11 @@ class SimpleBuckets:
     Args:
         count: How many.
         fields: Key fields that are hashed.
+        fixed: Every writer begins a bucket with the same file id, and with a log file: two may begin it at once.
     """
 
-    logs_first = False
-
-    def __init__(self, count: int, fields: Sequence[str]) -> None:
+    def __init__(self, count: int, fields: Sequence[str], *, fixed: bool = False) -> None:
+        self.logs_first = self._fixed = fixed
         self.title = f"bucket index, {count} buckets a partition"
         self._count, self._fields = count, tuple(fields)
         self._begun: dict[tuple[str, int], str] = {}
@@ -154,6 +156,8 @@ class SimpleBuckets:
 
     def new_file_id(self, partition: str, number: int, *, again: bool = False) -> str:
         """See `Buckets`: the same id for a bucket whenever it is asked for, since a write may come in portions."""
+        if self._fixed and not again:
+            return f"{number:0{_DIGITS}d}{_FIXED}"
         if (partition, number) not in self._begun:
             self._begun[partition, number] = f"{number:0{_DIGITS}d}{str(machine().new_id())[_DIGITS:]}-0"
         return self._begun[partition, number]

@@ -25,8 +25,10 @@ from hudimeta.metadata.statistics import file_statistics, nothing_yet, widened_p
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.schema import with_meta_columns
 from hudimeta.storage import Storage, join
+from hudimeta.table.remembered import REMEMBERED_KEY
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
+from hudimeta.types import COPYING_OPERATIONS
 
 __all__ = ["ColumnStatsKeep", "PartitionStatsKeep", "check_order", "file_bounds"]
 
@@ -159,7 +161,10 @@ def check_order(table: MetadataTable, instant: str, known: Mapping[str, pa.Table
     """
     timeline = table.data_timeline
     for later in (i for i in timeline.writes if i.time > instant):
-        touched = timeline.metadata(later)["partitionToWriteStats"].keys()
+        metadata = timeline.metadata(later)
+        if metadata["operationType"] in COPYING_OPERATIONS and REMEMBERED_KEY in (metadata["extraMetadata"] or {}):
+            continue  # a compaction of ours, which writes none
+        touched = metadata["partitionToWriteStats"].keys()
         replaced = {
             path
             for rows in known.values()
