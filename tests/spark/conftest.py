@@ -31,3 +31,13 @@ def conf(spark: SparkSession) -> Iterator[Callable[[str, str], None]]:
     yield change
     for key in changed:
         spark.conf.unset(key)
+
+
+@pytest.fixture
+def attached(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session with the attached door."""
+    import pyspark_hudimeta
+
+    pyspark_hudimeta.attach(spark)
+    yield spark
+    pyspark_hudimeta.detach(spark)

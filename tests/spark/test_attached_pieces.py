@@ -23,7 +23,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("at", pa.timesta
 
 
 def is_replaced(bits: bytes, row: int) -> bool:
-    """As the condition that Spark applies says it: rows behind the last byte count."""
+    """As the condition that Spark applies says it: rows after the last byte count."""
     return row < 8 * len(bits) and bool(bits[row // 8] & 1 << row % 8)
 
 
