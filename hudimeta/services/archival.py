@@ -1,6 +1,6 @@
 """Archival: old instants leave the active timeline for its history, so that listing the timeline stays cheap.
 
-An instant may go when nobody will ask its files any more. What keeps it, and everything behind it: one of the newest
+An instant may go when nobody will ask its files any more. What keeps it, and everything after it: one of the newest
 `hoodie.keep.min.commits`, by request or by completion; anything pending, with what was completed since it began; a savepoint;
 the last compaction of the metadata table, since younger log files of it are found through the timeline; delta commits that the
 next compaction counts; file groups that it replaced and that no clean has deleted yet, because readers learn only from the
@@ -66,7 +66,7 @@ class ArchivalReport(Report):
 
 @dataclass(frozen=True, order=True)
 class _Limit:
-    """An instant that stays, with all behind it, and why."""
+    """An instant that stays, with all after it, and why."""
 
     time: str
     reason: str
@@ -129,7 +129,7 @@ def _needed_to_compact(session: WriteSession, timeline: Timeline) -> Iterator[_L
     last = max((i.time for i in timeline.writes if i.action is Action.COMMIT), default="")
     since = [i.time for i in timeline.writes if i.action is Action.DELTA_COMMIT and i.completed_at > last]
     if len(since) > wanted:
-        yield _Limit(since[-wanted], "the next compaction counts the delta commits behind it")
+        yield _Limit(since[-wanted], "the next compaction counts the delta commits after it")
     elif last:
         yield _Limit(last, "it is the last compaction")
 

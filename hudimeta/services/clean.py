@@ -157,7 +157,7 @@ def _partitions_touched(
 
 
 def _earliest(session: WriteSession, timeline: Timeline) -> Instant | None:
-    """The earliest commit whose moment stays readable; None when all stay. Never behind a pending write."""
+    """The earliest commit whose moment stays readable; None when all stay. Never after a pending write."""
     writes = list(timeline.writes)
     if session.options.get(keys.CLEAN_POLICY) == _HOURS:
         limit = _since(session, timeline)

@@ -83,7 +83,7 @@ class Cursor:
 
     @property
     def done(self) -> bool:
-        """True behind the last word."""
+        """True after the last word."""
         return self.at >= len(self.words)
 
     def peek(self, ahead: int = 0) -> str:
@@ -170,7 +170,7 @@ class Cursor:
         return self.text[self.words[begin].start : self.words[end - 1].end]
 
     def _skip(self, depth: int) -> None:
-        """Step behind the parenthesis that closes the open ones."""
+        """Step past the parenthesis that closes the open ones."""
         while depth:
             word = self.next().upper
             depth += (word == "(") - (word == ")")

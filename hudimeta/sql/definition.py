@@ -23,7 +23,7 @@ _QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 @redacted
 @dataclass
 class _Clauses:
-    """What was read of a CREATE TABLE behind its columns."""
+    """What was read of a CREATE TABLE after its columns."""
 
     provider: str = ""
     partition_by: list[str] = field(default_factory=list)
@@ -195,7 +195,7 @@ _ENTRY_CHANGES = (
     ("CLUSTER", "BY"),
     ("PARTITION",),
 )
-"""What ALTER TABLE does to an entry, by the words behind the table's name."""
+"""What ALTER TABLE does to an entry, by the words after the table's name."""
 
 
 def _entry_change(cursor: Cursor, name: TableName) -> AlterEntry | None:

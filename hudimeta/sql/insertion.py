@@ -1,4 +1,4 @@
-"""INSERT INTO and INSERT OVERWRITE, also behind a WITH."""
+"""INSERT INTO and INSERT OVERWRITE, also after a WITH."""
 
 from __future__ import annotations
 

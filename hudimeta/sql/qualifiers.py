@@ -28,7 +28,7 @@ def without_database(text: str, name: TableName) -> str:
 
 
 def _qualifies(words: list[Word], at: int, parts: tuple[str, ...]) -> bool:
-    """True where the parts stand one after another, with a point behind each."""
+    """True where the parts stand one after another, with a point after each."""
     if at + 2 * len(parts) > len(words):
         return False
     names, points = words[at : at + 2 * len(parts) : 2], words[at + 1 : at + 2 * len(parts) : 2]

@@ -43,7 +43,7 @@ def absolute_location(location: str | os.PathLike[str]) -> str:
             raise ConfigError("path", text, "a file URI without a host", "Write file:///folder or /folder.")
         rest = "/" + path
     if not rest.startswith("/"):
-        raise ConfigError("path", text, "an absolute path behind file:", "Write file:///folder or /folder.")
+        raise ConfigError("path", text, "an absolute path after file:", "Write file:///folder or /folder.")
     return os.path.normpath(unquote(rest))
 
 

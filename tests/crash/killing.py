@@ -225,7 +225,7 @@ def nobody_owns(storage: Storage) -> list[str]:
 
 
 def check_goes_on(scene: Scene, copy: Path, where: str, *, recovering: bool) -> None:
-    """What must be true after a crash: before or after, sound for readers, and all is in order behind what comes next.
+    """What must be true after a crash: before or after, sound for readers, and all is in order after what comes next.
 
     Args:
         scene: The act.

@@ -18,7 +18,7 @@ def blocks(pairs: list[Pair], size: int) -> list[list[Pair]]:
 
 
 def levelled(levels: int, codec: Codec, width: int = 7) -> bytes:
-    """Leaf blocks stand among the data, as HBase writes them; intermediate ones behind it."""
+    """Leaf blocks stand among the data, as HBase writes them; intermediate ones after it."""
     shape = Shape(codec=codec)
     leaves: list[Place] = []
     for group in blocks([(b"", b"")] * 200, width):

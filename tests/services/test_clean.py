@@ -130,7 +130,7 @@ def test_a_clean_that_fails_at_any_call_is_finished_by_the_next(tmp_path: Path) 
 
 
 class Undeletable(FaultyStorage):
-    """A store that deletes no base file: a clean dies behind its plan."""
+    """A store that deletes no base file: a clean dies after its plan."""
 
     def __init__(self, table: ModelledTable) -> None:
         super().__init__(table.storage, FaultPlan(None, Fault.ERROR_BEFORE))

@@ -32,7 +32,7 @@ def changed(old: bytes, new: bytes) -> Damage:
 
 
 def of_the_keys(data: bytes) -> tuple[int, int]:
-    """Where the page of the record keys begins, and a byte in it, behind the magic of zstd."""
+    """Where the page of the record keys begins, and a byte in it, after the magic of zstd."""
     start = pq.read_metadata(pa.BufferReader(data)).row_group(0).column(2).data_page_offset
     return start, data.index(b"\x28\xb5\x2f\xfd", start) + 6
 

@@ -111,7 +111,7 @@ def test_what_was_added_behind_the_end_is_passed_over_and_reported(pristine: Pat
     assert scan.to_table().num_rows == 16
     (span,) = scan.report.corrupt
     assert span.startswith(f"p0/{log.name}")
-    assert "100 bytes: behind" in span
+    assert "100 bytes: after" in span
 
 
 # By Apache Hudi

@@ -17,7 +17,7 @@ from hudimeta.write.table_writer import prepare, publish, write_batch
 
 
 def overwrite_beside(table: ModelledTable, rows: pa.Table, other: Operation, others: pa.Table) -> None:
-    """Overwrite the table once, while another writer writes, behind the look at the table and before the publication."""
+    """Overwrite the table once, while another writer writes, after the look at the table and before the publication."""
     session, operation = table.session(), Operation.INSERT_OVERWRITE_TABLE
     view = session.table_at(session.properties.load_timeline(session.storage))
     with session.coordinator.writing(operation, view.timeline) as (write, _):

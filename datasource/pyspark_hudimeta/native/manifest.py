@@ -54,7 +54,7 @@ def file_uri(root: str, path: str) -> str:
 
 
 def _root_uri(root: str) -> str:
-    """The URI of a table's folder, with a slash behind it."""
+    """The URI of a table's folder, with a slash at its end."""
     scheme, _, rest = ("", "", root) if root.startswith("/") else root.partition(":")
     return (f"{scheme}:" if scheme else "file://") + quote(rest.rstrip("/"), _UNRESERVED) + "/"
 

@@ -212,7 +212,7 @@ def _pieces(packed: memoryview, codec: Codec, size: int, path: str, offset: int)
         )
     after = len(packed) - taken + len(unpacker.unused_data)
     if after:
-        raise CorruptFileError(path, start, "one gzip member", f"{after} bytes behind its end")
+        raise CorruptFileError(path, start, "one gzip member", f"{after} bytes after its end")
 
 
 def _inflated(unpacker: Any, packed: memoryview | bytes, left: int, path: str, offset: int) -> Iterator[bytes]:

@@ -228,7 +228,7 @@ def _index(keys: list[bytes], places: list[tuple[int, int]], cursor: Cursor, lim
         raise CorruptFileError(
             cursor.path,
             cursor.offset,
-            f"indexed blocks one behind the other below byte {limit}",
+            f"indexed blocks one after the other below byte {limit}",
             f"entry {at} at byte {offsets[at]} with {sizes[at]} bytes",
         )
     return BlockIndex(keys, offsets, sizes)

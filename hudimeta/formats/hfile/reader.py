@@ -235,7 +235,7 @@ class HFileReader:
                 raise CorruptFileError(self.path, end, f"{name} below byte {end}", f"offset {offset}")
         if trailer.file_info_offset < trailer.load_on_open_offset:
             raise CorruptFileError(
-                self.path, end, f"the file info behind byte {trailer.load_on_open_offset}", trailer.file_info_offset
+                self.path, end, f"the file info after byte {trailer.load_on_open_offset}", trailer.file_info_offset
             )
         if end - trailer.load_on_open_offset > _MAX_LOAD_ON_OPEN:
             raise CorruptFileError(
@@ -268,7 +268,7 @@ class HFileReader:
         self._refuse_other_cells()
         if (self.trailer.entry_count == 0) != (len(self._root) == 0):
             raise CorruptFileError(
-                self.path, end, f"{self.trailer.entry_count} records behind the index", f"{len(self._root)} entries"
+                self.path, end, f"{self.trailer.entry_count} records after the index", f"{len(self._root)} entries"
             )
 
     def _refuse_other_cells(self) -> None:

@@ -107,7 +107,7 @@ def read_blocks(data: bytes | memoryview, path: str = "", size: int | None = Non
         corrupt.append(CorruptSpan(path, position, following - position, fault))
         position = following
     if len(whole) > size:
-        why = f"behind the {size} bytes of the write that made the file"
+        why = f"after the {size} bytes of the write that made the file"
         corrupt.append(CorruptSpan(path, size, len(whole) - size, why, is_past_end=True))
     return LogScan(blocks, corrupt)
 

@@ -41,7 +41,7 @@ def decode_struct(data: bytes | memoryview, start: int = 0) -> tuple[Fields, int
     try:
         return cursor.struct(0), cursor.at
     except (IndexError, struct.error):
-        raise ValueError(f"a Thrift structure that ends behind byte {len(data)}") from None
+        raise ValueError(f"a Thrift structure that ends past byte {len(data)}") from None
 
 
 def encode_struct(fields: Fields) -> bytes:

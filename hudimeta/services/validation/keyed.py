@@ -128,7 +128,7 @@ class KeyedIndexes:
 
     @cached_property
     def _places(self) -> list[str]:
-        """What each place is called; those that only the index knows come behind the slices."""
+        """What each place is called; those that only the index knows come after the slices."""
         return [f"{one.partition_path}\0{one.file_id}" for one in self._subject.slices]
 
     @cached_property

@@ -139,7 +139,7 @@ def test_writes_under_way_are_not_cut_off(tmp_path: Path) -> None:
 
 
 def test_a_planned_compaction_is_run_first(tmp_path: Path) -> None:
-    """A rebuild ends in a compaction of the metadata table, behind which Apache Hudi takes nothing back."""
+    """A rebuild ends in a compaction of the metadata table, after which Apache Hudi takes nothing back."""
     table = _table(tmp_path)
     table.write(Operation.UPSERT, simple_rows(range(4), 50))
     assert hudimeta.Table(table.path).schedule_compaction() is not None
