@@ -23,11 +23,11 @@ def base_file(settings: Settings) -> Path:
 
 def unpacked(data: bytes) -> bytes:
     """The same records in an HFile without compression."""
-    from hudimeta.formats.hfile import HFileReader, write_hfile
+    from hudimeta.formats.hfile import HFileInfo, HFileReader, Packing, write_hfile
 
     reader = HFileReader(data)
     cells = reader.scan()
-    return write_hfile(cells.keys, cells.values, schema_text=reader.schema_text, compression="NONE")
+    return write_hfile(cells.keys, cells.values, HFileInfo(reader.schema_text), packing=Packing("NONE"))
 
 
 def _decode(change: Callable[[bytes], bytes]) -> Callable[[Job], None]:

@@ -103,14 +103,14 @@ def _generate(path: Path, shape: Shape) -> None:
     from hudimeta.metadata.writer import MetadataWriter
     from hudimeta.storage import open_storage
     from hudimeta.table import properties as table_properties
-    from hudimeta.table.create import create_table_layout, new_table_properties
+    from hudimeta.table.create import NewTable, create_table_layout
     from hudimeta.timeline.clock import InstantGenerator, SystemClock
 
     storage, times = open_storage(str(path)), InstantGenerator(SystemClock())
     avro = json.dumps(_avro_schema())
-    properties = new_table_properties(
-        shape.name, record_keys=["id"], partition_fields=["day"], ordering_fields=["c0"], create_schema=avro
-    )
+    properties = NewTable(
+        name=shape.name, record_keys=["id"], partition_fields=["day"], ordering_fields=["c0"], create_schema=avro
+    ).properties()
     create_table_layout(storage, properties)
     instants = [_commit(storage, times, avro) for _ in range(COMMITS)]
     partitions, names = _file_names(shape, instants)

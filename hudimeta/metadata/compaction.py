@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
-from hudimeta.formats.avro.container import encode_container
-from hudimeta.formats.avro.schemas import COMPACTION_PLAN
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata import files
 from hudimeta.metadata.group_files import FileGroup
@@ -32,6 +30,7 @@ from hudimeta.metadata.record import schema_text
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import WRITE_TOKEN, MetadataWriter
 from hudimeta.storage import Storage, join
+from hudimeta.table.compaction_plan import PlannedSlice, decode_compaction_plan, encode_compaction_plan
 from hudimeta.timeline import InstantGenerator, TimelineWriter
 from hudimeta.types import Action, Instant, Operation, State
 
@@ -39,7 +38,6 @@ __all__ = [
     "MetadataCompactionPlan",
     "commit_of",
     "compact",
-    "encode_plan",
     "fresh_deltas",
     "is_due",
     "pending_compaction",
@@ -62,37 +60,23 @@ class MetadataCompactionPlan:
 
     groups: Sequence[tuple[str, FileGroup]]
 
-    def operations(self) -> list[dict[str, Any]]:
-        """One entry a file group, with Hudi's field names."""
-        return [
-            {
-                "baseInstantTime": group.base.instant if group.base else group.logs[0].instant,
-                "deltaFilePaths": [log.path.rpartition("/")[2] for log in group.logs],
-                "dataFilePath": group.base.path.rpartition("/")[2] if group.base else None,
-                "fileId": group.file_id,
-                "partitionPath": partition,
-                "metrics": {"TOTAL_LOG_FILES": float(len(group.logs))},
-                "bootstrapFilePath": None,
-            }
+    def slices(self) -> tuple[PlannedSlice, ...]:
+        """What its requested file names."""
+        return tuple(
+            PlannedSlice(
+                partition,
+                group.file_id,
+                group.base.instant if group.base else group.logs[0].instant,
+                group.base.path.rpartition("/")[2] if group.base else None,
+                tuple(log.path.rpartition("/")[2] for log in group.logs),
+                {"TOTAL_LOG_FILES": float(len(group.logs))},
+            )
             for partition, group in self.groups
-        ]
+        )
 
     def encode(self) -> bytes:
         """As the Avro container in the requested file."""
-        return encode_plan(self.operations())
-
-
-def encode_plan(operations: Sequence[dict[str, Any]]) -> bytes:
-    """A compaction plan of these operations as an Avro container; the same for data and metadata tables."""
-    record = {
-        "operations": list(operations),
-        "extraMetadata": {},
-        "version": 2,
-        "strategy": None,
-        "preserveHoodieMetadata": False,
-        "missingSchedulePartitions": [],
-    }
-    return encode_container(COMPACTION_PLAN, [record])
+        return encode_compaction_plan(self.slices())
 
 
 def fresh_deltas(table: MetadataTable) -> list[Instant]:
@@ -159,7 +143,7 @@ def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times
     """
     timeline = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
     the_plan = plan(table)
-    if _logs_by_group(table.timeline.plan(begun).get("operations") or ()) != _logs_by_group(the_plan.operations()):
+    if _files_by_group(decode_compaction_plan(table.timeline.plan(begun))) != _files_by_group(the_plan.slices()):
         remove_files(storage, begun.time)
         timeline.delete_pending(begun.time, Action.COMPACTION, State.INFLIGHT)
         timeline.delete_pending(begun.time, Action.COMPACTION, State.REQUESTED)
@@ -170,8 +154,8 @@ def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times
     return True
 
 
-def _logs_by_group(operations: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[str | None, frozenset[str]]]:
-    return {(o["partitionPath"], o["fileId"]): (o["dataFilePath"], frozenset(o["deltaFilePaths"] or ())) for o in operations}
+def _files_by_group(slices: Iterable[PlannedSlice]) -> dict[tuple[str, str], tuple[str | None, frozenset[str]]]:
+    return {(one.partition_path, one.file_id): (one.base_file, frozenset(one.log_files)) for one in slices}
 
 
 def _execute(

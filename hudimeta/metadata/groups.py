@@ -36,6 +36,7 @@ from hudimeta.metadata.group_files import (
     log_file,
 )
 from hudimeta.storage import Storage
+from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Instant, State
@@ -372,10 +373,9 @@ class GroupFinder:
         """
         instant = self.timeline.get(base.instant)
         plan = self.timeline.plan(instant) if instant is not None and instant.action is Action.COMMIT else {}
-        for operation in plan.get("operations") or ():
-            if operation["fileId"] == file_id:
-                merged = {path.rpartition("/")[2] for path in operation["deltaFilePaths"] or ()}
-                return log.path.rpartition("/")[2] not in merged and log.instant >= operation["baseInstantTime"]
+        for planned in decode_compaction_plan(plan):
+            if planned.file_id == file_id:
+                return log.path.rpartition("/")[2] not in planned.log_files and log.instant >= planned.base_instant
         return self.completion(log.instant) >= base.instant
 
 

@@ -14,6 +14,7 @@ from hudimeta.metadata.own_instants import clean_instant
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
+from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.archiving import leaving, move_to_history
 from hudimeta.timeline.clean_record import CleanPlan, encode_metadata, encode_plan
@@ -89,11 +90,9 @@ def _run(inner: Storage, timeline: Timeline, times: InstantGenerator, instant: s
 
 def _superseded(timeline: Timeline, compaction: Instant) -> Iterator[tuple[str, str]]:
     """Partition and name of the files that a compaction has put out of use."""
-    for operation in timeline.plan(compaction).get("operations") or ():
-        names = [path.rpartition("/")[2] for path in operation["deltaFilePaths"] or ()]
-        base = (operation["dataFilePath"] or "").rpartition("/")[2]
-        for name in [*names, *([base] if base else [])]:
-            yield operation["partitionPath"] or "", name
+    for planned in decode_compaction_plan(timeline.plan(compaction)):
+        for name in (*planned.log_files, *([planned.base_file] if planned.base_file else [])):
+            yield planned.partition_path, name
 
 
 def archive(storage: Storage, table: MetadataTable, least: int, most: int) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
-from hudimeta.formats.hfile import KeyValues, write_hfile
+from hudimeta.formats.hfile import HFileInfo, KeyValues, write_hfile
 from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_delete_content, frame_block, seal_blocks
 from hudimeta.formats.properties import encode_properties, table_checksum
 from hudimeta.formats.seal import sealed_properties
@@ -192,16 +192,8 @@ class MetadataWriter:
 
     def base_file(self, name: str, records: KeyValues) -> bytes:
         """Bytes of a base file with these records. Args: name: Under which it is going to lie; readers hold it to that."""
-        info = {NAME_KEY: name.encode()}
-        return write_hfile(
-            records.keys,
-            records.values,
-            schema_text=self._schema_text,
-            bloom=True,
-            with_min_max=True,
-            extra_info=info,
-            sealed=True,
-        )
+        info = HFileInfo(self._schema_text, with_min_max=True, extra={NAME_KEY: name.encode()}, sealed=True)
+        return write_hfile(records.keys, records.values, info, bloom=True)
 
     @staticmethod
     def shards(part: PartitionDelta, groups: int) -> list[tuple[int, KeyValues]]:
@@ -274,7 +266,7 @@ class MetadataWriter:
         )
 
     def _log_block(self, instant: str, records: KeyValues) -> bytearray:
-        content = write_hfile(records.keys, records.values, schema_text=self._schema_text)
+        content = write_hfile(records.keys, records.values, HFileInfo(self._schema_text))
         header = {HeaderKey.SCHEMA: self._schema_text, HeaderKey.INSTANT_TIME: instant}
         return frame_block(BlockType.HFILE_DATA, header, content)
 

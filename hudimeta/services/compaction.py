@@ -1,6 +1,6 @@
 """Compaction of merge-on-read tables: log files are merged into new base files, and nothing else changes.
 
-A plan names the file slices; it is stored on the timeline before anything is written, at an instant behind the completion of
+A plan names the file slices; it is stored on the timeline before anything is written, at an instant after the completion of
 every log file that it names. A run that died is run again from its plan, after what it left was deleted. Rows keep their
 commit time and sequence number. Writers may go on meanwhile: their log files complete after the plan's instant and lie on
 the new base.
@@ -25,7 +25,6 @@ from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
 from hudimeta.engine import nearby_if_small
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata.compaction import encode_plan
 from hudimeta.redaction import without_user
 from hudimeta.reports import Report, Reports
 from hudimeta.schema import SchemaHistory
@@ -34,6 +33,7 @@ from hudimeta.slices.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
 from hudimeta.slices.reader import SliceReader
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.storage import Storage, join
+from hudimeta.table.compaction_plan import PlannedSlice, decode_compaction_plan, encode_compaction_plan
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.timeline import Timeline, TimelineWriter, parse_instant
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
@@ -67,26 +67,13 @@ class CompactionPlan(Report):
 
     def encode(self) -> bytes:
         """As the Avro container in the requested file."""
-        return encode_plan([_operation(s) for s in self.slices])
+        return encode_compaction_plan(_planned_slice(s) for s in self.slices)
 
     @staticmethod
-    def of(record: dict[str, Any]) -> CompactionPlan:
+    def of(record: Mapping[str, Any]) -> CompactionPlan:
         """From the record in a requested file."""
-        return CompactionPlan(
-            tuple(
-                FileSlice(
-                    operation["partitionPath"] or "",
-                    operation["fileId"],
-                    operation["baseInstantTime"],
-                    operation["dataFilePath"],
-                    0,
-                    tuple(path.rpartition("/")[2] for path in operation["deltaFilePaths"] or ()),
-                    (0,) * len(operation["deltaFilePaths"] or ()),
-                )
-                for operation in record.get("operations") or ()
-            ),
-            sum(_bytes_merged(operation.get("metrics") or {}) for operation in record.get("operations") or ()),
-        )
+        planned = decode_compaction_plan(record)
+        return CompactionPlan(tuple(map(_file_slice, planned)), sum(_bytes_merged(one.metrics) for one in planned))
 
 
 def _bytes_merged(metrics: Mapping[str, float]) -> int:
@@ -97,23 +84,23 @@ def _bytes_merged(metrics: Mapping[str, float]) -> int:
     return round((base + 0.5) * _MEBIBYTE + (metrics.get("TOTAL_LOG_FILES_SIZE") or 0))
 
 
-def _operation(file_slice: FileSlice) -> dict[str, Any]:
+def _planned_slice(file_slice: FileSlice) -> PlannedSlice:
     logs = float(sum(file_slice.log_sizes))
-    return {
-        "baseInstantTime": file_slice.base_instant,
-        "deltaFilePaths": list(file_slice.log_files),
-        "dataFilePath": file_slice.base_file,
-        "fileId": file_slice.file_id,
-        "partitionPath": file_slice.partition_path,
-        "metrics": {
-            "TOTAL_LOG_FILES": float(len(file_slice.log_files)),
-            "TOTAL_LOG_FILES_SIZE": logs,
-            "TOTAL_IO_READ_MB": (file_slice.base_size + logs) // _MEBIBYTE,
-            "TOTAL_IO_WRITE_MB": float(file_slice.base_size // _MEBIBYTE),
-            "TOTAL_IO_MB": (2 * file_slice.base_size + logs) // _MEBIBYTE,
-        },
-        "bootstrapFilePath": None,
+    metrics = {
+        "TOTAL_LOG_FILES": float(len(file_slice.log_files)),
+        "TOTAL_LOG_FILES_SIZE": logs,
+        "TOTAL_IO_READ_MB": (file_slice.base_size + logs) // _MEBIBYTE,
+        "TOTAL_IO_WRITE_MB": float(file_slice.base_size // _MEBIBYTE),
+        "TOTAL_IO_MB": (2 * file_slice.base_size + logs) // _MEBIBYTE,
     }
+    one = file_slice
+    return PlannedSlice(one.partition_path, one.file_id, one.base_instant, one.base_file, one.log_files, metrics)
+
+
+def _file_slice(one: PlannedSlice) -> FileSlice:
+    """Without sizes, which no plan tells."""
+    sizes = (0,) * len(one.log_files)
+    return FileSlice(one.partition_path, one.file_id, one.base_instant, one.base_file, 0, one.log_files, sizes)
 
 
 def pending(timeline: Timeline) -> list[Instant]:
@@ -197,7 +184,7 @@ def compact(session: WriteSession, *, after_a_write: bool = False) -> Reports[Co
     if not after_a_write:
         _recover(session)
     for instant in _planned(session):
-        # Behind this compaction no later writer would look for what the write or compaction before it could not remove.
+        # After this compaction no later writer would look for what the write or compaction before it could not remove.
         if (after_a_write or reports) and any(session.storage.list(folder) for folder in (MARKERS, HEARTBEAT_FOLDER)):
             _recover(session)
         reports.append(execute(session, instant))

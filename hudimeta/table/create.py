@@ -6,6 +6,7 @@ The folders that Apache Hudi makes are made too; nobody reads them, but its writ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from hudimeta.errors import AlreadyExists, ConfigError, StorageError, TableError
 from hudimeta.schema.internal_schema import SCHEMA_FOLDER
@@ -17,7 +18,7 @@ from hudimeta.table.properties_file import CHECKSUM_KEY, PROPERTIES_PATH, proper
 from hudimeta.timeline import TIMEZONE_KEY, Clock, SystemClock
 from hudimeta.types import MergeMode, TableType
 
-__all__ = ["DEFAULT_VERSION", "FOLDERS", "create_table_layout", "new_table_properties"]
+__all__ = ["DEFAULT_VERSION", "FOLDERS", "NewTable", "create_table_layout"]
 
 DEFAULT_VERSION = 8
 
@@ -32,26 +33,11 @@ FOLDERS = (
 _PLACEHOLDER = ".folder"
 
 
-def new_table_properties(
-    name: str,
-    type: TableType = TableType.COPY_ON_WRITE,
-    *,
-    version: int = DEFAULT_VERSION,
-    record_keys: Sequence[str] = (),
-    partition_fields: Sequence[str] = (),
-    ordering_fields: Sequence[str] = (),
-    merge_mode: MergeMode | None = None,
-    keygen: KeyGeneratorType | None = None,
-    database: str = "",
-    create_schema: str | None = None,
-    hive_style: bool = False,
-    url_encode: bool = False,
-    timezone: str = "UTC",
-    more: Mapping[str, str] | None = None,
-) -> TableProperties:
-    """The properties of a new table, complete enough for every reader and writer.
+@dataclass(frozen=True, kw_only=True)
+class NewTable:
+    """What a new table shall be.
 
-    Args:
+    Attributes:
         name: The table's name.
         type: Copy on write or merge on read.
         version: 8 or 9.
@@ -66,41 +52,91 @@ def new_table_properties(
         url_encode: URL encode partition values in folder names.
         timezone: UTC or LOCAL.
         more: Further properties, which go before these.
-
-    Returns:
-        The properties, checksum included, checked as if they had been read.
-
-    Raises:
-        ConfigError: a value that a new table cannot have.
-        TableError, UnsupportedTableVersion: see `TableProperties.check_writable`.
     """
-    if not name.strip():
-        raise ConfigError("hoodie.table.name", name, "a name")
-    if version not in WRITABLE_VERSIONS:
-        raise ConfigError("hoodie.table.version", version, " or ".join(str(v) for v in WRITABLE_VERSIONS))
-    texts = {
-        "hoodie.table.name": name,
-        "hoodie.table.type": type.value,
-        "hoodie.table.version": str(version),
-        "hoodie.table.initial.version": str(version),
-        "hoodie.timeline.layout.version": "2",
-        "hoodie.timeline.path": "timeline",
-        "hoodie.timeline.history.path": "history",
-        "hoodie.archivelog.folder": "archived",
-        "hoodie.database.name": database,
-        "hoodie.table.recordkey.fields": ",".join(record_keys),
-        "hoodie.table.partition.fields": ",".join(partition_fields),
-        "hoodie.table.keygenerator.type": _keygen(keygen, record_keys, partition_fields).value,
-        **_merging(version, ordering_fields, merge_mode),
-        "hoodie.table.create.schema": create_schema or "",
-        "hoodie.datasource.write.hive_style_partitioning": _flag(hive_style),
-        "hoodie.datasource.write.partitionpath.urlencode": _flag(url_encode),
-        "hoodie.datasource.write.drop.partition.columns": "false",
-        TIMEZONE_KEY: timezone,
-    }
-    properties = TableProperties({**{key: text for key, text in texts.items() if text}, **(more or {})})
-    properties.check_writable()
-    return properties
+
+    name: str
+    type: TableType = TableType.COPY_ON_WRITE
+    version: int = DEFAULT_VERSION
+    record_keys: Sequence[str] = ()
+    partition_fields: Sequence[str] = ()
+    ordering_fields: Sequence[str] = ()
+    merge_mode: MergeMode | None = None
+    keygen: KeyGeneratorType | None = None
+    database: str = ""
+    create_schema: str | None = None
+    hive_style: bool = False
+    url_encode: bool = False
+    timezone: str = "UTC"
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    def properties(self) -> TableProperties:
+        """The properties, complete enough for every reader and writer, checksum included, checked as if they had been read.
+
+        Raises:
+            ConfigError: A value that a new table cannot have.
+            TableError, UnsupportedTableVersion: See `TableProperties.check_writable`.
+        """
+        if not self.name.strip():
+            raise ConfigError("hoodie.table.name", self.name, "a name")
+        if self.version not in WRITABLE_VERSIONS:
+            raise ConfigError("hoodie.table.version", self.version, " or ".join(str(v) for v in WRITABLE_VERSIONS))
+        texts = {key: text for key, text in self._texts().items() if text}
+        properties = TableProperties({**texts, **self.more})
+        properties.check_writable()
+        return properties
+
+    def _texts(self) -> dict[str, str]:
+        return {
+            "hoodie.table.name": self.name,
+            "hoodie.table.type": self.type.value,
+            "hoodie.table.version": str(self.version),
+            "hoodie.table.initial.version": str(self.version),
+            "hoodie.timeline.layout.version": "2",
+            "hoodie.timeline.path": "timeline",
+            "hoodie.timeline.history.path": "history",
+            "hoodie.archivelog.folder": "archived",
+            "hoodie.database.name": self.database,
+            "hoodie.table.recordkey.fields": ",".join(self.record_keys),
+            "hoodie.table.partition.fields": ",".join(self.partition_fields),
+            "hoodie.table.keygenerator.type": self._keygen().value,
+            **self._merging(),
+            "hoodie.table.create.schema": self.create_schema or "",
+            "hoodie.datasource.write.hive_style_partitioning": _flag(self.hive_style),
+            "hoodie.datasource.write.partitionpath.urlencode": _flag(self.url_encode),
+            "hoodie.datasource.write.drop.partition.columns": "false",
+            TIMEZONE_KEY: self.timezone,
+        }
+
+    def _keygen(self) -> KeyGeneratorType:
+        if self.keygen is not None:
+            return self.keygen
+        if not self.partition_fields:
+            return KeyGeneratorType.NON_PARTITION
+        # With one key field COMPLEX encodes keys in two ways, by release; SIMPLE in one.
+        if len(self.record_keys) <= 1 and len(self.partition_fields) == 1:
+            return KeyGeneratorType.SIMPLE
+        return KeyGeneratorType.COMPLEX
+
+    def _merging(self) -> dict[str, str]:
+        by_default = MergeMode.EVENT_TIME_ORDERING if self.ordering_fields else MergeMode.COMMIT_TIME_ORDERING
+        mode = self.merge_mode or by_default
+        fields = ",".join(self.ordering_fields)
+        if self.version >= 9:
+            return {
+                "hoodie.table.ordering.fields": fields,
+                "hoodie.record.merge.mode": mode.value,
+                "hoodie.table.format": "native",
+            }
+        if len(self.ordering_fields) > 1:
+            raise ConfigError(
+                "hoodie.table.precombine.field", fields, "one field in table version 8", "Several need version 9."
+            )
+        return {
+            "hoodie.table.precombine.field": fields,
+            "hoodie.record.merge.mode": mode.value,
+            "hoodie.record.merge.strategy.id": STRATEGY_IDS[mode],
+            "hoodie.compaction.payload.class": payload_class_of(mode),
+        }
 
 
 def create_table_layout(storage: Storage, properties: Mapping[str, str], clock: Clock | None = None) -> TableProperties:
@@ -110,7 +146,7 @@ def create_table_layout(storage: Storage, properties: Mapping[str, str], clock: 
 
     Args:
         storage: Rooted where the table shall be (for a metadata table at `.hoodie/metadata`).
-        properties: See `new_table_properties`.
+        properties: Of `NewTable.properties`.
         clock: The present, for the comment in the file.
 
     Returns:
@@ -137,37 +173,6 @@ def create_table_layout(storage: Storage, properties: Mapping[str, str], clock: 
         if storage.stat(PROPERTIES_PATH) is None or storage.read(PROPERTIES_PATH) != data:
             raise
     return checked.with_changes({CHECKSUM_KEY: str(checked.right_checksum)})
-
-
-def _keygen(given: KeyGeneratorType | None, record_keys: Sequence[str], partition_fields: Sequence[str]) -> KeyGeneratorType:
-    if given is not None:
-        return given
-    if not partition_fields:
-        return KeyGeneratorType.NON_PARTITION
-    # With one key field COMPLEX encodes keys in two ways, by release; SIMPLE in one.
-    if len(record_keys) <= 1 and len(partition_fields) == 1:
-        return KeyGeneratorType.SIMPLE
-    return KeyGeneratorType.COMPLEX
-
-
-def _merging(version: int, ordering_fields: Sequence[str], merge_mode: MergeMode | None) -> dict[str, str]:
-    by_default = MergeMode.EVENT_TIME_ORDERING if ordering_fields else MergeMode.COMMIT_TIME_ORDERING
-    mode = merge_mode or by_default
-    fields = ",".join(ordering_fields)
-    if version >= 9:
-        return {
-            "hoodie.table.ordering.fields": fields,
-            "hoodie.record.merge.mode": mode.value,
-            "hoodie.table.format": "native",
-        }
-    if len(ordering_fields) > 1:
-        raise ConfigError("hoodie.table.precombine.field", fields, "one field in table version 8", "Several need version 9.")
-    return {
-        "hoodie.table.precombine.field": fields,
-        "hoodie.record.merge.mode": mode.value,
-        "hoodie.record.merge.strategy.id": STRATEGY_IDS[mode],
-        "hoodie.compaction.payload.class": payload_class_of(mode),
-    }
 
 
 def _make_folder(storage: Storage, folder: str) -> None:

@@ -15,7 +15,7 @@ from hudimeta.config import Options
 from hudimeta.config.options import BLOOM_FPP, BLOOM_MOST_KEYS, BLOOM_TYPE
 from hudimeta.engine.machine import machine
 from hudimeta.formats.bloom import TypeCode
-from hudimeta.formats.parquet import BLOOM_TYPE_KEY, BloomSettings, ParquetFooter, write_base_file
+from hudimeta.formats.parquet import BLOOM_TYPE_KEY, BloomSettings, ParquetFooter, ParquetSettings, write_base_file
 from hudimeta.formats.parquet.known_keys import KnownKeys
 from hudimeta.indexes.expression_index.facts import expression_records
 from hudimeta.indexes.facts import NO_CHANGE, FileFacts, WantedFacts, row_changes
@@ -243,8 +243,7 @@ class BaseFileWriter:
                 stream,
                 stored,
                 avro_schema=self._format.avro_schema,
-                codec=self._format.codec,
-                bloom=self._format.bloom,
+                settings=ParquetSettings(self._format.codec, bloom=self._format.bloom),
                 bounds_of=self._format.statistics,
                 known=file.known,
                 name=name,

@@ -25,7 +25,7 @@ from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.schema import normalise_schema, table_avro_schema
 from hudimeta.storage import Storage
-from hudimeta.table.create import create_table_layout, new_table_properties
+from hudimeta.table.create import NewTable, create_table_layout
 from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
 from hudimeta.table.merge_settings import MergeSettings, delete_properties, merge_settings, payload_properties
 from hudimeta.table.properties import TableProperties
@@ -110,9 +110,9 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     kind = _key_generator(options, len(record_keys), len(partitions))
     if version < FIRST_VERSION_WITH_PREFIX and len(record_keys) == 1 and _is_complex(kind, len(partitions)):
         more[NEW_ENCODING] = str(options.get(keys.COMPLEX_KEY_ENCODING)).lower()  # nothing else tells the next writer
-    properties = new_table_properties(
-        name,
-        TableType(options.get(keys.TABLE_TYPE)),
+    properties = NewTable(
+        name=name,
+        type=TableType(options.get(keys.TABLE_TYPE)),
         version=version,
         record_keys=record_keys,
         partition_fields=partitions,
@@ -124,7 +124,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
         hive_style=options.get(keys.HIVE_STYLE),
         url_encode=options.get(keys.URL_ENCODE),
         more=more,
-    )
+    ).properties()
     check_key_settings(properties, schema)
     if options.get(keys.INDEX_TYPE) == IndexKind.BUCKET.value:
         bucket_settings(options, properties)

@@ -22,7 +22,7 @@ import pytest
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.formats.avro.container import decode_container
-from hudimeta.formats.hfile import HFileReader, write_hfile
+from hudimeta.formats.hfile import HFileInfo, HFileReader, write_hfile
 from hudimeta.formats.log.block import BlockType
 from hudimeta.formats.log.data_blocks import decode_data_block
 from hudimeta.formats.log.delete_block import decode_delete_block
@@ -90,7 +90,7 @@ READERS: dict[str, tuple[str, Callable[[bytes], object]]] = {
     "footer": ("*/*.parquet", read_base_footer),
     "properties": (".hoodie/hoodie.properties", lambda data: decode_properties(data, "damaged")),
 }
-WELL_PACKED = write_hfile([b"key-%06d" % i for i in range(40_000)], [bytes(60)] * 40_000, schema_text='"bytes"', bloom=True)
+WELL_PACKED = write_hfile([b"key-%06d" % i for i in range(40_000)], [bytes(60)] * 40_000, HFileInfo('"bytes"'), bloom=True)
 """An HFile whose records are many times its size, more than recorded ones are."""
 TABLES = ["mdt_all_v8", "all_types_mor", "archived_lsm", "deletes_mor"]
 

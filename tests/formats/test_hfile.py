@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.formats.hfile import ChecksumType, HFileReader, KeyValues, StorageRange, write_hfile
+from hudimeta.formats.hfile import ChecksumType, HFileInfo, HFileReader, KeyValues, Packing, StorageRange, write_hfile
 from hudimeta.storage.protocol import FileInfo
 
+PLAIN = Packing()
 ROWS = st.dictionaries(st.binary(max_size=40), st.binary(max_size=60), max_size=60)
 
 
@@ -40,11 +41,11 @@ class CountedRange:
         return self.data[offset : offset + length]
 
 
-def large_file(count: int = 60_000, **options: object) -> tuple[list[bytes], bytes]:
+def large_file(count: int = 60_000, packing: Packing = PLAIN) -> tuple[list[bytes], bytes]:
     """Keys, and a file of more than 1 MiB whose values do not deflate."""
     keys = [b"key-%08d" % i for i in range(count)]
     values = [hashlib.sha256(key).digest() for key in keys]
-    return keys, write_hfile(keys, values, schema_text='"bytes"', **options)  # type: ignore[arg-type]
+    return keys, write_hfile(keys, values, HFileInfo('"bytes"'), packing=packing)
 
 
 @given(
@@ -61,12 +62,9 @@ def test_what_is_written_is_read(
     data = write_hfile(
         [key for key, _ in expected],
         [value for _, value in expected],
-        schema_text='{"type": "bytes"}',
-        compression=codec,
-        block_size=block_size,
+        HFileInfo('{"type": "bytes"}', with_min_max=True),
         bloom=bloom,
-        with_min_max=True,
-        checksum=checksum,
+        packing=Packing(codec, block_size=block_size, checksum=checksum),
     )
     reader = HFileReader(data)
     assert pairs(reader.scan()) == expected
@@ -88,7 +86,7 @@ def test_a_look_up_finds_what_a_scan_would(
     if rows:
         asked = asked + data.draw(st.lists(st.sampled_from(sorted(rows)), max_size=20))
     expected = sorted(rows.items())
-    file = write_hfile([k for k, _ in expected], [v for _, v in expected], schema_text=None, block_size=block_size)
+    file = write_hfile([k for k, _ in expected], [v for _, v in expected], packing=Packing(block_size=block_size))
     wanted = sorted(set(asked))
     assert pairs(HFileReader(file).lookup(wanted)) == [pair for pair in expected if pair[0] in wanted]
     assert pairs(HFileReader(file).lookup(pa.array(wanted, pa.binary()))) == [p for p in expected if p[0] in wanted]
@@ -102,9 +100,7 @@ def test_a_look_up_finds_what_a_scan_would(
 )
 def test_equal_keys_keep_their_order(counts: list[int], block_size: int) -> None:
     expected = [(b"k%02d" % key, b"v%d" % number) for key, count in enumerate(counts) for number in range(count)]
-    file = write_hfile(
-        [k for k, _ in expected], [v for _, v in expected], schema_text=None, block_size=block_size, unique=False
-    )
+    file = write_hfile([k for k, _ in expected], [v for _, v in expected], packing=Packing(block_size=block_size), unique=False)
     reader = HFileReader(file)
     assert pairs(reader.scan()) == expected
     for key in {k for k, _ in expected}:
@@ -113,7 +109,7 @@ def test_equal_keys_keep_their_order(counts: list[int], block_size: int) -> None
 
 def test_an_empty_prefix_is_everything() -> None:
     keys = [b"a", b"b\xff\xff", b"\xff\xff"]
-    reader = HFileReader(write_hfile(keys, keys, schema_text=None, block_size=1))
+    reader = HFileReader(write_hfile(keys, keys, packing=Packing(block_size=1)))
     assert reader.prefix([b""]).keys.to_pylist() == keys
     assert reader.prefix([b"\xff"]).keys.to_pylist() == [b"\xff\xff"]
     assert reader.prefix([b"b\xff"]).keys.to_pylist() == [b"b\xff\xff"]
@@ -146,7 +142,7 @@ def test_many_keys_choose_the_blocks_that_few_keys_choose() -> None:
 
 
 def test_a_small_file_is_one_request() -> None:
-    source = CountedRange(write_hfile([b"k"], [b"v"], schema_text=None))
+    source = CountedRange(write_hfile([b"k"], [b"v"]))
     reader = HFileReader(source)
     reader.scan()
     reader.lookup([b"k"])
@@ -154,7 +150,7 @@ def test_a_small_file_is_one_request() -> None:
 
 
 def test_a_large_file_is_its_tail_and_the_blocks_asked_for() -> None:
-    keys, data = large_file(level=1)
+    keys, data = large_file(packing=Packing(level=1))
     source = CountedRange(data)
     assert source.size > 1 << 20
     reader = HFileReader(source)
@@ -182,7 +178,7 @@ def test_batches_bound_what_is_fetched_at_once() -> None:
 
 
 def test_an_index_beyond_the_tail_is_one_request_more() -> None:
-    keys, data = large_file(12_000, block_size=64)
+    keys, data = large_file(12_000, Packing(block_size=64))
     source = CountedRange(data)
     reader = HFileReader(source)
     assert len(source.requests) == 2
@@ -206,19 +202,19 @@ def test_cells_of_many_lengths_and_of_one_length_alike() -> None:
     ragged = [rng.randbytes(rng.randrange(0, 200)) for _ in keys]
     even = [rng.randbytes(16) for _ in keys]
     for values in (ragged, even):
-        assert pairs(HFileReader(write_hfile(keys, values, schema_text=None)).scan()) == list(zip(keys, values, strict=True))
+        assert pairs(HFileReader(write_hfile(keys, values)).scan()) == list(zip(keys, values, strict=True))
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.string(), pa.large_binary(), pa.large_string()])
 def test_arrow_arrays_of_every_kind_are_written(kind: pa.DataType) -> None:
     keys = pa.array(["a", "bb", "ccc"], kind)
-    data = write_hfile(pa.chunked_array([keys[:1], keys[1:]]), keys.slice(0), schema_text=None)
+    data = write_hfile(pa.chunked_array([keys[:1], keys[1:]]), keys.slice(0))
     assert pairs(HFileReader(data).scan()) == [(b"a", b"a"), (b"bb", b"bb"), (b"ccc", b"ccc")]
-    assert data == write_hfile([b"a", b"bb", b"ccc"], [b"a", b"bb", b"ccc"], schema_text=None)
+    assert data == write_hfile([b"a", b"bb", b"ccc"], [b"a", b"bb", b"ccc"])
 
 
 def test_writing_is_repeatable_and_threads_change_nothing() -> None:
-    assert large_file(threads=1) == large_file(threads=4)
+    assert large_file(packing=Packing(threads=1)) == large_file(packing=Packing(threads=4))
     _, data = large_file()
     assert HFileReader(data, threads=1).scan().values == HFileReader(data, threads=4).scan().values
 
@@ -226,30 +222,30 @@ def test_writing_is_repeatable_and_threads_change_nothing() -> None:
 @pytest.mark.parametrize("keys", [[b"b", b"a"], [b"a", b"a"], [b"a", None]])
 def test_keys_that_are_not_in_order_are_refused(keys: list[bytes]) -> None:
     with pytest.raises(ValueError, match="key"):
-        write_hfile(keys, [b""] * len(keys), schema_text=None)
+        write_hfile(keys, [b""] * len(keys))
 
 
 def test_numbers_of_keys_and_values_must_agree() -> None:
     with pytest.raises(ValueError, match="1 keys but 2 values"):
-        write_hfile([b"a"], [b"", b""], schema_text=None)
+        write_hfile([b"a"], [b"", b""])
 
 
 def test_keys_longer_than_the_format_holds_are_refused() -> None:
     longest = b"x" * 32767
-    assert HFileReader(write_hfile([longest], [b"v"], schema_text=None)).scan().keys.to_pylist() == [longest]
+    assert HFileReader(write_hfile([longest], [b"v"])).scan().keys.to_pylist() == [longest]
     with pytest.raises(UnsupportedFeature, match="32768 bytes"):
-        write_hfile([longest + b"x"], [b"v"], schema_text=None)
+        write_hfile([longest + b"x"], [b"v"])
 
 
 @pytest.mark.parametrize("codec", ["SNAPPY", "ZSTD", "LZ4", "nonsense"])
 def test_other_codecs_are_not_written(codec: str) -> None:
     with pytest.raises(UnsupportedFeature, match=codec):
-        write_hfile([b"a"], [b"v"], schema_text=None, compression=codec)
+        write_hfile([b"a"], [b"v"], packing=Packing(codec))
 
 
 def test_a_value_larger_than_a_block_is_alone_in_it() -> None:
     values = [b"s", b"L" * 400_000, b"s"]
-    reader = HFileReader(write_hfile([b"a", b"b", b"c"], values, schema_text=None))
+    reader = HFileReader(write_hfile([b"a", b"b", b"c"], values))
     assert len(reader.data_index()) == 3
     assert reader.scan().values.to_pylist() == values
 
@@ -262,7 +258,7 @@ def test_blocks_keep_below_what_java_can_read() -> None:
 
 def test_minimal_file_byte_for_byte() -> None:
     """One record `k` -> `VAL`, not packed, no checksum: the smallest file, written down by hand."""
-    data = write_hfile([b"k"], [b"VAL"], schema_text="{}", compression="NONE", checksum=ChecksumType.NULL)
+    data = write_hfile([b"k"], [b"VAL"], HFileInfo("{}"), packing=Packing("NONE", checksum=ChecksumType.NULL))
     key = "00016b 00 7fffffffffffffff 04"
     head = "ffffffffffffffff 00 00004000"
     assert data[:62] == bytes.fromhex(

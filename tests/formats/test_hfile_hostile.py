@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from hudimeta.errors import CorruptFileError, HudiError, UnsupportedFeature
-from hudimeta.formats.hfile import ChecksumType, Codec, HFileReader, write_hfile
+from hudimeta.formats.hfile import ChecksumType, Codec, HFileInfo, HFileReader, Packing, write_hfile
 from hudimeta.formats.hfile.block import decode_block
 from hudimeta.formats.hfile.layout import MAX_BLOCK_BYTES, BlockHeader, BlockKind
 from hudimeta.formats.hfile.trailer import TRAILER_SIZE, decode_trailer
@@ -25,7 +25,7 @@ VALUES = [b"value-%d" % (i * i) for i in range(40)]
 
 def small_file(compression: str, checksum: ChecksumType | None = None) -> bytes:
     return write_hfile(
-        KEYS, VALUES, schema_text='"bytes"', compression=compression, block_size=300, checksum=checksum, bloom=True
+        KEYS, VALUES, HFileInfo('"bytes"'), bloom=True, packing=Packing(compression, block_size=300, checksum=checksum)
     )
 
 
@@ -208,14 +208,14 @@ def test_other_versions_are_named() -> None:
 )
 def test_cells_that_hudi_never_writes_are_named(name: str, value: bytes, feature: str) -> None:
     with pytest.raises(UnsupportedFeature, match=feature):
-        HFileReader(write_hfile(KEYS, VALUES, schema_text=None, extra_info={name: value}))
+        HFileReader(write_hfile(KEYS, VALUES, HFileInfo(extra={name: value})))
 
 
 def test_an_index_that_names_a_block_twice_is_refused() -> None:
     """Else a small file could unpack one block a million times."""
     shape = Shape()
     place = shape.data(PAIRS)
-    with pytest.raises(CorruptFileError, match="one behind the other"):
+    with pytest.raises(CorruptFileError, match="one after the other"):
         HFileReader(shape.finish([place, place], entry_count=80))
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hudi import HudiFileGroupReader
 
-from hudimeta.formats.hfile import HFileReader, write_hfile
+from hudimeta.formats.hfile import HFileInfo, HFileReader, Packing, write_hfile
 
 OURS = "files/files-0000-0_0-1-2_20990101000000000.hfile"
 
@@ -38,11 +38,9 @@ def test_a_rewritten_file_holds_the_same_rows(metadata: Path, partition: str, co
             write_hfile(
                 records.keys,
                 records.values,
-                schema_text=theirs.schema_text,
-                compression=compression,
-                block_size=400,
+                HFileInfo(theirs.schema_text, with_min_max=True),
                 bloom=True,
-                with_min_max=True,
+                packing=Packing(compression, block_size=400),
             )
         )
         assert rows(metadata, OURS).equals(rows(metadata, str(path.relative_to(metadata))))
@@ -56,6 +54,6 @@ def test_keys_of_every_length_are_accepted(metadata: Path, length: int) -> None:
     source = next(r for p in sorted((metadata / "files").glob("*.hfile")) if (r := HFileReader(p.read_bytes())).entry_count)
     value = source.scan().values[0].as_py()
     keys = [b"%06d" % i + b"k" * (length - 6) for i in range(300)]
-    data = write_hfile(keys, [value] * 300, schema_text=source.schema_text, block_size=2_000, with_min_max=True)
+    data = write_hfile(keys, [value] * 300, HFileInfo(source.schema_text, with_min_max=True), packing=Packing(block_size=2_000))
     (metadata / OURS).write_bytes(data)
     assert rows(metadata, OURS).num_rows == 300

@@ -213,7 +213,7 @@ def test_pages_are_small():
 @pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip", "uncompressed"])
 def test_codecs(codec):
     sink = io.BytesIO()
-    summary = write_base_file(sink, with_meta(EVERYTHING), codec=codec)
+    summary = write_base_file(sink, with_meta(EVERYTHING), settings=ParquetSettings(codec))
     assert pq.read_table(io.BytesIO(sink.getvalue())).num_rows == 2
     assert summary.bounds.num_rows == 0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hudimeta.formats.avro.container import decode_container, decode_container_schema, encode_container
-from hudimeta.formats.hfile import HFileReader, write_hfile
+from hudimeta.formats.hfile import HFileInfo, HFileReader, write_hfile
 from hudimeta.formats.log import BlockType, HeaderKey, encode_block, read_blocks
 
 __all__ = [
@@ -61,7 +61,7 @@ def _changed_hfile(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
     found = reader.scan()
     pairs = zip(found.keys.to_pylist(), found.values.to_pylist(), strict=True)
     records = sorted((change(key), change(value)) for key, value in pairs)
-    return write_hfile([k for k, _ in records], [v for _, v in records], schema_text=reader.schema_text, unique=False)
+    return write_hfile([k for k, _ in records], [v for _, v in records], HFileInfo(reader.schema_text), unique=False)
 
 
 def make_foreign(table: Path) -> None:

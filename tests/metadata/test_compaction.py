@@ -29,7 +29,7 @@ class RunningClock:
 
 
 def test_a_writer_whose_clock_is_behind_writes_on_top_of_the_base_files(tmp_path: Path) -> None:
-    """The completion of its delta commit must lie behind the compaction, or its files are taken for older than the base."""
+    """The completion of its delta commit must lie after the compaction, or its files are taken for older than the base."""
     table = ModelledTable(str(tmp_path / "t"))
     ahead, behind = RunningClock(2_000_000_000_000, 5_000), RunningClock(1_900_000_000_000, 1)
     for clock, ids in ((ahead, range(4)), (behind, range(4, 8)), (ahead, range(8, 12)), (behind, range(12, 16))):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.hfile import HFileReader, KeyValues, write_hfile
+from hudimeta.formats.hfile import HFileInfo, HFileReader, KeyValues, write_hfile
 from hudimeta.indexes.expression_index.facts import filter_rows
 from hudimeta.metadata import bloom_filters
 from hudimeta.metadata.log_entries import LogEntry
@@ -26,7 +26,7 @@ def filters(*names: str) -> KeyValues:
 
 
 def entry(path: str, cells: KeyValues) -> LogEntry:
-    data = write_hfile(cells.keys, cells.values, schema_text=SCHEMA)
+    data = write_hfile(cells.keys, cells.values, HFileInfo(SCHEMA))
     return LogEntry("20260101000000000", path, reader=HFileReader(data, path))
 
 

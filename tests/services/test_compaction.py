@@ -205,7 +205,7 @@ class KeepsMarkersOnce(LocalStorage):
 
 
 def test_what_the_write_before_an_inline_compaction_left_is_removed(tmp_path: Path) -> None:
-    """It is the compaction's to remove: behind its instant, no later writer would look for what the write left."""
+    """It is the compaction's to remove: after its instant, no later writer would look for what the write left."""
     more = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "2"}
     table = updated(tmp_path / "t")
     storage, rows = KeepsMarkersOnce(table.path), simple_rows(range(3), 20)

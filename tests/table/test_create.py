@@ -13,7 +13,7 @@ from hudimeta.errors import ConfigError, HudiError, TableError, UnsupportedTable
 from hudimeta.formats.properties import decode_properties, encode_properties
 from hudimeta.storage import open_storage
 from hudimeta.table import properties as table_properties
-from hudimeta.table.create import FOLDERS, create_table_layout, new_table_properties
+from hudimeta.table.create import FOLDERS, NewTable, create_table_layout
 from hudimeta.table.key_generator import KeyGeneratorType
 from hudimeta.table.properties import TableProperties
 from hudimeta.types import MergeMode, TableType
@@ -42,12 +42,14 @@ VERSION_8 = {
 
 
 def test_a_table_of_version_8() -> None:
-    made = new_table_properties("t1", TableType.MERGE_ON_READ, record_keys=["id"], ordering_fields=["ts"])
+    made = NewTable(name="t1", type=TableType.MERGE_ON_READ, record_keys=["id"], ordering_fields=["ts"]).properties()
     assert dict(made) == VERSION_8
 
 
 def test_a_table_of_version_9() -> None:
-    made = new_table_properties("t1", TableType.MERGE_ON_READ, version=9, record_keys=["id"], ordering_fields=["ts", "n"])
+    made = NewTable(
+        name="t1", type=TableType.MERGE_ON_READ, version=9, record_keys=["id"], ordering_fields=["ts", "n"]
+    ).properties()
     expected = {k: v for k, v in VERSION_8.items() if k.split(".")[-1] not in ("field", "id", "class")}
     assert dict(made) == {
         **expected,
@@ -60,7 +62,7 @@ def test_a_table_of_version_9() -> None:
 
 def test_the_folder_of_a_new_table(tmp_path: Path) -> None:
     storage = open_storage(tmp_path / "deep" / "table")
-    made = create_table_layout(storage, new_table_properties("t1", record_keys=["id"], database="db"))
+    made = create_table_layout(storage, NewTable(name="t1", record_keys=["id"], database="db").properties())
     root = tmp_path / "deep" / "table"
     assert {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()} == {".hoodie/hoodie.properties"}
     assert all((root / folder).is_dir() for folder in FOLDERS)
@@ -74,16 +76,16 @@ def test_the_folder_of_a_new_table(tmp_path: Path) -> None:
 
 def test_a_table_is_never_created_over_another(tmp_path: Path) -> None:
     storage = open_storage(tmp_path)
-    first = create_table_layout(storage, new_table_properties("first"))
+    first = create_table_layout(storage, NewTable(name="first").properties())
     with pytest.raises(TableError, match="already"):
-        create_table_layout(storage, new_table_properties("second"))
+        create_table_layout(storage, NewTable(name="second").properties())
     assert table_properties.load(storage) == first
 
 
 def test_of_many_creators_one_succeeds(tmp_path: Path) -> None:
     def create(n: int) -> bool:
         try:
-            create_table_layout(open_storage(tmp_path), new_table_properties(f"t{n}"))
+            create_table_layout(open_storage(tmp_path), NewTable(name=f"t{n}").properties())
         except TableError:
             return False
         return True
@@ -104,18 +106,18 @@ def test_of_many_creators_one_succeeds(tmp_path: Path) -> None:
     ],
 )
 def test_the_key_generator_follows_the_fields(keys: list[str], partitions: list[str], expected: KeyGeneratorType) -> None:
-    assert new_table_properties("t", record_keys=keys, partition_fields=partitions).keygen is expected
+    assert NewTable(name="t", record_keys=keys, partition_fields=partitions).properties().keygen is expected
 
 
 def test_what_a_new_table_cannot_be() -> None:
     with pytest.raises(ConfigError, match="a name"):
-        new_table_properties(" ")
+        NewTable(name=" ").properties()
     with pytest.raises(ConfigError, match="8 or 9"):
-        new_table_properties("t", version=6)
+        NewTable(name="t", version=6).properties()
     with pytest.raises(ConfigError, match="Several need version 9"):
-        new_table_properties("t", ordering_fields=["a", "b"])
+        NewTable(name="t", ordering_fields=["a", "b"]).properties()
     with pytest.raises(ConfigError, match="UTC or LOCAL"):
-        new_table_properties("t", timezone="CET")
+        NewTable(name="t", timezone="CET").properties()
     with pytest.raises(UnsupportedTableVersion):
         create_table_layout(
             open_storage("/nowhere"), {**VERSION_8, "hoodie.table.version": "6", "hoodie.timeline.layout.version": "1"}
@@ -149,9 +151,9 @@ def test_what_was_asked_for_is_what_is_read(
     hive_style: bool,
 ) -> None:
     try:
-        made = new_table_properties(
-            name,
-            kind,
+        made = NewTable(
+            name=name,
+            type=kind,
             version=version,
             record_keys=keys,
             partition_fields=partitions,
@@ -159,7 +161,7 @@ def test_what_was_asked_for_is_what_is_read(
             merge_mode=mode,
             database=database,
             hive_style=hive_style,
-        )
+        ).properties()
     except HudiError as error:
         refusal = error
     else:

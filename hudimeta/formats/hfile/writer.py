@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from hudimeta.formats.hfile.parallel import run_blocks
 from hudimeta.formats.hfile.seal import seal_entries
 from hudimeta.formats.hfile.trailer import Trailer, encode_file_info
 
-__all__ = ["DEFAULT_BLOCK_SIZE", "write_hfile"]
+__all__ = ["DEFAULT_BLOCK_SIZE", "HFileInfo", "Packing", "write_hfile"]
 
 DEFAULT_BLOCK_SIZE = 65536
 
@@ -40,57 +41,93 @@ _FALSE_POSITIVES = 1e-2
 record index, where look-ups by index entry are exact anyway."""
 
 
+@dataclass(frozen=True)
+class Packing:
+    """How blocks are packed.
+
+    Attributes:
+        compression: `GZ` or `NONE`.
+        level: Effort of the deflate, 1 to 9.
+        block_size: Unpacked bytes that a block holds at most, unless one cell alone is larger. Stay at or below 65536.
+        checksum: What stands after each block; None for zeros with GZ, whose members carry a CRC-32, and CRC32 with NONE.
+        threads: Threads that pack blocks of large files; None for one per core.
+    """
+
+    compression: str = "GZ"
+    level: int = 6
+    block_size: int = DEFAULT_BLOCK_SIZE
+    checksum: ChecksumType | None = None
+    threads: int | None = None
+
+    @property
+    def codec(self) -> Codec:
+        """Of all blocks. Raises UnsupportedFeature: One that is not written."""
+        codec = Codec.__members__.get(self.compression.upper())
+        if codec not in (Codec.GZ, Codec.NONE):
+            raise UnsupportedFeature(f"HFile compression {self.compression}", "Use GZ or NONE.")
+        return codec
+
+    @property
+    def sums(self) -> ChecksumType:
+        """The checksum that is meant."""
+        if self.checksum is not None:
+            return self.checksum
+        return ChecksumType.NULL if self.codec is Codec.GZ else ChecksumType.CRC32
+
+
+@dataclass(frozen=True)
+class HFileInfo:
+    """What the file says of itself.
+
+    Attributes:
+        schema_text: Avro schema of the values as JSON, kept as `schema`; None leaves it out.
+        with_min_max: Adds `minRecordKey` and `maxRecordKey`, as in base files.
+        extra: Further entries.
+        created_ms: `hfile.CREATE_TIME_TS`, epoch milliseconds; 0 keeps the bytes a function of the content.
+        sealed: Adds checksums of body and trailer (see `seal`).
+    """
+
+    schema_text: str | None = None
+    with_min_max: bool = False
+    extra: Mapping[str, bytes] = field(default_factory=dict)
+    created_ms: int = 0
+    sealed: bool = False
+
+
 def write_hfile(
     keys: Sequence[bytes] | Any,
     values: Sequence[bytes] | Any,
+    info: HFileInfo = HFileInfo(),
     *,
-    schema_text: str | None,
-    compression: str = "GZ",
-    level: int = 6,
-    block_size: int = DEFAULT_BLOCK_SIZE,
-    bloom: bool | None = None,
-    with_min_max: bool = False,
+    bloom: bool = False,
     unique: bool = True,
-    checksum: ChecksumType | None = None,
-    extra_info: Mapping[str, bytes] | None = None,
-    created_ms: int = 0,
-    threads: int | None = None,
-    sealed: bool = False,
+    packing: Packing = Packing(),
 ) -> bytes:
     """The bytes of an HFile.
 
     Args:
         keys: Sorted by their bytes, at most 32767 bytes each; a sequence or an Arrow array (binary, string, large ones).
         values: As many.
-        schema_text: Avro schema of the values as JSON, kept as `schema` in the file info; None leaves it out.
-        compression: `GZ` or `NONE`.
-        level: Effort of the deflate, 1 to 9.
-        block_size: Unpacked bytes that a block holds at most, unless one cell alone is larger. Stay at or below 65536.
+        info: What the file says of itself.
         bloom: True adds a bloom filter over the keys (base files of Hudi have one), sized to their number.
-        with_min_max: Adds `minRecordKey` and `maxRecordKey` to the file info, as in base files.
         unique: Refuse equal keys. When False, equal keys keep their order and share a block.
-        checksum: What stands after each block; None for zeros with GZ, whose members carry a CRC-32, and CRC32 with NONE.
-        extra_info: Further entries of the file info.
-        created_ms: `hfile.CREATE_TIME_TS`, epoch milliseconds; 0 keeps the bytes a function of the content.
-        threads: Threads that pack blocks of large files; None for one per core.
-        sealed: Add checksums of body and trailer to the file info (see `seal`).
+        packing: How blocks are packed.
 
     Raises:
         ValueError: Keys are not sorted or not unique, or numbers of keys and values differ.
         UnsupportedFeature: A codec other than GZ and NONE, or a key or value that the format cannot hold.
     """
-    codec = _codec(compression)
-    sums = checksum if checksum is not None else ChecksumType.NULL if codec is Codec.GZ else ChecksumType.CRC32
+    codec = packing.codec
     rows, data = _binary(keys), _binary(values)
     _check_input(rows, data, unique)
     cells, borders = _cells(rows, data)
-    cuts = _cuts(borders, block_size, None if unique else _repeats(rows))
-    body, places = _data_blocks(cells, borders, cuts, codec, level, sums, threads)
+    cuts = _cuts(borders, packing.block_size, None if unique else _repeats(rows))
+    body, places = _data_blocks(cells, borders, cuts, packing)
     first_rows = [rows[i].as_py() for i in cuts[:-1].tolist()]
     root = encode_root([(offset, size, row) for (offset, size), row in zip(places, first_rows, strict=True)])
 
     def block(kind: BlockKind, content: bytes) -> bytes:
-        return encode_block(kind, content, codec, level=level, checksum=sums)
+        return encode_block(kind, content, codec, level=packing.level, checksum=packing.sums)
 
     at = sum(size for _, size in places)
     metas: list[tuple[int, int, bytes]] = []
@@ -103,10 +140,10 @@ def write_hfile(
         at += len(filter_block)
     root_block = block(BlockKind.ROOT_INDEX, root)
     meta_block = block(BlockKind.ROOT_INDEX, encode_meta_root(metas))
-    info = _file_info(rows, data, schema_text, created_ms)
-    info.update({"bloomFilterTypeCode": b"DYNAMIC_V0"} if bloom else {})
-    info.update(_min_max(rows) if with_min_max else {})
-    info.update(extra_info or {})
+    entries = _file_info(rows, data, info.schema_text, info.created_ms)
+    entries.update({"bloomFilterTypeCode": b"DYNAMIC_V0"} if bloom else {})
+    entries.update(_min_max(rows) if info.with_min_max else {})
+    entries.update(info.extra)
     trailer = Trailer(
         file_info_offset=at + len(root_block) + len(meta_block),
         load_on_open_offset=at,
@@ -122,15 +159,8 @@ def write_hfile(
     )
     body += [root_block, meta_block]
     end = trailer.encode()
-    info.update(seal_entries(body, end) if sealed else {})
-    return b"".join((*body, block(BlockKind.FILE_INFO, encode_file_info(info)), end))
-
-
-def _codec(name: str) -> Codec:
-    codec = Codec.__members__.get(name.upper())
-    if codec not in (Codec.GZ, Codec.NONE):
-        raise UnsupportedFeature(f"HFile compression {name}", "Use GZ or NONE.")
-    return codec
+    entries.update(seal_entries(body, end) if info.sealed else {})
+    return b"".join((*body, block(BlockKind.FILE_INFO, encode_file_info(entries)), end))
 
 
 def _binary(values: Sequence[bytes] | Any) -> Any:
@@ -236,15 +266,13 @@ def _data_blocks(
     cells: memoryview,
     borders: npt.NDArray[np.int64],
     cuts: npt.NDArray[np.int64],
-    codec: Codec,
-    level: int,
-    checksum: ChecksumType,
-    threads: int | None,
+    packing: Packing,
 ) -> tuple[list[bytes], list[tuple[int, int]]]:
     """The data blocks, and (offset, size) of each."""
     edges = itertools.pairwise(borders[cuts].tolist())
     contents = [cells[start:end] for start, end in edges]
-    packed = run_blocks(lambda content: pack(content, codec, level), contents, len(cells), threads)
+    codec, checksum = packing.codec, packing.sums
+    packed = run_blocks(lambda content: pack(content, codec, packing.level), contents, len(cells), packing.threads)
     blocks: list[bytes] = []
     places: list[tuple[int, int]] = []
     offset, previous = 0, -1

@@ -142,14 +142,14 @@ def encode_hfile_content(rows: pa.Table, schema_json: str, key_column: str) -> b
     import pyarrow.compute as pc
 
     from hudimeta.formats.avro.rows import encode_rows
-    from hudimeta.formats.hfile import write_hfile
+    from hudimeta.formats.hfile import HFileInfo, write_hfile
 
     keys = rows[key_column].cast(pa.large_binary())
     order = pc.sort_indices(keys)
     data, offsets = encode_rows(rows.take(order), schema_json)
     buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets, np.int64)), pa.py_buffer(data)]
     values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), rows.num_rows, buffers)
-    return write_hfile(keys.take(order).combine_chunks(), values, schema_text=schema_json, unique=False)
+    return write_hfile(keys.take(order).combine_chunks(), values, HFileInfo(schema_json), unique=False)
 
 
 def encode_parquet_content(rows: pa.Table, *, compression: str = "zstd") -> bytes:

@@ -268,8 +268,7 @@ def write_base_file(
     *,
     avro_schema: str | None = None,
     keys: Any = None,
-    codec: str = "zstd",
-    bloom: BloomSettings = BloomSettings(),
+    settings: ParquetSettings = ParquetSettings(),
     bounds_of: Sequence[str] | None = (),
     known: KnownKeys | None = None,
     name: str | None = None,
@@ -281,8 +280,7 @@ def write_base_file(
         rows: Meta columns first.
         avro_schema: For the footer.
         keys: Record keys, where they are not in `_hoodie_record_key`.
-        codec: Parquet compression.
-        bloom: Of the bloom filter.
+        settings: How it is laid out.
         bounds_of: Dotted columns to compute bounds of, None for all; none by default.
         known: A filter over the keys of the rows, where there is one; None to hash them all.
         name: Of the file, without its folder; None when it is not known.
@@ -291,7 +289,6 @@ def write_base_file(
         SchemaMismatch: The meta columns do not lead.
         ConfigError: An unknown codec.
     """
-    settings = ParquetSettings(compression=codec, bloom=bloom)
     file = ParquetFileWriter(
         stream, rows.schema, avro_schema=avro_schema, settings=settings, bounds_of=bounds_of, known=known, name=name
     )

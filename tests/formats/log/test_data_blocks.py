@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hudimeta.errors import ConfigError, CorruptFileError, HudiError, UnsupportedFeature
 from hudimeta.formats.avro.rows import encode_rows
-from hudimeta.formats.hfile import write_hfile
+from hudimeta.formats.hfile import HFileInfo, write_hfile
 from hudimeta.formats.log import (
     BlockType,
     HeaderKey,
@@ -68,7 +68,7 @@ def content_of(kind: BlockType, rows: list[dict[str, Any]]) -> bytes:
     if kind is BlockType.HFILE_DATA:
         data, borders = encode_rows(table(rows), SCHEMA)
         values = [bytes(data[a:b]) for a, b in itertools.pairwise(borders)]
-        return write_hfile([row["_hoodie_record_key"].encode() for row in rows], values, schema_text=SCHEMA)
+        return write_hfile([row["_hoodie_record_key"].encode() for row in rows], values, HFileInfo(SCHEMA))
     return encode_avro_content(table(rows), SCHEMA)
 
 

@@ -15,7 +15,7 @@ import hudimeta
 from hudimeta.errors import ConfigError
 from hudimeta.formats.avro.container import decode_container, decode_container_schema, encode_container
 from hudimeta.formats.bloom import BloomFilter
-from hudimeta.formats.hfile import write_hfile
+from hudimeta.formats.hfile import HFileInfo, write_hfile
 from hudimeta.formats.parquet.footer import ParquetFooter, footer_of
 from hudimeta.indexes.expression_index.matching import indexed_expression, widened
 from hudimeta.metadata import bloom_filters
@@ -289,7 +289,7 @@ def add_lower_note_filters(path: Path, rows: list[dict[str, Any]]) -> None:
     cells = bloom_filters.encode_values(table, layout_of(schema_text, ""))
     folder = path / ".hoodie/metadata/expr_index_low"
     folder.mkdir()
-    data = write_hfile(cells.keys, cells.values, schema_text=schema_text)
+    data = write_hfile(cells.keys, cells.values, HFileInfo(schema_text))
     (folder / "expr-index-low-0000-0_0-0-0_00000000000000002.hfile").write_bytes(data)
     definitions = path / ".hoodie/.index_defs/index.json"
     known = json.loads(definitions.read_text())
