@@ -6,12 +6,14 @@ import itertools
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from pytest_spark.config import SparkConfigBuilder
+from pytest_spark.fixtures import _spark_session
 
 from tests.memory import keep_tables_in_memory
 from tests.order import in_order, title_of_order
@@ -20,6 +22,9 @@ from tests.rotation import title_of_turn, waiting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+__all__ = ["Unpack", "_spark_session", "conformance_table", "recorded_table", "rich_table", "shared", "spark"]
+"""The session is a fixture of pytest-spark, which is not loaded itself: for the head of every run it would import PySpark."""
 
 Unpack = Callable[..., Path]
 
@@ -110,8 +115,8 @@ def _unpacker(tables: TableSet, home: Path) -> Unpack:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One small Spark session for the whole run: a session costs seconds, a JVM hundreds of megabytes.
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
+    """One small Spark session for the whole run, that of pytest-spark: a session costs seconds, a JVM hundreds of megabytes.
 
     `HUDIMETA_TEST_REMOTE=local[2]` makes it a session of Spark Connect, whose server is another process.
     """
@@ -120,28 +125,28 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.sql import SparkSession
+    from tests.spark.connect_port import ANY_FREE_PORT, ask_the_server_for_its_port
 
-    from tests.spark.connect_port import on_a_port_of_its_own
-
-    home = tmp_path_factory.mktemp("spark")
-    remote = os.environ.get("HUDIMETA_TEST_REMOTE")
-    # Of a classic session's tasks each may fail once.
-    builder = on_a_port_of_its_own(SparkSession.builder.remote(remote)) if remote else SparkSession.builder.master("local[2,2]")
-    session = (
-        builder.appName("hudimeta tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "1g")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -Duser.timezone=UTC")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.default.parallelism", "2")
-        .config("spark.sql.warehouse.dir", str(home / "warehouse"))
-        .config("spark.local.dir", str(home / "scratch"))
-        .getOrCreate()
-    )
+    home, remote = tmp_path_factory.mktemp("spark"), os.environ.get("HUDIMETA_TEST_REMOTE")
+    options = {
+        "spark.app.name": "hudimeta tests",
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "1g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.default.parallelism": "2",
+        "spark.sql.warehouse.dir": str(home / "warehouse"),
+        "spark.local.dir": str(home / "scratch"),
+        # Of a classic session's tasks each may fail once.
+        **(ANY_FREE_PORT if remote else {"spark.master": "local[2,2]"}),
+    }
+    if remote:
+        ask_the_server_for_its_port()
+    SparkConfigBuilder.initialize([f"{key}: {value}" for key, value in options.items()], remote)
+    session: SparkSession = request.getfixturevalue("_spark_session")
     if not remote:
         session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    return session

@@ -61,6 +61,7 @@ OLDEST_SPARK = Environment(
         "pandas<3",
         "fsspec>=2024.10",
         "pytest>=8",
+        "pytest-spark>=0.8",
         "pytest-timeout>=2.3",
         "hypothesis>=6.100",
     ),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+ANY_FREE_PORT = {"spark.connect.grpc.binding.port": "0"}
+"""For the server."""
 
-def on_a_port_of_its_own(builder: Any) -> Any:
-    """A builder of a Connect session with a local server that takes any free port, and a client that asks it which.
 
-    Args:
-        builder: `SparkSession.builder.remote("local[...]")`; the session must be the only one of its process.
-    """
+def ask_the_server_for_its_port() -> None:
+    """Clients of this process ask their local server which port it took; its session must be the only one of the process."""
     from pyspark.sql.connect.client import DefaultChannelBuilder
     from pyspark.sql.session import SparkSession
 
@@ -22,4 +21,15 @@ def on_a_port_of_its_own(builder: Any) -> Any:
         return port
 
     DefaultChannelBuilder.default_port = staticmethod(port_of_the_server)
-    return builder.config("spark.connect.grpc.binding.port", "0")
+
+
+def on_a_port_of_its_own(builder: Any) -> Any:
+    """A builder of a Connect session with a local server that takes any free port, and a client that asks it which.
+
+    Args:
+        builder: `SparkSession.builder.remote("local[...]")`; the session must be the only one of its process.
+    """
+    ask_the_server_for_its_port()
+    for key, value in ANY_FREE_PORT.items():
+        builder = builder.config(key, value)
+    return builder
