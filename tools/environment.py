@@ -60,7 +60,7 @@ OLDEST_SPARK = Environment(
         "pyspark==4.1.0",
         "pandas<3",
         "fsspec>=2024.10",
-        "pytest>=8",
+        "pytest>=8,<9.2",
         "pytest-spark>=0.8",
         "pytest-timeout>=2.3",
         "hypothesis>=6.100",

@@ -251,7 +251,7 @@ def test_a_value_larger_than_a_block_is_alone_in_it() -> None:
 
 
 def test_blocks_keep_below_what_java_can_read() -> None:
-    _, data = large_file(compression="NONE")
+    _, data = large_file(packing=Packing("NONE"))
     index = HFileReader(data).data_index()
     assert int(index.sizes.max()) <= 65536 + 33 + 4 * 5
 
