@@ -283,7 +283,9 @@ class Coordinator:
     def _check_still_ours(self, timeline: Timeline, write: OpenWrite) -> None:
         """Before anything of it reaches the metadata table: a write that was taken for dead and rolled back is over."""
         found = timeline.get(write.instant, write.action)
-        if found is None or found.state is not State.INFLIGHT:
+        # One that was rolled back between its two files has the second one all the same.
+        requested = pending_name(write.instant, write.action, State.REQUESTED)
+        if found is None or found.state is not State.INFLIGHT or requested not in timeline.files_of(found):
             raise CommitError(
                 f"instant {write.instant} is not in flight any more: another writer rolled it back",
                 "Nothing was published; run the write again.",

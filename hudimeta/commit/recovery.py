@@ -61,7 +61,7 @@ class Recovery:
             remove_temporary_files(self._storage, timeline)
             remove_unnamed_history(self._storage, timeline)
             remove_unfinished_metadata(self._storage, load_properties(self._storage))
-            sweep_metadata(self._storage, [i.time for i in timeline.pending])
+            sweep_metadata(self._storage, self._load)
             return tuple(undone)
 
     def after_tasks(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class Recovery:
             if any(self._storage.stat(path) is not None for path in left) and not self._beats(last):
                 self._remove_late_files_of_completed(timeline, write)
                 self._remove_traces(last)
-                sweep_metadata(self._storage, [i.time for i in timeline.pending])
+                sweep_metadata(self._storage, self._load)
         return ()
 
     def _remove_unnamed_indexes(self, timeline: Timeline) -> None:
@@ -207,7 +207,10 @@ class Recovery:
         return {name for name in names if name.isdigit()}
 
     def _sweep(self, timeline: Timeline) -> None:
-        for name in sorted(self._instants_with_traces()):
+        names = sorted(self._instants_with_traces())
+        if any(timeline.get(name) is None for name in names):
+            timeline = self._load()  # writes begin without the lock: what leaves a trace now may have been requested since
+        for name in names:
             found = timeline.get(name)
             if found is None and not self._beats(name):
                 self.remove_late_files(timeline, name)

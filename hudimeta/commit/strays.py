@@ -145,15 +145,17 @@ def remove_metadata_markers(storage: Storage, instant: str) -> None:
     remove_markers(storage.sub(METADATA_ROOT), instant, staged=False)
 
 
-def sweep_metadata(storage: Storage, pending: Collection[str]) -> None:
+def sweep_metadata(storage: Storage, load: Callable[[], Timeline]) -> None:
     """Remove what tasks wrote into the metadata table after their write was over. The caller holds the table lock.
 
     Args:
         storage: Rooted at the data table.
-        pending: Instants of the data table whose writers may still be at work.
+        load: Lists the timeline of the data table, on which writers that are at work are pending. It is asked after the
+            markers are, since a write may begin at any time.
     """
     inner = storage.sub(METADATA_ROOT)
-    names = {entry.name for entry in inner.list(MARKERS) if entry.name.isdigit()} - set(pending)
+    names = {entry.name for entry in inner.list(MARKERS) if entry.name.isdigit()}
+    names -= {instant.time for instant in load().pending} if names else set()
     if not names:
         return
     timeline = Timeline.load(inner, place=METADATA_ROOT)
