@@ -34,6 +34,7 @@ from hudimeta.write.session import TableView, WriteSession
 __all__ = ["Rebase"]
 
 _COMMIT_TIME = "_hoodie_commit_time"
+_ALL_AGAIN = "other writers changed the same file groups, which tasks or portions had written: the whole write was tried again"
 
 
 class Rebase:
@@ -59,6 +60,8 @@ class Rebase:
             CommitConflict: Rows are shared, or it cannot be told.
         """
         pieces = self._outcome.pieces
+        if pieces is None:
+            self._session.notes.append(_ALL_AGAIN)
         places = {} if pieces is None else _places(pieces)
         again: dict[int, GroupRewrite | NewGroup] = {}
         for group, changes in crossed.items():

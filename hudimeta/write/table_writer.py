@@ -217,8 +217,9 @@ def write_batch(
     with timings.phase("write"):
         writers = FileWriters.of(session, view, write, prepared.schema, prepared.only)
         written = execute_pieces(plan.pieces, batch, writers, session.engine, WriteToken(first_task))
-    sole: frozenset[str] | None = _sole_partitions(plan, keyed or policy is not DuplicatePolicy.NONE, operation) | set(touched)
-    if keyed and view.lookup.choice.is_global and sole:
+    looked_up = keyed or policy is not DuplicatePolicy.NONE
+    sole: frozenset[str] | None = _sole_partitions(plan, looked_up, operation) | set(touched)
+    if looked_up and view.lookup.choice.is_global and sole:
         sole = None  # a row of the same key could have come anywhere
     facts = (index, unmatched, dropped, asked, hits, moved)
     return WriteResult(written.all_files, replaced, sole, *facts, written, prepared.rests_on_rows)

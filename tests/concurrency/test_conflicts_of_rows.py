@@ -115,6 +115,19 @@ def test_a_key_that_both_insert_is_written_once(tmp_path: Path, kind: str, index
     assert finished(table, (one, mine), (two, theirs)) == [1, 2]
 
 
+def test_an_insert_that_must_not_repeat_keys_looks_in_every_partition(tmp_path: Path) -> None:
+    table = table_of(tmp_path, **INDEXES["records"], **{"hoodie.datasource.insert.dup.policy": "drop"})
+    mine = simple_rows([22, 24], 3)
+    theirs = simple_rows([22], 2).set_column(1, "part", pa.array(["elsewhere"]))
+    insert = begun(table, mine, Operation.INSERT)
+    begun(table, theirs).finish()
+    assert insert.finish().dropped_duplicates == 1
+    table.model.write(Operation.UPSERT, theirs)
+    table.model.write(Operation.UPSERT, simple_rows([24], 3))
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
 @pytest.mark.parametrize(("later", "attempts"), [(True, 1), (False, 2)], ids=["began last", "began first"])
 def test_rows_of_one_base_file_are_changed_over_the_other_ones_file(tmp_path: Path, later: bool, attempts: int) -> None:
     """Readers take the base file of the latest instant: only who began last can write its own over the other's."""

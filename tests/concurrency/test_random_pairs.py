@@ -22,6 +22,7 @@ from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS
 from hudimeta.engine import Engine
 from hudimeta.errors import CommitConflict
+from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.services.validation import validate
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
@@ -184,7 +185,10 @@ def meet(path: Path, pair: Pair) -> None:
     check_all(open_storage(str(path)))
     table = Table(str(path))
     assert not table.timeline.pending
-    report = validate(table.snapshot(), [name for name in ("files", "record_index") if name in table.metadata.ready])
+    metadata = table.snapshot().metadata
+    # Of keys that plain inserts doubled a record index cannot know all places, and is not proven any more.
+    known = proven_indexes(metadata, ["record_index"]) if metadata is not None else frozenset()
+    report = validate(table.snapshot(), ["files", *known])
     assert report.holds, f"{pair}\n{report}"
     shutil.rmtree(base)
     assert len(left) == 2 or (left and pair.once), pair

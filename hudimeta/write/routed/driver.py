@@ -23,7 +23,7 @@ from hudimeta.metadata import record_index
 from hudimeta.types import Operation, TableType
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.attempts import until_no_conflict
-from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
+from hudimeta.write.duplicates import combines
 from hudimeta.write.outcome import WriteResult
 from hudimeta.write.routed.arrival import MANY_PATHS, Arrived, Route
 from hudimeta.write.routed.context import Opened, RoutedWrite
@@ -245,8 +245,7 @@ class _Run:
             own = {file.partition_path for file in files} | self._emptied
             touched = overwritten(session, view, operation, own)
             replaced, sole = replaced_by(view, operation, touched), frozenset(touched)
-        by_key = looking and duplicate_policy(session.options, operation) is DuplicatePolicy.NONE
-        if by_key and sole and view.lookup.choice.is_global:
+        if looking and sole and view.lookup.choice.is_global:
             sole = None  # a row of the same key could have come anywhere
         asked, hits, moved, outdated = (sum(getattr(p, n) for p in placed) for n in ("asked", "hits", "moved", "outdated"))
         return WriteResult(
