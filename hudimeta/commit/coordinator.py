@@ -17,8 +17,9 @@ from hudimeta.commit.clean_run import CleanRunner
 from hudimeta.commit.concurrency import Concurrency
 from hudimeta.commit.conflicts import check_conflicts, check_schema
 from hudimeta.commit.early_conflicts import give_way_to_writers
+from hudimeta.commit.late_publication import settle_late
 from hudimeta.commit.liveness import Heartbeat
-from hudimeta.commit.locks.protocol import TableLock
+from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.markers import remove_markers
 from hudimeta.commit.metadata_commit import MetadataCommit
 from hudimeta.commit.planned_runs import running
@@ -66,17 +67,17 @@ class Coordinator:
         self,
         storage: Storage,
         properties: TableProperties,
-        lock: TableLock,
+        lock: FencedLock,
         times: InstantGenerator,
         metadata: MetadataCommit | None,
         *,
         concurrency: Concurrency | None = None,
     ) -> None:
-        self._storage, self._properties, self._lock, self._times = storage, properties, lock, times
+        self._storage, self._properties, self._lock, self._times = FencedStorage(storage, lock), properties, lock, times
         self._metadata, self._concurrency = metadata, concurrency or Concurrency()
         self._eager = self._concurrency.failed_writes == "EAGER"
-        self._writer = TimelineWriter(storage, properties.timeline_folder)
-        self._recovery = Recovery(storage, properties, lock, times)
+        self._writer = TimelineWriter(self._storage, properties.timeline_folder)
+        self._recovery = Recovery(self._storage, properties, lock, times)
         self.notes: list[str] = []
         self.published_on: Timeline | None = None
         """The timeline as the last publication found it; its own instant is not completed there."""
@@ -202,14 +203,20 @@ class Coordinator:
         while True:
             try:
                 with self._lock.held():
-                    completion = self._publish_locked(write, publication)
+                    completion, publication = self._publish_locked(write, publication)
+                    lost = self._lock.was_lost()
+                    if not lost and write.action is not Action.COMPACTION:
+                        # Two merges in one write would make the slowest writes slower yet: the next one compacts it.
+                        self._compact_metadata()
                 break
             except Unsettled as found:
                 publication = found.settled()
+        if lost and self.published_on is not None:
+            settle_late(self._storage, self._properties, self._lock, self._recovery, write, publication, self.published_on)
         self._finish(write)
         return completion
 
-    def _publish_locked(self, write: OpenWrite, publication: Publication) -> str:
+    def _publish_locked(self, write: OpenWrite, publication: Publication) -> tuple[str, Publication]:
         timeline = self._properties.load_timeline(self._storage)
         dead = discard_dead(self._storage, timeline)
         if dead:
@@ -253,10 +260,7 @@ class Coordinator:
             self._writer.complete(write.instant, write.action, completion, content)
         except StorageError as error:
             self._judge_outcome(write, error)
-        if write.action is not Action.COMPACTION:
-            # Two merges in one write would make the slowest writes slower yet: the next write compacts the metadata table.
-            self._compact_metadata()
-        return completion
+        return completion, publication
 
     @contextlib.contextmanager
     def running(self, instant: str, action: Action) -> Iterator[tuple[Timeline, Instant]]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from hudimeta.commit.locks.protocol import LOCK_FOLDER
 from hudimeta.errors import NotFound
-from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import PROPERTIES_COMMENT
 from hudimeta.storage import TEMPORARY_SUFFIX, Storage, join
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.history_writer import HistoryWriter
+from hudimeta.timeline.rollback_record import is_own_rollback
+from hudimeta.types import Action
 
-__all__ = ["remove_temporary_files", "remove_unfinished_metadata", "remove_unnamed_history"]
+__all__ = ["remove_late_metadata", "remove_temporary_files", "remove_unfinished_metadata", "remove_unnamed_history"]
 
 _OWN = ".hoodie"
 
@@ -33,6 +35,22 @@ def remove_temporary_files(storage: Storage, timeline: Timeline) -> None:
         for entry in storage.list(folder):
             if not entry.is_folder and entry.name.endswith(TEMPORARY_SUFFIX):
                 storage.delete(entry.path)
+
+
+def remove_late_metadata(storage: Storage, timeline: Timeline) -> None:
+    """Delete files of the metadata table that writers put there after we had rolled their writes back, and then died.
+
+    Only a table on whose timeline there is such a rollback pays for the listings.
+
+    Args:
+        storage: Rooted at the table.
+        timeline: Of the table, listed under the lock.
+    """
+    rollbacks = [i for i in timeline.completed if i.action is Action.ROLLBACK]
+    own = [i for i in rollbacks if is_own_rollback(timeline.read(i), timeline.path_of(i))]
+    gone = {time for i in own for time in timeline.metadata(i)["commitsRollback"]} - {i.time for i in timeline}
+    if gone:
+        remove_files(storage, *gone)
 
 
 def remove_unnamed_history(storage: Storage, timeline: Timeline) -> None:

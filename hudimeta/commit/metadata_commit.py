@@ -24,6 +24,7 @@ from hudimeta.metadata.delta import MetadataDelta
 from hudimeta.metadata.groups import GROUPS_KEY, LOGS_KEY
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
+from hudimeta.metadata.strays import strays
 from hudimeta.metadata.writer import MetadataWriter, WrittenLog
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
@@ -190,11 +191,11 @@ class MetadataCommit:
             timeline: Of the data table, as listed under the lock.
         """
         inner = Timeline.load(self._storage.sub(METADATA_ROOT), zone=self.properties.zone, place=METADATA_ROOT)
-        if _died(inner):
+        if _died(inner) or strays(inner, timeline):
             self._current(timeline, None)
 
     def _current(self, timeline: Timeline, known: MetadataTable | None) -> MetadataTable:
-        """The metadata table of now, after a compaction of it that died was finished, and a clean taken back."""
+        """The metadata table of now, after a compaction of it that died was finished, and taken back what has no writer."""
         same = known is not None and known.ready == tuple(sorted(self.properties.metadata_partitions))
         if known is not None and same and known.data_timeline.completed == timeline.completed:
             table = known
@@ -203,7 +204,10 @@ class MetadataCommit:
         if _died(table.timeline) and table is known:
             # A writer compacts after it has published: when the view was made it may have been just about that.
             table = MetadataTable.open(self._storage, self.properties, timeline)
-        if _died(table.timeline):
+        late = strays(table.timeline, timeline)
+        for instant in late:
+            take_back_delta(self._storage, instant.time)
+        if late or _died(table.timeline):
             begun = compaction.pending_compaction(table)
             if begun is not None:
                 self.compacted = compaction.resume(self._storage, table, self._writer, self._times, begun)

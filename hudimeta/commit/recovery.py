@@ -7,14 +7,19 @@ from typing import Any
 
 from hudimeta.commit import rollback
 from hudimeta.commit.compaction_runs import is_ours, take_back
-from hudimeta.commit.leftovers import remove_temporary_files, remove_unfinished_metadata, remove_unnamed_history
+from hudimeta.commit.leftovers import (
+    remove_late_metadata,
+    remove_temporary_files,
+    remove_unfinished_metadata,
+    remove_unnamed_history,
+)
 from hudimeta.commit.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
 from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
 from hudimeta.commit.strays import delete_late_files, sweep_metadata
 from hudimeta.errors import CommitError
 from hudimeta.metadata.indexing import discard_dead, remove_unnamed
-from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.snapshot.schema_commits import forget_schema_commit
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
@@ -54,6 +59,8 @@ class Recovery:
                 if undone.count(undone[-1]) > _MOST_ROLLBACKS:
                     raise CommitError(f"instant {undone[-1]} is pending again after every rollback", "Stop the other writer.")
                 timeline = self._load()
+            for write in timeline.disowned:
+                self.disown(timeline, write)
             for run in self._dead_runs(timeline):
                 take_back(self._storage, timeline.folder, run.time)
             remove_unnamed(self._storage, timeline)
@@ -62,6 +69,7 @@ class Recovery:
             remove_unnamed_history(self._storage, timeline)
             remove_unfinished_metadata(self._storage, load_properties(self._storage))
             sweep_metadata(self._storage, self._load)
+            remove_late_metadata(self._storage, timeline)
             return tuple(undone)
 
     def after_tasks(self) -> tuple[str, ...]:
@@ -82,7 +90,7 @@ class Recovery:
         # Whoever asks whether a writer lives must not meet one that is being rolled back, or is just beginning.
         with self._lock.alone_here():
             dead = [*self._dead(timeline), *self._dead_runs(timeline)]
-        if dead:
+        if dead or timeline.disowned:
             return self.everywhere()
         self._remove_unnamed_indexes(timeline)
         if timeline.writes:
@@ -163,6 +171,17 @@ class Recovery:
 
         return partitions_on_storage(self._storage)
 
+    def disown(self, timeline: Timeline, write: Instant) -> None:
+        """Remove what a write published after it had been rolled back; the caller holds the lock.
+
+        Args:
+            timeline: As listed under the lock.
+            write: One of its `disowned`, or a completed write that is to be pending again.
+        """
+        TimelineWriter(self._storage, timeline.folder).delete_completed(write)
+        if write in timeline.disowned:
+            self.remove_late_files(timeline, write.time)
+
     # What is left besides data files
 
     def remove_late_files(self, timeline: Timeline, instant: str) -> None:
@@ -173,6 +192,9 @@ class Recovery:
                 self._delete_all_but(instant, *(archived.metadata(i) for i in archived.instants if i.time == instant))
         else:
             delete_late_files(self._storage, instant)
+            forget_schema_commit(self._storage, instant)
+            if self._properties.has_metadata_table:
+                take_back_delta(self._storage, instant)
         self._remove_traces(instant)
 
     def tidy(self, timeline: Timeline, instants: Iterable[Instant]) -> None:

@@ -1,9 +1,13 @@
 """Rollback: take a failed or abandoned write back, so that nothing of it is left.
 
-The order makes every step repeatable: the plan is stored first; then the data files go, then the instant's files, so that a
-rollback which dies half-way is found by its plan and run again. The metadata table takes the instant back before the data
-timeline says that it is gone. Data files are found by the write's markers; only where there are none are the partitions listed,
-and the outcome says so.
+The order makes every step repeatable: the plan is stored first; then the inflight file goes, then the data files, then the
+requested file, so that a rollback which dies half-way is found by its plan and run again. The metadata table takes the instant
+back before the data timeline says that it is gone. Data files are found by the write's markers; only where there are none are
+the partitions listed, and the outcome says so.
+
+The writer may not be dead but have stood still for longer than its lock lasts. Without its inflight file it publishes
+nothing; and if it looked for that just before it was stopped, what it publishes does not count (see `timeline.disowned`) and is
+removed.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
+from hudimeta.timeline.naming import parse_instant_name
 from hudimeta.timeline.rollback_record import encode_rollback_metadata, encode_rollback_plan
 from hudimeta.types import Action, Instant, State
 
@@ -137,13 +142,13 @@ def execute(
         writer.create_inflight(time, Action.ROLLBACK)
     elif (found := timeline.get(time, Action.ROLLBACK)) is not None and found.state is State.REQUESTED:
         writer.create_inflight(time, Action.ROLLBACK)
+    writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     deleted = {
         partition: [name for name in names if storage.delete(join(partition, name))]
         for partition, names in the_plan.files.items()
     }
     if has_metadata:
         roll_back_metadata(storage, the_plan.instant, time, times)
-    writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     writer.delete_pending(the_plan.instant, the_plan.action, State.REQUESTED)
     if has_metadata:
         delete_marked_metadata(storage, the_plan.instant)
@@ -151,10 +156,27 @@ def execute(
     Heartbeat(storage, the_plan.instant).stop()
     deleted = _with_late_files(storage, the_plan.instant, deleted)
     remove_markers(storage, the_plan.instant)
+    _withdraw_late(storage, timeline.folder, the_plan)
     completion = times.next(time, timeline.last_time)
     outcome = encode_rollback_metadata(without_user(storage.root), time, the_plan.instant, the_plan.action, deleted)
     writer.complete(time, Action.ROLLBACK, completion, outcome)
     return RollbackOutcome(time, the_plan, sum(len(names) for names in deleted.values()))
+
+
+def _withdraw_late(storage: Storage, folder: str, the_plan: RollbackPlan) -> None:
+    """Remove what the write published while it was rolled back."""
+    for entry in storage.list(folder):
+        file = parse_instant_name(entry.name)
+        if (
+            file is not None
+            and file.state is State.COMPLETED
+            and (file.time, file.action)
+            == (
+                the_plan.instant,
+                the_plan.action.completed_as,
+            )
+        ):
+            storage.delete(entry.path)
 
 
 def _with_late_files(storage: Storage, instant: str, deleted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

@@ -26,6 +26,7 @@ __all__ = [
     "rollback",  # taking an instant back
     "secondary_index",  # codec of the partitions `secondary_index_*`
     "statistics",  # statistics of files that are being written
+    "strays",  # delta commits whose writes were rolled back before
     "upkeep",  # cleaning and archival of the metadata table
     "writer",  # creation, and the delta commit of every commit
 ]

@@ -35,6 +35,7 @@ from hudimeta.metadata.group_files import (
     instant_in,
     log_file,
 )
+from hudimeta.metadata.strays import strays
 from hudimeta.storage import Storage
 from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.table.discovery import PARTITION_METAFILE
@@ -76,7 +77,11 @@ class GroupFinder:
 
     def is_visible(self, instant: str) -> bool:
         """True when what an instant wrote into the metadata table counts."""
-        return instant not in self._pending_data and self.timeline.is_committed(instant)
+        return instant not in self._pending_data and instant not in self._strays and self.timeline.is_committed(instant)
+
+    @cached_property
+    def _strays(self) -> frozenset[str]:
+        return frozenset(i.time for i in strays(self.timeline, self.data) if i.is_completed)
 
     @cached_property
     def _pending_data(self) -> frozenset[str]:

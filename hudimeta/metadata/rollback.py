@@ -65,42 +65,43 @@ def roll_back_metadata(storage: Storage, instant: str, rollback_time: str, times
 
 
 def take_back_delta(storage: Storage, instant: str) -> None:
-    """Remove what a planned service wrote into the metadata table before it died. Repeating it changes nothing.
+    """Remove what a planned service wrote into the metadata table before it died, or a write after it was rolled back.
 
-    No rollback tells of it: the service is pending, so no reader counts its delta commit, and the next run writes it again.
+    No rollback tells of it: no reader counts the delta commit of a service that is pending, and the next run writes it again;
+    nor that of a write that is gone. Repeating it changes nothing.
 
     Args:
         storage: Rooted at the data table.
-        instant: Of the service.
+        instant: Of the service or write.
     """
     inner = storage.sub(METADATA_ROOT)
     timeline = Timeline.load(inner, place=METADATA_ROOT)
     found = timeline.get(instant, Action.DELTA_COMMIT)
-    if found is None:
-        return
     writer = TimelineWriter(inner, timeline.folder)
-    if found.is_completed:
+    if found is not None and found.is_completed:
         writer.delete_completed(found)
     remove_files(storage, instant)
+    if found is None:
+        return
     writer.delete_pending(instant, Action.DELTA_COMMIT, State.INFLIGHT)
     writer.delete_pending(instant, Action.DELTA_COMMIT, State.REQUESTED)
 
 
-def remove_files(storage: Storage, instant: str) -> None:
+def remove_files(storage: Storage, *instants: str) -> None:
     """Delete the base and log files of the metadata table that bear an instant. The storage is rooted at the data table."""
     inner = storage.sub(METADATA_ROOT)
-    for partition, names in _files_of(inner, instant).items():
+    for partition, names in _files_of(inner, *instants).items():
         for name in names:
             inner.delete(join(partition, name))
 
 
-def _files_of(inner: Storage, instant: str) -> dict[str, list[str]]:
+def _files_of(inner: Storage, *instants: str) -> dict[str, list[str]]:
     files: dict[str, list[str]] = {}
     for folder in inner.list(""):
         if not folder.is_folder or folder.name.startswith("."):
             continue
         for entry in inner.list(folder.path):
             parsed = parse_base_file(entry.name) or parse_log_file(entry.name)
-            if parsed is not None and parsed.instant == instant:
+            if parsed is not None and parsed.instant in instants:
                 files.setdefault(folder.path, []).append(entry.name)
     return files

@@ -15,11 +15,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.engine.machine import pause
-from hudimeta.errors import CorruptFileError, NotFound
+from hudimeta.errors import NotFound
 from hudimeta.storage import Storage, join
 from hudimeta.storage.at_once import at_once
 from hudimeta.timeline import content
 from hudimeta.timeline.archived import archived_files
+from hudimeta.timeline.disowned import disowned_writes
 from hudimeta.timeline.display import timeline_text
 from hudimeta.timeline.history import History
 from hudimeta.timeline.listing import TimelineListing, list_instants
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from sortedcontainers import SortedKeyList
+
+    from hudimeta.errors import CorruptFileError
 
 __all__ = ["DEFAULT_FOLDER", "Timeline", "WriteTimes"]
 
@@ -60,8 +63,7 @@ class WriteTimes:
 class Timeline:
     """The instants of one table (or of its metadata table) at the moment of listing; never changes.
 
-    Make one with `Timeline.load`. Iterating gives the instants, oldest first.
-    """
+    Make one with `Timeline.load`. Iterating gives the instants, oldest first; `disowned` are writes that do not count."""
 
     def __init__(
         self,
@@ -74,6 +76,7 @@ class Timeline:
         place: str = "",
     ) -> None:
         self.instants: tuple[Instant, ...] = listing.instants
+        self.disowned: tuple[Instant, ...] = ()
         self.folder, self.layout, self.zone, self.history = folder, layout, zone, history
         self._file_names = listing.file_names
         self._storage, self._place = storage, place
@@ -114,7 +117,11 @@ class Timeline:
         default = join(folder, "archived" if layout == LAYOUT_V1 else "history")
         history = History(storage, history_folder or default, layout)
         listing = list_instants(storage, folder, layout, zone, sleep, place)
-        return cls(listing, storage, folder, layout, zone, history, place)
+        timeline = cls(listing, storage, folder, layout, zone, history, place)
+        timeline.disowned = disowned_writes(timeline)
+        if timeline.disowned:
+            timeline.instants = tuple(i for i in listing.instants if i not in timeline.disowned)
+        return timeline
 
     def __iter__(self) -> Iterator[Instant]:
         return iter(self.instants)
@@ -183,7 +190,7 @@ class Timeline:
     @cached_property
     def last_time(self) -> str:
         """The greatest requested or completion time of any instant, "" on an empty timeline: the next must exceed it."""
-        return max((t for i in self.instants for t in (i.time, i.completion or "")), default="")
+        return max((t for i in (*self.instants, *self.disowned) for t in (i.time, i.completion or "")), default="")
 
     def get(self, time: str, action: Action | None = None) -> Instant | None:
         """The instant of a requested time; where a savepoint shares it, the write, unless `action` says otherwise."""
@@ -327,14 +334,7 @@ class Timeline:
 
     def lost_content(self, instant: Instant) -> CorruptFileError:
         """The error for one of `empty_writes`, of which only a person can tell what happened."""
-        return CorruptFileError(
-            self.path_of(instant),
-            0,
-            "the metadata of a completed action",
-            "an empty file",
-            "If no writer is just publishing it, restore the file from a copy; or delete it, and the next write takes that "
-            "unfinished write back.",
-        )
+        return content.lost_content(self.path_of(instant))
 
     def plan(self, instant: Instant) -> dict[str, Any]:
         """The record in the instant's requested file: of a compaction, clustering, clean, rollback, restore or indexing.

@@ -18,7 +18,15 @@ from hudimeta.types import COPYING_OPERATIONS, Action, Instant
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SCHEMA_KEY", "decode_instant", "latest_schema", "replaced_groups_table", "schema_of", "undone_instants"]
+__all__ = [
+    "SCHEMA_KEY",
+    "decode_instant",
+    "latest_schema",
+    "lost_content",
+    "replaced_groups_table",
+    "schema_of",
+    "undone_instants",
+]
 
 SCHEMA_KEY = "schema"
 """Key of the table's Avro schema in a commit's `extraMetadata`."""
@@ -145,3 +153,15 @@ def undone_instants(undoing: Iterable[Instant], timeline: _Metadata) -> frozense
         for named in (metadata.get("instantsRollback") or ()), (metadata.get("restoreInstantInfo") or ()):
             undone.update(info["commitTime"] for info in named)
     return frozenset(undone)
+
+
+def lost_content(path: str) -> CorruptFileError:
+    """The error for the empty file of a completed action."""
+    return CorruptFileError(
+        path,
+        0,
+        "the metadata of a completed action",
+        "an empty file",
+        "If no writer is just publishing it, restore the file from a copy; or delete it, and the next write takes that "
+        "unfinished write back.",
+    )

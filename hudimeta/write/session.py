@@ -12,6 +12,7 @@ from hudimeta.commit.concurrency import Concurrency
 from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.commit.coordinator import Coordinator
 from hudimeta.commit.locks.chosen import table_lock
+from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.metadata_bootstrap import bootstrap_metadata
 from hudimeta.commit.metadata_commit import MetadataCommit, Upkeep
 from hudimeta.commit.stream_batches import StreamBatch
@@ -100,8 +101,9 @@ class WriteSession:
         self.properties = load_properties(storage)
         check_supported(self.properties, options)
         self.concurrency = Concurrency.of(options, self.properties)
-        self.times = InstantGenerator(clock or SystemClock(), self.properties.zone)
-        self.lock = table_lock(storage, options, self.properties.name)
+        clock = clock or SystemClock()
+        self.times = InstantGenerator(clock, self.properties.zone)
+        self.lock = FencedLock(table_lock(storage, options, self.properties.name), clock)
         self.rules = MergeRules.from_properties(self.properties, options.texts)
 
     @cached_property
@@ -112,8 +114,9 @@ class WriteSession:
             compact_after = self.options.get(keys.METADATA_COMPACT_AFTER)
             kept, timezone = Upkeep.of(self.options), self.options.get(keys.INDEX_TIMEZONE) or "UTC"
             limit, most = self.options.get(keys.INDEX_PROOF_KEYS), self.options.get(keys.COLUMN_STATS_MAX)
+            fenced = FencedStorage(self.storage, self.lock)
             metadata = MetadataCommit(
-                self.storage, self.properties, self.times, compact_after, kept, self.engine, timezone, limit, most
+                fenced, self.properties, self.times, compact_after, kept, self.engine, timezone, limit, most
             )
         return Coordinator(self.storage, self.properties, self.lock, self.times, metadata, concurrency=self.concurrency)
 

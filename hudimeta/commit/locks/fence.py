@@ -1,0 +1,160 @@
+"""Stopping a writer that stood still for longer than its lock lasts: another one may have taken over meanwhile.
+
+A process may be stopped between any two requests (a laptop's lid, a virtual machine that moves, a long pause of the collector)
+and go on hours later as if nothing had happened. A store refuses nothing to it. So it asks itself before each request that
+changes what others read: how long ago was the lock ours for certain? Short pauses cost nothing; after a long one the lock is
+checked again. What is left is one request, sent between such a look and its effect: whoever sends it looks once more behind it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+from hudimeta.commit.locks.protocol import TableLock
+from hudimeta.errors import LockLost
+from hudimeta.storage import FileInfo, OutputStream, Storage
+from hudimeta.timeline import Clock
+
+__all__ = ["CERTAIN_MS", "FencedLock", "FencedStorage"]
+
+CERTAIN_MS = 500
+"""For so long after a look the lock is ours still: every lock grants its holder at least that, beyond the time it has left."""
+
+
+class FencedLock:
+    """A table lock that knows how long ago it was ours for certain; see `TableLock`.
+
+    Args:
+        lock: The lock.
+        clock: The present.
+    """
+
+    def __init__(self, lock: TableLock, clock: Clock) -> None:
+        self._lock, self._clock = lock, clock
+        self._certain_at: int | None = None
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """See `TableLock.held`."""
+        begin = self._clock.now_ms()
+        with self._lock.held():
+            # Who had to wait for it, or was stopped just behind it, looks again at the first occasion.
+            self._certain_at = begin
+            try:
+                yield
+            finally:
+                self._certain_at = None
+
+    def alone_here(self) -> AbstractContextManager[None]:
+        """See `TableLock.alone_here`."""
+        return self._lock.alone_here()
+
+    def check(self) -> None:
+        """See `TableLock.check`."""
+        begin = self._clock.now_ms()
+        self._lock.check()
+        if self._certain_at is not None:
+            self._certain_at = begin
+
+    def pass_on(self) -> None:
+        """Go on only while the lock is ours: `check`, but without asking anybody when it was ours just now.
+
+        Raises:
+            LockLost: It is not ours any more.
+        """
+        if self._certain_at is not None and not 0 <= self._clock.now_ms() - self._certain_at <= CERTAIN_MS:
+            self.check()
+
+    def was_lost(self) -> bool:
+        """True when what was done last may have been done after the lock was lost."""
+        try:
+            self.pass_on()
+        except LockLost:
+            return True
+        return False
+
+
+class FencedStorage:
+    """Passes everything on to `inner`; whatever changes something goes on only while the lock is ours, if it is held at all.
+
+    Args:
+        inner: The storage that does the work.
+        lock: The table's lock.
+    """
+
+    def __init__(self, inner: Storage, lock: FencedLock) -> None:
+        self.inner, self._lock = inner, lock
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """In another process there is no lock."""
+        return _unfenced, (self.inner,)
+
+    @property
+    def root(self) -> str:
+        """Root of the inner storage."""
+        return self.inner.root
+
+    def read(self, path: str) -> bytes:
+        """See `Storage.read`."""
+        return self.inner.read(path)
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """See `Storage.read_range`."""
+        return self.inner.read_range(path, offset, length)
+
+    def put(self, path: str, data: bytes) -> None:
+        """See `Storage.put`."""
+        self._lock.pass_on()
+        self.inner.put(path, data)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """See `Storage.put_if_absent`."""
+        self._lock.pass_on()
+        self.inner.put_if_absent(path, data)
+
+    def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
+        """See `Storage.put_if_unchanged`."""
+        self._lock.pass_on()
+        return self.inner.put_if_unchanged(path, data, expected)
+
+    def guard(self, path: str) -> AbstractContextManager[bool] | None:
+        """See `Storage.guard`."""
+        return self.inner.guard(path)
+
+    def delete(self, path: str) -> bool:
+        """See `Storage.delete`."""
+        self._lock.pass_on()
+        return self.inner.delete(path)
+
+    def delete_folder(self, path: str) -> None:
+        """See `Storage.delete_folder`."""
+        self._lock.pass_on()
+        self.inner.delete_folder(path)
+
+    def list(self, path: str) -> list[FileInfo]:
+        """See `Storage.list`."""
+        return self.inner.list(path)
+
+    def stat(self, path: str) -> FileInfo | None:
+        """See `Storage.stat`."""
+        return self.inner.stat(path)
+
+    def open_input(self, path: str) -> Any:
+        """See `Storage.open_input`."""
+        return self.inner.open_input(path)
+
+    def open_output(self, path: str) -> OutputStream:
+        """See `Storage.open_output`."""
+        self._lock.pass_on()
+        return self.inner.open_output(path)
+
+    def sub(self, path: str) -> FencedStorage:
+        """See `Storage.sub`; behind the same lock."""
+        return FencedStorage(self.inner.sub(path), self._lock)
+
+
+def _unfenced(inner: Storage) -> Storage:
+    return inner
