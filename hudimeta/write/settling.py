@@ -24,8 +24,8 @@ __all__ = ["Settlement"]
 
 _ROUNDS = 8
 """How often the lock is let go to look at commits; what comes after that is looked at under it."""
-_FEW = 2
-"""Commits whose keys are read under the lock at once: less work than to take it again."""
+_FEW, _SMALL = 16, 16 << 20
+"""So many commits, with files of so many bytes, have their keys read under the lock: less work than to queue for it again."""
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
@@ -71,7 +71,8 @@ class Settlement:
         """See `Settling`."""
         changes = self._changes(timeline)
         crossed, rivals = self._crossed(timeline, changes), self._rivals(changes)
-        if self._rounds and (crossed or len(rivals) > _FEW):
+        size = sum(file.size for change in rivals for file in change.files)
+        if self._rounds and (crossed or len(rivals) > _FEW or size > _SMALL):
             self._rounds -= 1
             raise Unsettled(self, timeline)
         if crossed:

@@ -12,14 +12,16 @@ import pyarrow as pa
 import pytest
 
 from hudimeta import Table
-from hudimeta.commit.locks.protocol import TableLock
+from hudimeta.commit.locks.fence import FencedLock
 from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS
 from hudimeta.errors import NotFound
 from hudimeta.storage import CountingStorage, LocalStorage, Storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
+from hudimeta.timeline import SystemClock
 from hudimeta.types import Operation
+from hudimeta.write import settling
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Paused
@@ -225,30 +227,26 @@ def test_keys_that_cannot_be_told_are_a_conflict(tmp_path: Path) -> None:
 # What it costs
 
 
-class CountedLock:
+class CountedLock(FencedLock):
     """A table lock that counts how often it is taken."""
 
-    def __init__(self, inner: TableLock) -> None:
-        self._inner, self.taken = inner, 0
+    def __init__(self, inner: FencedLock) -> None:
+        super().__init__(inner, SystemClock())
+        self.taken = 0
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """See `TableLock`."""
         self.taken += 1
-        with self._inner.held():
+        with super().held():
             yield
-
-    def alone_here(self) -> contextlib.AbstractContextManager[None]:
-        """See `TableLock`."""
-        return self._inner.alone_here()
-
-    def check(self) -> None:
-        """See `TableLock`."""
-        self._inner.check()
 
 
 @pytest.mark.parametrize(("others", "taken"), [(0, 1), (1, 1), (5, 2)])
-def test_many_commits_are_looked_at_before_the_lock_is_taken_again(tmp_path: Path, others: int, taken: int) -> None:
+def test_many_commits_are_looked_at_before_the_lock_is_taken_again(
+    tmp_path: Path, others: int, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settling, "_FEW", 2)
     table, locks = table_of(tmp_path, **NO_SMALL), []
 
     def write(engine: object) -> CommitReport:

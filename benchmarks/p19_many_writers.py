@@ -1,0 +1,153 @@
+"""P19: writers of different keys in the same partition, 1, 2, 4 and 8 processes: do they commit as fast as one alone?
+
+Each process upserts ten new rows at a time, all into one partition, so that all meet in the same small files and compare keys.
+There is nothing to wait for but the table's lock and each other. How long the lock is held is noted, conflicts that a user
+would see, and how many attempts were needed beyond the first ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks import ours
+from benchmarks.case import OURS, Case, Goal, Measured, Settings, Side
+from benchmarks.job import Job
+from benchmarks.written import COW, MOR
+from hudimeta.commit.locks.fence import FencedLock
+from hudimeta.timeline import SystemClock
+
+WRITERS = (1, 2, 4, 8)
+COMMITS, ROWS = 200, 10
+
+
+def commits(settings: Settings) -> int:
+    """How many each number of writers makes together."""
+    return settings.scaled(COMMITS, least=16)
+
+
+def rows(first: int) -> pa.Table:
+    """New rows of one partition."""
+    ids = range(first, first + ROWS)
+    return pa.table({"id": [f"{i:010d}" for i in ids], "part": ["p"] * ROWS, "ts": [1] * ROWS, "value": [i / 7 for i in ids]})
+
+
+class _Timed(FencedLock):
+    """A table lock that notes how long it was held."""
+
+    def __init__(self, inner: FencedLock) -> None:
+        super().__init__(inner, SystemClock())
+        self.seconds = list[float]()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        with super().held():
+            began = time.perf_counter()
+            try:
+                yield
+            finally:
+                self.seconds.append(time.perf_counter() - began)
+
+
+def write(path: Path, firsts: range) -> dict[str, Any]:
+    """What one process does; what it noted."""
+    from hudimeta.config import OPTIONS
+    from hudimeta.errors import CommitConflict
+    from hudimeta.storage import open_storage
+    from hudimeta.types import Operation
+    from hudimeta.write.session import WriteSession
+    from hudimeta.write.table_writer import write_rows
+
+    options = OPTIONS.read({})
+    noted: dict[str, Any] = {"held": [], "conflicts": 0, "attempts": 0, "calls": []}
+    for first in firsts:
+        session = WriteSession(open_storage(str(path)), options)
+        lock = _Timed(session.lock)
+        session.lock = lock
+        began = time.perf_counter()
+        try:
+            noted["attempts"] += write_rows(session, Operation.UPSERT, rows(first)).attempts - 1
+        except CommitConflict:
+            noted["conflicts"] += 1
+        noted["calls"].append(time.perf_counter() - began)
+        noted["held"] += lock.seconds
+    return noted
+
+
+def together(path: Path, writers: int, each: int) -> tuple[float, list[dict[str, Any]]]:
+    """Let processes write beside each other; seconds, and what they noted."""
+    began, children = time.perf_counter(), []
+    for number in range(writers):
+        firsts = range(ROWS * each * number, ROWS * each * (number + 1), ROWS)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                (path.parent / f"{number}.json").write_text(json.dumps(write(path, firsts)))
+                code = 0
+            finally:
+                os._exit(code)
+        children.append(child)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    if any(codes):
+        raise RuntimeError(f"writers ended with {codes}")
+    spent = time.perf_counter() - began
+    return spent, [json.loads((path.parent / f"{number}.json").read_text()) for number in range(writers)]
+
+
+def _hudimeta(kind: str) -> Side:
+    def run(job: Job) -> None:
+        for writers in WRITERS:
+            each = commits(job.settings) // writers
+            with job.folder() as folder:
+                path = folder / "t"
+                ours.create(path, rows(0).schema, "id", "part", "ts", kind)
+                with job.timed():
+                    spent, noted = together(path, writers, each)
+                held = [second for one in noted for second in one["held"]]
+                slowest = max(statistics.median(one["calls"]) for one in noted)
+                conflicts = sum(one["conflicts"] for one in noted)
+                if ours.count(path) != ROWS * (each * writers - conflicts):
+                    raise RuntimeError(f"{ours.count(path):,} rows of {each * writers:,} commits")
+                job.note(f"{writers} writers commits/s", (each * writers - conflicts) / spent)
+                job.note(f"{writers} writers lock held p95 ms", 1000 * statistics.quantiles(held, n=20)[-1])
+                job.note(f"{writers} writers slowest median ms", 1000 * slowest)
+                job.note(f"{writers} writers attempts beyond the first", sum(one["attempts"] for one in noted))
+                job.note(f"{writers} writers conflicts", conflicts)
+
+    return run
+
+
+def _none_conflicts(sides: dict[str, Measured] | Any) -> bool | None:
+    found = sides[OURS]
+    return None if found.error else all(found.notes[f"{n} writers conflicts"] == 0 for n in WRITERS)
+
+
+def _keeps_pace(sides: dict[str, Measured] | Any) -> bool | None:
+    found = sides[OURS]
+    if found.error:
+        return None
+    alone = found.notes["1 writers commits/s"]
+    return all(found.notes[f"{n} writers commits/s"] >= 0.8 * alone for n in WRITERS[1:])
+
+
+def _case(name: str, title: str, kind: str) -> Case:
+    goals = (
+        Goal("no writer of different keys sees a conflict", _none_conflicts, binding=True),
+        Goal("many commit at >= 0.8x the rate of one", _keeps_pace, only_at_full_scale=True),
+    )
+    return Case(f"P19-{name}", title, {OURS: _hudimeta(kind)}, goals, rounds=1)
+
+
+CASES = [
+    _case("cow", "writers of different keys in one partition, copy-on-write", COW),
+    _case("mor", "writers of different keys in one partition, merge-on-read", MOR),
+]
