@@ -13,7 +13,7 @@ DEMO_ARGS ?=
 MUTANTS_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full faults-full spark-kills-full damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full faults-full spark-kills-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -64,6 +64,15 @@ spark-kills-full: ## sixty kills of Spark's drivers (Python, the JVM, both) and 
 
 predicates-full: ## twenty thousand random predicates judged by Spark and by us, over all types, recorded tables and doors, an hour
 	@HUDIMETA_PREDICATES=20000 $(RUN) --java python -m pytest tests/predicate/test_random_predicates.py --timeout=3600 $(PYTEST_ARGS)
+
+simulation: ## two thousand simulated histories of writers, readers and services at once, under all locks and faults
+	@HUDIMETA_HISTORIES=$${HUDIMETA_HISTORIES:-2000} $(RUN) python -m pytest tests/testing/simulation/test_histories.py -k hold $(IN_PARALLEL) $(PYTEST_ARGS)
+
+simulation-full: ## a hundred thousand of them, hours (HUDIMETA_HISTORIES says how many, HUDIMETA_HISTORIES_SEED from which seed on)
+	@HUDIMETA_HISTORIES=$${HUDIMETA_HISTORIES:-100000} $(RUN) python -m pytest tests/testing/simulation/test_histories.py -k hold $(IN_PARALLEL) $(PYTEST_ARGS)
+
+simulation-mutants: ## break the rules that keep many writers apart, one at a time, and count histories until one does not hold
+	@$(RUN) python tools/simulation_mutants.py $(MUTANTS_ARGS)
 
 damage-full: ## ten thousand damages to recorded files of each format
 	@HUDIMETA_DAMAGE=10000 $(RUN) python -m pytest tests/formats/test_damaged_recordings.py --timeout=1800 $(PYTEST_ARGS)

@@ -116,6 +116,17 @@ class Recorded:
 # Running
 
 
+def changed_source(path: str, source: str) -> None:
+    """Let whoever imports a module of the project from now on get another source of it.
+
+    Args:
+        path: Of the module.
+        source: What is imported instead.
+    """
+    name = str(Path(path).relative_to(ROOT)).removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    sys.meta_path.insert(0, _Changed(name, path, source))
+
+
 class _Changed(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
     """Gives one module another source."""
 
@@ -160,8 +171,7 @@ def start(mutant: Mutant, home: Path) -> int:
         quiet = os.open(home.with_suffix(".log"), os.O_WRONLY | os.O_CREAT)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        name = mutant.path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-        sys.meta_path.insert(0, _Changed(name, str(ROOT / mutant.path), mutant.mutation.source))
+        changed_source(str(ROOT / mutant.path), mutant.mutation.source)
         import pytest
 
         imported_before = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]

@@ -45,7 +45,7 @@ class _LastLook:
         with self._held:
             if self._instant != instant:
                 self._instant, self._at = instant, now - early.period_s + early.delay_s
-            due = now - self._at >= early.period_s
+            due = not 0 <= now - self._at < early.period_s
             if due:
                 self._at = now
             return due

@@ -8,15 +8,17 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from hudimeta.errors import ValidationFailed
 from hudimeta.testing.invariants import ALWAYS, AT_REST, check_all, nothing_is_left_over
 from hudimeta.testing.simulation.actors import Actor, Call
 from hudimeta.testing.simulation.acts import Act, Kind, Log, perform, published, read_state, recover
-from hudimeta.testing.simulation.consistency import ReadSeen, check_serial
+from hudimeta.testing.simulation.consistency import Outcome, ReadSeen, check_serial
 from hudimeta.testing.simulation.faults import CALM, Troubles
 from hudimeta.testing.simulation.isolation import as_processes
 from hudimeta.testing.simulation.scheduler import Scheduler
 from hudimeta.testing.simulation.store import Place, SimulatedStorage
-from hudimeta.testing.simulation.tables import Image, Lock, TableKind, image
+from hudimeta.testing.simulation.tables import Image, Lock, Manner, TableKind, image
+from hudimeta.timeline.naming import parse_instant_name
 from hudimeta.types import Operation
 
 __all__ = ["Broken", "History", "Part", "Run", "plan", "run"]
@@ -26,6 +28,7 @@ MOST_TURNS = 40_000
 """Of all actors of a history together; a usual history takes some hundreds."""
 _OUTLASTS_A_LEASE_S = 10.0
 _OUTLASTS_A_HEARTBEAT_MS = 50_000
+_LAST_WRITE_EACH = 4
 _AFTERWARDS_S = 3600.0
 """Then every lease and heartbeat of the dead is over."""
 
@@ -57,6 +60,7 @@ class History:
         kind: The table.
         place: The store.
         lock: Which lock all use.
+        manner: How they get along.
         parts: The actors.
     """
 
@@ -64,11 +68,12 @@ class History:
     kind: TableKind
     place: Place
     lock: Lock
+    manner: Manner
     parts: tuple[Part, ...]
 
     def __str__(self) -> str:
         parts = "\n  ".join(str(part) for part in self.parts)
-        return f"seed {self.seed}: {self.kind.value}, {self.place.value}, {self.lock.value} lock\n  {parts}"
+        return f"seed {self.seed}: {self.kind.value}, {self.place.value}, {self.lock.value}, {self.manner.value}\n  {parts}"
 
 
 @dataclass
@@ -109,6 +114,7 @@ def plan(seed: int) -> History:
     """The history of a seed."""
     rng = random.Random(seed)
     kind, place, lock = rng.choice(list(TableKind)), rng.choice(list(Place)), rng.choice(list(Lock))
+    manner = rng.choices(list(Manner), (4, 1, 2))[0]
     troubled = rng.random() < 0.75
     count = rng.choice(_ACTORS)
     writers = rng.randint(1, count) if rng.random() < 0.8 else count
@@ -124,7 +130,7 @@ def plan(seed: int) -> History:
             weights = [6 if k is Kind.READ else 2 for k in kinds]
             acts = tuple(Act(k) for k in rng.choices(kinds, weights, k=1 if count > 3 else rng.choice((1, 1, 2))))
         parts.append(Part(name, acts, _troubles(rng, lock) if troubled else replace(CALM, latency_s=_latency(rng))))
-    return History(seed, kind, place, lock, tuple(parts))
+    return History(seed, kind, place, lock, manner, tuple(parts))
 
 
 def _write(rng: random.Random, name: str, fresh: Iterator[int]) -> Act:
@@ -182,7 +188,7 @@ def _run(history: History, done: Run, checks: bool) -> None:
     begun = image(history.kind)
     scheduler = Scheduler(MOST_TURNS)
     files = begun.files.copy(scheduler.now_ms)
-    options = {**begun.options, **history.lock.options}
+    options = {**begun.options, **history.lock.options, **history.manner.options}
 
     def actor(part: Part, body: Callable[[Actor], None]) -> Actor:
         return Actor(part.name, str(history.seed), scheduler, files, history.place, part.troubles, done.trace, body)
@@ -202,14 +208,28 @@ def _run(history: History, done: Run, checks: bool) -> None:
     offsets = [abs(part.troubles.offset_ms) for part in history.parts]
     done.may_leave_files = max(offsets) > _OUTLASTS_A_HEARTBEAT_MS or any(a.stopped_s > _OUTLASTS_A_LEASE_S for a in actors)
     scheduler.now += _AFTERWARDS_S
+    if history.manner is Manner.EARLY or history.seed % _LAST_WRITE_EACH == 0:
+        last = Act(Kind.WRITE, "last", Operation.UPSERT, tuple(range(8)))
+        scheduler.run([actor(Part("last", (last,)), does(Part("last", (last,))))])
+        if done.log.writes[-1].outcome is not Outcome.ACKNOWLEDGED:
+            raise ValidationFailed(f"nobody is at work, and yet {done.log.writes[-1]}")
     scheduler.run([actor(Part("recovery", ()), lambda me: recover(me, options))])
     if checks:
         _check(history, begun, SimulatedStorage(files, history.place), scheduler.now, options, done)
 
 
+def _check_protocol(trace: list[Call]) -> None:
+    """Instants are only ever created: a store that replaces one would let two writers publish."""
+    for call in trace:
+        folder, _, name = call.path.rpartition("/")
+        if call.verb == "put" and folder.endswith("timeline") and parse_instant_name(name) is not None:
+            raise ValidationFailed(f"{call.actor} put {call.path}, whether it was there or not")
+
+
 def _check(
     history: History, begun: Image, storage: SimulatedStorage, now: float, options: Mapping[str, str], done: Run
 ) -> None:
+    _check_protocol(done.trace)
     last = ReadSeen("the last read", now, now, read_state(storage))
     done.witness = check_serial(begun.model, done.log.writes, published(storage), [*done.log.reads, last])
     check_all(storage, [one for one in (*ALWAYS, *AT_REST) if not (done.may_leave_files and one is nothing_is_left_over)])

@@ -21,7 +21,7 @@ from hudimeta.write.creation import create_table
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
-__all__ = ["Image", "Lock", "TableKind", "image"]
+__all__ = ["Image", "Lock", "Manner", "TableKind", "image"]
 
 _LEASE_S, _RENEW_S = 15, 5
 _PACKAGE = "org.apache.hudi.client.transaction.lock."
@@ -48,6 +48,21 @@ class Lock(enum.Enum):
     def clocks_differ_ms(self) -> int:
         """By how much clocks may be wrong: a lease counts on clocks that differ by half a second at most."""
         return {Lock.STORAGE: 200, Lock.FILE: 10_000, Lock.PROCESS: 3_600_000}[self]
+
+
+class Manner(enum.Enum):
+    """How the writers of a history get along."""
+
+    NOT_SAID = "by default"
+    OPTIMISTIC = "optimistic"
+    EARLY = "optimistic, conflicts seen early"
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Of all writes."""
+        said = {} if self is Manner.NOT_SAID else {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+        early = {"hoodie.write.concurrency.early.conflict.detection.enable": str(self is Manner.EARLY).lower()}
+        return said | early
 
 
 class TableKind(enum.Enum):
