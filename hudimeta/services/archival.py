@@ -155,7 +155,7 @@ def archive(session: WriteSession) -> ArchivalReport:
         the_plan = plan(session, view)
         if the_plan.instants:
             session.coordinator.tidy(view.timeline, the_plan.instants)
-        move_to_history(session.storage, view.timeline, the_plan.instants)
+        move_to_history(session.fenced, view.timeline, the_plan.instants)
     by_action: dict[str, int] = {}
     for instant in the_plan.instants:
         by_action[instant.action.value] = by_action.get(instant.action.value, 0) + 1

@@ -95,7 +95,7 @@ def create_index(
         if not properties.has_metadata_table:
             raise IndexNotReady(files.PARTITION, "not built: the first write, or t.metadata.rebuild(), builds it")
         timeline = properties.load_timeline(session.storage)
-        if discard_dead(session.storage, timeline):
+        if discard_dead(session.fenced, timeline):
             timeline = properties.load_timeline(session.storage)
         schema = session.table_at(timeline).schema
         plan = plan_index(
@@ -112,7 +112,7 @@ def create_index(
 
 
 def _build(session: WriteSession, timeline: Timeline, schema: pa.Schema, plan: IndexPlan, begin: float) -> IndexReport:
-    storage, properties, times = session.storage, session.properties, session.times
+    storage, properties, times = session.fenced, session.properties, session.times
     table = MetadataTable.open(storage, properties, timeline)
     definitions = {**table.index_definitions, **({plan.partition: plan.definition} if plan.definition is not None else {})}
     writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)

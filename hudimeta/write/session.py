@@ -104,6 +104,8 @@ class WriteSession:
         clock = clock or SystemClock()
         self.times = InstantGenerator(clock, self.properties.zone)
         self.lock = FencedLock(table_lock(storage, options, self.properties.name), clock)
+        self.fenced = FencedStorage(storage, self.lock)
+        """The storage for whoever holds the lock: nothing is changed through it when the lock was lost meanwhile."""
         self.rules = MergeRules.from_properties(self.properties, options.texts)
 
     @cached_property
@@ -114,9 +116,8 @@ class WriteSession:
             compact_after = self.options.get(keys.METADATA_COMPACT_AFTER)
             kept, timezone = Upkeep.of(self.options), self.options.get(keys.INDEX_TIMEZONE) or "UTC"
             limit, most = self.options.get(keys.INDEX_PROOF_KEYS), self.options.get(keys.COLUMN_STATS_MAX)
-            fenced = FencedStorage(self.storage, self.lock)
             metadata = MetadataCommit(
-                fenced, self.properties, self.times, compact_after, kept, self.engine, timezone, limit, most
+                self.fenced, self.properties, self.times, compact_after, kept, self.engine, timezone, limit, most
             )
         return Coordinator(self.storage, self.properties, self.lock, self.times, metadata, concurrency=self.concurrency)
 
@@ -141,7 +142,7 @@ class WriteSession:
             timeline = self.properties.load_timeline(self.storage)
             schema = self.table_at(timeline).schema
             self.properties = bootstrap_metadata(
-                self.storage, self.properties, timeline, schema, self.options, self.times, self.engine
+                self.fenced, self.properties, timeline, schema, self.options, self.times, self.engine
             )
         self.notes.append("the table had no metadata table: it was built from a listing of its folders")
         return True

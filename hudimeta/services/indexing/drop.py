@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 
 from hudimeta.commit.locks.chosen import table_lock
+from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.config import Options
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.indexes.plan import dependents
@@ -35,7 +36,9 @@ def drop_index(storage: Storage, options: Options, name: str) -> IndexReport:
         TableError: It is `files`, or another index needs it.
     """
     begin = time.perf_counter()
-    with table_lock(storage, options, load_properties(storage).name).held():
+    lock = FencedLock(table_lock(storage, options, load_properties(storage).name), SystemClock())
+    with lock.held():
+        storage = FencedStorage(storage, lock)
         properties = load_properties(storage)
         properties.check_writable()
         partition = _partition(properties, name)

@@ -26,8 +26,8 @@ def record_proof(session: WriteSession, keyed: Mapping[str, bool]) -> None:
         return
     timeline = session.properties.load_timeline(session.storage)
     instant, upto = session.times.next(timeline.last_time), newest_write(timeline)
-    announce(session.storage, timeline, instant, keyed, upto)
-    complete(session.storage, timeline, session.times, instant, keyed, upto, session.properties.version)
+    announce(session.fenced, timeline, instant, keyed, upto)
+    complete(session.fenced, timeline, session.times, instant, keyed, upto, session.properties.version)
 
 
 def record_proof_of(session: WriteSession, names: Sequence[str], seen: Timeline) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def record_proof_of(session: WriteSession, names: Sequence[str], seen: Timeline)
         return ()
     with session.lock.held():
         timeline = session.properties.load_timeline(session.storage)
-        if discard_dead(session.storage, timeline):
+        if discard_dead(session.fenced, timeline):
             timeline = session.properties.load_timeline(session.storage)
         if timeline.instants != seen.instants:
             return ()

@@ -113,7 +113,7 @@ def _opened(session: WriteSession, timeline: Timeline) -> MetadataTable | None:
         table = MetadataTable.open(session.storage, session.properties, timeline)
         begun = compaction.pending_compaction(table)
         if begun is not None:
-            _take_back(session.storage, table.timeline.folder, begun.time)
+            _take_back(session.fenced, table.timeline.folder, begun.time)
             table = MetadataTable.open(session.storage, session.properties, timeline)
         lost = [name for name in table.ready if name not in table.index_definitions and _needs_definition(name)]
         known = all(table.file_groups(name) for name in table.ready)
@@ -138,7 +138,7 @@ def _needs_definition(partition: str) -> bool:
 
 
 def _beside(session: WriteSession, timeline: Timeline, table: MetadataTable) -> Made:
-    storage, times = session.storage, session.times
+    storage, times = session.fenced, session.times
     inner = storage.sub(METADATA_ROOT)
     writer = MetadataWriter(storage, session.properties.version, times, LocalEngine().map)
     timelines = TimelineWriter(inner, table.timeline.folder)
@@ -196,7 +196,7 @@ def _of_so_many(options: Options, groups: int) -> Options:
 
 
 def _in_place(session: WriteSession, timeline: Timeline) -> Made:
-    storage, properties = session.storage, session.properties
+    storage, properties = session.fenced, session.properties
     schema = session.table_at(timeline).schema
     planned = _planned(session, timeline)
     update(storage, {"hoodie.table.metadata.partitions": "", "hoodie.table.metadata.partitions.inflight": ""})
