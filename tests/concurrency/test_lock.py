@@ -79,7 +79,8 @@ def test_a_foreign_owner_is_waited_for_until_its_lease_is_over(remote: Storage) 
 def test_waiting_ends(remote: Storage) -> None:
     clock = Clock()
     remote.put(LOCK_PATH, Lease(False, clock.now + 600_000, "a java writer").encode())
-    with pytest.raises(LockTimeout, match="a java writer"), StorageLock(remote, timing(clock)).held():
+    told = rf"a java writer, since 20\d\d-.* UTC, until 20\d\d-.* UTC if it is not renewed(?s:.*)delete {LOCK_PATH}"
+    with pytest.raises(LockTimeout, match=told), StorageLock(remote, timing(clock)).held():
         pass
     assert lease_in(remote).owner == "a java writer"
 
@@ -98,7 +99,8 @@ def test_of_a_dead_process_of_this_machine_it_is_taken_at_once(tmp_path: Path) -
 def test_a_living_process_of_this_machine_is_waited_for(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
     clock = Clock()
-    with StorageLock(storage).held(), pytest.raises(LockTimeout), StorageLock(storage, timing(clock)).held():
+    told = rf"hudimeta/.*, since 20\d\d-.* UTC(?s:.*)delete {LOCK_PATH}"
+    with StorageLock(storage).held(), pytest.raises(LockTimeout, match=told), StorageLock(storage, timing(clock)).held():
         pass
 
 

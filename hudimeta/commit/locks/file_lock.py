@@ -57,7 +57,7 @@ class FileLock:
     def held(self) -> Iterator[None]:
         """See `TableLock.held`."""
         deadline = self._timing.deadline()
-        with self._guard.entered(deadline) as guarded:
+        with self._guard.entered(deadline, lambda: self._busy(self._read())) as guarded:
             self._take(deadline, guarded)
             try:
                 with renewed(self._renew, self._expire_s / _RENEWALS_BEFORE_IT_EXPIRES):

@@ -10,7 +10,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 
-from hudimeta.commit.locks.protocol import LockTiming, MachineGuard
+from hudimeta.commit.locks.protocol import LockTiming, MachineGuard, as_utc
 from hudimeta.errors import LockTimeout
 from hudimeta.storage import Storage
 
@@ -18,6 +18,8 @@ __all__ = ["ProcessLock"]
 
 _LOCKS: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 """The lock of each table, by the table's place."""
+_HOLDERS: dict[str, tuple[str, int]] = {}
+"""By place who holds it: name of the thread, and since when."""
 
 
 class ProcessLock:
@@ -39,12 +41,20 @@ class ProcessLock:
         lock = _LOCKS[self._place]
         deadline = self._timing.deadline()
         while not lock.acquire(blocking=False):
-            self._timing.wait(deadline, lambda: LockTimeout(self._place, "another thread of this process", self._timing.wait_s))
+            self._timing.wait(deadline, self._busy)
+        _HOLDERS[self._place] = (threading.current_thread().name, self._timing.now_ms())
         try:
             with self._guard.entered(deadline):
                 yield
         finally:
+            del _HOLDERS[self._place]
             lock.release()
+
+    def _busy(self) -> LockTimeout:
+        hint = "Run the write again when that thread has finished; the lock ends with its process, nothing else breaks it."
+        name, since = _HOLDERS.get(self._place, ("", 0))
+        owner = f"another thread of this process, {name}" if name else "another thread of this process"
+        return LockTimeout(self._place, owner, self._timing.wait_s, f"since {as_utc(since)}" if name else None, hint)
 
     @contextlib.contextmanager
     def alone_here(self) -> Iterator[None]:

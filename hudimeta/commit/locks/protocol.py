@@ -113,11 +113,12 @@ class MachineGuard:
         self._storage, self._timing = storage, timing
 
     @contextlib.contextmanager
-    def entered(self, deadline: float) -> Iterator[bool]:
+    def entered(self, deadline: float, busy: Callable[[], LockTimeout] | None = None) -> Iterator[bool]:
         """Hold it for the length of a with block, which gets False where there are no OS locks.
 
         Args:
             deadline: When to give up, by `LockTiming.monotonic`.
+            busy: Makes the error of that, where the lock tells who has it.
 
         Raises:
             LockTimeout: Another process holds it for too long.
@@ -131,9 +132,11 @@ class MachineGuard:
                 if got:
                     yield True
                     return
-            self._timing.wait(
-                deadline, lambda: LockTimeout(_GUARD_PATH, "another process of this machine", self._timing.wait_s)
-            )
+            self._timing.wait(deadline, busy or self._busy)
+
+    def _busy(self) -> LockTimeout:
+        hint = "Run the write again when that process has finished; the operating system frees the lock of one that died."
+        return LockTimeout(_GUARD_PATH, "another process of this machine", self._timing.wait_s, hint=hint)
 
 
 @contextlib.contextmanager

@@ -75,7 +75,7 @@ class StorageLock:
     def held(self) -> Iterator[None]:
         """See `TableLock.held`."""
         deadline = self._timing.deadline()
-        with self._guard.entered(deadline) as self._guarded:
+        with self._guard.entered(deadline, self._busy_here) as self._guarded:
             self._take(deadline)
             try:
                 with renewed(self._renew, self._timing.renew_s):
@@ -108,9 +108,27 @@ class StorageLock:
             self._timing.wait(deadline, partial(self._busy, lease))
 
     def _busy(self, lease: Lease | None) -> LockTimeout:
-        owner = "somebody who was quicker" if lease is None else lease.owner
-        until = None if lease is None else f"until {as_utc(lease.valid_until)} if it is not renewed"
-        return LockTimeout(LOCK_PATH, owner, self._timing.wait_s, until)
+        if lease is None or lease.expired:
+            return LockTimeout(LOCK_PATH, "somebody who was quicker", self._timing.wait_s)
+        hint = (
+            "Run the write again when the other writer has finished; a dead owner's lease runs out by itself. To break the "
+            f"lock when no writer runs, delete {LOCK_PATH} below the table."
+        )
+        return LockTimeout(LOCK_PATH, lease.owner, self._timing.wait_s, self._since(lease), hint)
+
+    def _busy_here(self) -> LockTimeout:
+        """Another process of this machine has the lock; its lease says which."""
+        found = self._read()
+        return self._busy(None if found is None else Lease.decode(found))
+
+    def _since(self, lease: Lease) -> str:
+        """When the holder last wrote the file, at the beginning or at a renewal, and how long that is good for."""
+        until = f"until {as_utc(lease.valid_until)} if it is not renewed"
+        try:
+            about = self._storage.stat(LOCK_PATH)
+        except StorageError:
+            about = None
+        return until if about is None or not about.modified_ms else f"since {as_utc(about.modified_ms)}, {until}"
 
     def _read(self) -> bytes | None:
         try:
