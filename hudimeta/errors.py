@@ -19,6 +19,7 @@ __all__ = [
     "ConfigError",
     "CorruptFileError",
     "DuplicateKeys",
+    "FileRemoved",
     "HudiError",
     "IndexNotReady",
     "InstantExists",
@@ -397,6 +398,28 @@ class NotFound(StorageError):
 
     def __init__(self, path: str) -> None:
         super().__init__(path, "no such file", "If a cleaner removed it, open the table again and read a newer instant.")
+
+
+class FileRemoved(NotFound):
+    """A file of the table is gone that a read had planned with: mostly a clean was quicker than the read.
+
+    Attributes:
+        instant: The newest write of the moment that is read.
+    """
+
+    code = "FILE_REMOVED"
+
+    def __init__(self, path: str, instant: str) -> None:
+        self.instant = instant
+        StorageError.__init__(
+            self,
+            path,
+            f"no such file any more, though the table had it as of instant {instant}, which is read",
+            "If a cleaner removed it, open the table again and read once more, or set hudimeta.read.retry.on.clean=true; so "
+            "that long reads keep their files raise hoodie.clean.commits.retained (hoodie.clean.hours.retained, "
+            "hoodie.clean.fileversions.retained) for those who clean. If nobody cleans, the file is lost: "
+            "t.metadata.validate() tells.",
+        )
 
 
 class AlreadyExists(StorageError):

@@ -28,6 +28,7 @@ SAMPLES = [
     errors.UnsupportedEvolution("c", "narrowed"),
     errors.ValidationFailed("report"),
     errors.NotFound("f"),
+    errors.FileRemoved("f", "2025"),
     errors.AlreadyExists("f"),
     errors.Throttled("f", 5),
 ]

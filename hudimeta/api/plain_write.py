@@ -26,7 +26,7 @@ from hudimeta.commit.strays import delete_strays, refuse_when_over
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
-from hudimeta.errors import CommitError, ConfigError, StorageError
+from hudimeta.errors import CommitError, ConfigError, NotFound, StorageError
 from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.redaction import hidden, redacted
@@ -214,7 +214,7 @@ class PlainWrite:
     def _settled_and_published(self, results: Sequence[TaskResult], session: WriteSession) -> CommitReport:
         heartbeat = Heartbeat(session.storage, self.open_write.instant)
         with heartbeat.beating():
-            staged = [decode_table(session.storage.read(result.staged)) for result in results if result.staged is not None]
+            staged = self._staged(session, results)
             rows = pa.concat_tables(staged) if staged else None
             report = until_no_conflict(self._publish)(session, results, rows, Timings())
             if report.instant != self.open_write.instant:
@@ -223,6 +223,15 @@ class PlainWrite:
             # Once more: the beat may have gone on for a moment after the write was published.
             heartbeat.stop()
         return report
+
+    def _staged(self, session: WriteSession, results: Sequence[TaskResult]) -> list[pa.Table]:
+        try:
+            return [decode_table(session.storage.read(result.staged)) for result in results if result.staged is not None]
+        except NotFound as error:
+            raise CommitError(
+                f"instant {self.open_write.instant} was taken for dead, and its staged rows ({error.path}) are gone",
+                "Nothing was published; run the write again.",
+            ) from error
 
     def _publish(
         self, session: WriteSession, results: Sequence[TaskResult], rows: pa.Table | None, timings: Timings

@@ -25,6 +25,7 @@ __all__ = [
     "PATH",
     "QUERY_TYPE",
     "READ_CORRUPT",
+    "RETRY_ON_CLEAN",
     "SCHEMA_ON_READ",
     "SPILL_FOLDER",
     "SPLIT_BYTES",
@@ -90,6 +91,12 @@ READ_CORRUPT = OPTIONS.choice(
     ["fail", "skip"],
     "What a read makes of a damaged file: an error, or without the rows of its file slice, which a warning and the ScanReport "
     "name. Writes and services always fail.",
+)
+RETRY_ON_CLEAN = OPTIONS.flag(
+    "hudimeta.read.retry.on.clean",
+    False,
+    "A read of Table.scan whose file a cleaner removes plans again, as of then, while it has handed out no row; the ScanReport "
+    "says so.",
 )
 MERGER = OPTIONS.text(
     "hudimeta.merger",

@@ -99,6 +99,7 @@ class ChangeScan(Scan):
         """What the rows do not show."""
         left = self._range.archived
         notes = (f"{left} archived commits of the range are left out",) if left else ()
+        notes = (*notes, *self._again_notes())
         return notes if self._request.limit is None else (*notes, limit_note(self._request.limit))
 
     # Planning
@@ -126,7 +127,7 @@ class ChangeScan(Scan):
     def _whole(self) -> Split:
         return Split(self._group_changes)
 
-    def count(self) -> int:
+    def _count(self) -> int:
         """How many changes there are; images are rendered only where the predicate looks at them."""
         task = replace(self.task, shown=("op",))
         batches = read_split(task, self._whole(), self._snapshot.storage, self._counts)

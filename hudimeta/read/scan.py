@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta.config.options import SPLIT_BYTES
-from hudimeta.errors import ConfigError, PredicateError, UnsupportedFeature
+from hudimeta.config.options import RETRY_ON_CLEAN, SPLIT_BYTES
+from hudimeta.errors import ConfigError, FileRemoved, PredicateError, UnsupportedFeature
 from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.column_names import cheapest_column, found_column, known_column
 from hudimeta.read.incremental import IncrementalRange, Moment, moment_of, range_slices, with_commits
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["Opened", "Scan", "ScanRequest", "limit_note"]
+
+MOST_PLANS = 5
+"""How often a read is planned whose files cleaners remove again and again."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ class Scan:
         if limit is not None and limit < 0:
             raise ConfigError("limit", limit, "a number of rows, 0 or more", "Leave it out for all rows.")
         self._counts = ReadCounts()
+        self._removed: list[str] = []
         self._read_seconds = 0.0
 
     @cached_property
@@ -187,6 +191,18 @@ class Scan:
         """
         if self._request.limit == 0:
             return
+        handed_out = False
+        while True:
+            try:
+                for batch in self._batches():
+                    handed_out = True
+                    yield batch
+                return
+            except FileRemoved as error:
+                if handed_out or not self._plans_again(error):
+                    raise
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         batches = first_rows(self._request.limit, read_split(self.task, self._whole(), self._snapshot.storage, self._counts))
         begin = time.perf_counter()
         for batch in batches:
@@ -194,6 +210,21 @@ class Scan:
             yield batch
             begin = time.perf_counter()
         self._read_seconds += time.perf_counter() - begin
+
+    def _plans_again(self, error: FileRemoved) -> bool:
+        """Forget the plan, of which a cleaner has removed a file, when the option says so; False when the read fails."""
+        again = callable(self._moment) and self._snapshot.options.get(RETRY_ON_CLEAN)
+        if not again or len(self._removed) == MOST_PLANS - 1:
+            return False
+        self._removed.append(error.path)
+        self._counts = ReadCounts()
+        for planned in ("_opened", "_planned", "task", "_group_changes"):
+            self.__dict__.pop(planned, None)
+        return True
+
+    def _again_notes(self) -> Iterator[str]:
+        for path in self._removed:
+            yield f"{path} was removed after the read had been planned: it was planned again"
 
     def _whole(self) -> Split:
         """Everything that is read, as one share."""
@@ -211,7 +242,12 @@ class Scan:
 
         >>> table.scan(columns=["id"], limit=10).to_table()                    # doctest: +SKIP
         """
-        return pa.Table.from_batches(list(self.to_batches()), self.schema)
+        while True:
+            try:
+                return pa.Table.from_batches(list(self._batches()) if self._request.limit != 0 else [], self.schema)
+            except FileRemoved as error:
+                if not self._plans_again(error):
+                    raise
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
         """The rows for whoever speaks the Arrow PyCapsule protocol: Polars, DuckDB, pandas …"""
@@ -261,9 +297,15 @@ class Scan:
 
         >>> table.scan("month = '2026-01'").count()                            # doctest: +SKIP
         """
+        while True:
+            try:
+                return self._count() if self._request.limit != 0 else 0
+            except FileRemoved as error:
+                if not self._plans_again(error):
+                    raise
+
+    def _count(self) -> int:
         limit = self._request.limit
-        if limit == 0:
-            return 0
         columns, full = self._bound.columns if self._bound is not None else (), self._snapshot.schema.arrow
         task = replace(self.task, columns=(columns[0].name if columns else cheapest_column(full),))
         if not task.skip_damage and task.beside is None and (self._bound is None or self._is_decided_by_paths()):
@@ -271,9 +313,10 @@ class Scan:
             from hudimeta.slices.reader import SliceReader
 
             planned, reader = self._planned, SliceReader(task, self._snapshot.storage)
-            found = count_rows(
-                planned.snapshot, planned.slices, lambda merged: sum(rows.num_rows for rows in reader.tables(merged))
-            )
+            with task.telling_removals():
+                found = count_rows(
+                    planned.snapshot, planned.slices, lambda merged: sum(rows.num_rows for rows in reader.tables(merged))
+                )
             return found if limit is None else min(found, limit)
         batches = read_split(task, self._whole(), self._snapshot.storage, self._counts)
         return sum(batch.num_rows for batch in first_rows(limit, batches))
@@ -297,6 +340,7 @@ class Scan:
         timeline = self._snapshot.timeline
         for instant in timeline.empty_writes:
             yield f"{timeline.path_of(instant)} is empty: the write counts as completed, but what it did is not known"
+        yield from self._again_notes()
         if self._request.limit is not None:
             yield limit_note(self._request.limit)
         beside = self._opened.beside

@@ -105,15 +105,19 @@ def read_split(
 
     Yields:
         Batches of `task.output_schema`, none of them empty, of at most `task.batch_rows` rows.
+
+    Raises:
+        FileRemoved: A file of the split is gone.
     """
     from hudimeta.storage import open_storage
 
     reader = _reader_of(task, storage or open_storage(task.location, task.storage_options))
     if counts is not None:
         reader.counts = counts
-    for file_slice in split.slices:
-        for table in reader.readable(file_slice):
-            yield from (batch for batch in table.to_batches(max_chunksize=task.batch_rows) if batch.num_rows)
+    with task.telling_removals():
+        for file_slice in split.slices:
+            for table in reader.readable(file_slice):
+                yield from (batch for batch in table.to_batches(max_chunksize=task.batch_rows) if batch.num_rows)
 
 
 def first_rows(rows: int | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import MERGE_MEMORY, MERGER, SPILL_FOLDER
+from hudimeta.errors import FileRemoved, NotFound
 from hudimeta.redaction import redacted
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.slices.projection import path_of, pruned, shown_field
@@ -85,6 +87,16 @@ class ReadTask:
     merge_options: Mapping[str, str] = field(default_factory=dict)
     beside: ArrowPredicate | None = None
     skip_damage: bool = False
+
+    @contextlib.contextmanager
+    def telling_removals(self) -> Iterator[None]:
+        """A file that is gone inside the with block raises FileRemoved, which says what is read, and what keeps files."""
+        try:
+            yield
+        except FileRemoved:
+            raise
+        except NotFound as error:
+            raise FileRemoved(error.path, self.as_of or max(self.instants.completed, default="")) from error
 
     @cached_property
     def output_schema(self) -> pa.Schema:

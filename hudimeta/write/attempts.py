@@ -44,9 +44,9 @@ def until_no_conflict(
             mark = session.request_mark()
             try:
                 report = write(session, *arguments, **named)
-            except (CommitConflict, NotFound):  # a file that was planned with may have been replaced and cleaned meanwhile
+            except (CommitConflict, NotFound) as error:  # a file that was planned with may have been cleaned meanwhile
                 if session.attempt == most:
-                    raise
+                    raise _conflict_of(error, session) from error
                 machine.pause(wait_before_retry(session.options, session.attempt, machine.machine().new_id().int / 2**128))
                 session.reload()
                 continue
@@ -56,6 +56,19 @@ def until_no_conflict(
         raise AssertionError("the last attempt returns or raises")
 
     return tried
+
+
+def _conflict_of(error: CommitConflict | NotFound, session: WriteSession) -> CommitConflict:
+    """What the user is told at last."""
+    if isinstance(error, CommitConflict):
+        return error
+    folder, _, name = error.path.rpartition("/")
+    cure = (
+        "Nothing was published; run the write again. If it fails so again though nobody cleans, a file is lost: "
+        "t.metadata.validate() tells."
+    )
+    operation = session.options.get(keys.OPERATION) or Operation.UPSERT.value
+    return CommitConflict(operation, [(folder, name)], "of a clean or a rollback (the file is gone)", cure)
 
 
 def wait_before_retry(options: Options, retry: int, chance: float) -> float:

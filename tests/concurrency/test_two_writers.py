@@ -16,7 +16,7 @@ from hudimeta.api.table import Table
 from hudimeta.commit.liveness import Heartbeat, is_alive
 from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS
-from hudimeta.errors import CommitConflict, CommitError, NotFound
+from hudimeta.errors import CommitConflict, CommitError, FileRemoved
 from hudimeta.storage import FileInfo, LocalStorage, Storage, open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
@@ -234,7 +234,7 @@ def test_rows_staged_by_a_write_taken_for_dead_are_gone(table: ModelledTable) ->
     message = write.write(iter(simple_rows([30], 3).to_batches()), 0, 0)
     silence(table, write)
     Table(table.path).recover()
-    with pytest.raises(NotFound):
+    with pytest.raises(CommitError, match=r"its staged rows .* are gone"):
         write.commit([message])
     write.abort()
     finish(table)
@@ -429,12 +429,14 @@ def test_a_scan_that_waited_until_its_files_were_cleaned_does_not_come_back_with
 ) -> None:
     table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
     table.write(Operation.UPSERT, simple_rows(range(6), 1))
+    planned = Table(table.path).timeline.writes[-1].time
     scans = [Table(table.path).scan(where) for _ in range(2)]
     for ts in (2, 3, 4):
         table.write(Operation.UPSERT, simple_rows([0, 2], ts))
     assert Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean().deleted
-    with pytest.raises(NotFound, match="open the table again"):
-        scans[0].to_table()
-    with pytest.raises(NotFound, match="open the table again"):
-        scans[1].count()
+    for read in (scans[0].to_table, scans[1].count):
+        with pytest.raises(FileRemoved, match=r"open the table again.*raise hoodie\.clean\.commits\.retained") as caught:
+            read()
+        assert caught.value.path.endswith(".parquet")
+        assert caught.value.instant == planned
     assert Table(table.path).scan(where).to_table().num_rows == 6

@@ -81,6 +81,10 @@ class SliceJob:
 
     def run(self) -> Made:
         """Make the file."""
+        with self.task.telling_removals():
+            return self._made()
+
+    def _made(self) -> Made:
         task = self.task
         reader = OverlayReader(task, open_storage(task.location, task.storage_options))
         overlay = None if self.whole else reader.overlay(self.file_slice)
