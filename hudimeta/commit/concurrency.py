@@ -1,7 +1,8 @@
 """How the writers of one table get along, as their options say it; contradictions are refused before anything is written.
 
     mode (`hoodie.write.concurrency.mode`)    not set, SINGLE_WRITER    the lock is taken and conflicts are checked all the same
-                                              OPTIMISTIC_…              and dead writers are left to the next clean
+                                              OPTIMISTIC_…              and dead writers are left to the next clean, instants
+                                                                        are chosen under the lock
                                               NON_BLOCKING_…            and log files of the same file group are no conflict
 
 As Apache Hudi 1.0.2 to 1.2.0: a mode for several writers sets the policy of failed writes to LAZY, whatever is given; early
@@ -11,12 +12,16 @@ index as well.
 
 from __future__ import annotations
 
+import contextlib
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.no_blocking import NonBlocking
 from hudimeta.config import Options
 from hudimeta.config import options as keys
+from hudimeta.engine import machine
 from hudimeta.errors import ConfigError
 from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.table.properties import TableProperties
@@ -26,6 +31,8 @@ __all__ = ["Concurrency", "EarlyDetection", "Mode"]
 
 _INDEXES = ("RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX")
 _BUCKET = "BUCKET"
+_TICK_S = 0.001
+"""Instants are milliseconds: the next one to read the clock under the lock reads a later one."""
 
 
 class Mode(enum.Enum):
@@ -68,6 +75,24 @@ class Concurrency:
     prefers_writers: bool = False
     early: EarlyDetection | None = None
     non_blocking: NonBlocking | None = None
+
+    @contextlib.contextmanager
+    def choosing_an_instant(self, lock: TableLock) -> Iterator[None]:
+        """Around the choice of a write's instant, until its requested file is there.
+
+        Apache Hudi reads the clock under the lock and makes the file later, and its write fails where that is there already. A
+        mode for several writers keeps its turn and ours apart; without one our own writers settle it among themselves.
+
+        Args:
+            lock: Of the table.
+        """
+        if self.mode is Mode.SINGLE_WRITER:
+            with lock.alone_here():
+                yield
+            return
+        with lock.held():
+            yield
+            machine.pause(_TICK_S)
 
     @classmethod
     def of(cls, options: Options, properties: TableProperties) -> Concurrency:

@@ -138,7 +138,7 @@ class Coordinator:
             timeline = self._properties.load_timeline(self._storage)
         plain = Action.DELTA_COMMIT if self._properties.type is TableType.MERGE_ON_READ else Action.COMMIT
         action = Action.REPLACE_COMMIT if operation.replaces_groups else plain
-        with self._lock.alone_here():
+        with self._concurrency.choosing_an_instant(self._lock):
             instant = self._announce(timeline, action, heartbeat)
         write = OpenWrite(instant, action, operation, frozenset(timeline.completion_times), undone, heartbeat)
         try:

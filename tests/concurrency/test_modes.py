@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.locks.storage_lock import LOCK_PATH, Lease
 from hudimeta.commit.markers import Marker, MarkerKind, write_marker
 from hudimeta.errors import CommitConflict, ConfigError
+from hudimeta.storage import LocalStorage
 from hudimeta.table.file_names import LogFileName
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_writer import write_rows
 
 MODE, POLICY = "hoodie.write.concurrency.mode", "hoodie.clean.failed.writes.policy"
 STRATEGY = "hoodie.write.lock.conflict.resolution.strategy"
@@ -82,6 +86,23 @@ def test_contradictions_are_refused_before_anything_is_written(
     with pytest.raises(ConfigError, match=told):
         Table(table.path, {**made_with, **given}).insert(simple_rows(range(4), 1))
     assert sorted(Path(table.path).rglob("*")) == before
+
+
+@pytest.mark.parametrize("given", [{}, {MODE: OCC}])
+def test_instants_are_chosen_under_the_lock_where_others_choose_theirs_so(tmp_path: Path, given: dict[str, str]) -> None:
+    """Apache Hudi does; two that chose one instant would be an error of the one that is later to write it down."""
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **given})
+    held: list[bool] = []
+
+    class Watched(LocalStorage):
+        def put_if_absent(self, path: str, data: bytes) -> None:
+            if path.endswith(".requested") and "metadata" not in path:
+                held.append(self.stat(LOCK_PATH) is not None and not Lease.decode(self.read(LOCK_PATH)).expired)
+            super().put_if_absent(path, data)
+
+    session = WriteSession(Watched(table.path), table.options)
+    write_rows(session, Operation.INSERT, simple_rows(range(4), 1))
+    assert held == [bool(given)]
 
 
 @pytest.mark.parametrize("index", [BUCKETS, {"hoodie.metadata.record.index.enable": "true"}], ids=["buckets", "record index"])

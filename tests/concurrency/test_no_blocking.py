@@ -15,10 +15,14 @@ from hudimeta.commit.report import CommitReport
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
+from hudimeta.write.routed.driver import write_routed
+from hudimeta.write.routed.executors import LocalExecutors
+from hudimeta.write.routed.sources import GivenRows
 from hudimeta.write.row_changes import update_where
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
-from tests.concurrency.side_by_side import Interrupted
+from tests.concurrency.side_by_side import Interrupted, interruptible
+from tests.write.doors import parts_of
 
 NON_BLOCKING = {
     **SIMPLE_OPTIONS,
@@ -213,8 +217,9 @@ def _version(row: object) -> tuple[str, int]:
 
 
 def test_writers_and_a_reader_in_threads(buckets: ModelledTable) -> None:
-    """Four writers of their own keys in the same buckets, and a reader beside them that sees none twice."""
+    """Four writers of their own keys in the same buckets; a reader and a consumer beside them see nothing twice."""
     writers, commits = 4, 4
+    polled, upto = Counter[tuple[str, int]](), "0"
 
     def write(writer: int) -> list[int]:
         table = Table(buckets.path, dict(buckets.options.given))
@@ -227,11 +232,36 @@ def test_writers_and_a_reader_in_threads(buckets: ModelledTable) -> None:
         assert len(rows) == len(set(rows))
         return len(rows)
 
+    def poll() -> None:
+        nonlocal upto
+        now = Table(buckets.path)
+        newest = max((i.completed_at for i in now.timeline.writes), default=upto)
+        if newest > upto:
+            polled.update(map(_version, now.scan(query_type="incremental", begin=upto, end=newest).to_table().to_pylist()))
+            upto = newest
+
     with ThreadPoolExecutor(writers + 1) as pool:
         began = [pool.submit(write, number) for number in range(writers)]
         while not all(one.done() for one in began):
             read()
+            poll()
         assert [len(one.result()) for one in began] == [commits] * writers
+    poll()
+    assert set(polled.values()) == {1}
+    last = {(f"k{100 * w + n:04d}", commits - 1) for w in range(writers) for n in range(10 + commits - 1)}
+    assert last <= set(polled), "whatever else was changed again between two polls"
     Table(buckets.path, dict(buckets.options.given)).compact()
     assert read() == writers * (10 + commits - 1)
     check_all(buckets.storage)
+
+
+def test_tasks_do_not_block_each_other_either(buckets: ModelledTable) -> None:
+    """Writes that are routed through tasks, of Spark for one."""
+    rows = simple_rows(range(12), 2)
+    others = Interrupted(lambda: buckets.write(Operation.UPSERT, simple_rows(range(6, 18), 1)))
+    session = WriteSession(buckets.storage, buckets.options, engine=others)
+    executors = interruptible(session, LocalExecutors(parts_of(rows)))
+    report = write_routed(session, GivenRows(Operation.UPSERT, rows.schema), executors)
+    buckets.model.write(Operation.UPSERT, rows)
+    assert report.attempts == 1
+    finish(buckets)
