@@ -29,6 +29,7 @@ def value(text: str, table: pa.Table, zone: str = "UTC") -> list[Any]:
     return plain(evaluate(bind_value(parse(text), table.schema, timezone=zone), table))
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
 def test_every_type_to_every_other(spark: SparkSession, tmp_path: Path, zone: str) -> None:
     table = rows(random.Random(14), 300)

@@ -251,7 +251,7 @@ def test_every_shape_gives_the_right_rows(
     assert [shape for shape in right if found[shape] != right[shape]] == []
 
 
-@pytest.mark.rotation(4)
+@pytest.mark.rotation(8)
 @pytest.mark.parametrize("door", DOORS)
 def test_every_shape_from_eight_threads_at_once(
     spark: SparkSession, tables: Any, opened: Any, expected: Callable[[str], dict[str, Rows]], door: str

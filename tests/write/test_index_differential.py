@@ -76,6 +76,7 @@ def history(path: Path, kind: str, options: dict[str, str], work: list[tuple[str
     return states
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("indexes", [LOCAL, moving(True), moving(False)], ids=["of partitions", "moving", "staying"])
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
