@@ -67,6 +67,18 @@ def test_a_row_that_stayed_in_its_partition_shows_the_value_of_that(
     assert contents(path, "id", "region", "val") == [("c", "us", 3), ("d", "us", -1), ("e", "us", 5)]
 
 
+def test_partition_values_are_no_text_of_sql(attached: SparkSession, tmp_path: Path) -> None:
+    """Spark replaces `${...}` in the text of a statement, and knows quotes and backslashes there."""
+    values = ["${spark.app.name}", "it's", "back\\slash", 'a "quote"']
+    table = rows(range(len(values))).set_column(1, "part", pa.array(values))
+    options = {"hoodie.index.type": "GLOBAL_BLOOM", "hoodie.bloom.index.update.partition.path": "false"}
+    create(tmp_path / "t", table, options=options)
+    expected = list(enumerate(values))
+    for frame in (load(attached, tmp_path / "t"), pyspark_hudimeta.HudiTable(attached, str(tmp_path / "t")).scan().to_df()):
+        assert sorted(map(tuple, frame.select("id", "part").collect())) == expected
+        assert ids(frame.where(frame.part == values[0])) == [0]
+
+
 def test_settings_of_the_session_are_options_of_its_reads(
     attached: SparkSession, tmp_path: Path, conf: Callable[[str, str], None]
 ) -> None:

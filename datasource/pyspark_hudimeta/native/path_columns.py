@@ -59,7 +59,8 @@ class PathColumns:
 
     def shown(self, frame: DataFrame) -> DataFrame:
         """The rows with the columns as paths state them. Args: frame: Of the numbered files."""
-        from pyspark.sql.functions import element_at, expr, unix_millis
+        from pyspark.sql.functions import element_at, from_json, lit, unix_millis
+        from pyspark.sql.types import ArrayType
 
         if not self.values.num_columns:
             return frame
@@ -67,18 +68,12 @@ class PathColumns:
         columns = {}
         for column in spark_schema(self.values.schema):
             texts = json.dumps([None if v is None else _text(v) for v in self.values.column(column.name).to_pylist()])
-            kind = column.dataType.simpleString()
-            columns[column.name] = element_at(
-                expr(f"cast(from_json({_literal(texts)}, 'array<string>') as array<{kind}>)"), number
-            )
+            # As a literal: in the text of an expression Spark would replace `${...}`.
+            values = from_json(lit(texts), "array<string>").cast(ArrayType(column.dataType))
+            columns[column.name] = element_at(values, number)
         return frame.withColumns(columns)
 
 
 def _text(value: object) -> str:
     """A value as Spark casts it from a text."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _literal(text: str) -> str:
-    """A text in Spark's SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
