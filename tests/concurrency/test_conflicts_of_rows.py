@@ -22,9 +22,13 @@ from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import SystemClock
 from hudimeta.types import Operation
 from hudimeta.write import settling
+from hudimeta.write.routed.driver import write_routed
+from hudimeta.write.routed.executors import LocalExecutors
+from hudimeta.write.routed.sources import GivenRows
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
-from tests.concurrency.side_by_side import Paused
+from tests.concurrency.side_by_side import Interrupted, Paused, interruptible
+from tests.write.doors import parts_of
 
 INDEXES: dict[str, dict[str, str]] = {
     "simple": {"hoodie.index.type": "SIMPLE"},
@@ -175,6 +179,26 @@ def test_a_bucket_is_begun_once(tmp_path: Path, kind: str) -> None:
     mine, theirs = rows(1, 2, 5), rows(3, 4, 6)
     one, two = begun(table, mine), begun(table, theirs)
     assert finished(table, (one, mine), (two, theirs)) == [1, 2]
+
+
+def test_what_tasks_wrote_stands_or_is_tried_again_as_a_whole(tmp_path: Path) -> None:
+    table = table_of(tmp_path, **NO_SMALL)
+
+    def by_tasks(rows: pa.Table) -> tuple[Paused, pa.Table]:
+        def write(engine: Interrupted) -> CommitReport:
+            session = WriteSession(table.storage, table.options, engine=engine)
+            executors = interruptible(session, LocalExecutors(parts_of(rows)))
+            return write_routed(session, GivenRows(Operation.UPSERT, rows.schema), executors)
+
+        return Paused(write), rows
+
+    one, two, three = (by_tasks(simple_rows(ids, 2)) for ids in ([20, 22], [24, 26], [26, 28]))
+    assert finished(table, one, two, three) == [1, 1, 2]
+    four, five = (by_tasks(simple_rows(ids, 5)) for ids in ([2], [4]))
+    four[0].finish()
+    report = five[0].finish()
+    assert report.attempts == 2
+    assert any("the whole write was tried again" in note for note in report.notes)
 
 
 def test_an_overwrite_takes_no_row_away_that_came_meanwhile(tmp_path: Path) -> None:
