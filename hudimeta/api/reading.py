@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from hudimeta.config import Options
 from hudimeta.config.options import COLUMNS, FILTER, INCREMENTAL_FORMAT, QUERY_TYPE, READ_CORRUPT
 from hudimeta.read.incremental import Moment, range_of, refuse_range
-from hudimeta.read.scan import Scan, ScanRequest
+from hudimeta.read.request import ScanRequest
+from hudimeta.read.scan import Scan
 from hudimeta.redaction import redacted
 from hudimeta.types import QueryType
 

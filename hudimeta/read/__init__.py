@@ -7,6 +7,7 @@ __all__ = [
     "incremental",  # incremental reads
     "native_files",  # files that any Parquet reader reads alike
     "native_slices",  # slices that Spark's own reader may read
+    "request",  # what is asked of a table
     "scan",  # a read: planned once, then rows
     "scan_plan",  # what a scan will read
     "split",  # shares of a read for other processes

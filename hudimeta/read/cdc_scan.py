@@ -15,7 +15,8 @@ from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.cdc_plan import GroupChange, plan_changes
 from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
 from hudimeta.read.incremental import IncrementalRange, Moment
-from hudimeta.read.scan import Opened, Scan, ScanRequest, limit_note
+from hudimeta.read.request import Opened, ScanRequest, limit_note
+from hudimeta.read.scan import Scan
 from hudimeta.read.scan_plan import ScanPlan
 from hudimeta.read.split import Split, first_rows, pack_slices, read_split
 from hudimeta.redaction import hidden

@@ -7,19 +7,20 @@ request means in the table of that moment.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from hudimeta.config.options import RETRY_ON_CLEAN, SPLIT_BYTES
-from hudimeta.errors import ConfigError, FileRemoved, PredicateError, UnsupportedFeature
+from hudimeta.errors import ConfigError, FileRemoved, UnsupportedFeature
 from hudimeta.indexes.scan_report import ScanReport
-from hudimeta.read.column_names import cheapest_column, found_column, known_column
-from hudimeta.read.incremental import IncrementalRange, Moment, moment_of, range_slices, with_commits
+from hudimeta.read.column_names import cheapest_column
+from hudimeta.read.incremental import Moment
 from hudimeta.read.planner import PlannedSlices, plan_slices, planned_range
+from hudimeta.read.request import Opened, ScanRequest, limit_note, opened
 from hudimeta.read.scan_plan import ScanPlan
 from hudimeta.read.split import Split, first_rows, read_split
 from hudimeta.redaction import hidden
@@ -29,58 +30,13 @@ from hudimeta.snapshot.file_slice import slices_of
 from hudimeta.types import QueryType
 
 if TYPE_CHECKING:
-    from hudimeta.predicate import ArrowPredicate, Bound, Where
+    from hudimeta.predicate import Bound
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["Opened", "Scan", "ScanRequest", "limit_note"]
+__all__ = ["Scan"]
 
 MOST_PLANS = 5
 """How often a read is planned whose files cleaners remove again and again."""
-
-
-@dataclass(frozen=True)
-class ScanRequest:
-    """What is asked of a table.
-
-    Attributes:
-        where: Predicate in any notation of `hudimeta.predicate.parse`; None for every row.
-        columns: What to return, in this order; None for all. Names are matched exactly, else without case; `a.b` is a field of
-            the struct `a`.
-        query_type: SNAPSHOT, READ_OPTIMIZED or INCREMENTAL; CDC is a `ChangeScan`'s.
-        timezone: Zone in which the predicate's texts without a zone are read.
-        skip_damage: Leave out file slices with a damaged file instead of failing; see `SliceReader.readable`.
-        limit: Rows after which reading stops; None for all.
-    """
-
-    where: Where | None = None
-    columns: Sequence[str] | None = None
-    query_type: QueryType = QueryType.SNAPSHOT
-    timezone: str = "UTC"
-    skip_damage: bool = False
-    limit: int | None = None
-
-
-@dataclass(frozen=True)
-class Opened:
-    """What a request means in the table of its moment.
-
-    Attributes:
-        snapshot: What is read.
-        columns: What is returned, as the table spells it.
-        bound: The predicate; None for every row.
-        beside: What PyArrow evaluates beside it.
-        changes: The commits of an incremental read.
-        range_slices: The slices that these commits make, where ordinary slices do not serve.
-        mark: See `Moment`.
-    """
-
-    snapshot: Snapshot
-    columns: tuple[str, ...]
-    bound: Bound | None
-    beside: ArrowPredicate | None
-    changes: IncrementalRange | None
-    range_slices: pa.Table | None
-    mark: int
 
 
 class Scan:
@@ -114,20 +70,7 @@ class Scan:
         return self._open(self._moment() if callable(self._moment) else Moment(self._moment))
 
     def _open(self, moment: Moment) -> Opened:
-        snapshot, changes = moment.snapshot, moment.changes
-        mark = len(snapshot.storage.log) if moment.mark is None else moment.mark
-        slices = range_slices(snapshot, changes) if changes is not None else None
-        snapshot = moment_of(snapshot, changes) if changes is not None else snapshot
-        full = snapshot.schema.arrow
-        wanted = self._request.columns
-        columns = tuple(full.names) if wanted is None else tuple(known_column(name, full) for name in wanted)
-        if len(set(columns)) < len(columns):
-            raise ConfigError("hudimeta.columns", wanted, "each column once")
-        asked = changes if snapshot.properties.populate_meta else None
-        beside = _evaluated_by_arrow(self._request.where, full)
-        tree = self._request.where if beside is None else beside.tree
-        bound = _bound(tree, full, self._request.timezone, asked) if tree is not None or asked is not None else None
-        return Opened(snapshot, columns, bound, beside, changes, slices, mark)
+        return opened(moment, self._request)
 
     @property
     def _snapshot(self) -> Snapshot:
@@ -391,24 +334,6 @@ class Scan:
         )
 
 
-def _evaluated_by_arrow(where: Where | None, schema: pa.Schema) -> ArrowPredicate | None:
-    """An expression of PyArrow's that PyArrow must evaluate; None for every predicate that is understood wholly."""
-    if where is None:
-        return None
-    from hudimeta.predicate import is_arrow_expression, parse_arrow
-
-    if not is_arrow_expression(where):
-        return None
-    found = parse_arrow(where)
-    for name in found.columns:
-        meant, close = found_column(name, schema)
-        if meant is None:
-            raise PredicateError(name, f"a column of the table: {', '.join(schema.names)}", close)
-        if meant != name:
-            raise PredicateError(str(where), f"the column as the table spells it: {meant}")
-    return found if found.whole is not None else None
-
-
 def _may_use_footers(snapshot: Snapshot) -> bool:
     from hudimeta.indexes.allowed import FOOTERS, may_use
 
@@ -424,18 +349,3 @@ def _total(column: pa.ChunkedArray, lengths: bool = False) -> int:
     elif pa.types.is_list(column.type):
         column = pc.list_flatten(column)
     return pc.sum(column).as_py() or 0
-
-
-def limit_note(rows: int) -> str:
-    """What a report says of a limit."""
-    return f"limit: reading stops after {rows:,} rows"
-
-
-def _bound(where: Where | None, schema: pa.Schema, timezone: str, changes: IncrementalRange | None) -> Bound:
-    from hudimeta.predicate import Expr, bind, parse
-
-    tree: Expr | None = None if where is None else parse(where)
-    if tree is None or changes is not None:
-        assert changes is not None
-        tree = with_commits(tree, changes)
-    return bind(tree, schema, timezone=timezone)

@@ -18,7 +18,8 @@ from hudimeta.errors import SchemaMismatch
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column, field_of
 from hudimeta.keys import KeyGenerator
 from hudimeta.predicate import Where
-from hudimeta.read.scan import Scan, ScanRequest
+from hudimeta.read.request import ScanRequest
+from hudimeta.read.scan import Scan
 from hudimeta.schema import conform
 from hudimeta.slices.merge_rules import KEY_COLUMN, PartialUpdateMode
 from hudimeta.snapshot.snapshot import Snapshot

@@ -25,7 +25,8 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from hudimeta.config.options import READ_CORRUPT
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.read.native_files import foreign_instants, holds_times
-from hudimeta.read.scan import Scan, ScanRequest
+from hudimeta.read.request import ScanRequest
+from hudimeta.read.scan import Scan
 from hudimeta.redaction import hidden
 from hudimeta.slices.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT
 from hudimeta.snapshot.file_slice import FileSlice, slices_of

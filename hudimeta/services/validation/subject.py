@@ -13,7 +13,8 @@ from hudimeta.engine import Engine
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.keys import KeyGenerator
 from hudimeta.metadata import MetadataTable
-from hudimeta.read.scan import Scan, ScanRequest
+from hudimeta.read.request import ScanRequest
+from hudimeta.read.scan import Scan
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.slices.reader import SliceReader

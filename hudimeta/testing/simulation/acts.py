@@ -10,7 +10,8 @@ from hudimeta.config import OPTIONS, Options
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CommitOutcomeUnknown, HudiError, NotFound, ValidationFailed
 from hudimeta.read.incremental import Moment
-from hudimeta.read.scan import Scan, ScanRequest
+from hudimeta.read.request import ScanRequest
+from hudimeta.read.scan import Scan
 from hudimeta.services import archival, clean, compaction
 from hudimeta.services.indexing import create_index, drop_index
 from hudimeta.snapshot.snapshot import Snapshot

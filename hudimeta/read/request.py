@@ -1,0 +1,125 @@
+"""What is asked of a table, and what that means in the table of a moment: columns as it spells them, the predicate bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudimeta.errors import ConfigError, PredicateError
+from hudimeta.read.column_names import found_column, known_column
+from hudimeta.read.incremental import IncrementalRange, Moment, moment_of, range_slices, with_commits
+from hudimeta.types import QueryType
+
+if TYPE_CHECKING:
+    from hudimeta.predicate import ArrowPredicate, Bound, Where
+    from hudimeta.snapshot.snapshot import Snapshot
+
+__all__ = ["Opened", "ScanRequest", "limit_note", "opened"]
+
+
+@dataclass(frozen=True)
+class ScanRequest:
+    """What is asked of a table.
+
+    Attributes:
+        where: Predicate in any notation of `hudimeta.predicate.parse`; None for every row.
+        columns: What to return, in this order; None for all. Names are matched exactly, else without case; `a.b` is a field of
+            the struct `a`.
+        query_type: SNAPSHOT, READ_OPTIMIZED or INCREMENTAL; CDC is a `ChangeScan`'s.
+        timezone: Zone in which the predicate's texts without a zone are read.
+        skip_damage: Leave out file slices with a damaged file instead of failing; see `SliceReader.readable`.
+        limit: Rows after which reading stops; None for all.
+    """
+
+    where: Where | None = None
+    columns: Sequence[str] | None = None
+    query_type: QueryType = QueryType.SNAPSHOT
+    timezone: str = "UTC"
+    skip_damage: bool = False
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a request means in the table of its moment.
+
+    Attributes:
+        snapshot: What is read.
+        columns: What is returned, as the table spells it.
+        bound: The predicate; None for every row.
+        beside: What PyArrow evaluates beside it.
+        changes: The commits of an incremental read.
+        range_slices: The slices that these commits make, where ordinary slices do not serve.
+        mark: See `Moment`.
+    """
+
+    snapshot: Snapshot
+    columns: tuple[str, ...]
+    bound: Bound | None
+    beside: ArrowPredicate | None
+    changes: IncrementalRange | None
+    range_slices: pa.Table | None
+    mark: int
+
+
+def opened(moment: Moment, request: ScanRequest) -> Opened:
+    """Settle what a request means.
+
+    Args:
+        moment: The table at its moment.
+        request: What is asked of it.
+
+    Raises:
+        ConfigError: Columns that the table does not have, or one of them twice.
+        PredicateError: The predicate does not fit the table.
+    """
+    snapshot, changes = moment.snapshot, moment.changes
+    mark = len(snapshot.storage.log) if moment.mark is None else moment.mark
+    slices = range_slices(snapshot, changes) if changes is not None else None
+    snapshot = moment_of(snapshot, changes) if changes is not None else snapshot
+    full = snapshot.schema.arrow
+    wanted = request.columns
+    columns = tuple(full.names) if wanted is None else tuple(known_column(name, full) for name in wanted)
+    if len(set(columns)) < len(columns):
+        raise ConfigError("hudimeta.columns", wanted, "each column once")
+    asked = changes if snapshot.properties.populate_meta else None
+    beside = _evaluated_by_arrow(request.where, full)
+    tree = request.where if beside is None else beside.tree
+    bound = _bound(tree, full, request.timezone, asked) if tree is not None or asked is not None else None
+    return Opened(snapshot, columns, bound, beside, changes, slices, mark)
+
+
+def _evaluated_by_arrow(where: Where | None, schema: pa.Schema) -> ArrowPredicate | None:
+    """An expression of PyArrow's that PyArrow must evaluate; None for every predicate that is understood wholly."""
+    if where is None:
+        return None
+    from hudimeta.predicate import is_arrow_expression, parse_arrow
+
+    if not is_arrow_expression(where):
+        return None
+    found = parse_arrow(where)
+    for name in found.columns:
+        meant, close = found_column(name, schema)
+        if meant is None:
+            raise PredicateError(name, f"a column of the table: {', '.join(schema.names)}", close)
+        if meant != name:
+            raise PredicateError(str(where), f"the column as the table spells it: {meant}")
+    return found if found.whole is not None else None
+
+
+def limit_note(rows: int) -> str:
+    """What a report says of a limit."""
+    return f"limit: reading stops after {rows:,} rows"
+
+
+def _bound(where: Where | None, schema: pa.Schema, timezone: str, changes: IncrementalRange | None) -> Bound:
+    from hudimeta.predicate import Expr, bind, parse
+
+    tree: Expr | None = None if where is None else parse(where)
+    if tree is None or changes is not None:
+        assert changes is not None
+        tree = with_commits(tree, changes)
+    return bind(tree, schema, timezone=timezone)
