@@ -13,7 +13,7 @@ DEMO_ARGS ?=
 MUTANTS_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full faults-full spark-kills-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full fencing-full faults-full spark-kills-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -55,6 +55,9 @@ crash-full: ## kills and errors at every storage call of everything, then a thou
 
 pairs-full: ## a thousand random pairs of writes that meet, against what one after the other leaves (HUDIMETA_PAIRS_SEED says which), half an hour
 	@HUDIMETA_PAIRS=$${HUDIMETA_PAIRS:-1000} $(RUN) python -m pytest tests/concurrency/test_random_pairs.py --timeout=7200 $(PYTEST_ARGS)
+
+fencing-full: ## writers that stand still for longer than their lock lasts, at every request of a publication, half an hour
+	@HUDIMETA_TURN=all HUDIMETA_FENCING_FULL=1 $(RUN) python -m pytest tests/concurrency/test_fencing.py tests/concurrency/test_sigstop.py --timeout=3600 $(PYTEST_ARGS)
 
 faults-full: ## routed writes: fifty while workers die at random and slow tasks run twice, and one of five million rows, some twenty minutes
 	@HUDIMETA_FAULTS_FULL=1 HUDIMETA_ROUTED_LARGE=1 $(RUN) --java python -m pytest tests/spark/test_routed_writes.py -k "random_kills or does_not_grow" --timeout=3900 $(PYTEST_ARGS)
