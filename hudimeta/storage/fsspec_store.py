@@ -175,21 +175,57 @@ class FsspecStorage:
         import pyarrow as pa
 
         with _translated(path):
-            return pa.PythonFile(self._fs.open(self._at(path), "rb"), mode="r")
+            return pa.PythonFile(_FsspecInput(self._fs.open(self._at(path), "rb"), path), mode="r")
 
     def open_output(self, path: str) -> OutputStream:
         """See `Storage.open_output`."""
         with _translated(path):
             self._make_parent(path)
-            return _FsspecOutput(self._fs.open(self._at(path), "wb"))
+            return _FsspecOutput(self._fs.open(self._at(path), "wb"), path)
 
     def sub(self, path: str) -> FsspecStorage:
         """See `Storage.sub`."""
         return FsspecStorage(self._fs, self._at(path), f"{self._root}/{path}")
 
 
+class _FsspecInput:
+    """A driver's file, which asks the store only when something is read of it: then the request may fail.
+
+    Args:
+        file: Of the driver.
+        path: For errors.
+    """
+
+    def __init__(self, file: Any, path: str) -> None:
+        self._file, self._path = file, path
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def read(self, size: int = -1) -> bytes:
+        with _translated(self._path):
+            return bytes(self._file.read(size))
+
+
 class _FsspecOutput(FileOutput):
-    """An upload; `discard` stops it, so that nothing appears after an exception."""
+    """An upload; `discard` stops it, so that nothing appears after an exception.
+
+    Args:
+        file: Of the driver.
+        path: For errors.
+    """
+
+    def __init__(self, file: Any, path: str) -> None:
+        super().__init__(file)
+        self._path = path
+
+    def write(self, data: Any, /) -> int:
+        with _translated(self._path):
+            return super().write(data)
+
+    def close(self) -> None:
+        with _translated(self._path):
+            super().close()
 
     def flush(self) -> None:
         """Nothing: uploads flushed early are cut into parts too small for the store."""

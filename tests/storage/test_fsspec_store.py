@@ -122,3 +122,31 @@ def test_another_error_is_no_refused_condition_though_its_text_says_so() -> None
     driver.refusal = ("no precondition helps against this", "AccessDenied", 403)
     with pytest.raises(StorageError, match="no precondition helps"):
         store.put_if_unchanged("lock", b"new", b"old")
+
+
+class FailsWithin(MemoryFileSystem):  # type: ignore[misc]
+    """Opens files, and fails when something is read of one, or when one is whole."""
+
+    cachable = False
+
+    def open(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
+        file = super().open(path, mode, **kwargs)
+
+        def fail(*_: Any) -> None:
+            raise TimeoutError("no answer")
+
+        if mode == "rb":
+            file.read = fail
+        else:
+            file.commit = file.close = fail
+        return file
+
+
+def test_what_fails_within_an_open_file_is_an_error_of_storage() -> None:
+    prefix = f"/bucket-{uuid.uuid4().hex}"
+    store = FsspecStorage(FailsWithin(), prefix, f"memory:/{prefix}")
+    store.put("a", b"1")
+    with pytest.raises(StorageError, match="a: no answer"):
+        store.open_input("a").read()
+    with pytest.raises(StorageError, match="b: no answer"), store.open_output("b") as out:
+        out.write(b"1")
