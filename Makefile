@@ -56,8 +56,9 @@ crash-full: ## kills and errors at every storage call of everything, then a thou
 pairs-full: ## a thousand random pairs of writes that meet, against what one after the other leaves (HUDIMETA_PAIRS_SEED says which), half an hour
 	@HUDIMETA_PAIRS=$${HUDIMETA_PAIRS:-1000} $(RUN) python -m pytest tests/concurrency/test_random_pairs.py --timeout=7200 $(PYTEST_ARGS)
 
-fencing-full: ## writers that stand still for longer than their lock lasts, at every request of a publication, half an hour
+fencing-full: ## writers that stand still for longer than their lock lasts, at every request of a publication, and two writers over an S3 that fails, an hour
 	@HUDIMETA_TURN=all HUDIMETA_FENCING_FULL=1 $(RUN) python -m pytest tests/concurrency/test_fencing.py tests/concurrency/test_sigstop.py --timeout=3600 $(PYTEST_ARGS)
+	@HUDIMETA_S3_TURNS=$${HUDIMETA_S3_TURNS:-200} $(RUN) python -m pytest tests/concurrency/test_s3.py --timeout=7200 $(PYTEST_ARGS)
 
 faults-full: ## routed writes: fifty while workers die at random and slow tasks run twice, and one of five million rows, some twenty minutes
 	@HUDIMETA_FAULTS_FULL=1 HUDIMETA_ROUTED_LARGE=1 $(RUN) --java python -m pytest tests/spark/test_routed_writes.py -k "random_kills or does_not_grow" --timeout=3900 $(PYTEST_ARGS)

@@ -191,10 +191,18 @@ def test_a_repeated_request_does_not_lock_its_own_sender_out(tmp_path: Path) -> 
 
 def test_an_error_at_release_does_not_undo_what_was_done(remote: Storage) -> None:
     clock = Clock()
-    with StorageLock(FaultyStorage(remote, FaultPlan(1, Fault.ERROR_BEFORE)), timing(clock)).held():
+    with StorageLock(FaultyStorage(remote, FaultPlan(1, Fault.ERROR_BEFORE, times=9)), timing(clock)).held():
         done = True
     assert done
     assert not lease_in(remote).expired
+
+
+@pytest.mark.parametrize("fault", [Fault.ERROR_BEFORE, Fault.ERROR_AFTER])
+def test_a_failed_release_is_repeated(remote: Storage, fault: Fault) -> None:
+    """Else nobody writes until the lease is over."""
+    with StorageLock(FaultyStorage(remote, FaultPlan(1, fault, times=2)), timing(Clock())).held():
+        assert not lease_in(remote).expired
+    assert lease_in(remote).expired
 
 
 def test_an_error_at_taking_it_is_raised(remote: Storage) -> None:

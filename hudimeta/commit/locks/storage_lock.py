@@ -31,6 +31,8 @@ from hudimeta.storage import Storage
 __all__ = ["LOCK_PATH", "Lease", "StorageLock"]
 
 LOCK_PATH = LOCK_FOLDER + "/table_lock.json"
+_RELEASES = 3
+"""How often a release is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +187,16 @@ class StorageLock:
             return "somebody unknown: the file is damaged"
 
     def _release(self) -> None:
-        """Mark the lease expired. What was done under the lock is done: an error here only leaves the lease to run out."""
-        with self._guard_lease, contextlib.suppress(StorageError):
+        """Mark the lease expired. What was done under the lock is done: errors here only leave the lease to run out.
+
+        That may take minutes, in which nobody writes: so a request that failed is repeated.
+        """
+        with self._guard_lease:
             mine, self._mine = self._mine, None
-            if mine is not None and self._lost_to is None:
-                lease = Lease.decode(mine)
-                self._storage.put_if_unchanged(LOCK_PATH, Lease(True, lease.valid_until, lease.owner).encode(), mine)
+            if mine is None or self._lost_to is not None:
+                return
+            lease = Lease.decode(mine)
+            for _ in range(_RELEASES):
+                with contextlib.suppress(StorageError):
+                    self._storage.put_if_unchanged(LOCK_PATH, Lease(True, lease.valid_until, lease.owner).encode(), mine)
+                    return
