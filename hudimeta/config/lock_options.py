@@ -34,8 +34,8 @@ LOCK_PROVIDER = OPTIONS.text(
     "hoodie.write.lock.provider",
     None,
     "Class name of Hudi's lock provider: StorageBasedLockProvider, which counts when not set, FileSystemBasedLockProvider, "
-    "ZookeeperBasedLockProvider, DynamoDBBasedLockProvider, DynamoDBBasedImplicitPartitionKeyLockProvider or "
-    "InProcessLockProvider. Every writer of the table must use the same.",
+    "ZookeeperBasedLockProvider, ZookeeperBasedImplicitBasePathLockProvider, DynamoDBBasedLockProvider, "
+    "DynamoDBBasedImplicitPartitionKeyLockProvider or InProcessLockProvider. Every writer of the table must use the same.",
 )
 LOCK_WAIT_MS = OPTIONS.number(
     "hoodie.write.lock.wait_time_ms",

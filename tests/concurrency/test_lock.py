@@ -254,8 +254,10 @@ def test_other_providers_are_refused(remote: Storage, provider: str) -> None:
 
 
 def test_a_lock_in_zookeeper_needs_a_place(remote: Storage) -> None:
+    with pytest.raises(ConfigError, match=r"zookeeper\.base_path"):
+        chosen(remote, "ZookeeperBasedLockProvider", **{"zookeeper.url": "localhost:1"})
     with pytest.raises(ConfigError, match=r"zookeeper\.url"):
-        chosen(remote, "ZookeeperBasedLockProvider")
+        chosen(remote, "ZookeeperBasedImplicitBasePathLockProvider")
 
 
 def test_lease_and_renewal_are_options(remote: Storage) -> None:

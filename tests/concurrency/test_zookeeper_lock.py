@@ -14,10 +14,12 @@ from kazoo.client import KazooClient
 from kazoo.security import make_acl
 
 from hudimeta import Table
+from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.locks.protocol import LockTiming
 from hudimeta.commit.locks.zookeeper_lock import ZooKeeperAddress, ZooKeeperLock
-from hudimeta.config import HudiWarning
+from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import LockLost, LockTimeout, StorageError
+from hudimeta.metadata.keys import path_id
 from hudimeta.storage import LocalStorage
 from tests.concurrency.servers import zookeeper_server
 from tests.concurrency.side_by_side import WithoutGuards
@@ -74,6 +76,7 @@ def test_whoever_lost_it_is_told_before_publishing(server: str, tmp_path: Path, 
 DIES_HOLDING = """
 import os, sys
 from hudimeta.commit.locks.zookeeper_lock import ZooKeeperAddress, ZooKeeperLock
+from hudimeta.metadata.keys import path_id
 from hudimeta.storage import LocalStorage
 
 with ZooKeeperLock(LocalStorage(sys.argv[2]), ZooKeeperAddress(sys.argv[1], sys.argv[3], 2.0, 5.0)).held():
@@ -119,6 +122,17 @@ def test_writes_take_it_by_option(server: str, tmp_path: Path, client: KazooClie
     with left, lock_at(server, tmp_path).held(), pytest.raises(LockTimeout, match=PATH):
         table.upsert(rows)
     assert table.scan().to_table().num_rows == 3
+
+
+def test_the_node_may_be_named_after_the_tables_place(server: str, tmp_path: Path, client: KazooClient) -> None:
+    options = OPTIONS.read(
+        {
+            "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.ZookeeperBasedImplicitBasePathLockProvider",
+            "hoodie.write.lock.zookeeper.url": server,
+        }
+    )
+    with table_lock(LocalStorage(str(tmp_path)), options, "trips").held():
+        assert len(client.get_children(f"/tmp/{path_id(str(tmp_path))}/lock_key")) == 1
 
 
 @contextmanager

@@ -49,7 +49,7 @@ def test_strategies_of_the_page_are_known() -> None:
 
 def test_providers_of_the_page_are_chosen_by_name(tmp_path: Path) -> None:
     named = set(re.findall(r"^\| (?:not set, or )?`(\w+LockProvider)`", PAGE, re.MULTILINE))
-    assert len(named) == 6
+    assert len(named) == 7
     zookeeper = {"hoodie.write.lock.zookeeper.url": "localhost:2181", "hoodie.write.lock.zookeeper.base_path": "/hudi"}
     servers = {**zookeeper, "hoodie.write.lock.dynamodb.table": "locks"}
     for provider in named:

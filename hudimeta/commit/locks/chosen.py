@@ -70,13 +70,22 @@ def _process_lock(storage: Storage, options: Options, table_name: str, timing: L
 
 
 def _zookeeper_lock(storage: Storage, options: Options, table_name: str, timing: LockTiming) -> TableLock:
+    folder = _needed(options, keys.ZOOKEEPER_BASE_PATH)
+    return _lock_of_node(storage, options, f"/{folder.strip('/')}/{options.get(keys.ZOOKEEPER_KEY) or table_name}", timing)
+
+
+def _zookeeper_lock_of_path(storage: Storage, options: Options, table_name: str, timing: LockTiming) -> TableLock:
+    """The node is named after the table's place, as `_dynamodb_lock_of_path` names its item."""
+    return _lock_of_node(storage, options, f"/tmp/{_id_of_place(storage)}/lock_key", timing)
+
+
+def _lock_of_node(storage: Storage, options: Options, path: str, timing: LockTiming) -> TableLock:
     from hudimeta.commit.locks.zookeeper_lock import ZooKeeperAddress, ZooKeeperLock
 
-    servers, folder = _needed(options, keys.ZOOKEEPER_URL), _needed(options, keys.ZOOKEEPER_BASE_PATH)
+    servers = _needed(options, keys.ZOOKEEPER_URL)
     port = options.get(keys.ZOOKEEPER_PORT)
     if port is not None:
         servers = ",".join(one if ":" in one else f"{one}:{port}" for one in servers.split(","))
-    path = f"/{folder.strip('/')}/{options.get(keys.ZOOKEEPER_KEY) or table_name}"
     address = ZooKeeperAddress(
         servers,
         path,
@@ -92,7 +101,11 @@ def _dynamodb_lock(storage: Storage, options: Options, table_name: str, timing: 
 
 def _dynamodb_lock_of_path(storage: Storage, options: Options, table_name: str, timing: LockTiming) -> TableLock:
     """The item is named after the table's place, in which Apache Hudi takes s3a for s3."""
-    return _lock_of_item(storage, options, path_id(_S3A.sub("s3://", storage.root)), timing)
+    return _lock_of_item(storage, options, _id_of_place(storage), timing)
+
+
+def _id_of_place(storage: Storage) -> str:
+    return path_id(_S3A.sub("s3://", storage.root))
 
 
 def _lock_of_item(storage: Storage, options: Options, key: str, timing: LockTiming) -> TableLock:
@@ -127,5 +140,6 @@ _PROVIDERS: Mapping[str, Callable[[Storage, Options, str, LockTiming], TableLock
     "FileSystemBasedLockProvider": _file_lock,
     "InProcessLockProvider": _process_lock,
     "StorageBasedLockProvider": _storage_lock,
+    "ZookeeperBasedImplicitBasePathLockProvider": _zookeeper_lock_of_path,
     "ZookeeperBasedLockProvider": _zookeeper_lock,
 }
