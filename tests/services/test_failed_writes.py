@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.liveness import Heartbeat
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.transitions import TimelineWriter
@@ -48,3 +50,20 @@ def test_a_write_leaves_it_to_others(tmp_path: Path, policy: str, after_a_clean:
     assert pending(table) == []
     table.model.check(table.read())
     check_all(table.storage)
+
+
+@pytest.mark.parametrize(("policy", "beats", "left"), [("LAZY", True, 1), ("LAZY", False, 0), ("NEVER", False, 1)])
+def test_a_clean_goes_by_the_heartbeat(tmp_path: Path, policy: str, beats: bool, left: int) -> None:
+    """Where no OS lock tells who is alive: one that still beats is left alone, one that is over two intervals old is dead."""
+    table, writing = with_a_dead_write(tmp_path / "t")
+    heartbeat = Heartbeat(table.storage, writing)
+    heartbeat.beat()
+    if not beats:
+        os.utime(Path(table.path, heartbeat.path), (1, 1))
+    options = {POLICY: policy}
+    Table(table.path, options).upsert(simple_rows(range(2), 2))
+    assert pending(table) == [writing]
+    Table(table.path, options).clean()
+    assert len(pending(table)) == left
+    table.model.write(Operation.UPSERT, simple_rows(range(2), 2))
+    table.model.check(table.read())
