@@ -139,9 +139,8 @@ def child(name: str, histories: int, seed: int) -> int:
         try:
             run(plan(seed + number))
         except Broken as error:
-            why = str(error).strip().splitlines()
-            line = next((line for line in why if "Failed: " in line or "Error: " in line or "Found: " in line), why[-1])
-            print(f"{name:56s} {number + 1:5d} histories, {time.monotonic() - began:4.0f} s: {line.strip()[:120]}", flush=True)
+            why = " ".join(f"{type(error.__cause__).__name__}: {error.__cause__}".split())
+            print(f"{name:56s} {number + 1:5d} histories, {time.monotonic() - began:4.0f} s: {why[:160]}", flush=True)
             return 0
     print(f"{name:56s} SURVIVED {histories} histories", flush=True)
     return 1
