@@ -133,6 +133,8 @@ class Actor:
             self.stopped_s = max(self.stopped_s, stop)
             self._scheduler.wait(self, stop)
         if slow := faults.slowness():
+            if not repeats:
+                self.stopped_s = max(self.stopped_s, slow)
             self._sleep(slow, repeats)
         if repeats and faults.coin():
             self._repeat()

@@ -29,6 +29,7 @@ MOST_TURNS = 40_000
 _OUTLASTS_A_LEASE_S = 10.0
 _OUTLASTS_A_HEARTBEAT_MS = 50_000
 _LAST_WRITE_EACH = 4
+_ROLLED_BACK = "another writer rolled it back"
 _AFTERWARDS_S = 3600.0
 """Then every lease and heartbeat of the dead is over."""
 
@@ -226,10 +227,18 @@ def _check_protocol(trace: list[Call]) -> None:
             raise ValidationFailed(f"{call.actor} put {call.path}, whether it was there or not")
 
 
+def _check_the_living(done: Run) -> None:
+    """Nobody takes a writer for dead that was not stopped, nor had a clock so far from the others'."""
+    for one in done.log.writes:
+        if one.outcome is Outcome.REFUSED and not done.may_leave_files and _ROLLED_BACK in one.told:
+            raise ValidationFailed(f"taken for dead though it was not: {one}")
+
+
 def _check(
     history: History, begun: Image, storage: SimulatedStorage, now: float, options: Mapping[str, str], done: Run
 ) -> None:
     _check_protocol(done.trace)
+    _check_the_living(done)
     last = ReadSeen("the last read", now, now, read_state(storage))
     done.witness = check_serial(begun.model, done.log.writes, published(storage), [*done.log.reads, last])
     check_all(storage, [one for one in (*ALWAYS, *AT_REST) if not (done.may_leave_files and one is nothing_is_left_over)])
