@@ -102,6 +102,11 @@ MUTANTS: dict[str, tuple[Edit, ...]] = {
             "if any(self._storage.stat(join(self._folder, name)) is not None for name in names):",
             "if False:",
         ),
+        Edit(
+            COMMIT + "concurrency.py",
+            "        with lock.held():\n            yield",
+            "        with lock.alone_here():\n            yield",
+        ),
     ),
     "early detection that trusts a dead marker": (
         Edit(
