@@ -28,6 +28,7 @@ MOST_TURNS = 40_000
 """Of all actors of a history together; a usual history takes some hundreds."""
 _OUTLASTS_A_LEASE_S = 10.0
 _OUTLASTS_A_HEARTBEAT_MS = 50_000
+_BEHIND_EACH, _BEHIND_MS = 5, 2_000_000_000
 _LAST_WRITE_EACH = 4
 _ROLLED_BACK = "another writer rolled it back"
 _AFTERWARDS_S = 3600.0
@@ -131,7 +132,14 @@ def plan(seed: int) -> History:
             weights = [6 if k is Kind.READ else 2 for k in kinds]
             acts = tuple(Act(k) for k in rng.choices(kinds, weights, k=1 if count > 3 else rng.choice((1, 1, 2))))
         parts.append(Part(name, acts, _troubles(rng, lock) if troubled else replace(CALM, latency_s=_latency(rng))))
+    if seed % _BEHIND_EACH == 0:
+        parts = [_behind(part) for part in parts]
     return History(seed, kind, place, lock, manner, tuple(parts))
+
+
+def _behind(part: Part) -> Part:
+    """With a clock before all that the table has seen: instants then only follow from one another, and two choose one."""
+    return replace(part, troubles=replace(part.troubles, offset_ms=part.troubles.offset_ms - _BEHIND_MS))
 
 
 def _write(rng: random.Random, name: str, fresh: Iterator[int]) -> Act:
@@ -206,8 +214,8 @@ def _run(history: History, done: Run, checks: bool) -> None:
         scheduler.run(actors)
     finally:
         done.turns = scheduler.turns
-    offsets = [abs(part.troubles.offset_ms) for part in history.parts]
-    done.may_leave_files = max(offsets) > _OUTLASTS_A_HEARTBEAT_MS or any(a.stopped_s > _OUTLASTS_A_LEASE_S for a in actors)
+    ahead = max(part.troubles.offset_ms for part in history.parts)
+    done.may_leave_files = ahead > _OUTLASTS_A_HEARTBEAT_MS or any(a.stopped_s > _OUTLASTS_A_LEASE_S for a in actors)
     scheduler.now += _AFTERWARDS_S
     if history.manner is Manner.EARLY or history.seed % _LAST_WRITE_EACH == 0:
         last = Act(Kind.WRITE, "last", Operation.UPSERT, tuple(range(8)))
