@@ -297,6 +297,10 @@ class Coordinator:
         others = [
             i.action.value for i in timeline if i.time == write.instant and i.action not in (write.action, Action.SAVEPOINT)
         ]
+        # A rollback that died half-way freed its write's instant, and whoever finishes it takes back what bears it then.
+        rollbacks = [i for i in timeline.pending if i.action is Action.ROLLBACK and i.time > write.instant]
+        if any((timeline.plan(i).get("instantToRollback") or {}).get("commitTime") == write.instant for i in rollbacks):
+            others.append("rollback of another write there")
         if others:
             raise CommitConflict(write.operation.value, [("", f"the instant {write.instant}")], f"of a {others[0]}")
 

@@ -10,7 +10,11 @@ from hudimeta.api.table import Table
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import TimelineWriter
+from hudimeta.timeline.rollback_record import encode_rollback_plan
 from hudimeta.types import Action, Operation
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_writer import write_rows
+from tests.concurrency.side_by_side import Interrupted, WithoutGuards
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["requested", "inflight"])
@@ -29,3 +33,24 @@ def test_recovery_keeps_what_a_clean_of_the_same_instant_told(tmp_path: Path, be
     table.model.check(table.read())
     table.write(Operation.UPSERT, simple_rows(range(3), 9))
     check_all(table.storage)
+
+
+def test_a_write_gives_way_to_a_rollback_that_is_going_to_take_its_instant_back(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.UPSERT, simple_rows(range(3), 1))
+    begun: list[str] = []
+
+    def died_half_way() -> None:
+        """Somebody's rollback of an earlier write of this instant, of which only the plan is left."""
+        timeline = table.session().properties.load_timeline(table.storage)
+        begun.extend(i.time for i in timeline.pending_writes)
+        content = encode_rollback_plan(table.path, begun[0], Action.COMMIT, {})
+        TimelineWriter(table.storage).create_requested(f"{int(begun[0]) + 1}", Action.ROLLBACK, content)
+
+    session = WriteSession(WithoutGuards(table.path), table.options, engine=Interrupted(died_half_way))
+    report = write_rows(session, Operation.UPSERT, simple_rows([1], 2))
+    assert report.instant not in begun
+    assert Table(table.path).recover() == ()
+    check_all(table.storage)
+    table.model.write(Operation.UPSERT, simple_rows([1], 2))
+    table.model.check(table.read())
