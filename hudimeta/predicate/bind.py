@@ -45,6 +45,7 @@ from hudimeta.predicate.tree import (
     Or,
     all_of,
     any_of,
+    check_depth,
     children,
     literal,
     walk,
@@ -66,8 +67,6 @@ __all__ = ["Bound", "bind", "bind_value"]
 _BOOLEAN = pa.bool_()
 _SHOWN_NAMES = 20
 """Most columns that an error names."""
-_MAX_DEPTH = 400
-"""Deepest nesting of a predicate; more would exhaust Python's stack."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,17 +125,8 @@ def bind(expr: Expr, schema: pa.Schema, *, timezone: str = "UTC") -> Bound:
 
 def bind_value(expr: Expr, schema: pa.Schema, *, timezone: str = "UTC") -> Bound:
     """As :func:`bind`, for an expression of any type, such as that of an expression index."""
-    _check_depth(expr)
+    check_depth(expr)
     return Bound(_Binder(schema, check_zone(timezone)).bind(expr), schema, timezone)
-
-
-def _check_depth(expr: Expr) -> None:
-    level: list[Expr] = [expr]
-    for _ in range(_MAX_DEPTH):
-        level = [child for node in level for child in children(node)]
-        if not level:
-            return
-    raise PredicateError("…", f"expressions nested at most {_MAX_DEPTH} deep")
 
 
 class _Binder:

@@ -185,6 +185,7 @@ def _date_of_types(types: Types) -> Signature:
 
 
 def _catalogue() -> dict[str, Function]:
+    from hudimeta.predicate import date_kernels as dates
     from hudimeta.predicate import function_kernels as run
     from hudimeta.predicate import regex_kernels as regex_run
     from hudimeta.predicate import text_kernels as text_run
@@ -197,21 +198,21 @@ def _catalogue() -> dict[str, Function]:
     shift = _takes(DATE, pa.int32(), to=DATE)
     ceil = Function(_whole, run.ceil, (1, 1), order=_always)
     abs_like = Function(_number, run.absolute, (1, 1))
-    unix = Function(_unix, run.unix_timestamp, (1, 2), frozenset({1}), _unless_text)
+    unix = Function(_unix, dates.unix_timestamp, (1, 2), frozenset({1}), _unless_text)
     of_one = {
-        "year": Function(day, run.part("year"), (1, 1), order=_always, total=True),
-        "quarter": Function(day, run.part("quarter"), (1, 1), total=True),
-        "month": Function(day, run.part("month"), (1, 1), total=True),
-        "day": Function(day, run.part("day"), (1, 1), total=True),
-        "dayofyear": Function(day, run.part("day_of_year"), (1, 1), total=True),
-        "weekofyear": Function(day, run.part("iso_week"), (1, 1), total=True),
-        "dayofweek": Function(day, run.day_of_week, (1, 1), total=True),
-        "dayname": Function(_takes(DATE, to=STRING), run.name_of_day, (1, 1), total=True),
-        "monthname": Function(_takes(DATE, to=STRING), run.name_of_month, (1, 1), total=True),
-        "weekday": Function(day, run.part("day_of_week"), (1, 1), total=True),
-        "hour": Function(_moment(to=pa.int32()), run.part("hour"), (1, 1), total=True),
-        "minute": Function(_moment(to=pa.int32()), run.part("minute"), (1, 1), total=True),
-        "second": Function(_moment(to=pa.int32()), run.part("second"), (1, 1), total=True),
+        "year": Function(day, dates.part("year"), (1, 1), order=_always, total=True),
+        "quarter": Function(day, dates.part("quarter"), (1, 1), total=True),
+        "month": Function(day, dates.part("month"), (1, 1), total=True),
+        "day": Function(day, dates.part("day"), (1, 1), total=True),
+        "dayofyear": Function(day, dates.part("day_of_year"), (1, 1), total=True),
+        "weekofyear": Function(day, dates.part("iso_week"), (1, 1), total=True),
+        "dayofweek": Function(day, dates.day_of_week, (1, 1), total=True),
+        "dayname": Function(_takes(DATE, to=STRING), dates.name_of_day, (1, 1), total=True),
+        "monthname": Function(_takes(DATE, to=STRING), dates.name_of_month, (1, 1), total=True),
+        "weekday": Function(day, dates.part("day_of_week"), (1, 1), total=True),
+        "hour": Function(_moment(to=pa.int32()), dates.part("hour"), (1, 1), total=True),
+        "minute": Function(_moment(to=pa.int32()), dates.part("minute"), (1, 1), total=True),
+        "second": Function(_moment(to=pa.int32()), dates.part("second"), (1, 1), total=True),
         "lower": Function(text, text_run.lower, (1, 1), total=True),
         "upper": Function(text, text_run.upper, (1, 1), total=True),
         "length": length,
@@ -225,7 +226,7 @@ def _catalogue() -> dict[str, Function]:
         "sign": Function(_takes(DOUBLE, to=DOUBLE), run.sign, (1, 1), order=_unless_nan, total=True),
         "isnan": Function(_takes(DOUBLE, to=pa.bool_()), run.is_nan, (1, 1)),
         "identity": Function(_same, run.identity, (1, 1), order=_always, total=True),
-        "last_day": Function(_date_of_types, run.last_day, (1, 1), order=_always),
+        "last_day": Function(_date_of_types, dates.last_day, (1, 1), order=_always),
     }
     padded = _takes(STRING, pa.int32(), STRING, to=STRING)
     more = {
@@ -244,18 +245,20 @@ def _catalogue() -> dict[str, Function]:
             _takes(STRING, STRING, pa.int32(), to=STRING), regex_run.regexp_extract, (2, 3), frozenset({1, 2}), total=True
         ),
         "date_format": Function(
-            _moment(STRING, to=STRING), run.date_format, (2, 2), frozenset({1}), _ordered_pattern, total=True
+            _moment(STRING, to=STRING), dates.date_format, (2, 2), frozenset({1}), _ordered_pattern, total=True
         ),
-        "from_unixtime": Function(_takes(LONG, STRING, to=STRING), run.from_unixtime, (1, 2), frozenset({1}), _ordered_pattern),
+        "from_unixtime": Function(
+            _takes(LONG, STRING, to=STRING), dates.from_unixtime, (1, 2), frozenset({1}), _ordered_pattern
+        ),
         "unix_timestamp": unix,
-        "to_date": Function(_date_or_pattern, run.to_date, (1, 2), frozenset({1}), _unless_patterned),
-        "to_timestamp": Function(_timestamp_or_pattern, run.to_timestamp, (1, 2), frozenset({1}), _unless_text),
-        "date_add": Function(shift, run.date_add, (2, 2), order=_by_constant),
-        "date_sub": Function(shift, run.date_sub, (2, 2), order=_by_constant),
-        "add_months": Function(shift, run.add_months, (2, 2), order=_by_constant),
-        "datediff": Function(_takes(DATE, DATE, to=pa.int32()), run.date_diff, (2, 2), order=_by_constant),
-        "trunc": Function(_takes(DATE, STRING, to=DATE), run.truncate_date, (2, 2), frozenset({1}), _always),
-        "date_trunc": Function(_truncated, run.truncate_timestamp, (2, 2), frozenset({0})),
+        "to_date": Function(_date_or_pattern, dates.to_date, (1, 2), frozenset({1}), _unless_patterned),
+        "to_timestamp": Function(_timestamp_or_pattern, dates.to_timestamp, (1, 2), frozenset({1}), _unless_text),
+        "date_add": Function(shift, dates.date_add, (2, 2), order=_by_constant),
+        "date_sub": Function(shift, dates.date_sub, (2, 2), order=_by_constant),
+        "add_months": Function(shift, dates.add_months, (2, 2), order=_by_constant),
+        "datediff": Function(_takes(DATE, DATE, to=pa.int32()), dates.date_diff, (2, 2), order=_by_constant),
+        "trunc": Function(_takes(DATE, STRING, to=DATE), dates.truncate_date, (2, 2), frozenset({1}), _always),
+        "date_trunc": Function(_truncated, dates.truncate_timestamp, (2, 2), frozenset({0})),
         "round": Function(_rounded, run.rounded, (1, 2), frozenset({1}), _always, adjusted=_rounded_to),
         "mod": Function(_remainder, run.remainder, (2, 2)),
         "pmod": Function(_remainder, run.positive_remainder, (2, 2)),

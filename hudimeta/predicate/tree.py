@@ -44,7 +44,11 @@ __all__ = [
     "children",
     "literal",
     "walk",
+    "check_depth",
 ]
+
+MAX_DEPTH = 400
+"""Deepest nesting of a predicate; more would exhaust Python's stack."""
 
 
 ITEM, FIELD = "[]", "."
@@ -331,3 +335,13 @@ def walk(expr: Expr) -> Iterator[Expr]:
     yield expr
     for child in children(expr):
         yield from walk(child)
+
+
+def check_depth(expr: Expr) -> None:
+    """Raises PredicateError: An expression nested so deep that walking it would not end well."""
+    level: list[Expr] = [expr]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in children(node)]
+        if not level:
+            return
+    raise PredicateError("…", f"expressions nested at most {MAX_DEPTH} deep")
