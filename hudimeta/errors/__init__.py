@@ -1,0 +1,62 @@
+"""The one tree of errors: each carries its facts as attributes, and a next step in its text.
+
+The text of every error has the form ``HUDIMETA_<CODE>: <what happened>. <what to do next>``. The code stands in front because
+Spark hands only the text of a Python exception to the user, never its class.
+"""
+
+from hudimeta.errors.of_commit import (
+    CommitConflict,
+    CommitError,
+    CommitOutcomeUnknown,
+    DuplicateKeys,
+    InstantExists,
+    LockError,
+    LockLost,
+    LockTimeout,
+)
+from hudimeta.errors.of_input import ConfigError, PredicateError, SchemaError, SchemaMismatch, UnsupportedEvolution
+from hudimeta.errors.of_storage import AlreadyExists, FileRemoved, NotFound, OutsideTable, StorageError, Throttled
+from hudimeta.errors.of_table import (
+    CorruptFileError,
+    IndexNotReady,
+    MetadataError,
+    MetadataOutOfSync,
+    TableError,
+    TableNotFound,
+    UnsupportedFeature,
+    UnsupportedTableVersion,
+)
+from hudimeta.errors.tree import HudiError, MissingLibrary, ValidationFailed
+
+__all__ = [
+    "AlreadyExists",
+    "CommitConflict",
+    "CommitError",
+    "CommitOutcomeUnknown",
+    "ConfigError",
+    "CorruptFileError",
+    "DuplicateKeys",
+    "FileRemoved",
+    "HudiError",
+    "IndexNotReady",
+    "InstantExists",
+    "LockError",
+    "LockLost",
+    "LockTimeout",
+    "MetadataError",
+    "MetadataOutOfSync",
+    "MissingLibrary",
+    "NotFound",
+    "OutsideTable",
+    "PredicateError",
+    "SchemaError",
+    "SchemaMismatch",
+    "StorageError",
+    "TableError",
+    "TableNotFound",
+    "Throttled",
+    "UnsupportedEvolution",
+    "UnsupportedFeature",
+    "UnsupportedTableVersion",
+    "ValidationFailed",
+]

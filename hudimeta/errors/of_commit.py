@@ -1,0 +1,131 @@
+"""A write that did not come about: conflicts, instants, locks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hudimeta.errors.tree import HudiError
+
+__all__ = [
+    "CommitConflict",
+    "CommitError",
+    "CommitOutcomeUnknown",
+    "DuplicateKeys",
+    "InstantExists",
+    "LockError",
+    "LockLost",
+    "LockTimeout",
+]
+
+
+class CommitError(HudiError):
+    """A write that did not become visible."""
+
+    code = "COMMIT"
+
+
+class CommitConflict(CommitError):
+    """Another writer changed the same rows or file groups first.
+
+    Attributes:
+        action: What was being written.
+        file_groups: (partition, file id) pairs both touched.
+        winner: Instant that won.
+        keys: How many rows are known to be the same; 0 where that is not known.
+        sample: The key of one of them; "" where that is not known.
+
+    Args:
+        cure: What helps where running the write again does not.
+    """
+
+    code = "COMMIT_CONFLICT"
+
+    def __init__(
+        self,
+        action: str,
+        file_groups: Iterable[tuple[str, str]],
+        winner: str,
+        cure: str = "Nothing was published; run the write again.",
+        keys: int = 0,
+        sample: str = "",
+    ) -> None:
+        self.action, self.file_groups, self.winner = action, tuple(file_groups), winner
+        self.keys, self.sample = keys, sample
+        shown = ", ".join(f"{p}/{f}" if p else f for p, f in self.file_groups[:3])
+        more = f" and {len(self.file_groups) - 3} more" if len(self.file_groups) > 3 else ""
+        what = f"{keys:,} of its rows, such as the one with the key {sample!r}," if keys else "file groups"
+        super().__init__(f"{action} touches {what} that instant {winner} changed meanwhile: {shown}{more}", cure)
+
+    def with_cure(self, cure: str) -> CommitConflict:
+        """The same with another word on what to do."""
+        return CommitConflict(self.action, self.file_groups, self.winner, cure, self.keys, self.sample)
+
+
+class CommitOutcomeUnknown(CommitError):
+    """Storage failed while the commit was published: it may or may not be visible."""
+
+    code = "COMMIT_OUTCOME_UNKNOWN"
+
+    def __init__(self, instant: str, why: str) -> None:
+        self.instant = instant
+        super().__init__(
+            f"the outcome of instant {instant} is unknown: {why}",
+            "Open the table again: if t.timeline shows the instant as completed, the write succeeded; if not, run it again.",
+        )
+
+
+class DuplicateKeys(CommitError):
+    """An insert that must not repeat keys brought some that the table has.
+
+    Attributes:
+        keys: How many.
+        sample: A few of them.
+    """
+
+    code = "DUPLICATE_KEYS"
+
+    def __init__(self, keys: int, sample: Iterable[str]) -> None:
+        self.keys, self.sample = keys, tuple(sample)
+        super().__init__(
+            f"{keys:,} of the rows to insert have a key that the table has already: {', '.join(self.sample)}",
+            "Nothing was written; leave them out, upsert them, or set hoodie.datasource.insert.dup.policy to drop or none.",
+        )
+
+
+class InstantExists(CommitError):
+    """The instant to be created is already on the timeline."""
+
+    code = "INSTANT_EXISTS"
+
+    def __init__(self, instant: str) -> None:
+        self.instant = instant
+        super().__init__(f"instant {instant} is already on the timeline", "Another writer took it; run the write again.")
+
+
+class LockError(HudiError):
+    """The table lock could not be used."""
+
+    code = "LOCK"
+
+
+class LockTimeout(LockError):
+    """The lock was held by someone else for too long."""
+
+    code = "LOCK_TIMEOUT"
+
+    def __init__(self, path: str, owner: str, waited_s: float, since: str | None = None, hint: str | None = None) -> None:
+        self.path, self.owner, self.waited_s, self.since = path, owner, waited_s, since
+        super().__init__(
+            f"the table lock {path} was not free within {waited_s:.0f} s, its owner is {owner}{f', {since}' if since else ''}",
+            hint or "Run the write again when the other writer has finished; a dead owner's lock expires by itself.",
+        )
+
+
+class LockLost(LockError):
+    """The lock expired or was taken over while it was held."""
+
+    code = "LOCK_LOST"
+
+    def __init__(self, path: str, owner: str) -> None:
+        self.path, self.owner = path, owner
+        super().__init__(f"the table lock {path} was lost to {owner}", "Nothing was published; run the write again.")

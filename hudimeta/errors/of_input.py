@@ -1,0 +1,78 @@
+"""What a user gave cannot be: options, predicates, columns and types."""
+
+from __future__ import annotations
+
+from hudimeta.errors.tree import HudiError
+from hudimeta.redaction import HIDDEN, is_secret
+
+__all__ = ["ConfigError", "PredicateError", "SchemaError", "SchemaMismatch", "UnsupportedEvolution"]
+
+_SHOWN = 300
+"""Most characters of a predicate that an error repeats."""
+
+
+class ConfigError(HudiError):
+    """An option or argument that is unknown, malformed, or contradicts the table.
+
+    Attributes:
+        key: The option's name.
+        value: What was given, `***` where the name is one of a secret.
+        allowed: What would have been accepted, for the reader.
+    """
+
+    code = "CONFIG"
+
+    def __init__(self, key: str, value: object, allowed: str, hint: str = "") -> None:
+        value = HIDDEN if is_secret(key) else value
+        self.key, self.value, self.allowed = key, value, allowed
+        super().__init__(
+            f"option {key!r} has the value {value!r}, allowed is {allowed}",
+            hint or "Give an allowed value, or leave the option out.",
+        )
+
+
+class PredicateError(ConfigError):
+    """A predicate, or a part of one, that cannot be read or evaluated: `where`, or the option `hudimeta.filter`.
+
+    Attributes:
+        what: The kind of part, such as a regular expression.
+    """
+
+    def __init__(self, value: object, allowed: str, hint: str = "", *, what: str = "predicate") -> None:
+        self.key, self.value, self.allowed, self.what = "where", value, allowed, what
+        written = repr(value)
+        shown = written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…"
+        HudiError.__init__(
+            self,
+            f"{what} {shown}: allowed is {allowed}",
+            hint or "Rewrite it, or read without it and filter the rows afterwards.",
+        )
+
+
+class SchemaError(HudiError):
+    """Columns or types that do not fit."""
+
+    code = "SCHEMA"
+
+
+class SchemaMismatch(SchemaError):
+    """Rows that do not fit the table's schema."""
+
+    code = "SCHEMA_MISMATCH"
+
+    def __init__(self, column: str, found: object, expected: object, hint: str = "") -> None:
+        self.column, self.found, self.expected = column, found, expected
+        super().__init__(
+            f"column {column!r} is {found}, the table needs {expected}",
+            hint or "Cast or rename the column before writing.",
+        )
+
+
+class UnsupportedEvolution(SchemaError):
+    """A change of schema that Hudi does not allow."""
+
+    code = "SCHEMA_EVOLUTION"
+
+    def __init__(self, column: str, change: str, hint: str = "") -> None:
+        self.column, self.change = column, change
+        super().__init__(f"column {column!r} cannot be changed: {change}", hint or "Write to a new column instead.")

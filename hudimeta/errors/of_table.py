@@ -1,0 +1,120 @@
+"""What lies there is no table, or one that cannot be read: properties, files, the metadata table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from hudimeta.errors.tree import HudiError
+
+__all__ = [
+    "CorruptFileError",
+    "IndexNotReady",
+    "MetadataError",
+    "MetadataOutOfSync",
+    "TableError",
+    "TableNotFound",
+    "UnsupportedFeature",
+    "UnsupportedTableVersion",
+]
+
+
+class TableError(HudiError):
+    """The table cannot be opened, or cannot be used in the way that was asked."""
+
+    code = "TABLE"
+
+
+class TableNotFound(TableError):
+    """There is no Hudi table at the path."""
+
+    code = "TABLE_NOT_FOUND"
+
+    def __init__(self, path: str, why: str = "the folder .hoodie/hoodie.properties does not exist") -> None:
+        self.path = path
+        super().__init__(
+            f"no Hudi table at {path!r}: {why}",
+            "Check the path, or create the table with hudimeta.Table.create(...) or df.write.format('hudimeta').",
+        )
+
+
+class UnsupportedTableVersion(TableError):
+    """The table's version is one that hudimeta cannot read or cannot write."""
+
+    code = "TABLE_VERSION"
+
+    def __init__(self, found: int, can: Iterable[int], doing: str = "read") -> None:
+        self.found, self.can = found, tuple(can)
+        names = ", ".join(str(v) for v in self.can)
+        super().__init__(
+            f"table version {found} cannot be {doing}, versions that can: {names}",
+            "Upgrade or downgrade the table with Apache Hudi; hudimeta never changes a table's version by itself.",
+        )
+
+
+class UnsupportedFeature(TableError):
+    """The table uses something that hudimeta does not do."""
+
+    code = "UNSUPPORTED"
+
+    def __init__(self, feature: str, hint: str = "") -> None:
+        self.feature = feature
+        super().__init__(f"{feature} is not supported", hint)
+
+
+class CorruptFileError(HudiError):
+    """Bytes that cannot be what they claim to be.
+
+    Attributes:
+        path: File, relative to the table.
+        offset: Byte offset of the fault.
+        expected, actual: For the reader.
+    """
+
+    code = "CORRUPT_FILE"
+    _METADATA: ClassVar[str] = ".hoodie/metadata/"
+    """A table can be read without the files below."""
+
+    def __init__(self, path: str, offset: int, expected: object, actual: object, hint: str = "") -> None:
+        self.path, self.offset, self.expected, self.actual = path, offset, expected, actual
+        super().__init__(
+            f"{path or '<memory>'} is damaged at byte {offset}: expected {expected}, found {actual}",
+            hint
+            or "Restore the file from a copy, or "
+            + (
+                "read with the option hoodie.metadata.enable=false and rebuild the metadata table."
+                if path.startswith(self._METADATA)
+                else "roll the table back to an instant before it was written."
+            ),
+        )
+
+
+class MetadataError(HudiError):
+    """The metadata table contradicts the table, or cannot be read."""
+
+    code = "METADATA"
+
+
+class MetadataOutOfSync(MetadataError):
+    """The metadata table lacks something that the timeline proves."""
+
+    code = "METADATA_OUT_OF_SYNC"
+
+    def __init__(self, partition: str, missing: object) -> None:
+        self.partition, self.missing = partition, missing
+        super().__init__(
+            f"metadata partition {partition!r} lacks {missing}",
+            "Read with the option hoodie.metadata.enable=false, and rebuild the metadata table.",
+        )
+
+
+class IndexNotReady(MetadataError):
+    """An index that was asked for is not there, or still being built."""
+
+    code = "INDEX_NOT_READY"
+
+    def __init__(self, index: str, state: str) -> None:
+        self.index, self.state = index, state
+        super().__init__(
+            f"index {index!r} is {state}", "See t.properties['hoodie.table.metadata.partitions'] for what is ready."
+        )
