@@ -21,7 +21,7 @@ from hudimeta.commit.late_publication import settle_late
 from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.markers import remove_markers
-from hudimeta.commit.metadata_commit import MetadataCommit
+from hudimeta.commit.metadata_commit import MetadataCommit, may_have_other_indexes
 from hudimeta.commit.planned_runs import running
 from hudimeta.commit.publication import OpenWrite, Publication, Unsettled, commit_record
 from hudimeta.commit.recovery import Recovery
@@ -33,7 +33,6 @@ from hudimeta.errors import CommitConflict, CommitError, CommitOutcomeUnknown, H
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.formats.avro.container import encode_container
 from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
-from hudimeta.metadata import MetadataTable
 from hudimeta.metadata.indexing import discard_dead
 from hudimeta.redaction import hidden
 from hudimeta.snapshot.schema_commits import write_schema_commit
@@ -222,7 +221,7 @@ class Coordinator:
         if dead:
             timeline = self._properties.load_timeline(self._storage)
         self._check_still_ours(timeline, write)
-        if dead or self._metadata is None or _may_have_other_indexes(timeline, publication.known):
+        if dead or self._metadata is None or may_have_other_indexes(timeline, publication.known):
             self._check_metadata_is_known(write)
         refuse_repeated(publication.extra, timeline, write.operation.value)
         if write.action is not Action.COMPACTION:
@@ -395,14 +394,3 @@ def _no_instant() -> CommitError:
 
 
 _NO_PLAN = {"operationType": None, "clusteringPlan": None, "extraMetadata": None, "version": None}
-
-
-def _may_have_other_indexes(timeline: Timeline, known: MetadataTable | None) -> bool:
-    """False when nothing was completed since a write saw the table, and no index was made or dropped: a request is spared.
-
-    Indexes change with writes of Apache Hudi, whose options ask for other ones, and by actions of their own. Whether one of
-    these was completed before the write read the table's properties nobody knows.
-    """
-    if known is None or known.data_timeline.completed != timeline.completed:
-        return True
-    return any(i.action is Action.INDEXING for i in timeline.completed)

@@ -31,7 +31,7 @@ from hudimeta.table.properties import TableProperties
 from hudimeta.timeline import InstantGenerator, Timeline
 from hudimeta.types import Action
 
-__all__ = ["MetadataCommit", "Upkeep"]
+__all__ = ["MetadataCommit", "Upkeep", "may_have_other_indexes"]
 
 
 @dataclass(frozen=True)
@@ -279,3 +279,14 @@ def _names(logs: Sequence[WrittenLog]) -> str:
     for log in logs:
         by_partition.setdefault(log.partition, []).append(log.name)
     return json.dumps(by_partition, sort_keys=True)
+
+
+def may_have_other_indexes(timeline: Timeline, known: MetadataTable | None) -> bool:
+    """False when nothing was completed since a write saw the table, and no index was made or dropped: a request is spared.
+
+    Indexes change with writes of Apache Hudi, whose options ask for other ones, and by actions of their own. Whether one of
+    these was completed before the write read the table's properties nobody knows.
+    """
+    if known is None or known.data_timeline.completed != timeline.completed:
+        return True
+    return any(i.action is Action.INDEXING for i in timeline.completed)
