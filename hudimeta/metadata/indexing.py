@@ -21,6 +21,7 @@ from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, load
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
+from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, State
 
 __all__ = ["announce", "complete", "discard_dead", "remove_index", "remove_unnamed", "withdraw"]
@@ -81,17 +82,23 @@ def _info(partition: str, upto: str, extra: dict[str, str]) -> dict[str, Any]:
 def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
     """Take back the indexing actions of ours that died; returns their instants. The caller holds the table lock.
 
-    Indexes that are complete, but that the table's properties do not name yet, are removed as well.
+    Indexes that are complete, but that the table's properties do not name yet, are removed as well. So is what a maker left
+    that stood still while it was taken back, and then announced that it was at work.
 
     Args:
         storage: Rooted at the table.
         timeline: Listed under the lock.
     """
-    dead = [i for i in timeline.pending if i.action is Action.INDEXING and _is_ours(timeline.plan(i))]
+    pending = [i for i in timeline.pending if i.action is Action.INDEXING]
+    late = [i for i in pending if pending_name(i.time, i.action, State.REQUESTED) not in timeline.files_of(i)]
+    planned = [i for i in pending if i not in late and _is_ours(timeline.plan(i))]
+    dead = [*late, *planned]
     if not dead:
         return ()
     properties = load(storage)
-    for instant in dead:
+    for instant in late:
+        withdraw(storage, timeline, instant.time)
+    for instant in planned:
         for name in _partitions_of(timeline.plan(instant)):
             if name not in properties.metadata_partitions:
                 remove_index(storage, properties, name)

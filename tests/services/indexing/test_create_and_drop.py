@@ -16,7 +16,8 @@ from hudimeta.services.indexing import create_index
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
-from hudimeta.types import Operation
+from hudimeta.timeline.naming import pending_name
+from hudimeta.types import Action, Operation, State
 
 MOR = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
 KINDS: dict[str, dict[str, Any]] = {
@@ -254,6 +255,24 @@ def test_a_death_at_any_request_leaves_a_usable_table(tmp_path: Path, partition:
             hudimeta.Table(table.path).metadata.create_index(**given)
             _holds(table)
     assert deaths > 5
+
+
+@pytest.mark.parametrize("next_step", ["write", "recover", "index"])
+def test_a_maker_that_went_on_after_it_was_taken_back_harms_nobody(tmp_path: Path, next_step: str) -> None:
+    """It was stopped between its two files, taken for dead, and made the second one when its request was gone."""
+    table = _table(tmp_path)
+    session = table.session()
+    timeline = session.properties.load_timeline(session.storage)
+    late = f"{timeline.folder}/{pending_name(session.times.next(timeline.last_time), Action.INDEXING, State.INFLIGHT)}"
+    session.storage.put(late, b"")
+    if next_step == "write":
+        table.write(Operation.UPSERT, simple_rows(range(4), 50 * 86_400))
+    elif next_step == "recover":
+        hudimeta.Table(table.path).recover()
+    else:
+        hudimeta.Table(table.path).metadata.create_index(**KINDS["expr_index_low"])
+    assert session.storage.stat(late) is None
+    _holds(table)
 
 
 def test_the_definition_is_what_apache_hudi_writes(tmp_path: Path) -> None:
