@@ -7,6 +7,7 @@ clean.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.metadata_commit import MetadataCommit
@@ -69,7 +70,7 @@ class CleanRunner:
         if found.state is State.REQUESTED:
             writer.create_inflight(time, Action.CLEAN)
         paths = [join(partition, name) for partition, names in the_plan.files.items() for name in names]
-        deleted = sum(nearby_if_small(engine, len(paths) * _LIKE_A_DELETE).map(self.storage.delete, paths))
+        deleted = sum(nearby_if_small(engine, len(paths) * _LIKE_A_DELETE).map(partial(_delete, self.storage), paths))
         with self.lock.held():
             timeline = self.properties.load_timeline(self.storage)
             now = timeline.get(time, Action.CLEAN)
@@ -118,3 +119,8 @@ def _refuse_other_files(the_plan: CleanPlan, time: str, path: str) -> None:
             if parsed is None or parsed.instant >= time or partition.partition("/")[0] == ".hoodie":
                 hint = "Nothing was deleted. Remove the plan's files, and the next clean plans anew."
                 raise CorruptFileError(path, 0, f"names of data files from before {time}", join(partition, name), hint)
+
+
+def _delete(storage: Storage, path: str) -> bool:
+    """A function, because a method would travel to other processes with the class of this one's storage."""
+    return storage.delete(path)

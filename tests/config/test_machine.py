@@ -19,10 +19,9 @@ SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64())])
 
 
 @pytest.fixture
-def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that this machine's options stand in."""
-    folder = tmp_path / "conf"
-    folder.mkdir()
+def conf(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that this machine's options stand in, in a folder of a new name: a process reads each folder's once."""
+    folder = tmp_path_factory.mktemp("conf")
     monkeypatch.setenv("HUDI_CONF_DIR", str(folder))
     return folder / "hudi-defaults.conf"
 
