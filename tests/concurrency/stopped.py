@@ -211,6 +211,20 @@ class Act:
     given: Mapping[str, str] = field(default_factory=dict)
 
 
+def count_publication(session: WriteSession, state: StopState) -> None:
+    """Count the calls of the session's publications, and no others."""
+    publish = session.coordinator.publish
+
+    def counted(*arguments: Any) -> str:
+        state.counts = True
+        try:
+            return publish(*arguments)
+        finally:
+            state.counts = False
+
+    session.coordinator.publish = counted  # type: ignore[method-assign]
+
+
 def stop_at(stage: Stage, at: int | None, act: Act, *, dies: bool = False) -> StopState:
     """One writer is stopped at a call of its publication, others do something, it goes on; then everything is looked at.
 
@@ -230,16 +244,7 @@ def stop_at(stage: Stage, at: int | None, act: Act, *, dies: bool = False) -> St
 
     state = StopState(at, meanwhile, dies)
     session = stage.session(Stopping(WithoutGuards(table.path), state), act.given)
-    publish = session.coordinator.publish
-
-    def counted(*arguments: Any) -> str:
-        state.counts = True
-        try:
-            return publish(*arguments)
-        finally:
-            state.counts = False
-
-    session.coordinator.publish = counted  # type: ignore[method-assign]
+    count_publication(session, state)
     raised: BaseException | None = None
     with quiet():
         try:

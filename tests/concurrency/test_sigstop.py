@@ -11,7 +11,6 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +23,7 @@ from hudimeta.types import Operation
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import WithoutGuards
-from tests.concurrency.stopped import MINE, THEIRS, Stopping, StopState, quiet
+from tests.concurrency.stopped import MINE, THEIRS, Stopping, StopState, count_publication, quiet
 
 LEASE_S = 2
 PUBLISHED, REFUSED = 0, 3
@@ -43,16 +42,7 @@ def stop_itself() -> None:
 def published(table: ModelledTable, state: StopState) -> None:
     """Write, with the requests of the publication counted."""
     session = WriteSession(Stopping(WithoutGuards(table.path), state), table.options)
-    publish = session.coordinator.publish
-
-    def counted(*arguments: Any) -> str:
-        state.counts = True
-        try:
-            return publish(*arguments)
-        finally:
-            state.counts = False
-
-    session.coordinator.publish = counted  # type: ignore[method-assign]
+    count_publication(session, state)
     with quiet():
         write_rows(session, Operation.UPSERT, MINE)
 
