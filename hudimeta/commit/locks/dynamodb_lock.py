@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from hudimeta.commit.locks.protocol import LockTiming, MachineGuard, as_utc, new_owner, renewed
+from hudimeta.commit.locks.protocol import GuardedLock, LockTiming, as_utc, renewed
 from hudimeta.config import HudiWarning
 from hudimeta.engine import machine
 from hudimeta.errors import LockLost, LockTimeout, MissingLibrary, StorageError
@@ -89,7 +89,7 @@ class _Item:
         return _Item(owner, version, lease_s, "isReleased" in fields, texts.get("lockedAt"))
 
 
-class DynamoDbLock:
+class DynamoDbLock(GuardedLock):
     """See the module. One object serves one writer; `held` may be entered again after it was left.
 
     Args:
@@ -99,10 +99,8 @@ class DynamoDbLock:
     """
 
     def __init__(self, storage: Storage, address: DynamoDbAddress, timing: LockTiming | None = None) -> None:
+        super().__init__(storage, timing)
         self._address = address
-        self._timing = timing or LockTiming()
-        self._guard = MachineGuard(storage, self._timing)
-        self._owner = new_owner()
         self._mine: _Item | None = None
         self._renewed_at = 0.0
         self._lost_to: str | None = None
@@ -119,12 +117,6 @@ class DynamoDbLock:
                     yield
             finally:
                 self._release()
-
-    @contextlib.contextmanager
-    def alone_here(self) -> Iterator[None]:
-        """See `TableLock.alone_here`."""
-        with self._guard.entered(self._timing.deadline()):
-            yield
 
     def check(self) -> None:
         """See `TableLock.check`: the lease is renewed on condition that it is ours, so that a whole one lies ahead."""

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from functools import partial
 
-from hudimeta.commit.locks.protocol import LockTiming, MachineGuard, is_of_this_machine, new_owner, renewed
+from hudimeta.commit.locks.protocol import GuardedLock, LockTiming, is_of_this_machine, renewed
 from hudimeta.config import HudiWarning
 from hudimeta.errors import AlreadyExists, LockLost, LockTimeout, NotFound, StorageError
 from hudimeta.formats.json_text import parse_json
@@ -32,7 +32,7 @@ FILE_NAME = "lock"
 _RENEWALS_BEFORE_IT_EXPIRES = 4
 
 
-class FileLock:
+class FileLock(GuardedLock):
     """See the module. One object serves one writer; `held` may be entered again after it was left.
 
     Args:
@@ -46,10 +46,8 @@ class FileLock:
     def __init__(
         self, table: Storage, folder: Storage, shown: str, expire_s: float = 0, timing: LockTiming | None = None
     ) -> None:
+        super().__init__(table, timing)
         self._folder, self._shown, self._expire_s = folder, shown, expire_s
-        self._timing = timing or LockTiming()
-        self._guard = MachineGuard(table, self._timing)
-        self._owner = new_owner()
         self._mine: bytes | None = None
         self._changing = threading.Lock()
 
@@ -64,12 +62,6 @@ class FileLock:
                     yield
             finally:
                 self._release()
-
-    @contextlib.contextmanager
-    def alone_here(self) -> Iterator[None]:
-        """See `TableLock.alone_here`."""
-        with self._guard.entered(self._timing.deadline()):
-            yield
 
     def check(self) -> None:
         """See `TableLock.check`: the file is there and holds what we wrote."""

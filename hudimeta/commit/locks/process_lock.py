@@ -10,7 +10,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 
-from hudimeta.commit.locks.protocol import LockTiming, MachineGuard, as_utc
+from hudimeta.commit.locks.protocol import GuardedLock, LockTiming, as_utc
 from hudimeta.errors import LockTimeout
 from hudimeta.storage import Storage
 
@@ -22,7 +22,7 @@ _HOLDERS: dict[str, tuple[str, int]] = {}
 """By place who holds it: name of the thread, and since when."""
 
 
-class ProcessLock:
+class ProcessLock(GuardedLock):
     """See the module.
 
     Args:
@@ -31,9 +31,8 @@ class ProcessLock:
     """
 
     def __init__(self, storage: Storage, timing: LockTiming | None = None) -> None:
-        self._timing = timing or LockTiming()
+        super().__init__(storage, timing)
         self._place = storage.root
-        self._guard = MachineGuard(storage, self._timing)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -55,12 +54,6 @@ class ProcessLock:
         name, since = _HOLDERS.get(self._place, ("", 0))
         owner = f"another thread of this process, {name}" if name else "another thread of this process"
         return LockTimeout(self._place, owner, self._timing.wait_s, f"since {as_utc(since)}" if name else None, hint)
-
-    @contextlib.contextmanager
-    def alone_here(self) -> Iterator[None]:
-        """See `TableLock.alone_here`."""
-        with self._guard.entered(self._timing.deadline()):
-            yield
 
     def check(self) -> None:
         """See `TableLock.check`: a lock of a process is not lost."""

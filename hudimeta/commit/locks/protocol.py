@@ -14,7 +14,17 @@ from hudimeta.engine import machine
 from hudimeta.errors import LockTimeout
 from hudimeta.storage import Storage
 
-__all__ = ["LOCK_FOLDER", "LockTiming", "MachineGuard", "TableLock", "as_utc", "is_of_this_machine", "new_owner", "renewed"]
+__all__ = [
+    "LOCK_FOLDER",
+    "GuardedLock",
+    "LockTiming",
+    "MachineGuard",
+    "TableLock",
+    "as_utc",
+    "is_of_this_machine",
+    "new_owner",
+    "renewed",
+]
 
 LOCK_FOLDER = ".hoodie/.locks"
 _GUARD_PATH = LOCK_FOLDER + "/.guard"
@@ -137,6 +147,26 @@ class MachineGuard:
     def _busy(self) -> LockTimeout:
         hint = "Run the write again when that process has finished; the operating system frees the lock of one that died."
         return LockTimeout(_GUARD_PATH, "another process of this machine", self._timing.wait_s, hint=hint)
+
+
+class GuardedLock:
+    """What the locks have in common: a name for their writer, and an OS lock that they take first.
+
+    Args:
+        storage: Rooted at the table.
+        timing: How long to wait, and the clocks.
+    """
+
+    def __init__(self, storage: Storage, timing: LockTiming | None) -> None:
+        self._timing = timing or LockTiming()
+        self._guard = MachineGuard(storage, self._timing)
+        self._owner = new_owner()
+
+    @contextlib.contextmanager
+    def alone_here(self) -> Iterator[None]:
+        """See `TableLock.alone_here`."""
+        with self._guard.entered(self._timing.deadline()):
+            yield
 
 
 @contextlib.contextmanager

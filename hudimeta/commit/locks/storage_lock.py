@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from hudimeta.commit.locks.protocol import LOCK_FOLDER, LockTiming, MachineGuard, as_utc, is_of_this_machine, new_owner, renewed
+from hudimeta.commit.locks.protocol import LOCK_FOLDER, GuardedLock, LockTiming, as_utc, is_of_this_machine, renewed
 from hudimeta.errors import (
     AlreadyExists,
     CorruptFileError,
@@ -60,14 +60,12 @@ class Lease:
             ) from error
 
 
-class StorageLock:
+class StorageLock(GuardedLock):
     """See the module. One object serves one writer; `held` may be entered again after it was left."""
 
     def __init__(self, storage: Storage, timing: LockTiming | None = None) -> None:
+        super().__init__(storage, timing)
         self._storage = storage
-        self._timing = timing or LockTiming()
-        self._guard = MachineGuard(storage, self._timing)
-        self._owner = new_owner()
         self._mine: bytes | None = None
         self._guarded = False
         self._lost_to: str | None = None
@@ -84,12 +82,6 @@ class StorageLock:
                     yield
             finally:
                 self._release()
-
-    @contextlib.contextmanager
-    def alone_here(self) -> Iterator[None]:
-        """See `TableLock.alone_here`."""
-        with self._guard.entered(self._timing.deadline()):
-            yield
 
     def check(self) -> None:
         """See `TableLock.check`: the lease in storage is still the one that we wrote, and has time left."""

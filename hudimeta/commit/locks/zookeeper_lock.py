@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hudimeta.commit.locks.protocol import LockTiming, MachineGuard, as_utc, new_owner
+from hudimeta.commit.locks.protocol import GuardedLock, LockTiming, as_utc
 from hudimeta.errors import LockLost, LockTimeout, MissingLibrary, StorageError
 from hudimeta.storage import Storage
 
@@ -47,7 +47,7 @@ class ZooKeeperAddress:
     connection_s: float = 15.0
 
 
-class ZooKeeperLock:
+class ZooKeeperLock(GuardedLock):
     """See the module. One object serves one writer; `held` may be entered again after it was left.
 
     Args:
@@ -57,10 +57,8 @@ class ZooKeeperLock:
     """
 
     def __init__(self, storage: Storage, address: ZooKeeperAddress, timing: LockTiming | None = None) -> None:
+        super().__init__(storage, timing)
         self._address = address
-        self._timing = timing or LockTiming()
-        self._guard = MachineGuard(storage, self._timing)
-        self._owner = new_owner()
         self._client: KazooClient | None = None
         self._lock: Lock | None = None
 
@@ -77,12 +75,6 @@ class ZooKeeperLock:
             finally:
                 self._client = self._lock = None
                 self._release(lock)
-
-    @contextlib.contextmanager
-    def alone_here(self) -> Iterator[None]:
-        """See `TableLock.alone_here`."""
-        with self._guard.entered(self._timing.deadline()):
-            yield
 
     def check(self) -> None:
         """See `TableLock.check`: the server is asked whether our node is there."""
