@@ -18,6 +18,7 @@ from hudimeta.testing.simulation.store import Files, Place, SimulatedStorage
 
 __all__ = ["Actor", "Call"]
 
+_PUBLISHED = (".hoodie/metadata/", ".hoodie/timeline/")
 _LOCKS = (".hoodie/.locks/", ".hoodie/lock")
 _OF_THE_MACHINE = ("guard", "discard_output")
 """Calls whose answer is not lost on the way."""
@@ -129,7 +130,7 @@ class Actor:
         faults = self._faults
         repeats = bool(self._repeated) and not self._repeating and not path.startswith(_LOCKS)
         self._scheduler.wait(self, faults.latency())
-        if stop := faults.stop():
+        if stop := faults.stop(path.startswith(_PUBLISHED)):
             self.stopped_s = max(self.stopped_s, stop)
             self._scheduler.wait(self, stop)
         if slow := faults.slowness():

@@ -11,6 +11,9 @@ __all__ = ["CALM", "Faults", "Strike", "Troubles"]
 _STOPS_S = (1.0, 8.0, 20.0, 70.0, 150.0, 700.0)
 """Past a renewal, past a lease, past a lock file's life, past a heartbeat's."""
 
+_WHERE_IT_PUBLISHES = 5
+"""So many times more often an actor is stopped there: few calls are made under the lock, and they are those that matter."""
+
 
 class Strike(enum.Enum):
     """What happens at a call."""
@@ -62,9 +65,10 @@ class Faults:
         """Seconds until the next call; each of several actors is equally likely to be the next, whoever was the last."""
         return self._rng.expovariate(self._rate)
 
-    def stop(self) -> float:
-        """Seconds for which the actor is stopped before the call; 0 mostly."""
-        return self._rng.choice(_STOPS_S) if self._random() < self._troubles.stops else 0.0
+    def stop(self, publishes: bool) -> float:
+        """Seconds for which the actor is stopped before the call; 0 mostly, less often where it publishes."""
+        chance = self._troubles.stops * (_WHERE_IT_PUBLISHES if publishes else 1)
+        return self._rng.choice(_STOPS_S) if self._random() < chance else 0.0
 
     def slowness(self) -> float:
         """Seconds that the call takes longer; 0 mostly."""
