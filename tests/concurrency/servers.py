@@ -77,7 +77,7 @@ def aws_server(folder: Path) -> Iterator[str]:
         yield os.environ[AWS]
         return
     port = _free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, str(Path(__file__).with_name("amazon.py")), str(port)]
     with _running(command, folder / "log") as server:
         url = f"http://127.0.0.1:{port}"
         until = time.monotonic() + _STARTS_WITHIN_S
