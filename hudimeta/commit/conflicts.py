@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hudimeta.errors import CommitConflict
+from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.content import latest_schema, schema_of
 from hudimeta.types import COPYING_OPERATIONS, Action, FileGroupId, Instant
@@ -177,11 +178,7 @@ def groups_under_compaction(timeline: Timeline) -> set[FileGroupId]:
 
 def _in_operations(timeline: Timeline, action: Action) -> set[FileGroupId]:
     plans = [timeline.plan(i) for i in timeline.pending if (i.pending_action or i.action) is action]
-    return {
-        FileGroupId(operation["partitionPath"] or "", operation["fileId"])
-        for plan in plans
-        for operation in plan.get("operations") or ()
-    }
+    return {FileGroupId(one.partition_path, one.file_id) for plan in plans for one in decode_compaction_plan(plan)}
 
 
 def groups_under_clustering(timeline: Timeline) -> set[FileGroupId]:

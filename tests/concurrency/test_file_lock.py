@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.locks.fence import CERTAIN_MS, FencedLock
 from hudimeta.commit.locks.file_lock import FileLock
 from hudimeta.commit.locks.process_lock import ProcessLock
 from hudimeta.commit.locks.protocol import LockTiming
@@ -38,6 +39,17 @@ class _ReleasedAt(Clock):
             self._storage.delete(LOCK)
 
 
+class _AskedInVain(WithoutGuards):
+    """A store that cannot be read for a while."""
+
+    silent = False
+
+    def read(self, path: str) -> bytes:
+        if self.silent:
+            raise StorageError(path, "the store does not answer")
+        return super().read(path)
+
+
 def rows(keys: range) -> pa.Table:
     return pa.table({"id": list(keys)})
 
@@ -53,6 +65,18 @@ def lock_in(storage: LocalStorage, clock: Clock, expire_s: float = 0) -> FileLoc
 @pytest.fixture
 def remote(tmp_path: Path) -> LocalStorage:
     return WithoutGuards(str(tmp_path))
+
+
+def test_a_lock_that_cannot_be_asked_may_be_lost(remote: LocalStorage, tmp_path: Path) -> None:
+    """What was published then is looked at once more; an error would say that it was not."""
+    clock, folder = Clock(), _AskedInVain(str(tmp_path / ".hoodie"))
+    lock = FencedLock(FileLock(remote, folder, LOCK, 0, timing(clock)), clock)
+    with lock.held():
+        clock.pause(CERTAIN_MS / 1000 + 1)
+        folder.silent = True
+        assert lock.was_lost()
+        folder.silent = False
+        assert not lock.was_lost()
 
 
 def test_the_file_is_there_while_it_is_held(remote: LocalStorage) -> None:

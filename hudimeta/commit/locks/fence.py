@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from hudimeta.commit.locks.protocol import TableLock
-from hudimeta.errors import LockLost
+from hudimeta.errors import LockError, StorageError
 from hudimeta.storage import FileInfo, OutputStream, Storage
 from hudimeta.timeline import Clock
 
@@ -69,10 +69,10 @@ class FencedLock:
             self.check()
 
     def was_lost(self) -> bool:
-        """True when what was done last may have been done after the lock was lost."""
+        """True when what was done last may have been done after the lock was lost, also where that cannot be asked."""
         try:
             self.pass_on()
-        except LockLost:
+        except (LockError, StorageError):
             return True
         return False
 
