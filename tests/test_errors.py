@@ -23,6 +23,7 @@ SAMPLES = [
     errors.DuplicateKeys(2, ["k1", "k2"]),
     errors.InstantExists("2025"),
     errors.LockTimeout("l", "me", 60.0),
+    errors.UndoError("rollback of", "2025", "it is savepointed", "Give the savepoint up first."),
     errors.LockLost("l", "you"),
     errors.SchemaMismatch("c", "int", "string"),
     errors.UnsupportedEvolution("c", "narrowed"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hudimeta.reports import Reports
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
+    from hudimeta.services.savepoints import Savepoint
     from hudimeta.storage import Storage
 
 __all__ = ["ServiceVerbs", "TableServices"]
@@ -78,6 +79,49 @@ class TableServices:
 
         return verbs.archive(*self._changing())
 
+    def savepoint(self, instant: str | None = None, comment: str = "", user: str = "", *, dry_run: bool = False) -> Savepoint:
+        """Pin a write: its files are not cleaned and it is not archived, until the savepoint is given up.
+
+        >>> print(table.services.savepoint(comment="before the migration"))    # doctest: +SKIP
+
+        Args:
+            instant: Requested time of a completed write; None for the newest.
+            comment: Why.
+            user: Who asks for it.
+            dry_run: Only say what it would keep.
+
+        Raises:
+            UndoError: There is no such write, or cleaning has removed files that it needs.
+        """
+        from hudimeta.api import undo
+
+        return undo.savepoint(*self._changing(), instant, comment, user, dry_run=dry_run)
+
+    def savepoints(self) -> Reports[Savepoint]:
+        """The savepoints of the table, the oldest first.
+
+        >>> print(table.services.savepoints())                                 # doctest: +SKIP
+        """
+        from hudimeta.api import undo
+
+        return undo.savepoints(*self._changing())
+
+    def delete_savepoint(self, instant: str, *, dry_run: bool = False) -> Savepoint:
+        """Give a savepoint up: cleaning and archival may take what it kept. Its write stays.
+
+        >>> table.services.delete_savepoint("20260102030405678")               # doctest: +SKIP
+
+        Args:
+            instant: Of the savepoint.
+            dry_run: Only say what it keeps.
+
+        Raises:
+            UndoError: There is no such savepoint.
+        """
+        from hudimeta.api import undo
+
+        return undo.delete_savepoint(*self._changing(), instant, dry_run=dry_run)
+
     def recover(self) -> tuple[str, ...]:
         """Roll back what writers that died left behind, as the next write would; returns their instants.
 
@@ -95,7 +139,7 @@ class ServiceVerbs(abc.ABC):
     @property
     @abc.abstractmethod
     def services(self) -> TableServices:
-        """`compact`, `schedule_compaction`, `clean`, `archive`, `recover`."""
+        """`compact`, `schedule_compaction`, `clean`, `archive`, `savepoint` and its likes, `recover`."""
 
     def compact(self) -> Reports[CommitReport]:
         """See `services.compact`."""
@@ -112,6 +156,18 @@ class ServiceVerbs(abc.ABC):
     def archive(self) -> ArchivalReport:
         """See `services.archive`."""
         return self.services.archive()
+
+    def savepoint(self, instant: str | None = None, comment: str = "", user: str = "", *, dry_run: bool = False) -> Savepoint:
+        """See `services.savepoint`."""
+        return self.services.savepoint(instant, comment, user, dry_run=dry_run)
+
+    def savepoints(self) -> Reports[Savepoint]:
+        """See `services.savepoints`."""
+        return self.services.savepoints()
+
+    def delete_savepoint(self, instant: str, *, dry_run: bool = False) -> Savepoint:
+        """See `services.delete_savepoint`."""
+        return self.services.delete_savepoint(instant, dry_run=dry_run)
 
     def recover(self) -> tuple[str, ...]:
         """See `services.recover`."""

@@ -63,6 +63,7 @@ class Recovery:
                 self.disown(timeline, write)
             for run in self._dead_runs(timeline):
                 take_back(self._storage, timeline.folder, run.time)
+            self._remove_half_savepoints(timeline)
             remove_unnamed(self._storage, timeline)
             self._sweep(timeline)
             remove_temporary_files(self._storage, timeline)
@@ -71,6 +72,12 @@ class Recovery:
             sweep_metadata(self._storage, self._load)
             remove_late_metadata(self._storage, timeline)
             return tuple(undone)
+
+    def _remove_half_savepoints(self, timeline: Timeline) -> None:
+        """A savepoint is made and removed under the lock: one without its completed file is nobody's, and keeps no file."""
+        for instant in timeline.pending:
+            if instant.action is Action.SAVEPOINT:
+                TimelineWriter(self._storage, timeline.folder).delete_pending(instant.time, Action.SAVEPOINT, State.INFLIGHT)
 
     def after_tasks(self) -> tuple[str, ...]:
         """The same where tasks may have left something that were killed or failed after their write was over.

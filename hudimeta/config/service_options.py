@@ -6,6 +6,7 @@ from hudimeta.config.registry import OPTIONS
 
 __all__ = [
     "ARCHIVE_AUTOMATIC",
+    "ARCHIVE_BEYOND_SAVEPOINT",
     "ARCHIVE_MAX",
     "ARCHIVE_MIN",
     "CLEAN_AFTER",
@@ -105,6 +106,11 @@ CLEAN_INCREMENTAL = OPTIONS.flag(
 )
 ARCHIVE_AUTOMATIC = OPTIONS.flag(
     "hoodie.archive.automatic", True, "After writes, move old instants from the active timeline to its history, when it is due."
+)
+ARCHIVE_BEYOND_SAVEPOINT = OPTIONS.flag(
+    "hoodie.archive.beyond.savepoint",
+    False,
+    "Archival steps over savepointed commits instead of stopping at the first; then the table cannot be restored.",
 )
 ARCHIVE_MAX = OPTIONS.number("hoodie.keep.max.commits", 30, "More commits than this on the active timeline start an archival.")
 ARCHIVE_MIN = OPTIONS.number(

@@ -13,6 +13,7 @@ from hudimeta.errors.of_commit import (
     LockError,
     LockLost,
     LockTimeout,
+    UndoError,
 )
 from hudimeta.errors.of_input import ConfigError, PredicateError, SchemaError, SchemaMismatch, UnsupportedEvolution
 from hudimeta.errors.of_storage import AlreadyExists, FileRemoved, NotFound, OutsideTable, StorageError, Throttled
@@ -55,6 +56,7 @@ __all__ = [
     "TableError",
     "TableNotFound",
     "Throttled",
+    "UndoError",
     "UnsupportedEvolution",
     "UnsupportedFeature",
     "UnsupportedTableVersion",

@@ -1,4 +1,4 @@
-"""A write that did not come about: conflicts, instants, locks."""
+"""A write that did not come about: conflicts, instants, locks, going back."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ __all__ = [
     "LockError",
     "LockLost",
     "LockTimeout",
+    "UndoError",
 ]
 
 
@@ -100,6 +101,21 @@ class InstantExists(CommitError):
     def __init__(self, instant: str) -> None:
         self.instant = instant
         super().__init__(f"instant {instant} is already on the timeline", "Another writer took it; run the write again.")
+
+
+class UndoError(CommitError):
+    """A savepoint, rollback or restore that the state of the table forbids; nothing was changed.
+
+    Attributes:
+        instant: Requested time of the write that it is about.
+        why: What stands in the way.
+    """
+
+    code = "UNDO"
+
+    def __init__(self, what: str, instant: str, why: str, hint: str) -> None:
+        self.instant, self.why = instant, why
+        super().__init__(f"{what} {instant} is refused: {why}", hint)
 
 
 class LockError(HudiError):

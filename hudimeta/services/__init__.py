@@ -6,5 +6,6 @@ __all__ = [
     "clean",  # files that no retained moment needs
     "compaction",  # logs merged into new base files
     "indexing",  # making, rebuilding and dropping indexes
+    "savepoints",  # moments whose files stay
     "validation",  # the metadata table held against the table
 ]

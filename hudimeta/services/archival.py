@@ -1,7 +1,8 @@
 """Archival: old instants leave the active timeline for its history, so that listing the timeline stays cheap.
 
 An instant may go when nobody will ask its files any more. What keeps it, and everything after it: one of the newest
-`hoodie.keep.min.commits`, by request or by completion; anything pending, with what was completed since it began; a savepoint;
+`hoodie.keep.min.commits`, by request or by completion; anything pending, with what was completed since it began; a savepoint
+(`hoodie.archive.beyond.savepoint`: only the savepointed write itself);
 the last compaction of the metadata table, since younger log files of it are found through the timeline; delta commits that the
 next compaction counts; file groups that it replaced and that no clean has deleted yet, because readers learn only from the
 active timeline that they are gone. Nothing happens before there are more than `hoodie.keep.max.commits`. Both bounds are raised
@@ -113,7 +114,7 @@ def _limits(session: WriteSession, view: TableView) -> Iterator[_Limit]:
         # Who is pending compares itself with what has been completed since it began, whenever that began.
         since = (i.time for i in timeline.writes_between(instant.time))
         yield _Limit(min([instant.time, *since]), f"{instant.action.value} {instant.time} is pending")
-    if timeline.savepoints:
+    if timeline.savepoints and not session.options.get(keys.ARCHIVE_BEYOND_SAVEPOINT):
         first = min(timeline.savepoints)
         yield _Limit(first, f"{first} is savepointed")
     if session.properties.has_metadata_table and view.metadata is not None:

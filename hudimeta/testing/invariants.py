@@ -97,8 +97,9 @@ def metadata_follows_the_timeline(table: Inspection) -> None:
         elif (delta.completion or "") > (instant.completion or ""):
             wrong.append(f"{instant.time} was completed in the metadata table later than in the table")
     known = {i.time for i in outer}
-    # Older ones belong to instants of the history; some actions never leave the timeline for it, so writes tell where it ends.
-    first = min((i.time for i in outer.writes), default="")
+    # Older ones belong to instants of the history; some actions never leave the timeline for it, so writes tell where it ends;
+    # not those that a savepoint pins, over which archival may step.
+    first = outer.first_active_write or ""
     alone = [t for t in deltas if t >= _FIRST_REAL_INSTANT and t not in known and t >= first]
     wrong += [f"the delta commit {time} belongs to no instant of the table" for time in alone]
     _refuse("metadata timeline", wrong)

@@ -37,6 +37,7 @@ __all__ = [
     "one_earlier",
     "parse_instant",
     "rollback_record",  # the records of a rollback
+    "savepoint_record",  # what a savepoint keeps
     "summary",  # a timeline as a table
     "timeline_zone",
 ]

@@ -182,10 +182,11 @@ class Timeline:
     def first_active_write(self) -> str | None:
         """Requested time of the oldest write, pending ones included and savepointed ones left out; None without any.
 
-        Whatever is older was archived, hence committed.
+        Whatever is older was archived, hence committed. Where all writes are savepointed, as after a restore, it is the newest.
         """
-        times = (i.time for i in self.instants if i.action.writes_data and i.time not in self.savepoints)
-        return min(times, default=None)
+        times = [i.time for i in self.instants if i.action.writes_data]
+        unsaved = [time for time in times if time not in self.savepoints]
+        return min(unsaved, default=max(times, default=None))
 
     @cached_property
     def last_time(self) -> str:

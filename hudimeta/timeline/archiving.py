@@ -25,10 +25,14 @@ _PLANNED = (Action.CLEAN, Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUST
 
 
 def leaving(timeline: Timeline, limit: str) -> Iterator[Instant]:
-    """Completed instants before a time, without those that never leave; the newest clean stays: the next one begins there."""
+    """Completed instants before a time, without those that never leave, and writes that a savepoint pins.
+
+    The newest clean stays: the next one begins there.
+    """
     newest_clean = max((i.time for i in timeline.completed if i.action is Action.CLEAN), default="")
     for instant in timeline.completed:
-        if instant.time < limit and instant.action not in _STAY and instant.time != newest_clean:
+        stays = instant.action in _STAY or instant.time in timeline.savepoints
+        if instant.time < limit and not stays and instant.time != newest_clean:
             yield instant
 
 

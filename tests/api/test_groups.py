@@ -12,6 +12,9 @@ from hudimeta.errors import ConfigError, IndexNotReady
 from hudimeta.testing.builders import simple_rows
 from tests.conftest import Unpack
 
+VERBS = ("compact", "schedule_compaction", "clean", "archive", "savepoint", "savepoints", "delete_savepoint", "recover")
+"""Of `t.services`, in their order."""
+
 
 @pytest.fixture
 def table(tmp_path: Path) -> hudimeta.Table:
@@ -25,7 +28,7 @@ def shown(group: object) -> set[str]:
 
 
 def test_groups_show_their_verbs_and_nothing_else(table: hudimeta.Table) -> None:
-    assert shown(table.services) == {"archive", "clean", "compact", "recover", "schedule_compaction"}
+    assert shown(table.services) == set(VERBS)
     assert shown(table.indexes) == {"create", "drop", "list", "rebuild", "validate"}
     known = {"bloom_filters", "column_stats", "expression_partition_stats", "expression_stats", "partition_stats"}
     known |= {"record_index", "secondary_index"}
@@ -44,7 +47,7 @@ def test_services_are_the_verbs_of_the_table(table: hudimeta.Table) -> None:
     assert table.services.recover() == ()
     assert str(table.services.clean())
     assert str(table.services.archive())
-    assert repr(table.services) == "TableServices(compact, schedule_compaction, clean, archive, recover)"
+    assert repr(table.services) == f"TableServices({', '.join(VERBS)})"
 
 
 def test_indexes_are_made_listed_checked_and_dropped(table: hudimeta.Table) -> None:

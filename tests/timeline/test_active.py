@@ -113,12 +113,12 @@ def test_savepointed_writes_do_not_begin_the_timeline(storage: Storage) -> None:
     assert timeline.is_committed(at(1))
 
 
-def test_nothing_is_older_than_a_timeline_of_savepointed_writes(storage: Storage) -> None:
-    put(storage, f"{at(1)}_{at(2)}.commit", f"{at(1)}_{at(3)}.savepoint")
+def test_what_is_older_than_savepointed_writes_was_archived(storage: Storage) -> None:
+    """A restore leaves nothing behind the savepointed write; what was archived before it stays committed."""
+    put(storage, f"{at(2)}_{at(3)}.commit", f"{at(2)}_{at(4)}.savepoint")
     timeline = load(storage)
-    assert timeline.first_active_write is None
-    assert timeline.is_committed(at(1))
-    assert not timeline.is_committed("0")
+    assert timeline.first_active_write == at(2)
+    assert [timeline.is_committed(at(n)) for n in (1, 2, 5)] == [True, True, False]
 
 
 def test_writes_between_completion_times(storage: Storage) -> None:

@@ -1,0 +1,32 @@
+"""Going back, as the faces call it: one function a verb, from plain arguments to a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hudimeta.config import Options
+from hudimeta.services import savepoints as service
+from hudimeta.storage import Storage
+from hudimeta.write.session import WriteSession
+
+if TYPE_CHECKING:
+    from hudimeta.reports import Reports
+    from hudimeta.services.savepoints import Savepoint
+
+__all__ = ["delete_savepoint", "savepoint", "savepoints"]
+
+
+def savepoint(storage: Storage, options: Options, instant: str | None, comment: str, user: str, *, dry_run: bool) -> Savepoint:
+    """Pin a write; see `hudimeta.Table.savepoint`."""
+    return service.save(WriteSession(storage, options), instant, comment, user, dry_run=dry_run)
+
+
+def savepoints(storage: Storage, options: Options) -> Reports[Savepoint]:
+    """The savepoints of a table; see `hudimeta.Table.savepoints`."""
+    session = WriteSession(storage, options)
+    return service.listed(session.properties.load_timeline(storage))
+
+
+def delete_savepoint(storage: Storage, options: Options, instant: str, *, dry_run: bool) -> Savepoint:
+    """Give a savepoint up; see `hudimeta.Table.delete_savepoint`."""
+    return service.delete(WriteSession(storage, options), instant, dry_run=dry_run)
