@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.savepoints import Savepoint
+    from hudimeta.services.versions import VersionPlan, VersionReport
     from hudimeta.storage import Storage
 
 __all__ = ["ServiceVerbs", "TableServices"]
@@ -132,6 +133,48 @@ class TableServices:
 
         return verbs.recover(*self._changing())
 
+    def upgrade(self, to: int = 9, *, dry_run: bool = False) -> VersionReport | VersionPlan:
+        """Move the table to a later version; no row changes. Nothing else ever does that.
+
+        Version 6 becomes 8 by a new timeline and a new metadata table, 8 becomes 9 by new properties; log files are compacted
+        on the way. One request decides a step: a call that died is finished by the next one.
+
+        >>> print(table.services.upgrade(dry_run=True))                        # doctest: +SKIP
+        version 8 -> 9
+          set the properties of version 9
+
+        Args:
+            to: The version, 8 or 9.
+            dry_run: Only say what would be done.
+
+        Returns:
+            What was done; what would be, with `dry_run`.
+
+        Raises:
+            ConfigError: Not a later version; version 6 with a custom key generator whose fields have no types.
+            UnsupportedFeature: The table has what that version cannot say; nothing was changed.
+            TableError: Writers or services are at work.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.change_version(*self._changing(), to, "upgrade", dry_run, self._engine)
+
+    def downgrade(self, to: int = 8, *, dry_run: bool = False) -> VersionReport | VersionPlan:
+        """Move the table from version 9 back to 8; no row changes. See `upgrade`.
+
+        The metadata table is built anew, with the same indexes in their older form; a record index by partition becomes one
+        over the whole table.
+
+        >>> table.services.downgrade()                                         # doctest: +SKIP
+
+        Args:
+            to: The version, 8.
+            dry_run: Only say what would be done.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.change_version(*self._changing(), to, "downgrade", dry_run, self._engine)
+
 
 class ServiceVerbs(abc.ABC):
     """The services under their own names on the table itself, as they always were."""
@@ -139,7 +182,7 @@ class ServiceVerbs(abc.ABC):
     @property
     @abc.abstractmethod
     def services(self) -> TableServices:
-        """`compact`, `schedule_compaction`, `clean`, `archive`, `savepoint` and its likes, `recover`."""
+        """`compact`, `schedule_compaction`, `clean`, `archive`, `savepoint` and its likes, `recover`, `upgrade`, …"""
 
     def compact(self) -> Reports[CommitReport]:
         """See `services.compact`."""
@@ -172,3 +215,11 @@ class ServiceVerbs(abc.ABC):
     def recover(self) -> tuple[str, ...]:
         """See `services.recover`."""
         return self.services.recover()
+
+    def upgrade(self, to: int = 9, *, dry_run: bool = False) -> VersionReport | VersionPlan:
+        """See `services.upgrade`."""
+        return self.services.upgrade(to, dry_run=dry_run)
+
+    def downgrade(self, to: int = 8, *, dry_run: bool = False) -> VersionReport | VersionPlan:
+        """See `services.downgrade`."""
+        return self.services.downgrade(to, dry_run=dry_run)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hudimeta.reports import Reports
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
+    from hudimeta.services.versions import VersionPlan, VersionReport
     from hudimeta.write.merge_builder import MergeBuilder
 
 __all__ = [
@@ -231,3 +232,14 @@ def archive(storage: Storage, options: Options) -> ArchivalReport:
 def recover(storage: Storage, options: Options) -> tuple[str, ...]:
     """Roll back what dead writers left; returns their instants."""
     return WriteSession(storage, options).coordinator.recover()
+
+
+def change_version(
+    storage: Storage, options: Options, to: int, verb: str, dry_run: bool, engine: Engine | None = None
+) -> VersionPlan | VersionReport:
+    """Move a table to another version; see `hudimeta.Table.upgrade` and `downgrade`."""
+    from hudimeta.services import versions
+
+    if dry_run:
+        return versions.plan_version(storage, options, to, verb)
+    return versions.change_version(storage, options, to, verb, engine)

@@ -48,7 +48,8 @@ class UnsupportedTableVersion(TableError):
         names = ", ".join(str(v) for v in self.can)
         super().__init__(
             f"table version {found} cannot be {doing}, versions that can: {names}",
-            "Upgrade or downgrade the table with Apache Hudi; hudimeta never changes a table's version by itself.",
+            "hudimeta.Table(path).upgrade() moves a table of version 6 or 8 to 9, older ones need Apache Hudi; nothing else "
+            "here ever changes a table's version.",
         )
 
 

@@ -13,7 +13,14 @@ from hudimeta.metadata import column_stats
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["STATISTICS_META_COLUMNS", "column_type", "indexed_columns", "statistics_definition", "with_added_columns"]
+__all__ = [
+    "STATISTICS_META_COLUMNS",
+    "column_type",
+    "has_statistics",
+    "indexed_columns",
+    "statistics_definition",
+    "with_added_columns",
+]
 
 STATISTICS_META_COLUMNS = (META_COLUMNS[0], META_COLUMNS[3], META_COLUMNS[2])
 """Commit time, partition path and record key always have statistics, in this order."""

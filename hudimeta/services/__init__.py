@@ -8,4 +8,5 @@ __all__ = [
     "indexing",  # making, rebuilding and dropping indexes
     "savepoints",  # moments whose files stay
     "validation",  # the metadata table held against the table
+    "versions",  # moving a table to another version
 ]

@@ -12,7 +12,18 @@ from hudimeta.errors import ConfigError, IndexNotReady
 from hudimeta.testing.builders import simple_rows
 from tests.conftest import Unpack
 
-VERBS = ("compact", "schedule_compaction", "clean", "archive", "savepoint", "savepoints", "delete_savepoint", "recover")
+VERBS = (
+    "compact",
+    "schedule_compaction",
+    "clean",
+    "archive",
+    "savepoint",
+    "savepoints",
+    "delete_savepoint",
+    "recover",
+    "upgrade",
+    "downgrade",
+)
 """Of `t.services`, in their order."""
 
 

@@ -1,0 +1,257 @@
+"""Upgrading and downgrading: what must be done before, the one step that decides, and what is left to do after it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from hudimeta.commit.locks.chosen import table_lock
+from hudimeta.commit.locks.fence import FencedLock, FencedStorage
+from hudimeta.commit.metadata_bootstrap import committed_files, lay_out_indexes
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.engine import Engine
+from hudimeta.errors import NotFound, TableError
+from hudimeta.indexes.planned import (
+    PlannedIndex,
+    index_properties,
+    planned_indexes,
+    record_index_definition,
+    store_definitions,
+)
+from hudimeta.metadata import bloom_filters, column_stats, files, partition_stats, record_index
+from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
+from hudimeta.metadata.indexed_columns import column_type, has_statistics, statistics_definition
+from hudimeta.metadata.rollback import METADATA_ROOT
+from hudimeta.services import compaction
+from hudimeta.services.indexing.proof import record_proof
+from hudimeta.services.versions.old_timeline import copy_timeline, remove_old_files
+from hudimeta.services.versions.plan import Unfinished, VersionPlan, VersionReport, steps_between
+from hudimeta.services.versions.property_changes import property_changes
+from hudimeta.storage import Storage
+from hudimeta.table.discovery import list_table
+from hudimeta.table.properties import TableProperties, update
+from hudimeta.table.properties import load as load_properties
+from hudimeta.table.stated_sizes import listed_as_stated
+from hudimeta.timeline import DEFAULT_FOLDER, SystemClock, Timeline
+from hudimeta.timeline.naming import LAYOUT_V1
+from hudimeta.types import META_COLUMNS, TableType
+from hudimeta.write.session import WriteSession
+
+__all__ = ["change_version", "plan_version"]
+
+_PARTITIONS, _INFLIGHT = "hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight"
+_NO_METADATA: Mapping[str, str] = {_PARTITIONS: "", _INFLIGHT: ""}
+_OLD_FOLDER = ".hoodie"
+_COMPACTIONS_TRIED = 3
+"""So often log files that other writers added meanwhile are compacted once more."""
+
+_ALL_SLICES = {keys.COMPACT_STRATEGY.key: "UnBoundedCompactionStrategy"}
+_ASKED_BY = {
+    column_stats.PARTITION: keys.COLUMN_STATS,
+    partition_stats.PARTITION: keys.PARTITION_STATS,
+    bloom_filters.PARTITION: keys.BLOOM_FILTERS,
+    record_index.PARTITION: keys.RECORD_INDEX,
+}
+
+
+def plan_version(storage: Storage, options: Options, to: int, verb: str) -> VersionPlan:
+    """What `change_version` would do now; nothing is changed.
+
+    Args:
+        storage: Rooted at the table.
+        options: Of the caller.
+        to: The version that the table shall have.
+        verb: `upgrade` or `downgrade`.
+
+    Raises:
+        ConfigError, UnsupportedFeature: The table cannot have that version.
+    """
+    properties = load_properties(storage)
+    way = steps_between(properties.version, to, verb)
+    actions: list[str] = ["finish what a call that died has begun"] if Unfinished.find(storage) is not None else []
+    now = properties
+    for version in way:
+        changes = property_changes(now, version, options.texts)
+        actions += _actions(now, version)
+        now = now.with_changes(changes)
+    return VersionPlan(properties.version, to, way, tuple(actions))
+
+
+def _actions(properties: TableProperties, to: int) -> Iterator[str]:
+    merges = properties.type is TableType.MERGE_ON_READ
+    has_metadata = properties.has_metadata_table
+    if properties.version == 6:
+        yield "write the timeline anew in .hoodie/timeline, then remove its old files"
+    elif merges:
+        yield f"compact all log files, before version {to}"
+    yield f"set the properties of version {to}"
+    if has_metadata and (properties.version, to) != (8, 9):
+        yield f"build the metadata table anew: {', '.join(properties.metadata_partitions)}"
+    if merges and properties.version == 6:
+        yield "compact all log files"
+
+
+def change_version(storage: Storage, options: Options, to: int, verb: str, engine: Engine | None = None) -> VersionReport:
+    """Move a table to another version; rows do not change.
+
+    Args:
+        storage: Rooted at the table.
+        options: Of the caller.
+        to: The version that it shall have.
+        verb: `upgrade` or `downgrade`.
+        engine: Where files are merged and read.
+
+    Raises:
+        ConfigError, UnsupportedFeature: The table cannot have that version; nothing was changed.
+        TableError: Writers or services are at work.
+        CorruptFileError: Damage was found; the table has the version that it had.
+    """
+    begin = time.perf_counter()
+    plan = plan_version(storage, options, to, verb)
+    done = _finished(storage, options, engine)
+    for version in plan.versions:
+        done += [*_step(storage, options, version, engine), *_finished(storage, options, engine)]
+    return VersionReport(plan.version, to, tuple(done), time.perf_counter() - begin)
+
+
+def _step(storage: Storage, options: Options, to: int, engine: Engine | None) -> list[str]:
+    if load_properties(storage).version == 6:
+        return [_leave_version_6(storage, options)]
+    session = WriteSession(storage, options.having(_ALL_SLICES), engine=engine)
+    done = []
+    for _ in range(_COMPACTIONS_TRIED):
+        session.coordinator.recover()
+        if session.properties.type is TableType.MERGE_ON_READ:
+            done += [f"compacted: {report}" for report in compaction.compact(session)]
+        with session.lock.held():
+            session.reload()
+            timeline = session.properties.load_timeline(session.storage)
+            _refuse_pending(timeline)
+            if not compaction.plan(session, session.table_at(timeline)).slices:
+                _switch(session, to)
+                return [*done, f"set the properties of version {to}"]
+    raise TableError("other writers add log files as fast as they are compacted", "Stop them, and try again.")
+
+
+def _refuse_pending(timeline: Timeline) -> None:
+    if timeline.pending:
+        named = ", ".join(f"{i.action.value} {i.time}" for i in timeline.pending)
+        raise TableError(
+            f"writes or services are pending ({named}), and their files belong to the version that the table has",
+            "Wait for their end, or roll them back; run what is only planned.",
+        )
+
+
+def _leave_version_6(storage: Storage, options: Options) -> str:
+    lock = FencedLock(table_lock(storage, options, load_properties(storage).name), SystemClock())
+    with lock.held():
+        fenced = FencedStorage(storage, lock)
+        properties = load_properties(fenced)
+        old = properties.load_timeline(fenced)
+        _refuse_pending(old)
+        Unfinished(properties.version, 8, properties.metadata_partitions).store(fenced)
+        written = copy_timeline(fenced, old, DEFAULT_FOLDER)
+        update(fenced, {**property_changes(properties, 8, options.texts), **_NO_METADATA})
+    return f"wrote {written:,} files of the timeline anew, and set the properties of version 8"
+
+
+def _switch(session: WriteSession, to: int) -> None:
+    """The step that decides; the caller holds the table lock."""
+    storage, properties = session.fenced, session.properties
+    changes = property_changes(properties, to, session.options.texts)
+    if to == 9:
+        if properties.has_metadata_table:
+            store_definitions(storage, _definitions(storage, properties))  # which says the form of each index
+            update(storage.sub(METADATA_ROOT), {"hoodie.table.version": str(to)})
+        update(storage, changes)
+        return
+    if properties.has_metadata_table:
+        Unfinished(properties.version, to, properties.metadata_partitions).store(storage)
+        changes |= _NO_METADATA
+    update(storage, changes)
+
+
+# After the step
+
+
+def _finished(storage: Storage, options: Options, engine: Engine | None) -> list[str]:
+    """Do what is left to do after the last step, whoever made it."""
+    begun = Unfinished.find(storage)
+    properties = load_properties(storage)
+    if begun is None or properties.version != begun.to:
+        return []
+    session, done = WriteSession(storage, options.having(_ALL_SLICES), engine=engine), []
+    with session.lock.held():
+        session.reload()
+        if begun.version == 6:
+            old = Timeline.load(session.fenced, _OLD_FOLDER, LAYOUT_V1, zone=session.properties.zone)
+            remove_old_files(session.fenced, old)
+            done += _archive_left(session.storage)
+        if set(begun.metadata_partitions) - set(session.properties.metadata_partitions):
+            done.append(_metadata_anew(session, begun.metadata_partitions))
+        Unfinished.forget(session.fenced)
+    if begun.version == 6 and session.properties.type is TableType.MERGE_ON_READ:
+        session.reload()
+        done += [f"compacted: {report}" for report in compaction.compact(session)]
+    return done
+
+
+def _archive_left(storage: Storage) -> list[str]:
+    left = [entry for entry in storage.list(".hoodie/archived") if ".archive." in entry.name]
+    return [f".hoodie/archived keeps {len(left):,} files of archived instants, which version 8 does not read"] if left else []
+
+
+def _metadata_anew(session: WriteSession, partitions: tuple[str, ...]) -> str:
+    storage, properties = session.fenced, session.properties
+    timeline = properties.load_timeline(storage)
+    schema = session.table_at(timeline).schema
+    names = {*partitions, *properties.metadata_partitions}
+    definitions = _definitions(storage, properties)
+    flags = {option.key: str(name in names).lower() for name, option in _ASKED_BY.items()}
+    options = session.options.having(flags)
+    fresh = {one.partition: one for one in planned_indexes(schema, options, properties.version, properties.is_partitioned)}
+    planned = [
+        _planned(name, definitions.get(name), fresh.get(name), session, schema) for name in sorted(names, key=_layout_order)
+    ]
+    update(storage, dict(_NO_METADATA))
+    storage.delete_folder(METADATA_ROOT)
+    listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
+    complete = lay_out_indexes(storage, properties, planned, schema, options, session.times, session.engine, timeline, listing)
+    session.properties = update(storage, dict(index_properties(planned)))
+    record_proof(session, {name: True for name, proven in complete.items() if proven})
+    return f"built the metadata table anew: {', '.join(one.partition for one in planned)}"
+
+
+def _layout_order(name: str) -> tuple[bool, bool, str]:
+    return name != files.PARTITION, name == partition_stats.PARTITION, name
+
+
+def _planned(
+    name: str, old: IndexDefinition | None, fresh: PlannedIndex | None, session: WriteSession, schema: pa.Schema
+) -> PlannedIndex:
+    """An index as it was, in the form of the table's version."""
+    version = session.properties.version
+    if name == record_index.PARTITION:
+        return PlannedIndex(name, record_index_definition(version))
+    if old is None:
+        return fresh or PlannedIndex(name)
+    if name == column_stats.PARTITION:
+        return PlannedIndex(name, statistics_definition([c for c in old.source_fields if _has_bounds(schema, c)], version))
+    return PlannedIndex(name, replace(old, version=None))
+
+
+def _has_bounds(schema: pa.Schema, column: str) -> bool:
+    kind = column_type(schema, column)
+    return column in META_COLUMNS or (kind is not None and has_statistics(kind, "V1"))
+
+
+def _definitions(storage: Storage, properties: TableProperties) -> dict[str, IndexDefinition]:
+    path = properties.index_defs_path or DEFAULT_PATH
+    try:
+        return decode_definitions(storage.read(path), path)
+    except NotFound:
+        return {}

@@ -1,0 +1,222 @@
+"""Upgrades and downgrades: no row, moment or index is lost, nothing that fails on the way leaves anything in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hudimeta import Table
+from hudimeta.config import OPTIONS
+from hudimeta.errors import ConfigError, StorageError, TableError, UnsupportedFeature
+from hudimeta.services.versions import change_version
+from hudimeta.services.versions.property_changes import property_changes
+from hudimeta.storage import open_storage
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.table.properties import TableProperties, update
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.types import Action, Operation
+from tests.conftest import Unpack
+from tests.rotation import in_turn
+
+INDEXED = {
+    **SIMPLE_OPTIONS,
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+    "hoodie.metadata.index.secondary.column": "ts",
+}
+PARTS = 16
+"""Of the requests at which something fails each run takes one part, by turns."""
+
+UNINDEXED = {**SIMPLE_OPTIONS, "hoodie.metadata.enable": "false"}
+
+
+def written(path: Path, version: int, type: str, options: dict[str, str]) -> ModelledTable:
+    table = ModelledTable(str(path), {**options, "hoodie.table.type": type, "hoodie.write.table.version": str(version)})
+    table.write(Operation.UPSERT, simple_rows(range(8), 1))
+    table.write(Operation.UPSERT, simple_rows(range(4, 12), 2))
+    table.options = OPTIONS.read(options)
+    return table
+
+
+def answers(path: Path) -> dict[str, list[dict[str, object]]]:
+    """The rows of now and of every moment, without meta columns."""
+    table = Table(path)
+    moments = [None, *(i.time for i in table.timeline.writes)]
+    found = {}
+    for moment in moments:
+        rows = table.scan(as_of=moment).to_table()
+        plain = rows.select([name for name in rows.schema.names if not name.startswith("_hoodie")])
+        found[moment or "now"] = sorted(plain.to_pylist(), key=str)
+    return found
+
+
+@pytest.mark.parametrize("name", ["v6_mor_written_by_12"])
+def test_version_6_becomes_9(recorded_table: Unpack, name: str) -> None:
+    path = recorded_table(name, fresh=True)
+    before = answers(path)
+    indexes = Table(path).properties.metadata_partitions
+    with pytest.raises(TableError, match="upgrade"):
+        Table(path).upsert(Table(path).scan(limit=1).to_table())
+    plan = Table(path).upgrade(dry_run=True)
+    assert str(plan).startswith("version 6 -> 8 -> 9\n  write the timeline anew")
+    assert Table(path).version == 6
+    report = Table(path).upgrade()
+    assert "set the properties of version 8" in str(report)
+    assert Table(path).version == 9
+    assert Table(path).properties.metadata_partitions == indexes
+    after = answers(path)
+    assert {moment: after[moment] for moment in before} == before
+    Table(path).metadata.validate(deep=True).raise_if_differs()
+    assert not [f.name for f in (path / ".hoodie").iterdir() if f.name[0].isdigit()]
+    assert not (path / ".hoodie/.aux/hudimeta/version_change.json").exists()
+    row = Table(path).scan(limit=1).to_table()
+    Table(path).upsert(row)
+    assert sorted(answers(path)["now"], key=str) == before["now"]
+    assert str(Table(path).upgrade()) == "the table has version 9 already"
+
+
+LOST_LOCK = pytest.mark.filterwarnings("ignore:the upkeep of the metadata table is left to a later write")
+
+
+@LOST_LOCK
+@pytest.mark.parametrize("number", in_turn(range(100), PARTS))
+def test_an_upgrade_of_version_6_that_fails_is_finished_by_the_next(recorded_table: Unpack, number: int) -> None:
+    path = recorded_table("v6_mor_written_by_12", fresh=True)
+    before, indexes = answers(path), Table(path).properties.metadata_partitions
+    faulty = FaultyStorage(open_storage(str(path)), FaultPlan(number, Fault.ERROR_BEFORE))
+    try:
+        change_version(faulty, OPTIONS.read({}), 8, "upgrade")
+    except StorageError:
+        now = answers(path)
+        assert {moment: now[moment] for moment in before} == before
+        change_version(open_storage(str(path)), OPTIONS.read({}), 8, "upgrade")
+    now = answers(path)
+    assert {moment: now[moment] for moment in before} == before
+    assert Table(path).properties.metadata_partitions == indexes
+    Table(path).metadata.validate().raise_if_differs()
+
+
+@pytest.mark.parametrize("options", [INDEXED, UNINDEXED])
+@pytest.mark.parametrize("type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_down_and_up_again(tmp_path: Path, type: str, options: dict[str, str]) -> None:
+    table = written(tmp_path / "t", 9, type, options)
+    indexes = Table(table.path).properties.metadata_partitions
+    for verb, version in (("downgrade", 8), ("upgrade", 9)):
+        getattr(Table(table.path), verb)()
+        assert Table(table.path).version == version
+        assert Table(table.path).properties.metadata_partitions == indexes
+        table.check()
+        table.write(Operation.UPSERT, simple_rows(range(6, 14), version))
+        table.check()
+        check_all(table.storage)
+        if indexes:
+            Table(table.path).metadata.validate().raise_if_differs()
+
+
+def test_a_downgraded_index_is_used(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 9, "COPY_ON_WRITE", INDEXED)
+    Table(table.path).downgrade()
+    for where, index in (("id = 'k0005'", "record_index"), ("x = 9.0", "partition_stats")):
+        scan = Table(table.path).scan(where)
+        assert (
+            scan.to_table().num_rows == Table(table.path, {"hoodie.metadata.enable": "false"}).scan(where).to_table().num_rows
+        )
+        assert index in str(scan.report)
+
+
+@LOST_LOCK
+@pytest.mark.parametrize("fault", [Fault.ERROR_BEFORE, Fault.ERROR_AFTER])
+@pytest.mark.parametrize("number", in_turn(range(64), PARTS))
+def test_a_downgrade_that_fails_is_finished_by_the_next(tmp_path: Path, number: int, fault: Fault) -> None:
+    table = written(tmp_path / "t", 9, "MERGE_ON_READ", INDEXED)
+    indexes = Table(table.path).properties.metadata_partitions
+    try:
+        change_version(FaultyStorage(table.storage, FaultPlan(number, fault)), OPTIONS.read({}), 8, "downgrade")
+    except StorageError:
+        table.check()
+        change_version(table.storage, OPTIONS.read({}), 8, "downgrade")
+    assert Table(table.path).version == 8
+    assert Table(table.path).properties.metadata_partitions == indexes
+    table.check()
+    Table(table.path).metadata.validate().raise_if_differs()
+    check_all(table.storage)
+
+
+def test_what_is_pending_keeps_the_version(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 8, "COPY_ON_WRITE", SIMPLE_OPTIONS)
+    instant = table.session().times.next(Table(table.path).timeline.last_time)
+    TimelineWriter(table.storage).create_requested(instant, Action.CLUSTERING)
+    with pytest.raises(TableError, match=f"clustering {instant}.*Wait for their end"):
+        Table(table.path).upgrade()
+    assert Table(table.path).version == 8
+
+
+@pytest.mark.parametrize(("verb", "to", "named"), [("upgrade", 8, "9"), ("downgrade", 6, "Version 6 is not written here")])
+def test_versions_that_no_verb_leads_to(tmp_path: Path, verb: str, to: int, named: str) -> None:
+    table = written(tmp_path / "t", 9, "COPY_ON_WRITE", SIMPLE_OPTIONS)
+    with pytest.raises(ConfigError, match=named):
+        getattr(Table(table.path), verb)(to)
+
+
+def test_what_version_8_cannot_say_stays_at_9(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 9, "COPY_ON_WRITE", SIMPLE_OPTIONS)
+    update(table.storage, {"hoodie.table.ordering.fields": "ts,x"})
+    before = (tmp_path / "t/.hoodie/hoodie.properties").read_bytes()
+    with pytest.raises(UnsupportedFeature, match="several ordering fields"):
+        change_version(table.storage, OPTIONS.read({}), 8, "downgrade")
+    assert (tmp_path / "t/.hoodie/hoodie.properties").read_bytes() == before
+
+
+PACKAGE = "org.apache.hudi.common.model."
+EVENT, COMMIT, CUSTOM = (
+    "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+    "ce9acb64-bde0-424c-9b91-f6ebba25356d",
+    "00000000-0000-0000-0000-000000000000",
+)
+
+
+@pytest.mark.parametrize(
+    ("payload", "type", "ordering", "mode", "strategy", "written"),
+    [
+        ("OverwriteWithLatestAvroPayload", "COPY_ON_WRITE", "ts", "COMMIT_TIME_ORDERING", COMMIT, None),
+        ("OverwriteWithLatestAvroPayload", "MERGE_ON_READ", "ts", "EVENT_TIME_ORDERING", EVENT, "DefaultHoodieRecordPayload"),
+        ("OverwriteWithLatestAvroPayload", "MERGE_ON_READ", "", "COMMIT_TIME_ORDERING", COMMIT, None),
+        ("DefaultHoodieRecordPayload", "COPY_ON_WRITE", "ts", "EVENT_TIME_ORDERING", EVENT, None),
+        ("PartialUpdateAvroPayload", "MERGE_ON_READ", "ts", "CUSTOM", CUSTOM, None),
+    ],
+)
+def test_payload_classes_of_version_6_become_merge_modes(
+    payload: str, type: str, ordering: str, mode: str, strategy: str, written: str | None
+) -> None:
+    """As Apache Hudi's own upgrade decides, RFC-78."""
+    texts = {
+        "hoodie.table.name": "t",
+        "hoodie.table.type": type,
+        "hoodie.table.version": "6",
+        "hoodie.timeline.layout.version": "1",
+        "hoodie.compaction.payload.class": PACKAGE + payload,
+        "hoodie.table.precombine.field": ordering,
+    }
+    changes = property_changes(TableProperties(texts), 8, {})
+    assert changes["hoodie.record.merge.mode"] == mode
+    assert changes["hoodie.record.merge.strategy.id"] == strategy
+    assert changes["hoodie.compaction.payload.class"] == PACKAGE + (written or payload)
+
+
+def test_a_custom_key_generator_of_version_6_needs_its_types() -> None:
+    texts = {
+        "hoodie.table.name": "t",
+        "hoodie.table.type": "COPY_ON_WRITE",
+        "hoodie.table.version": "6",
+        "hoodie.timeline.layout.version": "1",
+        "hoodie.table.partition.fields": "day,region",
+        "hoodie.table.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator",
+    }
+    option = "hoodie.datasource.write.partitionpath.field"
+    with pytest.raises(ConfigError, match="day:SIMPLE,region:SIMPLE"):
+        property_changes(TableProperties(texts), 8, {})
+    changes = property_changes(TableProperties(texts), 8, {option: "day:TIMESTAMP, region:simple"})
+    assert changes["hoodie.table.partition.fields"] == "day:TIMESTAMP,region:SIMPLE"
