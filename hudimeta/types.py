@@ -103,15 +103,13 @@ class Action(enum.Enum):
     SAVEPOINT = "savepoint"
     INDEXING = "indexing"
 
-    @property
-    def completed_as(self) -> Action:
-        """The word that the completed file bears: a compaction completes as a commit, and so on."""
-        return _COMPLETED_AS.get(self, self)
+    completed_as: Action
+    """The word that the completed file bears: a compaction completes as a commit, and so on."""
+    writes_data: bool
+    """True for the actions whose files readers see: commit, deltacommit, replacecommit and what completes as one."""
 
-    @property
-    def writes_data(self) -> bool:
-        """True for the actions whose files readers see: commit, deltacommit, replacecommit and what completes as one."""
-        return self.completed_as in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
+    # Each is there once, and every listing of a timeline asks hundreds of times: Enum hashes names, in Python.
+    __hash__ = object.__hash__
 
 
 _COMPLETED_AS = {
@@ -119,6 +117,9 @@ _COMPLETED_AS = {
     Action.LOG_COMPACTION: Action.DELTA_COMMIT,
     Action.CLUSTERING: Action.REPLACE_COMMIT,
 }
+for _action in Action:
+    _action.completed_as = _COMPLETED_AS.get(_action, _action)
+    _action.writes_data = _action.completed_as in (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
 class State(enum.IntEnum):

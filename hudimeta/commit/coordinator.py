@@ -23,7 +23,8 @@ from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.markers import remove_markers
 from hudimeta.commit.metadata_commit import MetadataCommit, may_have_other_indexes
 from hudimeta.commit.planned_runs import running
-from hudimeta.commit.publication import OpenWrite, Publication, Unsettled, commit_record
+from hudimeta.commit.prepared_delta import PreparedDelta
+from hudimeta.commit.publication import OpenWrite, Publication, Unsettled, check_still_ours, commit_record
 from hudimeta.commit.recovery import Recovery
 from hudimeta.commit.strays import remove_metadata_markers
 from hudimeta.commit.stream_batches import refuse_repeated
@@ -200,9 +201,10 @@ class Coordinator:
             HudiError: Anything else that failed before the last step.
         """
         while True:
+            prepared = self._prepare(write, publication)
             try:
                 with self._lock.held():
-                    completion, publication = self._publish_locked(write, publication)
+                    completion, publication = self._publish_locked(write, publication, prepared)
                     lost = self._lock.was_lost()
                     if not lost and write.action is not Action.COMPACTION:
                         # Two merges in one write would make the slowest writes slower yet: the next one compacts it.
@@ -215,12 +217,24 @@ class Coordinator:
         self._finish(write)
         return completion
 
-    def _publish_locked(self, write: OpenWrite, publication: Publication) -> tuple[str, Publication]:
+    def _prepare(self, write: OpenWrite, publication: Publication) -> PreparedDelta | None:
+        """What the metadata table gets, made while nobody waits."""
+        if self._metadata is None or publication.known is None or publication.apart is not None:
+            return None
+        compacts = write.action is Action.COMPACTION
+        of_publication = (publication.files, publication.schema, publication.known, publication.replaced)
+        return self._metadata.prepare(write.instant, *of_publication, compacts)
+
+    def _publish_locked(
+        self, write: OpenWrite, publication: Publication, prepared: PreparedDelta | None
+    ) -> tuple[str, Publication]:
         timeline = self._properties.load_timeline(self._storage)
+        if publication.known is not None:
+            timeline.following(publication.known.data_timeline)
         dead = discard_dead(self._storage, timeline)
         if dead:
             timeline = self._properties.load_timeline(self._storage)
-        self._check_still_ours(timeline, write)
+        check_still_ours(timeline, write)
         if dead or self._metadata is None or may_have_other_indexes(timeline, publication.known):
             self._check_metadata_is_known(write)
         refuse_repeated(publication.extra, timeline, write.operation.value)
@@ -246,6 +260,7 @@ class Coordinator:
                 replaced=publication.replaced,
                 same_rows=write.action is Action.COMPACTION,
                 apart=publication.apart,
+                prepared=prepared,
             )
             self.notes += self._metadata.notes
         self.published_on = timeline
@@ -282,26 +297,6 @@ class Coordinator:
             except HudiError as error:
                 warnings.warn(f"clean {instant.time} is left unfinished: {error}", HudiWarning, stacklevel=2)
         return bool(found)
-
-    def _check_still_ours(self, timeline: Timeline, write: OpenWrite) -> None:
-        """Before anything of it reaches the metadata table: a write that was taken for dead and rolled back is over."""
-        found = timeline.get(write.instant, write.action)
-        # One that was rolled back between its two files has the second one all the same.
-        requested = pending_name(write.instant, write.action, State.REQUESTED)
-        if found is None or found.state is not State.INFLIGHT or requested not in timeline.files_of(found):
-            raise CommitError(
-                f"instant {write.instant} is not in flight any more: another writer rolled it back",
-                "Nothing was published; run the write again.",
-            )
-        others = [
-            i.action.value for i in timeline if i.time == write.instant and i.action not in (write.action, Action.SAVEPOINT)
-        ]
-        # A rollback that died half-way freed its write's instant, and whoever finishes it takes back what bears it then.
-        rollbacks = [i for i in timeline.pending if i.action is Action.ROLLBACK and i.time > write.instant]
-        if any((timeline.plan(i).get("instantToRollback") or {}).get("commitTime") == write.instant for i in rollbacks):
-            others.append("rollback of another write there")
-        if others:
-            raise CommitConflict(write.operation.value, [("", f"the instant {write.instant}")], f"of a {others[0]}")
 
     def _check_metadata_is_known(self, write: OpenWrite) -> None:
         """A metadata table, or an index, that another writer built meanwhile would never hear of this write, and one that was

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudimeta.commit.prepared_delta import PreparedDelta
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
-from hudimeta.errors import CommitConflict
+from hudimeta.errors import CommitConflict, HudiError
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.built_meanwhile import refuse_built_anew
 from hudimeta.indexes.column_stats.columns import schema_of, statistics_after
@@ -25,7 +26,7 @@ from hudimeta.metadata.groups import GROUPS_KEY, LOGS_KEY
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.strays import strays
-from hudimeta.metadata.writer import MetadataWriter, WrittenLog
+from hudimeta.metadata.writer import EncodedLog, MetadataWriter, WrittenLog
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline import InstantGenerator, Timeline
@@ -110,6 +111,7 @@ class MetadataCommit:
         replaced: Mapping[str, Sequence[str]] | None = None,
         same_rows: bool = False,
         apart: IndexesApart | None = None,
+        prepared: PreparedDelta | None = None,
     ) -> dict[str, str]:
         """Commit the changes of a data commit at the same instant.
 
@@ -123,6 +125,7 @@ class MetadataCommit:
             replaced: File ids that leave the table, by partition path.
             same_rows: True for a compaction.
             apart: Writes some of the indexes instead; None for none.
+            prepared: See `prepare`.
 
         Returns:
             Entries for the data commit's extraMetadata, which spare readers requests.
@@ -133,27 +136,13 @@ class MetadataCommit:
         table = self._current(timeline, known)
         if not same_rows:
             refuse_built_anew(table, instant, written)
-        before = schema_of(self.properties, timeline)
-        statistics = statistics_after(table, before, schema, self._most)
-        change = CommitChange(
-            storage=self._storage,
-            properties=self.properties,
-            engine=self._engine,
-            table=table,
-            layout=self._writer.layout,
-            instant=instant,
-            schema=schema,
-            written=written,
-            replaced=replaced or {},
-            same_rows=same_rows,
-            timezone=self._timezone,
-            proven=proven_indexes(table),
-            proof_limit=self._proof_limit,
-            statistics=statistics,
-            added=frozenset(schema.names) - frozenset(schema.names if before is None else before.names),
-        )
+        change = self._change(table, timeline, instant, written, schema, replaced or {}, same_rows)
+        statistics, groups = change.statistics, self._groups(table)
+        made = prepared.holding(change, groups) if prepared is not None else {}
         elsewhere = [name for name in table.ready if apart is not None and apart.keeps(name)]
-        deltas = {name: maintainer_for(name).delta(name, change) for name in table.ready if name not in elsewhere}
+        deltas = dict(made)
+        fresh = [name for name in table.ready if name not in elsewhere and name not in made]
+        deltas |= {name: maintainer_for(name).delta(name, change) for name in fresh}
 
         def write_apart(groups: Mapping[str, int]) -> Sequence[WrittenLog]:
             if apart is None or not elsewhere:
@@ -166,10 +155,60 @@ class MetadataCommit:
             # Before the commit: a definition that names a column too many does no harm, statistics that it does not name do.
             definitions = {**table.index_definitions, statistics.name: statistics}
             self._storage.put(self.properties.index_defs_path or DEFAULT_PATH, encode_definitions(definitions))
-        named = self._write(instant, table, deltas, write_apart)
+        logs = [log for name in made for log in prepared.logs[name]] if prepared is not None else []
+        named = self._write(instant, table, groups, {name: deltas[name] for name in fresh}, logs, write_apart)
         self.notes += [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
         proof = proof_of((name for name in change.proven if deltas[name].complete), table.version)
         return named | proof
+
+    def prepare(
+        self,
+        instant: str,
+        written: Sequence[WrittenFile],
+        schema: pa.Schema,
+        known: MetadataTable,
+        replaced: Mapping[str, Sequence[str]],
+        same_rows: bool,
+    ) -> PreparedDelta | None:
+        """Make what `commit` needs before the lock is taken; None where that fails, as it may for what is not of today.
+
+        Args: see `commit`.
+        """
+        try:
+            change = self._change(known, known.data_timeline, instant, written, schema, replaced, same_rows)
+            return PreparedDelta.of(change, self._groups(known), self._writer)
+        except HudiError:  # under the lock it is made again, and its errors count
+            return None
+
+    def _change(
+        self,
+        table: MetadataTable,
+        timeline: Timeline,
+        instant: str,
+        written: Sequence[WrittenFile],
+        schema: pa.Schema,
+        replaced: Mapping[str, Sequence[str]],
+        same_rows: bool,
+    ) -> CommitChange:
+        before = schema_of(self.properties, timeline)
+        statistics = statistics_after(table, before, schema, self._most)
+        return CommitChange(
+            storage=self._storage,
+            properties=self.properties,
+            engine=self._engine,
+            table=table,
+            layout=self._writer.layout,
+            instant=instant,
+            schema=schema,
+            written=written,
+            replaced=replaced,
+            same_rows=same_rows,
+            timezone=self._timezone,
+            proven=proven_indexes(table),
+            proof_limit=self._proof_limit,
+            statistics=statistics,
+            added=frozenset(schema.names) - frozenset(schema.names if before is None else before.names),
+        )
 
     def clean(self, timeline: Timeline, instant: str, removed: Mapping[str, Sequence[str]], emptied: Sequence[str]) -> None:
         """Take files that a clean deleted out of the metadata table, at the clean's instant.
@@ -182,7 +221,8 @@ class MetadataCommit:
         """
         table = self._current(timeline, None)
         change = CleanChange(table, self._writer.layout, removed, emptied)
-        self._write(instant, table, {name: maintainer_for(name).cleaned(name, change) for name in table.ready})
+        deltas = {name: maintainer_for(name).cleaned(name, change) for name in table.ready}
+        self._write(instant, table, self._groups(table), deltas)
 
     def finish_services(self, timeline: Timeline) -> None:
         """Finish or cancel what died while it tended the metadata table. The caller holds the table lock.
@@ -200,7 +240,7 @@ class MetadataCommit:
         if known is not None and same and known.data_timeline.completed == timeline.completed:
             table = known
         else:
-            table = MetadataTable.open(self._storage, self.properties, timeline)
+            table = MetadataTable.open(self._storage, self.properties, timeline, known)
         if _died(table.timeline) and table is known:
             # A writer compacts after it has published: when the view was made it may have been just about that.
             table = MetadataTable.open(self._storage, self.properties, timeline)
@@ -219,7 +259,9 @@ class MetadataCommit:
         self,
         instant: str,
         table: MetadataTable,
+        groups: Mapping[str, int],
         deltas: Mapping[str, IndexDelta],
+        encoded: Sequence[EncodedLog] = (),
         apart: Callable[[Mapping[str, int]], Sequence[WrittenLog]] = lambda _: (),
     ) -> dict[str, str]:
         taken = [i.action.value for i in table.timeline if i.time == instant and i.action is not Action.DELTA_COMMIT]
@@ -230,10 +272,9 @@ class MetadataCommit:
             take_back_delta(self._storage, instant)
         # The delta commit that is about to be written counts, and its write is pending until it is published.
         self._may_be_due = len(compaction.fresh_deltas(table)) + 1 >= self._compact_after
-        groups = self._groups(table)
         delta = MetadataDelta([part for found in deltas.values() for part in found.parts])
         self._writer.begin(instant)
-        logs = [*self._writer.write_logs(instant, delta, groups), *apart(groups)]
+        logs = [*self._writer.put_logs(encoded), *self._writer.write_logs(instant, delta, groups), *apart(groups)]
         self._writer.complete(instant, logs, table.timeline.last_time)
         definitions = table.index_definitions
         by_partition = {name for name in groups if name in definitions and definitions[name].is_partitioned}

@@ -8,13 +8,15 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from hudimeta.errors import CommitConflict, CommitError
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable
 from hudimeta.timeline import Timeline
-from hudimeta.types import Action, FileGroupId, Operation
+from hudimeta.timeline.naming import pending_name
+from hudimeta.types import Action, FileGroupId, Operation, State
 
-__all__ = ["OpenWrite", "Publication", "Settling", "Unsettled", "commit_record"]
+__all__ = ["OpenWrite", "Publication", "Settling", "Unsettled", "check_still_ours", "commit_record"]
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,25 @@ class Publication:
         """File groups that are there already, and that it changes or takes out."""
         changed = {FileGroupId(file.partition_path, file.file_id) for file in self.files if not file.is_new_group}
         return frozenset(changed.union(FileGroupId(p, file_id) for p, ids in self.replaced.items() for file_id in ids))
+
+
+def check_still_ours(timeline: Timeline, write: OpenWrite) -> None:
+    """Before anything of it reaches the metadata table: a write that was taken for dead and rolled back is over."""
+    found = timeline.get(write.instant, write.action)
+    # One that was rolled back between its two files has the second one all the same.
+    requested = pending_name(write.instant, write.action, State.REQUESTED)
+    if found is None or found.state is not State.INFLIGHT or requested not in timeline.files_of(found):
+        raise CommitError(
+            f"instant {write.instant} is not in flight any more: another writer rolled it back",
+            "Nothing was published; run the write again.",
+        )
+    others = [i.action.value for i in timeline if i.time == write.instant and i.action not in (write.action, Action.SAVEPOINT)]
+    # A rollback that died half-way freed its write's instant, and whoever finishes it takes back what bears it then.
+    rollbacks = [i for i in timeline.pending if i.action is Action.ROLLBACK and i.time > write.instant]
+    if any((timeline.plan(i).get("instantToRollback") or {}).get("commitTime") == write.instant for i in rollbacks):
+        others.append("rollback of another write there")
+    if others:
+        raise CommitConflict(write.operation.value, [("", f"the instant {write.instant}")], f"of a {others[0]}")
 
 
 def commit_record(write: OpenWrite, publication: Publication, extra: Mapping[str, str]) -> dict[str, Any]:

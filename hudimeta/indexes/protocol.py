@@ -30,6 +30,7 @@ from hudimeta.table.properties import TableProperties
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
 from hudimeta.timeline import Timeline
+from hudimeta.types import Instant
 
 __all__ = ["BuiltIndex", "CleanChange", "CommitChange", "IndexDelta", "IndexMaintainer", "IndexSource"]
 
@@ -76,6 +77,11 @@ class CommitChange:
     def timeline(self) -> Timeline:
         """The table's timeline, listed under the lock."""
         return self.table.data_timeline
+
+    def missed(self, timeline: Timeline) -> list[Instant]:
+        """What was completed since, as a later timeline shows it."""
+        known = set(self.timeline.completed)
+        return [instant for instant in timeline.completed if instant not in known]
 
     @cached_property
     def replaced_slices(self) -> pa.Table:
@@ -211,6 +217,15 @@ class IndexMaintainer(Protocol):
 
         Raises:
             CommitConflict: The index cannot take this commit any more; a write with a new instant can do it.
+        """
+
+    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+        """Whether what a commit changes is the same still on a later timeline; if in doubt, it is made again.
+
+        Args:
+            partition: Of the index.
+            change: The commit as it was when `delta` was asked.
+            timeline: The table's, on which nothing but commits was completed since.
         """
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:

@@ -64,7 +64,9 @@ class MetadataTable:
         self._checked: set[str] = set()
 
     @classmethod
-    def open(cls, storage: Storage, properties: TableProperties, data_timeline: Timeline) -> MetadataTable:
+    def open(
+        cls, storage: Storage, properties: TableProperties, data_timeline: Timeline, earlier: MetadataTable | None = None
+    ) -> MetadataTable:
         """Open the metadata table of a table: one request.
 
         Args:
@@ -72,6 +74,7 @@ class MetadataTable:
             properties: Of the data table.
             data_timeline: Of the data table, listed *before*: an instant that completes between the two listings must not be
                 taken for one that never began.
+            earlier: The same as it was before; what was read for it is not read again.
 
         Raises:
             IndexNotReady: The table has none.
@@ -87,11 +90,19 @@ class MetadataTable:
             raise MetadataOutOfSync(files.PARTITION, "any completed instant")
         _check_in_step(data_timeline, timeline)
         table = cls(storage, properties, data_timeline, timeline)
+        if earlier is not None:
+            table._follow(earlier)
         table._listing.name_again([] if legacy else cleaned_since(storage, properties, data_timeline, timeline))
         return table
 
     def __repr__(self) -> str:
         return f"MetadataTable({hidden(self._table_storage.root)}: {', '.join(self.ready)})"
+
+    def _follow(self, earlier: MetadataTable) -> None:
+        """Take over what was read for an earlier moment: files of this folder never change, unless one was laid out anew."""
+        self.timeline.following(earlier.timeline)
+        if (self.ready, self._finder.initialisers) == (earlier.ready, earlier._finder.initialisers):
+            self._sources.follow(earlier._sources, earlier._finder.is_visible)
 
     def having(self, names: Iterable[str]) -> MetadataTable:
         """This metadata table as if only these partitions were complete; shares everything that was read."""

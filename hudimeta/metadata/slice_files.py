@@ -42,6 +42,16 @@ class SliceFiles:
         self._bases: dict[str, HFileReader] = {}
         self._logs: dict[str, list[LogEntry]] = {}
 
+    def follow(self, earlier: SliceFiles, counted: Callable[[str], bool]) -> None:
+        """Take over what was opened for an earlier moment of the same metadata table.
+
+        Args:
+            earlier: What was opened.
+            counted: Whether an instant was completed then. Logs of others may have been written anew since.
+        """
+        self._bases |= earlier._bases
+        self._logs |= {path: found for path, found in earlier._logs.items() if all(counted(entry.instant) for entry in found)}
+
     def base(self, file: GroupBaseFile) -> HFileReader:
         """A base file, opened: one request, which brings a file of at most 1 MiB whole."""
         if file.path not in self._bases:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timezone
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -32,7 +31,7 @@ from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import InstantGenerator, TimelineWriter
 from hudimeta.types import Action, Operation
 
-__all__ = ["PROPERTIES_COMMENT", "MetadataWriter", "WrittenLog", "partition_metafile"]
+__all__ = ["PROPERTIES_COMMENT", "EncodedLog", "MetadataWriter", "WrittenLog", "partition_metafile"]
 
 FIRST_INSTANT = "0" * 17
 PROPERTIES_COMMENT = "Properties of the metadata table"
@@ -51,6 +50,14 @@ class WrittenLog:
     name: str
     size: int
     records: int
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedLog:
+    """A log file that is not written yet."""
+
+    about: WrittenLog
+    data: bytes
 
 
 def partition_metafile(instant: str, depth: int) -> bytes:
@@ -225,15 +232,34 @@ class MetadataWriter:
             token: Write token of the logs.
             announce: Entered with the path of each file while it is written.
         """
-        work: dict[str, PartitionDelta] = {}
         for part in delta.parts:
-            count = part.groups or groups[part.partition]
             if part.begins:
+                count = part.groups or groups[part.partition]
                 self.lay_groups(part.partition, instant, count, part.data_partition, announce)
-            for group, share in self._shares(part, count):
-                work[file_group_id(part.partition, group, part.data_partition)] = share
-        logs: list[WrittenLog] = self._run_all(partial(self._put_log, instant, token, announce), list(work.items()))
+        work = self._by_file_group(delta, groups)
+
+        def write(share: tuple[str, PartitionDelta]) -> WrittenLog:
+            return self._put_log(self._encoded(instant, token, *share), announce)
+
+        logs: list[WrittenLog] = self._run_all(write, work)
         return logs
+
+    def encode_logs(self, instant: str, delta: MetadataDelta, groups: Mapping[str, int]) -> list[EncodedLog]:
+        """The log files of a delta commit that begins no file groups; see `write_logs`."""
+        return [self._encoded(instant, LOG_TOKEN, *share) for share in self._by_file_group(delta, groups)]
+
+    def put_logs(self, logs: Sequence[EncodedLog]) -> list[WrittenLog]:
+        """Write encoded log files."""
+        written: list[WrittenLog] = self._run_all(self._put_log, logs)
+        return written
+
+    def _by_file_group(self, delta: MetadataDelta, groups: Mapping[str, int]) -> list[tuple[str, PartitionDelta]]:
+        """File ids, and what changes in each file group."""
+        return [
+            (file_group_id(part.partition, group, part.data_partition), share)
+            for part in delta.parts
+            for group, share in self._shares(part, part.groups or groups[part.partition])
+        ]
 
     def _shares(self, part: PartitionDelta, groups: int) -> list[tuple[int, PartitionDelta]]:
         """What a change has for each file group."""
@@ -245,18 +271,20 @@ class MetadataWriter:
             for group in sorted(records.keys() | removed.keys())
         ]
 
-    def _put_log(self, instant: str, token: str, announce: Announce, work: tuple[str, PartitionDelta]) -> WrittenLog:
-        file_id, part = work
+    def _encoded(self, instant: str, token: str, file_id: str, part: PartitionDelta) -> EncodedLog:
         blocks = [self._log_block(instant, part.records)] if len(part.records) else []
         blocks += [self._delete_block(instant, part.partition, part.removed)] if len(part.removed) else []
         # The file groups of a new data partition begin at this instant as well, with empty logs that bear the other token.
         name = f".{file_id}_{instant}.log.1_{token}"
         seal_blocks(blocks, name)
         data = b"".join(blocks)
-        path = join(part.partition, name)
+        return EncodedLog(WrittenLog(part.partition, file_id, name, len(data), len(part)), data)
+
+    def _put_log(self, log: EncodedLog, announce: Announce = nullcontext) -> WrittenLog:
+        path = join(log.about.partition, log.about.name)
         with announce(path):
-            self._storage.put(path, data)
-        return WrittenLog(part.partition, file_id, name, len(data), len(part))
+            self._storage.put(path, log.data)
+        return log.about
 
     def _delete_block(self, instant: str, partition: str, keys: pa.Array) -> bytearray:
         paths = pa.repeat(pa.scalar(partition, pa.string()), len(keys))

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from hudimeta.errors import OutsideTable
 
-__all__ = ["LocalFolders", "check_native_files", "inside", "is_inside"]
+__all__ = ["LocalFolders", "check_native_files", "inside", "is_inside", "named_in"]
 
 _ODD = re.compile(r"(?:\A|/)(?:\.|%2[eE]){0,2}(?:/|\Z)|[\0\ud800-\udfff]")
 """An empty segment, `.` or `..` (clients of web stores take `%2e` for a dot), or what no store can have in a name."""
@@ -47,6 +47,19 @@ def inside(path: str) -> str:
         shown = path if len(path) <= _MOST_SHOWN else f"{path[:_MOST_SHOWN]}…"
         raise OutsideTable(shown, "is no normal path below the table's folder", _HINT)
     return path
+
+
+def named_in(folder: str, name: str) -> str:
+    """The path of an entry that the operating system lists in a folder, which has passed `inside`.
+
+    Raises:
+        OutsideTable: No other store could have such a name.
+    """
+    path = f"{folder}/{name}" if folder else name
+    # A listing names neither `.` nor `..` and nothing with a slash: what is left can only be odd beyond plain characters.
+    if name.isascii() and "%" not in name and len(path) <= MOST_CHARACTERS:
+        return path
+    return inside(path)
 
 
 class LocalFolders:

@@ -19,12 +19,13 @@ import shutil
 import stat as stat_module
 import uuid
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 from hudimeta.errors import AlreadyExists, NotFound, StorageError
-from hudimeta.storage.inside import LocalFolders, check_kind, inside, linked
+from hudimeta.storage.inside import LocalFolders, check_kind, inside, linked, named_in
 from hudimeta.storage.output import FileOutput
-from hudimeta.storage.protocol import FileInfo, OutputStream, join
+from hudimeta.storage.protocol import FileInfo, OutputStream
 
 __all__ = ["LocalStorage"]
 
@@ -189,12 +190,14 @@ class LocalStorage:
         try:
             with _translated(path), os.scandir(where) as entries:
                 for entry in entries:
-                    # A file may vanish between the listing and its stat: then it is not there.
-                    with contextlib.suppress(FileNotFoundError):
-                        found.append(_info(inside(join(path, entry.name)), entry.stat(follow_symlinks=False)))
+                    try:
+                        about = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:  # it vanished since it was listed: then it is not there
+                        continue
+                    found.append(_info(named_in(path, entry.name), about))
         except NotFound:
             return []
-        return sorted(found, key=lambda info: info.path)
+        return sorted(found, key=attrgetter("path"))
 
     def stat(self, path: str) -> FileInfo | None:
         """See `Storage.stat`."""

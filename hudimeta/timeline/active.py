@@ -10,19 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timezone, tzinfo
-from functools import cached_property, lru_cache
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.engine.machine import pause
-from hudimeta.errors import NotFound
 from hudimeta.storage import Storage, join
-from hudimeta.storage.at_once import at_once
 from hudimeta.timeline import content
-from hudimeta.timeline.archived import archived_files
 from hudimeta.timeline.disowned import disowned_writes
 from hudimeta.timeline.display import timeline_text
 from hudimeta.timeline.history import History
+from hudimeta.timeline.instant_files import InstantFiles
 from hudimeta.timeline.listing import TimelineListing, list_instants
 from hudimeta.timeline.naming import LAYOUT_V1, pending_name
 from hudimeta.types import Action, Instant, State
@@ -39,8 +37,6 @@ __all__ = ["DEFAULT_FOLDER", "Timeline", "WriteTimes"]
 DEFAULT_FOLDER = ".hoodie/timeline"
 _LAST = "~"  # greater than the text of any time
 _REMOVALS = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
-DECODED_KEPT = 64
-"""Decoded commit metadata kept in memory; the bytes of every file read are kept as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +75,8 @@ class Timeline:
         self.disowned: tuple[Instant, ...] = ()
         self.folder, self.layout, self.zone, self.history = folder, layout, zone, history
         self._file_names = listing.file_names
-        self._storage, self._place = storage, place
-        self._bytes: dict[str, bytes] = {}
-        self._decoded = lru_cache(maxsize=DECODED_KEPT)(self._decode)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What was read travels to other processes; what was decoded from it does not."""
-        return {name: value for name, value in vars(self).items() if name != "_decoded"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._decoded = lru_cache(maxsize=DECODED_KEPT)(self._decode)
+        self._place = place
+        self._files = InstantFiles(storage, folder, history, place)
 
     @classmethod
     def load(
@@ -122,6 +109,13 @@ class Timeline:
         if timeline.disowned:
             timeline.instants = tuple(i for i in listing.instants if i not in timeline.disowned)
         return timeline
+
+    def following(self, earlier: Timeline) -> Timeline:
+        """This timeline; what an earlier listing of the same folder has read of completed instants is not read again."""
+        known = {i.file_name: i.size for i in earlier.completed}
+        same = {i.file_name for i in self.completed if known.get(i.file_name) == i.size}
+        self._files.follow(earlier._files, same)
+        return self
 
     def __iter__(self) -> Iterator[Instant]:
         return iter(self.instants)
@@ -311,11 +305,11 @@ class Timeline:
 
     def read(self, instant: Instant) -> bytes:
         """The bytes of the file of the instant's highest state, read once. Raises NotFound when it was rolled back."""
-        return self._read_file(instant.file_name)
+        return self._files.read(instant.file_name)
 
     def pending_bytes(self, instant: Instant, state: State = State.REQUESTED) -> bytes:
         """The bytes of an instant's requested or inflight file: its plan. Raises NotFound when there is none."""
-        return self._read_file(pending_name(instant.time, instant.pending_action or instant.action, state))
+        return self._files.read(pending_name(instant.time, instant.pending_action or instant.action, state))
 
     def metadata(self, instant: Instant) -> dict[str, Any]:
         """The record in the file of the instant's highest state, with Hudi's field names.
@@ -331,7 +325,7 @@ class Timeline:
         if instant.size == 0 and (must_say or instant in self.empty_writes):
             raise self.lost_content(instant)
         is_commit = instant.action is instant.action.completed_as and instant.action.writes_data
-        return self._decoded(instant.file_name, is_commit and instant.state is not State.REQUESTED)
+        return self._files.decoded(instant.file_name, is_commit and instant.state is not State.REQUESTED)
 
     def lost_content(self, instant: Instant) -> CorruptFileError:
         """The error for one of `empty_writes`, of which only a person can tell what happened."""
@@ -342,13 +336,11 @@ class Timeline:
 
         {} when the file is empty. Raises NotFound, CorruptFileError.
         """
-        return self._decoded(pending_name(instant.time, instant.pending_action or instant.action, State.REQUESTED), False)
+        return self._files.decoded(pending_name(instant.time, instant.pending_action or instant.action, State.REQUESTED), False)
 
     def prefetch(self, instants: Iterable[Instant]) -> None:
         """Read the files of several instants at once, so that `read` and `metadata` need not wait for each."""
-        missing = [instant.file_name for instant in instants if instant.file_name not in self._bytes]
-        if len(missing) > 1:
-            at_once(self._read_file, missing)
+        self._files.prefetch(instant.file_name for instant in instants)
 
     def replaced_file_groups(self, as_of: str | None = None) -> pa.Table:
         """File groups that insert-overwrites, deleted partitions and clustering hid.
@@ -378,20 +370,6 @@ class Timeline:
         """
         newest_first = (i for i in reversed(self.writes) if as_of is None or i.time <= as_of)
         return content.latest_schema(newest_first, self)
-
-    def _read_file(self, name: str) -> bytes:
-        if name not in self._bytes:
-            try:
-                self._bytes[name] = self._storage.read(join(self.folder, name))
-            except NotFound:
-                # Who archived it since the listing wrote it into the history first.
-                self._bytes |= archived_files(self.history, name.partition("_")[0].partition(".")[0])
-                if name not in self._bytes:
-                    raise
-        return self._bytes[name]
-
-    def _decode(self, name: str, is_commit: bool) -> dict[str, Any]:
-        return content.decode_instant(self._read_file(name), join(self._place, self.folder, name), is_commit)
 
 
 def _earlier(times: pa.StringArray, than: str) -> Any:

@@ -15,6 +15,7 @@ from hudimeta.metadata.delta import PartitionDelta, by_group
 from hudimeta.metadata.keys import bloom_filter_keys
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import is_base_file, parse_base_file
+from hudimeta.timeline import Timeline
 
 __all__ = ["BloomFiltersKeep", "removed_filters"]
 
@@ -36,6 +37,10 @@ class BloomFiltersKeep:
         unknown = [(f.partition_path, f.name) for f in base if f.facts.bloom is None]
         found = [*known, *_filters(change.storage, change.engine, unknown)]
         return IndexDelta([PartitionDelta(partition, bloom_filters.encode_values(filter_rows(found), change.layout))])
+
+    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+        """Always: it tells of the commit's own files alone."""
+        return True
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """One key for each deleted base file."""

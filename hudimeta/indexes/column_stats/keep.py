@@ -28,6 +28,7 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.remembered import REMEMBERED_KEY
 from hudimeta.table.slices import build_slices
 from hudimeta.table.visibility import Visibility
+from hudimeta.timeline import Timeline
 from hudimeta.types import COPYING_OPERATIONS
 
 __all__ = ["ColumnStatsKeep", "PartitionStatsKeep", "check_order", "file_bounds"]
@@ -44,6 +45,10 @@ class ColumnStatsKeep:
         """The statistics that came with the files."""
         rows = pa.concat_tables([column_stats.SCHEMA.empty_table(), *(f.statistics for f in change.written)])
         return IndexDelta([PartitionDelta(partition, column_stats.encode_values(rows, change.layout))])
+
+    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+        """Always: it tells of the commit's own files alone."""
+        return True
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """One key for each column of a deleted file."""
@@ -101,10 +106,17 @@ class PartitionStatsKeep:
             "V2" if definition.is_v2 else "V1",
             existing=held,
             added=added,
-            tight=not any(i.time < change.instant for i in change.timeline.pending_writes),
+            tight=_is_last(change, change.timeline),
         )
         check_order(table, change.instant, known, lost)
         return IndexDelta([PartitionDelta(partition, partition_stats.encode_values(rows, change.layout), lost)])
+
+    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+        """Where others wrote to other partitions."""
+        own = {f.partition_path for f in change.written}
+        others = (timeline.metadata(i)["partitionToWriteStats"].keys() for i in change.missed(timeline))
+        same_order = _is_last(change, timeline) is _is_last(change, change.timeline)
+        return same_order and not change.added and not any(own & paths for paths in others)
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """Nothing: statistics may be wider than the rows."""
@@ -123,6 +135,11 @@ class PartitionStatsKeep:
             existing=source.with_logs,
         )
         return BuiltIndex(1, [(0, partition_stats.encode_values(rows, source.layout))] if len(rows) else ())
+
+
+def _is_last(change: CommitChange, timeline: Timeline) -> bool:
+    """False while a write with an earlier instant is at work."""
+    return not any(i.time < change.instant for i in timeline.pending_writes)
 
 
 def _with_rows(change: CommitChange, listed: Sequence[str], known: Mapping[str, pa.Table]) -> list[str]:

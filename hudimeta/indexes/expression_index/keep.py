@@ -27,6 +27,7 @@ from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.schema import with_meta_columns
 from hudimeta.slices.single_files import FilePart, file_part, parts_of, rows_of, task_for
 from hudimeta.snapshot.file_slice import slices_of
+from hudimeta.timeline import Timeline
 
 __all__ = ["ExpressionIndexKeep", "definition_of"]
 
@@ -58,6 +59,10 @@ class ExpressionIndexKeep:
             of_partitions, lost = _widened(wanted, change, known)
             rows.append(of_partitions)
         return IndexDelta([PartitionDelta(partition, _encoded(wanted, rows, change.layout), lost)])
+
+    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+        """Not after other commits, which may have changed what it was compared with."""
+        return not change.missed(timeline)
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """One key for each deleted file that can have a record."""

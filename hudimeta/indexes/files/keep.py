@@ -12,6 +12,7 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import files
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
+from hudimeta.timeline import Timeline
 
 __all__ = ["FilesKeep"]
 
@@ -28,6 +29,10 @@ class FilesKeep:
         rows = _rows(change.written)
         empty = () if change.written else (ALL_PARTITIONS,)
         return IndexDelta([PartitionDelta(partition, files.encode_values(rows, change.layout, empty))])
+
+    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+        """Always: it tells of the commit's own files alone."""
+        return True
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """Deleted files; the list of partitions is left alone unless one of them is empty now."""

@@ -35,7 +35,7 @@ from hudimeta.metadata.delta import PartitionDelta, by_group
 from hudimeta.metadata.file_groups import file_stem
 from hudimeta.metadata.group_files import group_stem
 from hudimeta.slices.merge_rules import KEY_COLUMN
-from hudimeta.timeline import parse_instant
+from hudimeta.timeline import Timeline, parse_instant
 
 __all__ = ["RecordIndexKeep", "estimated_groups", "key_changes", "too_many"]
 
@@ -73,6 +73,10 @@ class RecordIndexKeep:
         rows = rows.append_column("instant_ms", _instants(rows, parse_instant(change.instant, change.properties.zone)))
         parts = [part for part in scope.parts(rows, gone, change) if len(part)]
         return IndexDelta(parts, not note, note)
+
+    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+        """Not after other commits, which may have changed what it was compared with."""
+        return not change.missed(timeline)
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """Nothing: a clean takes no row."""

@@ -22,6 +22,7 @@ from hudimeta.metadata import secondary_index
 from hudimeta.metadata.delta import Hashed, PartitionDelta, by_group
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.keys import secondary_heads
+from hudimeta.timeline import Timeline
 
 __all__ = ["SecondaryIndexKeep"]
 
@@ -48,6 +49,10 @@ class SecondaryIndexKeep:
         records = secondary_index.encode_keys(added, change.layout)
         part = PartitionDelta(partition, records, gone, _hashed(definition))
         return IndexDelta([part] if len(part) else [])
+
+    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+        """Not after other commits, which may have changed what it was compared with."""
+        return not change.missed(timeline)
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """Nothing: a clean takes no row."""

@@ -1,0 +1,65 @@
+"""What a commit changes in the metadata table, made before the table lock is taken: others wait for the lock, not for this.
+
+Most of it depends on nothing that other writers do: records of the commit's own files, encoded into log blocks. Under the lock
+each index says whether what was made for it holds on the timeline of now; what does not is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hudimeta.indexes.protocol import CommitChange, IndexDelta
+from hudimeta.indexes.registry import maintainer_for
+from hudimeta.metadata.delta import MetadataDelta
+from hudimeta.metadata.writer import EncodedLog, MetadataWriter
+from hudimeta.types import Action
+
+__all__ = ["PreparedDelta"]
+
+_COMMITS = (Action.COMMIT, Action.DELTA_COMMIT)
+
+
+@dataclass(frozen=True)
+class PreparedDelta:
+    """See the module.
+
+    Attributes:
+        change: The commit, as the table was when this was made.
+        deltas: By metadata partition.
+        groups: How many file groups each metadata partition had.
+        logs: By metadata partition; those that begin file groups have none here.
+    """
+
+    change: CommitChange
+    deltas: Mapping[str, IndexDelta]
+    groups: Mapping[str, int]
+    logs: Mapping[str, Sequence[EncodedLog]]
+
+    @classmethod
+    def of(cls, change: CommitChange, groups: Mapping[str, int], writer: MetadataWriter) -> PreparedDelta:
+        """Ask every index of the table, and encode what they say."""
+        deltas = {name: maintainer_for(name).delta(name, change) for name in change.table.ready}
+        plain = {name: found.parts for name, found in deltas.items() if not any(part.begins for part in found.parts)}
+        logs = {name: writer.encode_logs(change.instant, MetadataDelta(parts), groups) for name, parts in plain.items()}
+        return cls(change, deltas, groups, logs)
+
+    def holding(self, change: CommitChange, groups: Mapping[str, int]) -> dict[str, IndexDelta]:
+        """What holds still, by metadata partition.
+
+        Args:
+            change: The commit, as the table is under the lock.
+            groups: How many file groups each metadata partition has.
+        """
+        then, timeline = self.change, change.timeline
+        same = then.written is change.written and then.replaced == change.replaced and then.schema.equals(change.schema)
+        settled = (then.proven, then.statistics, then.added) == (change.proven, change.statistics, change.added)
+        if not (same and settled) or any(i.action not in _COMMITS for i in then.missed(timeline)):
+            return {}
+        return {
+            name: delta
+            for name, delta in self.deltas.items()
+            if groups.get(name) == self.groups.get(name)
+            and name in self.logs
+            and maintainer_for(name).holds(name, then, timeline)
+        }
