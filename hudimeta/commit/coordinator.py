@@ -206,15 +206,15 @@ class Coordinator:
                 with self._lock.held():
                     completion, publication = self._publish_locked(write, publication, prepared)
                     lost = self._lock.was_lost()
-                    if not lost and write.action is not Action.COMPACTION:
-                        # Two merges in one write would make the slowest writes slower yet: the next one compacts it.
-                        self._compact_metadata()
                 break
             except Unsettled as found:
                 publication = found.settled()
         if lost and self.published_on is not None:
             settle_late(self._storage, self._properties, self._lock, self._recovery, write, publication, self.published_on)
         self._finish(write)
+        if not lost and write.action is not Action.COMPACTION:
+            # Two merges in one write would make the slowest writes slower yet: the next one compacts it.
+            self._compact_metadata()
         return completion
 
     def _prepare(self, write: OpenWrite, publication: Publication) -> PreparedDelta | None:
@@ -313,7 +313,7 @@ class Coordinator:
         """The write is published: whatever happens here may delay upkeep, but not turn success into an error."""
         if self._metadata is not None:
             try:
-                self._metadata.compact_when_due()
+                self._metadata.compact_when_due(self._lock)
             except Exception as error:  # a damaged file of the metadata table raises what its decoder raises
                 why = error if isinstance(error, HudiError) else f"{type(error).__name__}: {error}"
                 self.notes.append(f"the upkeep of the metadata table is left to a later write: {why}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.prepared_delta import PreparedDelta
 from hudimeta.config import Options
 from hudimeta.config import options as keys
@@ -281,27 +282,41 @@ class MetadataCommit:
         counts = {name: count for name, count in groups.items() if name not in by_partition}
         return {LOGS_KEY: _names(logs), GROUPS_KEY: json.dumps(counts, sort_keys=True)}
 
-    def compact_when_due(self) -> None:
-        """Compact the metadata table when it is time; the write has been published, its lock is still held.
+    def compact_when_due(self, lock: TableLock) -> None:
+        """Compact the metadata table when it is time; the write has been published, and its lock let go.
 
         Raises:
             HudiError: It failed; the next commit finishes it.
         """
         if not self._may_be_due:
             return
-        timeline = self.properties.load_timeline(self._storage)
-        table = MetadataTable.open(self._storage, self.properties, timeline)
-        if compaction.is_due(table, self._compact_after):
-            compaction.compact(self._storage, table, self._writer, self._times)
-            self.compacted = True
-            self._tidy(timeline)
+        table = self._now()
+        if not compaction.is_due(table, self._compact_after):
+            return
+        prepared = compaction.prepare(table, self._writer, self._times)
+        with lock.held():
+            table = self._now(table)
+            if not prepared.fits(table):
+                if not compaction.is_overdue(table, self._compact_after):
+                    return  # whoever came meanwhile does it
+                prepared = compaction.prepare(table, self._writer, self._times)
+            compaction.compact(self._storage, self._writer, self._times, prepared)
+        self.compacted = True
+        with lock.held():
+            self._tidy(self._now(table))
 
-    def _tidy(self, timeline: Timeline) -> None:
+    def _now(self, earlier: MetadataTable | None = None) -> MetadataTable:
+        """The metadata table as it is."""
+        timeline = self.properties.load_timeline(self._storage)
+        if earlier is not None:
+            timeline.following(earlier.data_timeline)
+        return MetadataTable.open(self._storage, self.properties, timeline, earlier)
+
+    def _tidy(self, table: MetadataTable) -> None:
         """Delete what the compactions of the metadata table superseded, and archive its old instants, when that is due."""
         kept = self._upkeep
-        table = MetadataTable.open(self._storage, self.properties, timeline)
         if kept.clean and upkeep.clean(self._storage, table, self._times, kept.retained):
-            table = MetadataTable.open(self._storage, self.properties, timeline)
+            table = MetadataTable.open(self._storage, self.properties, table.data_timeline, table)
         if kept.archive:
             upkeep.archive(self._storage, table, kept.least + 1, kept.most + 1)
 

@@ -5,6 +5,7 @@ that it does not, because readers put a log on top of a base file by exactly tha
 their delta commits under the table lock, and a compaction runs under it as well, so a fresh instant is right. It must not run
 while a delta commit is completed whose data commit is not: such a log would be merged although readers must not see it.
 
+Others wait for the lock: so what is small is merged before it is taken, and under it written when nothing happened meanwhile.
 The plan is stored first; a compaction that died is run again and gives the same files under the same names. Where its plan does
 not fit any more, because logs were written after it, it is cancelled: a later instant will take them all.
 
@@ -14,8 +15,9 @@ last compaction of the metadata table, and so none may be pending that could sti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata, write_stat
@@ -36,18 +38,24 @@ from hudimeta.types import Action, Instant, Operation, State
 
 __all__ = [
     "MetadataCompactionPlan",
+    "PreparedCompaction",
     "commit_of",
     "compact",
     "fresh_deltas",
     "is_due",
+    "is_overdue",
     "pending_compaction",
     "plan",
+    "prepare",
     "resume",
     "write_base",
 ]
 
 OVERDUE = 5
 """After so many times the wanted number of delta commits a compaction no longer waits for pending writes to end."""
+
+MERGED_BEFORE_BYTES = 64 << 20
+"""What goes beyond is not kept in memory until the lock is there, but merged under it."""
 
 IDLE_COMPACTIONS = 10
 """A group without logs is written anew by the compaction so many after its last: the commit that names its base file may not
@@ -97,6 +105,11 @@ def is_due(table: MetadataTable, after: int) -> bool:
     return len(fresh) >= max(1, after) * (OVERDUE if pending else 1)
 
 
+def is_overdue(table: MetadataTable, after: int) -> bool:
+    """True when a compaction is due whatever others do meanwhile."""
+    return is_due(table, after) and len(fresh_deltas(table)) >= max(1, after) * OVERDUE
+
+
 def pending_compaction(table: MetadataTable) -> Instant | None:
     """A compaction that was planned and not completed."""
     return next((i for i in table.timeline.pending if i.action is Action.COMPACTION), None)
@@ -114,21 +127,57 @@ def plan(table: MetadataTable) -> MetadataCompactionPlan:
     return MetadataCompactionPlan([(name, group) for name, group in groups if wanted(group)])
 
 
-def compact(storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator) -> None:
+@dataclass(frozen=True)
+class PreparedCompaction:
+    """A compaction of which nothing is written yet.
+
+    Attributes:
+        table: The metadata table as it was.
+        instant: Of the compaction.
+        plan: What it compacts.
+        files: Each base file's write stat and bytes, to be asked for once.
+    """
+
+    table: MetadataTable
+    instant: str
+    plan: MetadataCompactionPlan
+    files: Iterable[tuple[Mapping[str, Any], bytes]]
+
+    def fits(self, table: MetadataTable) -> bool:
+        """Whether nothing at all happened since, to the metadata table or to its data table."""
+        then = self.table
+        return (then.timeline.instants, then.data_timeline.instants) == (table.timeline.instants, table.data_timeline.instants)
+
+
+def prepare(table: MetadataTable, writer: MetadataWriter, times: InstantGenerator) -> PreparedCompaction:
+    """Merge what a compaction is about; nothing is written, and no lock is needed.
+
+    Args:
+        table: The metadata table.
+        writer: Knows the layout.
+        times: Makes instants.
+    """
+    the_plan, instant = plan(table), compaction_instant(table, times)
+    left, made, size = _base_files(table, writer, instant, the_plan), list[tuple[Mapping[str, Any], bytes]](), 0
+    while size < MERGED_BEFORE_BYTES and (found := next(left, None)) is not None:
+        made.append(found)
+        size += len(found[1])
+    return PreparedCompaction(table, instant, the_plan, chain(made, left))
+
+
+def compact(storage: Storage, writer: MetadataWriter, times: InstantGenerator, prepared: PreparedCompaction) -> None:
     """Compact the metadata table. The caller holds the table lock.
 
     Args:
         storage: Rooted at the data table.
-        table: The metadata table, opened under the lock.
         writer: Knows the layout.
         times: Makes instants.
+        prepared: What fits the table of now.
     """
-    timeline = TimelineWriter(storage.sub(METADATA_ROOT), table.timeline.folder)
-    the_plan = plan(table)
-    instant = compaction_instant(table, times)
-    timeline.create_requested(instant, Action.COMPACTION, the_plan.encode())
-    timeline.create_inflight(instant, Action.COMPACTION)
-    _execute(storage, table, writer, times, instant, the_plan)
+    timeline = TimelineWriter(storage.sub(METADATA_ROOT), prepared.table.timeline.folder)
+    timeline.create_requested(prepared.instant, Action.COMPACTION, prepared.plan.encode())
+    timeline.create_inflight(prepared.instant, Action.COMPACTION)
+    _publish(storage, prepared.table, writer, times, prepared.instant, prepared.files)
 
 
 def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times: InstantGenerator, begun: Instant) -> bool:
@@ -150,7 +199,7 @@ def resume(storage: Storage, table: MetadataTable, writer: MetadataWriter, times
         return False
     if begun.state is State.REQUESTED:
         timeline.create_inflight(begun.time, Action.COMPACTION)
-    _execute(storage, table, writer, times, begun.time, the_plan)
+    _publish(storage, table, writer, times, begun.time, _base_files(table, writer, begun.time, the_plan))
     return True
 
 
@@ -158,19 +207,27 @@ def _files_by_group(slices: Iterable[PlannedSlice]) -> dict[tuple[str, str], tup
     return {(one.partition_path, one.file_id): (one.base_file, frozenset(one.log_files)) for one in slices}
 
 
-def _execute(
+def _base_files(
+    table: MetadataTable, writer: MetadataWriter, instant: str, the_plan: MetadataCompactionPlan
+) -> Iterator[tuple[Mapping[str, Any], bytes]]:
+    """Write stat and bytes of each base file."""
+    for partition, group in the_plan.groups:
+        yield base_file(writer, instant, partition, group, _merged(table, writer, partition, group))
+
+
+def _publish(
     storage: Storage,
     table: MetadataTable,
     writer: MetadataWriter,
     times: InstantGenerator,
     instant: str,
-    the_plan: MetadataCompactionPlan,
+    base_files: Iterable[tuple[Mapping[str, Any], bytes]],
 ) -> None:
     inner = storage.sub(METADATA_ROOT)
-    stats = [
-        write_base(inner, writer, instant, partition, group, _merged(table, writer, partition, group))
-        for partition, group in the_plan.groups
-    ]
+    stats = []
+    for stat, data in base_files:
+        inner.put(stat["path"], data)
+        stats.append(stat)
     completion = times.next(instant, table.timeline.last_time)
     timeline = TimelineWriter(inner, table.timeline.folder)
     timeline.complete(instant, Action.COMPACTION, completion, commit_of(writer, stats))
@@ -201,8 +258,8 @@ def _merged(table: MetadataTable, writer: MetadataWriter, partition: str, group:
 
 def write_base(
     inner: Storage, writer: MetadataWriter, instant: str, partition: str, group: FileGroup, records: KeyValues
-) -> dict[str, Any]:
-    """Write the next base file of a file group; returns its write stat.
+) -> Mapping[str, Any]:
+    """Write the next base file of a file group; returns its write stat. See `base_file`.
 
     Args:
         inner: Rooted at the metadata table.
@@ -212,13 +269,20 @@ def write_base(
         group: The file group.
         records: Everything that it holds from then on, sorted by key.
     """
+    stat, data = base_file(writer, instant, partition, group, records)
+    inner.put(stat["path"], data)
+    return stat
+
+
+def base_file(
+    writer: MetadataWriter, instant: str, partition: str, group: FileGroup, records: KeyValues
+) -> tuple[Mapping[str, Any], bytes]:
+    """Write stat and bytes of the next base file of a file group; see `write_base`."""
     name = f"{group.file_id}_{WRITE_TOKEN}_{instant}.hfile"
     data = writer.base_file(name, records)
-    path = join(partition, name)
-    inner.put(path, data)
     facts: dict[str, Any] = {
         "fileId": group.file_id,
-        "path": path,
+        "path": join(partition, name),
         "partitionPath": partition,
         "fileSizeInBytes": len(data),
         "numWrites": len(records.keys),
@@ -227,4 +291,4 @@ def write_base(
     }
     if group.base is not None:
         facts |= {"prevCommit": group.base.instant, "prevBaseFile": group.base.path.rpartition("/")[2]}
-    return write_stat(**facts)
+    return write_stat(**facts), data

@@ -13,6 +13,7 @@ from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, Ind
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.storage import Storage, join
+from hudimeta.timeline import Timeline
 from tests.indexes.distinct_values import codec
 
 
@@ -33,6 +34,10 @@ class DistinctValues:
         (column,) = change.table.index_definitions[partition].source_fields
         new = [(f.partition_path, f.name) for f in change.written if f.log_instant is None]
         return IndexDelta([PartitionDelta(partition, codec.encode_values(_values(change.storage, new, column), change.layout))])
+
+    def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
+        """Always: it tells of the commit's own files alone."""
+        return True
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """The records of deleted files go."""

@@ -1,0 +1,145 @@
+"""What is done while everybody waits: the table lock is held for what depends on others, and for nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import hudimeta
+from hudimeta.commit.locks.fence import FencedLock
+from hudimeta.config import OPTIONS
+from hudimeta.metadata import column_stats, files, partition_stats, record_index
+from hudimeta.storage import CountingStorage, RequestKind, open_storage
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.timeline import SystemClock
+from hudimeta.types import Operation
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_writer import write_rows
+from tests.concurrency.side_by_side import Interrupted
+
+INDEXED = {**SIMPLE_OPTIONS, "hoodie.metadata.record.index.enable": "true"}
+KINDS = ["COPY_ON_WRITE", "MERGE_ON_READ"]
+OFTEN = {"hoodie.metadata.compact.max.delta.commits": "3"}
+
+
+class Noted(FencedLock):
+    """A lock that knows what was asked of the storage each time that it was held.
+
+    Args:
+        session: Whose lock it takes the place of.
+        before: Happens before the lock is taken for the n-th time, n being its argument.
+    """
+
+    def __init__(self, session: WriteSession, before: Callable[[int], object] = lambda turn: None) -> None:
+        super().__init__(session.lock, SystemClock())
+        assert isinstance(session.storage, CountingStorage)
+        self._log, self._before, self.turns = session.storage.log, before, list[tuple[int, int]]()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        self._before(len(self.turns))
+        with super().held():
+            begun = len(self._log)
+            try:
+                yield
+            finally:
+                self.turns.append((begun, len(self._log)))
+
+    def asked(self, turn: int, kind: RequestKind) -> list[str]:
+        """Paths of the requests of one kind while the lock was held for the n-th time."""
+        begun, ended = self.turns[turn]
+        return [request.path for request in self._log.since(0)[begun:ended] if request.kind is kind]
+
+
+def session_of(table: ModelledTable, engine: Interrupted | None = None) -> WriteSession:
+    return WriteSession(CountingStorage(open_storage(table.path)), table.options, engine=engine)
+
+
+def of_metadata(paths: list[str]) -> set[str]:
+    """The metadata partitions of some files."""
+    return {path.split("/")[2] for path in paths if path.startswith(".hoodie/metadata/") and "/.hoodie/" not in path}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_beside_others_only_what_they_may_have_changed_is_read_again(tmp_path: Path, kind: str) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**INDEXED, "hoodie.datasource.write.table.type": kind})
+    table.write(Operation.UPSERT, simple_rows(range(8), 1))
+
+    mine, theirs = simple_rows(range(0, 4, 2), 2), simple_rows(range(1, 5, 2), 2)
+    session = session_of(table, Interrupted(lambda: table.write(Operation.UPSERT, theirs)))
+    session.lock = lock = Noted(session)
+    write_rows(session, Operation.UPSERT, mine)
+    table.model.write(Operation.UPSERT, mine)
+
+    (turn,) = range(len(lock.turns))
+    assert of_metadata(lock.asked(turn, RequestKind.GET)) <= {record_index.PARTITION}
+    assert {files.PARTITION, column_stats.PARTITION, partition_stats.PARTITION} <= of_metadata(
+        lock.asked(turn, RequestKind.PUT)
+    )
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_statistics_of_a_partition_that_others_widened_are_made_again(tmp_path: Path, kind: str) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**INDEXED, "hoodie.datasource.write.table.type": kind})
+    table.write(Operation.INSERT, simple_rows(range(8), 1))
+    session = session_of(table, Interrupted(lambda: table.write(Operation.UPSERT, simple_rows([8, 10], 2, 900.0))))
+    mine = simple_rows([12], 2, -900.0)
+    write_rows(session, Operation.UPSERT, mine)
+    table.model.write(Operation.UPSERT, mine)
+    table.model.check(table.read())
+    check_all(table.storage)
+    for where in ("x > 800", "x < -800"):
+        assert hudimeta.Table(table.path).scan(where=where).count()
+
+
+def compacting(tmp_path: Path) -> ModelledTable:
+    """A table whose next write compacts the metadata table."""
+    table = ModelledTable(str(tmp_path / "t"), {**INDEXED, **OFTEN})
+    while not table.write(Operation.UPSERT, simple_rows(range(4), 1)).compacted_metadata:
+        pass
+    for _ in range(2):
+        table.write(Operation.UPSERT, simple_rows(range(4), 2))
+    return table
+
+
+def test_the_metadata_table_is_merged_before_the_lock_is_taken(tmp_path: Path) -> None:
+    table = compacting(tmp_path)
+    session = session_of(table)
+    session.lock = lock = Noted(session)
+    rows = simple_rows(range(4), 3)
+    assert write_rows(session, Operation.UPSERT, rows).compacted_metadata
+    table.model.write(Operation.UPSERT, rows)
+
+    published, compacted, tidied = range(3)
+    assert not any(path.endswith(".hfile") for path in lock.asked(published, RequestKind.PUT))
+    bases = [path for path in lock.asked(compacted, RequestKind.PUT) if path.endswith(".hfile")]
+    assert of_metadata(bases) >= {files.PARTITION, column_stats.PARTITION}
+    assert not of_metadata(lock.asked(compacted, RequestKind.GET))
+    assert len(lock.turns) == tidied + 1
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_a_merge_that_others_overtook_is_left_to_them(tmp_path: Path) -> None:
+    table = compacting(tmp_path)
+    others = table.session(options=OPTIONS.read(SIMPLE_OPTIONS))  # compacts after ten commits
+
+    def meanwhile(turn: int) -> None:
+        if turn == 1:
+            write_rows(others, Operation.UPSERT, simple_rows(range(4, 8), 3))
+            table.model.write(Operation.UPSERT, simple_rows(range(4, 8), 3))
+
+    session = session_of(table)
+    session.lock = Noted(session, meanwhile)
+    assert not write_rows(session, Operation.UPSERT, simple_rows(range(4), 3)).compacted_metadata
+    table.model.write(Operation.UPSERT, simple_rows(range(4), 3))
+    check_all(table.storage)
+    assert table.write(Operation.UPSERT, simple_rows(range(4), 4)).compacted_metadata
+    table.model.check(table.read())
+    check_all(table.storage)
