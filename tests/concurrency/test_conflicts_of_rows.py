@@ -271,7 +271,7 @@ def test_many_commits_are_looked_at_before_the_lock_is_taken_again(
     tmp_path: Path, others: int, taken: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settling, "_FEW", 2)
-    table, locks = table_of(tmp_path, **NO_SMALL), []
+    table, locks = table_of(tmp_path, **NO_SMALL, **{"hoodie.metadata.compact.max.delta.commits": "100"}), []
 
     def write(engine: object) -> CommitReport:
         session = WriteSession(table.storage, table.options, engine=engine)  # type: ignore[arg-type]
