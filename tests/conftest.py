@@ -35,6 +35,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))  # "search" lo
 
 keep_tables_in_memory()
 
+JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+"""No query is asked often enough to pay for the second compiler, and code that was thrown out would be compiled again."""
+WORKERS = Path(__file__).with_name("spark") / "workers"
+"""On the path of Spark's Python processes; see `sitecustomize.py` there."""
 MARKER_OF_FIXTURE = {"spark": "spark", "shared": "shared", "conformance_table": "shared"}
 
 
@@ -125,6 +129,7 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(WORKERS), os.environ.get("PYTHONPATH"))))
     from tests.spark.connect_port import ANY_FREE_PORT, ask_the_server_for_its_port
 
     home, remote = tmp_path_factory.mktemp("spark"), os.environ.get("HUDIMETA_TEST_REMOTE")
@@ -133,7 +138,7 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "spark.ui.enabled": "false",
         "spark.driver.memory": "1g",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",
+        "spark.driver.extraJavaOptions": f"{JVM} -Duser.timezone=UTC",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.shuffle.partitions": "4",
