@@ -88,7 +88,7 @@ damage-tables-full: ## forty thousand of them, hours (HUDIMETA_DAMAGED_TABLES sa
 	@HUDIMETA_DAMAGED_TABLES=$${HUDIMETA_DAMAGED_TABLES:-40000} $(RUN) python -m pytest tests/damage --timeout=86400 $(PYTEST_ARGS)
 
 hostile-full: ## two thousand tables of which one text or number is hostile, some forty minutes (HUDIMETA_HOSTILE_SEED says which)
-	@HUDIMETA_HOSTILE=2000 $(RUN) python -m pytest tests/hostile --timeout=7200 $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_HOSTILE=2000 $(RUN) python -m pytest tests/hostile --timeout=7200 $(PYTEST_ARGS)
 
 skipping-full: ## five thousand generated queries, each read with all indexes, with each of them off, and with none
 	@HUDIMETA_TURN=all HUDIMETA_SKIPPING_QUERIES=5040 $(RUN) python -m pytest tests/indexes/skipping/test_switching_indexes.py -k combination --timeout=3600 $(PYTEST_ARGS)

@@ -35,10 +35,13 @@ def test_every_test_of_a_large_set_has_its_turn(monkeypatch: pytest.MonkeyPatch)
     marker = SimpleNamespace(args=(3,))
     items: Any = [SimpleNamespace(nodeid=f"test_{n % 2}[{n}]", get_closest_marker=lambda _: marker) for n in range(60)]
     items.append(SimpleNamespace(nodeid="test_always", get_closest_marker=lambda _: None))
+    through_spark = SimpleNamespace(params={"door": "spark"})
+    items.append(SimpleNamespace(nodeid="test_0[spark]", get_closest_marker=lambda _: marker, callspec=through_spark))
     taken = []
     for turn in range(5, 8):
         monkeypatch.setattr(rotation, "TURN", turn)
         left = [item.nodeid for item in rotation.waiting(items)]
         assert len(left) == 40
         taken += [item.nodeid for item in items if item.nodeid not in left]
-    assert sorted(taken) == sorted([*(item.nodeid for item in items), "test_always", "test_always"])
+    every_time = ["test_always", "test_0[spark]"] * 2
+    assert sorted(taken) == sorted([*(item.nodeid for item in items), *every_time])

@@ -61,6 +61,7 @@ def test_a_cold_plan_of_a_long_lived_table_stays_in_the_budget(name: str, rich_t
         assert len(gets) == len(set(gets)), "nothing is read twice"
 
 
+@pytest.mark.rotation(5)
 @pytest.mark.parametrize("name", RICH.names())
 def test_a_read_lists_no_folder_of_data(name: str, rich_table: Unpack, counter: Counter) -> None:
     path = rich_table(name)

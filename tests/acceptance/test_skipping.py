@@ -126,12 +126,14 @@ def check_ranges(clustered: ClusteredTable, column: str, counter: Counter, most:
         check_scan(table, counter, where.format(c=column), files, ids)
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("column", RANGED)
 def test_only_files_that_can_match_are_opened(column: str, thousand: ClusteredTable, counter: Counter) -> None:
     # 256 values of an 8-bit integer over 1,000 files; NaN, greater than every number, is in 10 of them.
     check_ranges(thousand, column, counter, {"tiny": 20, "real": 14, "double": 14}.get(column, 4))
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("column", RANGED)
 def test_only_files_that_can_match_are_opened_in_version_9(column: str, hundred_v9: ClusteredTable, counter: Counter) -> None:
     check_ranges(hundred_v9, column, counter, 6)

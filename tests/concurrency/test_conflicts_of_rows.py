@@ -77,6 +77,7 @@ def files_of(table: ModelledTable, partition: str) -> set[str]:
     return {name for name in os.listdir(f"{table.path}/{partition}") if "parquet" in name and not name.endswith(".crc")}
 
 
+@pytest.mark.rotation(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("index", ["simple", "bloom", "global bloom", "records"])
 @pytest.mark.parametrize("small", [{}, NO_SMALL], ids=["into one small file", "into file groups of their own"])
@@ -156,6 +157,7 @@ def test_rows_that_the_other_changed_or_deleted_are_a_conflict(tmp_path: Path) -
     assert finished(table, (three, updates), (four, again)) == [1, 2]
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("index", ["simple", "records", "buckets"])
 def test_log_files_of_different_rows_lie_side_by_side(tmp_path: Path, index: str, first: int) -> None:

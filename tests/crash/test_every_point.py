@@ -10,7 +10,7 @@ from tests.rotation import in_turn
 
 CASES = [(name, type) for name in SCENES for type in TYPES if name != "compaction" or type == "MERGE_ON_READ"]
 LEAST_POINTS = 400
-PARTS = 6
+PARTS = 8
 """Of the points of an act each run takes one part, by turns."""
 
 

@@ -16,6 +16,7 @@ _RANDOM = int(os.environ.get("HUDIMETA_HOSTILE", "4"))
 _SEED = int(os.environ.get("HUDIMETA_HOSTILE_SEED", "0"))
 
 
+@pytest.mark.rotation(5)
 @pytest.mark.filterwarnings("ignore::hudimeta.config.HudiWarning")  # of what a hostile file makes it leave to the next writer
 @pytest.mark.parametrize("name", sorted(FOLDERS))
 def test_hostile_folder(name: str, sound: Path, tmp_path: Path, watch: Watch) -> None:

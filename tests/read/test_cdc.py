@@ -114,6 +114,7 @@ def test_images_are_those_of_apache_hudi(rich_table: Callable[[str], Path], name
         }, "members stand in Hudi's order"
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("name", SWITCHED_ON)
 def test_inferred_changes_lead_to_the_snapshot(rich_table: Callable[..., Path], name: str) -> None:
     table = capture(rich_table(name, fresh=True))

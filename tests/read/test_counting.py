@@ -66,6 +66,7 @@ def tables() -> list[object]:
     return [*CONFORMANCE.names(), *RICH.names()] or [pytest.param("none", marks=pytest.mark.shared)]
 
 
+@pytest.mark.rotation(5)
 @pytest.mark.parametrize("name", tables())
 def test_recorded_tables_have_as_many_rows_as_are_read(name: str, recorded_table: Unpack) -> None:
     table = hudimeta.Table(recorded_table(name))

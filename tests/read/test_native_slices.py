@@ -55,6 +55,7 @@ def test_files_before_a_change_of_type_are_foreign_even_where_the_column_came_la
     assert native_slices(table.snapshot(), fresh, table.schema.names).reasons == (), "a reason is one for some slice"
 
 
+@pytest.mark.rotation(5)
 @pytest.mark.parametrize("name", RICH.names())
 def test_a_parquet_reader_shows_what_the_engine_shows(rich_table: Callable[[str], Path], name: str) -> None:
     options = RICH.answer(name).get("read_options") or {}

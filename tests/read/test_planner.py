@@ -230,6 +230,7 @@ def filters() -> list[Any]:
     return found or [pytest.param(None, "none", marks=pytest.mark.shared)]
 
 
+@pytest.mark.rotation(4)
 @pytest.mark.parametrize(("tables", "name"), filters())
 def test_switching_knowledge_off_changes_no_answer(tables: TableSet, name: str, recorded_table: Unpack) -> None:
     path = recorded_table(name)

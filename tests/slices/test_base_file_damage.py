@@ -83,6 +83,7 @@ def bases_of(folder: Path, partition: str) -> list[Path]:
     return sorted(folder.glob(f"{partition}/*.parquet"), key=lambda path: path.name.rsplit("_", 1)[1])
 
 
+@pytest.mark.rotation(5)
 @pytest.mark.parametrize(("pristine", "damage"), CASES, indirect=["pristine"])
 def test_damage_of_a_base_file_stops_reads_writes_and_services(pristine: Path, damage: str, tmp_path: Path) -> None:
     folder = tmp_path / "t"

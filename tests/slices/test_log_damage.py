@@ -80,6 +80,7 @@ def copy_of(pristine: Path, to: Path) -> Path:
     return to
 
 
+@pytest.mark.rotation(5)
 @pytest.mark.parametrize(("pristine", "damage"), CASES, indirect=["pristine"])
 def test_damage_of_a_completed_log_file_stops_reads_writes_and_services(pristine: Path, damage: str, tmp_path: Path) -> None:
     folder = copy_of(pristine, tmp_path / "t")

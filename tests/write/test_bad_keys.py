@@ -43,6 +43,7 @@ def everything(path: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
+@pytest.mark.rotation(5)
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize(
     ("key", "bad", "says"),
@@ -127,6 +128,7 @@ def test_slashes_make_folders_unless_they_are_encoded(tmp_path: Path, kind: str)
     assert {("z", "a/../b"), ("w", "nul\0")} <= {(i, part) for i, part, *_ in contents(tmp_path / "encoded")}
 
 
+@pytest.mark.rotation(3)
 @BOTH
 @pytest.mark.parametrize(
     ("hive", "value", "fine"),

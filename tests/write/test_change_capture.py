@@ -61,6 +61,7 @@ def check_changes(table: ModelledTable) -> None:
         begin = end
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_changes_of_every_operation(tmp_path: Path, kind: str, mode: str) -> None:

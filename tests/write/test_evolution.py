@@ -47,6 +47,7 @@ def test_an_added_column_is_null_in_older_rows(table: ModelledTable, operation: 
     )
 
 
+@pytest.mark.rotation(5)
 @pytest.mark.parametrize("kind", [pa.int64(), pa.float32(), pa.float64(), pa.string()], ids=str)
 @pytest.mark.parametrize("operation", [Operation.UPSERT, Operation.BULK_INSERT])
 def test_a_widened_column_keeps_its_values(table: ModelledTable, operation: Operation, kind: pa.DataType) -> None:

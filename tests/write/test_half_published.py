@@ -33,6 +33,7 @@ def state(path: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.filterwarnings("ignore:.* is empty:hudimeta.config.HudiWarning")  # also said when the table is opened
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("verb", ["upsert", "clean", "recover"])

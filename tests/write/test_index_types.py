@@ -213,6 +213,7 @@ def test_fields_of_buckets_are_key_fields(tmp_path: Path) -> None:
     assert not (tmp_path / ".hoodie").exists()
 
 
+@pytest.mark.rotation(3)
 @BOTH
 @pytest.mark.parametrize("operation", ["insert", "bulk_insert", "upsert"])
 def test_tasks_of_spark_begin_one_file_group_for_a_bucket(tmp_path: Path, kind: str, operation: str) -> None:
@@ -262,6 +263,7 @@ def test_deleted_keys_hold_no_place(tmp_path: Path, kind: str, moves: str) -> No
     check_all(open_storage(tmp_path))
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(
     ("kind", "consistent"),
     [("COPY_ON_WRITE", False), ("MERGE_ON_READ", False), ("MERGE_ON_READ", True)],

@@ -37,6 +37,7 @@ def proven(path: str) -> frozenset[str]:
     }  # which is proven like the indexes of keys
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(("kind", "version"), KINDS)
 def test_both_follow_every_operation(tmp_path: Path, kind: str, version: str) -> None:
     options = {

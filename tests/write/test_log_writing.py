@@ -28,6 +28,7 @@ def logs_of(path: str | Path) -> dict[str, list[LogBlock]]:
     return {path: read_blocks(storage.read(path), path).blocks for path in sorted(paths)}
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("form", ["parquet", "avro", "hfile"])
 def test_much_to_write_goes_to_several_files_and_blocks(tmp_path: Path, form: str) -> None:
     table = ModelledTable(str(tmp_path / "t"), {**MOR, FORM: form, FILE: "8000", BLOCK: "3000"})

@@ -125,6 +125,7 @@ def test_an_update_of_one_column_leaves_the_others_and_the_filter(tmp_path: Path
         assert after.key_value[BLOOM_CHECKSUM_KEY] == checksum_of(after.bloom_text or "")
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(
     "cells",
     [

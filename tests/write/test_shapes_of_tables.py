@@ -150,6 +150,7 @@ SHAPES: Mapping[str, Shape] = {
 }
 
 
+@pytest.mark.rotation(5)
 @pytest.mark.parametrize("name", SHAPES)
 def test_rows_come_back_at_each_instant(tmp_path: Path, name: str) -> None:
     shape = SHAPES[name]
@@ -216,6 +217,7 @@ def test_a_table_may_lose_all_its_rows(tmp_path: Path, name: str) -> None:
         table.model.check(read_with_hudi_rs(table.path, instant), instant)
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("operation", [Operation.INSERT, Operation.BULK_INSERT, Operation.UPSERT, Operation.INSERT_OVERWRITE])
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_rows_marked_as_deleted_are_not_stored(tmp_path: Path, kind: str, operation: Operation) -> None:

@@ -44,6 +44,7 @@ def base_files(path: Path) -> list[Path]:
     return [f for f in path.rglob("*.parquet") if ".hoodie" not in f.parts]
 
 
+@pytest.mark.rotation(5)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("stored", [VIRTUAL, DROPPED, {**VIRTUAL, **DROPPED}], ids=["virtual", "dropped", "both"])
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.rotation(4)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_an_index_of_it_leaves_files_out_and_no_row(path: Path, function: str) -> None:
     column, options, spelled, value = FUNCTIONS[function]

@@ -204,6 +204,7 @@ def every_table() -> list[object]:
     return [*CONFORMANCE.names(), *RICH.names()] or [pytest.param("none", marks=pytest.mark.shared)]
 
 
+@pytest.mark.rotation(5)
 @pytest.mark.parametrize("name", every_table())
 def test_whatever_is_used_by_default_loses_no_row(name: str, recorded_table: Unpack) -> None:
     """Tables of every kind of type, merge and evolution, above all for what footers of base files say."""
@@ -217,6 +218,7 @@ def test_whatever_is_used_by_default_loses_no_row(name: str, recorded_table: Unp
         assert as_rows(table.scan(where=where).to_table()) == as_rows(recorded.rows.filter(matches)), where
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("name", names())
 def test_an_index_of_keys_opens_the_file_groups_of_the_keys_and_no_other(name: str, some_table: Unpack) -> None:
     recorded = Recorded(some_table(name))

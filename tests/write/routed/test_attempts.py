@@ -119,6 +119,7 @@ class Straggling(LocalExecutors):
                 late()
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fails", [None, 0, 1, 2])
 def test_attempts_that_end_after_the_write_take_their_files_back(tmp_path: Path, kind: str, fails: int | None) -> None:

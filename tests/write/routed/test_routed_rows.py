@@ -15,6 +15,7 @@ from hudimeta.types import Operation
 from tests.write.routed.sides import KINDS, both, contents, contents_of, routed, rows, same_tables
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "indexes", [["record_index", "column_stats", "secondary_index_ts", "bloom_filters"], ["column_stats"]], ids=str
@@ -54,6 +55,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_index_and_form_of_table(tmp_path: Path, name: str) -> None:
     options = SETTINGS[name]
