@@ -141,21 +141,56 @@ def widened_partition_statistics(
     """
     parts, gone = [partition_stats.SCHEMA.empty_table()], [pa.array([], pa.string())]
     every = _with_partitions(files)
-    for name, kind in columns.items():
-        own = every.filter(pc.equal(every["column_name"], name))
-        unbounded = set() if name in added else set(existing)
-        unknown = sorted(unbounded - set(known[name]["partition_path"].to_pylist() if name in known else ()))
-        if not len(own) and not unknown:
+    for kind, names in _by_type(columns).items():
+        together = _sides(every, names, known, kind, existing, added, tight)
+        if not len(together):
             continue
-        together = column_stats.typed(own, kind).set_column(0, "partition_path", own["partition_path"])
-        together = pa.concat_tables([together, _anything(unknown, together.schema)])
-        if name in known and tight:
-            touched = pc.is_in(known[name]["partition_path"], together["partition_path"].combine_chunks().unique())
-            together = pa.concat_tables([together, known[name].filter(touched).select(together.column_names)])
-        rows, lost = _united(together, name, kind, version, tight)
+        rows, lost = _united(together, kind, version, tight)
         parts.append(rows.filter(pc.invert(lost)))
         gone.append(single_array(rows["key"].filter(lost)))
     return pa.concat_tables(parts), pa.concat_arrays(gone)
+
+
+def _by_type(columns: Mapping[str, pa.DataType]) -> dict[pa.DataType, list[str]]:
+    """Columns of one type are united together: of each there are a handful of rows, and every pass over them costs the same."""
+    found: dict[pa.DataType, list[str]] = {}
+    for name, kind in columns.items():
+        found.setdefault(kind, []).append(name)
+    return found
+
+
+def _sides(
+    every: pa.Table,
+    names: Sequence[str],
+    known: Mapping[str, pa.Table],
+    kind: pa.DataType,
+    existing: Collection[str],
+    added: Collection[str],
+    tight: bool,
+) -> pa.Table:
+    """What is to be united of some columns of one type: the new files, what nobody knows, and what was known of the same."""
+    own = every.filter(pc.is_in(every["column_name"], value_set=pa.array(names, pa.string())))
+    typed = column_stats.typed(own, kind).set_column(0, "partition_path", own["partition_path"])
+    parts = [typed.append_column("column_name", own["column_name"])]
+    for name in names:
+        unbounded = set() if name in added else set(existing)
+        if unbounded:
+            unknown = unbounded - set(known[name]["partition_path"].to_pylist() if name in known else ())
+            parts += [_named(_anything(sorted(unknown), typed.schema), name)] if unknown else []
+    fresh = pa.concat_tables(parts)
+    if not tight or not any(name in known for name in names):
+        return fresh
+    before = pa.concat_tables([_named(known[name].select(typed.column_names), name) for name in names if name in known])
+    return pa.concat_tables([fresh, before.filter(pc.is_in(_places(before), value_set=single_array(_places(fresh))))])
+
+
+def _places(rows: pa.Table) -> pa.ChunkedArray:
+    """Column and partition of each row as one text."""
+    return pc.binary_join_element_wise(rows["column_name"], rows["partition_path"], "\0")
+
+
+def _named(rows: pa.Table, name: str) -> pa.Table:
+    return rows.append_column("column_name", pa.repeat(pa.scalar(name, pa.string()), len(rows)))
 
 
 def _anything(partitions: Sequence[str], schema: pa.Schema) -> pa.Table:
@@ -200,19 +235,19 @@ def _with_partitions(files: Sequence[tuple[str, pa.Table]]) -> pa.Table:
 _COUNTS = ("value_count", "null_count", "total_size", "total_uncompressed_size")
 
 
-def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str, tight: bool) -> tuple[pa.Table, pa.Array]:
-    """One row of `partition_stats.SCHEMA` a partition, from typed statistics of its files and of the partition so far.
+def _united(typed: pa.Table, kind: pa.DataType, version: str, tight: bool) -> tuple[pa.Table, pa.Array]:
+    """One row of `partition_stats.SCHEMA` a column and partition, from typed statistics of its files and what was known of it.
 
     The second result says which rows have values that nothing bounds, not even their type. All numbers lie between minus
     infinity and NaN, which is stored as infinity.
     """
     # A side that is unknown although there were values (NaN among them, say) bounds nothing: then the union's is unknown too.
     with_values = pc.fill_null(pc.greater(typed["value_count"], typed["null_count"]), True)
-    rows = typed.select(["partition_path", *_COUNTS, "min", "max"])
+    rows = typed.select(["column_name", "partition_path", *_COUNTS, "min", "max"])
     for side in ("min", "max"):
         rows = rows.append_column(f"no_{side}", pc.and_(with_values, pc.is_null(typed[side])))
     sums = [(c, "sum") for c in _COUNTS]
-    groups = rows.group_by("partition_path", use_threads=False).aggregate(
+    groups = rows.group_by(["column_name", "partition_path"], use_threads=False).aggregate(
         [*sums, ("min", "min"), ("max", "max"), ("no_min", "any"), ("no_max", "any")]
     )
     bounds, limits = {}, _limits(kind)
@@ -225,7 +260,7 @@ def _united(typed: pa.Table, name: str, kind: pa.DataType, version: str, tight: 
         lost = pa.chunked_array([pa.repeat(False, len(groups))])
     ordinal, info = value_type_of(kind)
     count = len(groups)
-    paths, names = single_array(groups["partition_path"]), pa.array([name] * count, pa.string())
+    paths, names = single_array(groups["partition_path"]), single_array(groups["column_name"])
     columns = {
         "key": partition_stats_keys(names, paths).cast(pa.string()),
         "type": pa.array([int(RecordType.PARTITION_STATS)] * count, pa.int32()),
