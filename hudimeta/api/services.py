@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from hudimeta.reports import Reports
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
+    from hudimeta.services.restore import RestoreReport
+    from hudimeta.services.rollback import RollbackReport
     from hudimeta.services.savepoints import Savepoint
     from hudimeta.services.versions import VersionPlan, VersionReport
     from hudimeta.storage import Storage
@@ -123,6 +125,41 @@ class TableServices:
 
         return undo.delete_savepoint(*self._changing(), instant, dry_run=dry_run)
 
+    def rollback(self, instant: str, *, dry_run: bool = False) -> RollbackReport:
+        """Take the newest completed write, or a pending write or plan, out of the table for good.
+
+        >>> print(table.services.rollback("20260102030405678"))                # doctest: +SKIP
+
+        Args:
+            instant: Its requested time.
+            dry_run: Only say what would go.
+
+        Raises:
+            UndoError: Later writes rest on it, a savepoint pins it, or what was there before cannot come back.
+        """
+        from hudimeta.api import undo
+
+        return undo.rollback(*self._changing(), instant, dry_run=dry_run)
+
+    def restore(self, instant: str, *, dry_run: bool = False) -> RestoreReport:
+        """Take the table back to a savepoint, or to a completed write: everything that came later is deleted for good.
+
+        Stop whoever writes to the table first; a write that is under way is refused at its end. Readers see the table as
+        restored from the moment at which the plan is stored; what a process that dies leaves, the next writer finishes.
+
+        >>> print(table.services.restore("20260102030405678", dry_run=True))   # doctest: +SKIP
+
+        Args:
+            instant: Of the savepoint, or requested time of the write.
+            dry_run: Only say what would go.
+
+        Raises:
+            UndoError: The table cannot be restored to there; nothing was changed.
+        """
+        from hudimeta.api import undo
+
+        return undo.restore(*self._changing(), self._engine, instant, dry_run=dry_run)
+
     def recover(self) -> tuple[str, ...]:
         """Roll back what writers that died left behind, as the next write would; returns their instants.
 
@@ -211,6 +248,14 @@ class ServiceVerbs(abc.ABC):
     def delete_savepoint(self, instant: str, *, dry_run: bool = False) -> Savepoint:
         """See `services.delete_savepoint`."""
         return self.services.delete_savepoint(instant, dry_run=dry_run)
+
+    def rollback(self, instant: str, *, dry_run: bool = False) -> RollbackReport:
+        """See `services.rollback`."""
+        return self.services.rollback(instant, dry_run=dry_run)
+
+    def restore(self, instant: str, *, dry_run: bool = False) -> RestoreReport:
+        """See `services.restore`."""
+        return self.services.restore(instant, dry_run=dry_run)
 
     def recover(self) -> tuple[str, ...]:
         """See `services.recover`."""

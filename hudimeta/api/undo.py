@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hudimeta.config import Options
+from hudimeta.engine import Engine
 from hudimeta.services import savepoints as service
 from hudimeta.storage import Storage
 from hudimeta.write.session import WriteSession
 
 if TYPE_CHECKING:
     from hudimeta.reports import Reports
+    from hudimeta.services.restore import RestoreReport
+    from hudimeta.services.rollback import RollbackReport
     from hudimeta.services.savepoints import Savepoint
 
-__all__ = ["delete_savepoint", "savepoint", "savepoints"]
+__all__ = ["delete_savepoint", "restore", "rollback", "savepoint", "savepoints"]
 
 
 def savepoint(storage: Storage, options: Options, instant: str | None, comment: str, user: str, *, dry_run: bool) -> Savepoint:
@@ -30,3 +33,17 @@ def savepoints(storage: Storage, options: Options) -> Reports[Savepoint]:
 def delete_savepoint(storage: Storage, options: Options, instant: str, *, dry_run: bool) -> Savepoint:
     """Give a savepoint up; see `hudimeta.Table.delete_savepoint`."""
     return service.delete(WriteSession(storage, options), instant, dry_run=dry_run)
+
+
+def restore(storage: Storage, options: Options, engine: Engine | None, instant: str, *, dry_run: bool) -> RestoreReport:
+    """Take a table back; see `hudimeta.Table.restore`."""
+    from hudimeta.services import restore as restoring
+
+    return restoring.restore(WriteSession(storage, options, engine=engine), instant, dry_run=dry_run)
+
+
+def rollback(storage: Storage, options: Options, instant: str, *, dry_run: bool) -> RollbackReport:
+    """Take one instant out of a table; see `hudimeta.Table.rollback`."""
+    from hudimeta.services import rollback as rolling_back
+
+    return rolling_back.roll_back(WriteSession(storage, options), instant, dry_run=dry_run)

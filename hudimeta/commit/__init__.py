@@ -12,6 +12,8 @@ __all__ = [
     "metadata_commit",  # what a commit does to the metadata table
     "published_schema",  # what a commit says of the table's columns
     "report",  # CommitReport
+    "restoring",  # running a planned restore
+    "rollback",  # taking one instant back
     "strays",  # files of attempts that are no part of their write
     "stream_batches",  # batches of a stream, each written once
     "table_history",  # what happened to a table

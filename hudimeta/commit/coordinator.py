@@ -26,6 +26,7 @@ from hudimeta.commit.planned_runs import running
 from hudimeta.commit.prepared_delta import PreparedDelta
 from hudimeta.commit.publication import OpenWrite, Publication, Unsettled, check_still_ours, commit_record
 from hudimeta.commit.recovery import Recovery
+from hudimeta.commit.restoring import Restorer, refuse_undone
 from hudimeta.commit.strays import remove_metadata_markers
 from hudimeta.commit.stream_batches import refuse_repeated
 from hudimeta.config import HudiWarning
@@ -61,6 +62,7 @@ class Coordinator:
         times: Makes instants.
         metadata: Brings the metadata table along; None for a table that has none.
         concurrency: How writers get along.
+        restorer: Finishes restores that died.
     """
 
     def __init__(
@@ -72,12 +74,13 @@ class Coordinator:
         metadata: MetadataCommit | None,
         *,
         concurrency: Concurrency | None = None,
+        restorer: Restorer | None = None,
     ) -> None:
         self._storage, self._properties, self._lock, self._times = FencedStorage(storage, lock), properties, lock, times
         self._metadata, self._concurrency = metadata, concurrency or Concurrency()
         self._eager = self._concurrency.failed_writes == "EAGER"
         self._writer = TimelineWriter(self._storage, properties.timeline_folder)
-        self._recovery = Recovery(self._storage, properties, lock, times)
+        self._recovery = Recovery(self._storage, properties, lock, times, restorer)
         self.notes: list[str] = []
         self.published_on: Timeline | None = None
         """The timeline as the last publication found it; its own instant is not completed there."""
@@ -133,7 +136,8 @@ class Coordinator:
         """
         if timeline is None:  # one without instants counts as well
             timeline = self._properties.load_timeline(self._storage)
-        undone = self._recovery.before_a_write(timeline) if self._eager else ()
+        recovery = self._recovery
+        undone = recovery.before_a_write(timeline) if self._eager else recovery.before_any_write(timeline)
         if (self._eager and self._finish_cleans(timeline)) or undone:
             timeline = self._properties.load_timeline(self._storage)
         plain = Action.DELTA_COMMIT if self._properties.type is TableType.MERGE_ON_READ else Action.COMMIT
@@ -235,6 +239,7 @@ class Coordinator:
         if dead:
             timeline = self._properties.load_timeline(self._storage)
         check_still_ours(timeline, write)
+        refuse_undone(timeline, write)
         if dead or self._metadata is None or may_have_other_indexes(timeline, publication.known):
             self._check_metadata_is_known(write)
         refuse_repeated(publication.extra, timeline, write.operation.value)
@@ -288,8 +293,7 @@ class Coordinator:
 
     def _finish_cleans(self, timeline: Timeline) -> bool:
         """Finish the cleans that died; True when there were any. One that cannot be finished keeps nobody from writing."""
-        found = self._recovery.dead_cleans(timeline)
-        for instant in found:
+        for instant in (found := self._recovery.dead_cleans(timeline)):
             try:
                 self.run_clean(instant.time)
             except CommitError:  # another process came to it first: it has finished it, or is about to

@@ -43,6 +43,7 @@ def bootstrap_metadata(
     options: Options,
     times: InstantGenerator,
     engine: Engine,
+    planned: list[PlannedIndex] | None = None,
 ) -> TableProperties:
     """Build the metadata table. The caller holds the table lock.
 
@@ -54,13 +55,15 @@ def bootstrap_metadata(
         options: Say which indexes to build.
         times: Makes instants.
         engine: Reads the files.
+        planned: Which indexes; None for those that the options ask for.
 
     Returns:
         The properties, which name the new partitions.
     """
     listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
     storage.delete_folder(METADATA_ROOT)
-    planned = planned_indexes(schema, options, properties.version, properties.is_partitioned)
+    if planned is None:
+        planned = planned_indexes(schema, options, properties.version, properties.is_partitioned)
     complete = lay_out_indexes(storage, properties, planned, schema, options, times, engine, timeline, listing)
     changed = update(storage, dict(index_properties(planned)))
     if complete:

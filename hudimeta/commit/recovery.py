@@ -16,6 +16,7 @@ from hudimeta.commit.leftovers import (
 from hudimeta.commit.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
 from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
+from hudimeta.commit.restoring import Restorer, pending_restores
 from hudimeta.commit.strays import delete_late_files, sweep_metadata
 from hudimeta.errors import CommitError
 from hudimeta.metadata.indexing import discard_dead, remove_unnamed
@@ -43,16 +44,27 @@ class Recovery:
         properties: Of the table.
         lock: The table's lock.
         times: Makes instants.
+        restorer: Finishes restores that died.
     """
 
-    def __init__(self, storage: Storage, properties: TableProperties, lock: TableLock, times: InstantGenerator) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        properties: TableProperties,
+        lock: TableLock,
+        times: InstantGenerator,
+        restorer: Restorer | None = None,
+    ) -> None:
         self._storage, self._properties, self._lock, self._times = storage, properties, lock, times
+        self._restorer = restorer
 
     def everywhere(self) -> tuple[str, ...]:
         """Roll every dead write back and remove every leftover; returns the instants. Doing it twice is doing it once."""
         with self._lock.held():
             timeline = self._load()
-            undone = list(discard_dead(self._storage, timeline))
+            undone = [*self._finish_restores(timeline)]
+            timeline = self._load() if undone else timeline
+            undone += discard_dead(self._storage, timeline)
             timeline = self._load() if undone else timeline
             while dead := self._dead(timeline):
                 undone.append(self.undo(timeline, dead[0], None))
@@ -79,6 +91,19 @@ class Recovery:
             if instant.action is Action.SAVEPOINT:
                 TimelineWriter(self._storage, timeline.folder).delete_pending(instant.time, Action.SAVEPOINT, State.INFLIGHT)
 
+    def _finish_restores(self, timeline: Timeline) -> tuple[str, ...]:
+        """Finish restores that died: what runs one holds the lock, as the caller does now."""
+        found = pending_restores(timeline)
+        if not found:
+            return ()
+        if self._restorer is None:
+            raise CommitError(f"the restore at {found[0].time} is not finished", "Run t.recover(), which finishes it.")
+        return (*self._restorer.finish(timeline), *(i.time for i in found))
+
+    def before_any_write(self, timeline: Timeline) -> tuple[str, ...]:
+        """What must not wait even where failed writes are left alone: restores that died; see `before_a_write`."""
+        return self.everywhere() if pending_restores(timeline) else ()
+
     def after_tasks(self) -> tuple[str, ...]:
         """The same where tasks may have left something that were killed or failed after their write was over.
 
@@ -97,7 +122,7 @@ class Recovery:
         # Whoever asks whether a writer lives must not meet one that is being rolled back, or is just beginning.
         with self._lock.alone_here():
             dead = [*self._dead(timeline), *self._dead_runs(timeline)]
-        if dead or timeline.disowned:
+        if dead or timeline.disowned or pending_restores(timeline):
             return self.everywhere()
         self._remove_unnamed_indexes(timeline)
         if timeline.writes:

@@ -1,9 +1,9 @@
 """Rollback: take a failed or abandoned write back, so that nothing of it is left.
 
-The order makes every step repeatable: the plan is stored first; then the inflight file goes, then the data files, then the
-requested file, so that a rollback which dies half-way is found by its plan and run again. The metadata table takes the instant
-back before the data timeline says that it is gone. Data files are found by the write's markers; only where there are none are
-the partitions listed, and the outcome says so.
+The order makes every step repeatable: the plan is stored first; then the completed file goes, of a write that had one (see
+`services.rollback`), and the inflight file, then the data files, then the requested file, so that a rollback which dies
+half-way is found by its plan and run again. The metadata table takes the instant back before the data timeline says that it is
+gone. Data files are found by the write's markers; only where there are none are the partitions listed, and the outcome says so.
 
 The writer may not be dead but have stood still for longer than its lock lasts. Without its inflight file it publishes
 nothing; and if it looked for that just before it was stopped, what it publishes does not count (see `timeline.disowned`) and is
@@ -74,14 +74,17 @@ def plan(storage: Storage, instant: Instant, partitions: Sequence[str]) -> Rollb
 
     Args:
         storage: Rooted at the table.
-        instant: The pending instant.
+        instant: The pending instant; of a completed one `services.rollback` makes the plan.
         partitions: All partition paths of the table, searched only when the write has no markers.
 
     Raises:
         CommitError: The instant is completed.
     """
     if instant.is_completed:
-        raise CommitError(f"instant {instant.time} is completed and cannot be rolled back", "Restore to a savepoint instead.")
+        raise CommitError(
+            f"instant {instant.time} is completed and cannot be rolled back",
+            "t.rollback(…) takes the newest completed write back, t.restore(…) all that came after one.",
+        )
     action = instant.pending_action or instant.action
     marked = files_of_write(storage, instant.time)
     if marked is not None:
@@ -142,6 +145,9 @@ def execute(
         writer.create_inflight(time, Action.ROLLBACK)
     elif (found := timeline.get(time, Action.ROLLBACK)) is not None and found.state is State.REQUESTED:
         writer.create_inflight(time, Action.ROLLBACK)
+    found = timeline.get(the_plan.instant, the_plan.action)
+    if found is not None and found.is_completed:
+        writer.delete_completed(found)
     writer.delete_pending(the_plan.instant, the_plan.action, State.INFLIGHT)
     deleted = {
         partition: [name for name in names if storage.delete(join(partition, name))]

@@ -7,7 +7,8 @@ it united them. Tables can hold such indexes with entries missing or stale, so t
 the same in the completed `indexing` instant. A table without any write lacks no row.
 
 That word is void as soon as others change an index without a write: they restore the table or take a completed write back, lay
-a partition of the metadata table out anew, or upgrade or downgrade the table.
+a partition of the metadata table out anew, or upgrade or downgrade the table. Our own restores and rollbacks leave every index
+as it was.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from typing import TYPE_CHECKING
 
 from hudimeta.metadata import partition_stats, record_index, secondary_index
 from hudimeta.metadata.index_definitions import COMPLETE_KEY, VERSION_KEY
+from hudimeta.timeline.restore_record import is_own_restore
 from hudimeta.timeline.rollback_record import is_own_rollback
 from hudimeta.types import Action
 
 if TYPE_CHECKING:
     from hudimeta.metadata.metadata_table import MetadataTable
+    from hudimeta.types import Instant
 
 __all__ = ["knows_whole_table", "proof_of", "proven_indexes"]
 
@@ -61,12 +64,17 @@ def proven_indexes(table: MetadataTable, names: Iterable[str] | None = None) -> 
     for instant in sorted(later, key=lambda i: i.completion_order):
         if instant.action is Action.INDEXING:
             found = _after_indexing(timeline.metadata(instant), found, version)
-        elif instant.action in (Action.RESTORE, Action.DELTA_COMMIT):
-            found = set()
-        elif instant.action is Action.ROLLBACK and not is_own_rollback(timeline.read(instant), instant.file_name):
-            # Ours take back only what was never completed, and so never in the index.
+        elif instant.action is Action.DELTA_COMMIT or _was_undone_by_others(table, instant):
             found = set()
     return wanted & found
+
+
+def _was_undone_by_others(table: MetadataTable, instant: Instant) -> bool:
+    """True for what took back writes without leaving every index as it had been: a rollback or restore that is not ours."""
+    timeline = table.data_timeline
+    if instant.action is Action.RESTORE:
+        return not is_own_restore(timeline.read(instant), instant.file_name)
+    return instant.action is Action.ROLLBACK and not is_own_rollback(timeline.read(instant), instant.file_name)
 
 
 def _is_unwritten(table: MetadataTable) -> bool:

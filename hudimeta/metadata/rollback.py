@@ -64,27 +64,27 @@ def roll_back_metadata(storage: Storage, instant: str, rollback_time: str, times
     return sum(len(names) for names in files.values())
 
 
-def take_back_delta(storage: Storage, instant: str) -> None:
-    """Remove what a planned service wrote into the metadata table before it died, or a write after it was rolled back.
+def take_back_delta(storage: Storage, *instants: str) -> None:
+    """Remove what planned services wrote into the metadata table before they died, or writes after they were rolled back.
 
     No rollback tells of it: no reader counts the delta commit of a service that is pending, and the next run writes it again;
     nor that of a write that is gone. Repeating it changes nothing.
 
     Args:
         storage: Rooted at the data table.
-        instant: Of the service or write.
+        instants: Of the services or writes.
     """
     inner = storage.sub(METADATA_ROOT)
     timeline = Timeline.load(inner, place=METADATA_ROOT)
-    found = timeline.get(instant, Action.DELTA_COMMIT)
+    found = [one for instant in instants if (one := timeline.get(instant, Action.DELTA_COMMIT)) is not None]
     writer = TimelineWriter(inner, timeline.folder)
-    if found is not None and found.is_completed:
-        writer.delete_completed(found)
-    remove_files(storage, instant)
-    if found is None:
-        return
-    writer.delete_pending(instant, Action.DELTA_COMMIT, State.INFLIGHT)
-    writer.delete_pending(instant, Action.DELTA_COMMIT, State.REQUESTED)
+    for one in found:
+        if one.is_completed:
+            writer.delete_completed(one)
+    remove_files(storage, *instants)
+    for one in found:
+        writer.delete_pending(one.time, Action.DELTA_COMMIT, State.INFLIGHT)
+        writer.delete_pending(one.time, Action.DELTA_COMMIT, State.REQUESTED)
 
 
 def remove_files(storage: Storage, *instants: str) -> None:

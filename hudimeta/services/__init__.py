@@ -6,6 +6,8 @@ __all__ = [
     "clean",  # files that no retained moment needs
     "compaction",  # logs merged into new base files
     "indexing",  # making, rebuilding and dropping indexes
+    "restore",  # the table as it was
+    "rollback",  # one instant taken back
     "savepoints",  # moments whose files stay
     "validation",  # the metadata table held against the table
     "versions",  # moving a table to another version

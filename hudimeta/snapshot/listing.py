@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.storage import Storage
+from hudimeta.types import Action
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,6 +65,9 @@ def open_metadata(
         return None, "the table has no metadata table"
     if not enabled:
         return None, "the metadata table is switched off by hoodie.metadata.enable=false"
+    restore = next((i.time for i in timeline.pending if i.action is Action.RESTORE), None)
+    if restore is not None:
+        return None, f"the restore at {restore} is not finished: the metadata table may know what it has undone"
     from hudimeta.metadata import MetadataTable
 
     try:

@@ -20,5 +20,5 @@ def indexes_know_every_row(table: Inspection) -> None:
     single = (record_index.PARTITION, bloom_filters.PARTITION)
     families = (secondary_index.PREFIX, expression_index.PREFIX)
     names = [n for n in table.properties.metadata_partitions if n in single or n.startswith(families)]
-    if names:
+    if names and table.metadata is not None:
         validate(table.snapshot, names, LocalEngine(1)).raise_if_differs()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.commit.restoring import pending_restores
 from hudimeta.config import OPTIONS
 from hudimeta.metadata import MetadataTable
 from hudimeta.metadata.rollback import METADATA_ROOT
@@ -66,8 +67,8 @@ class Inspection:
 
     @cached_property
     def metadata(self) -> MetadataTable | None:
-        """The metadata table, None for a table without one."""
-        if not self.properties.has_metadata_table:
+        """The metadata table, None for a table without one, and for one that nobody asks: a restore is not finished."""
+        if not self.properties.has_metadata_table or pending_restores(self.timeline):
             return None
         return MetadataTable.open(self.storage, self.properties, self.timeline)
 

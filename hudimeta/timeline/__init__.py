@@ -1,6 +1,6 @@
 """Time: instants, the active timeline and its history, the clock that makes new instants."""
 
-from hudimeta.timeline.active import DEFAULT_FOLDER, Timeline, WriteTimes
+from hudimeta.timeline.active import DEFAULT_FOLDER, Timeline
 from hudimeta.timeline.clock import (
     TIMEZONE_KEY,
     Clock,
@@ -14,6 +14,7 @@ from hudimeta.timeline.clock import (
 )
 from hudimeta.timeline.history import History
 from hudimeta.timeline.transitions import TimelineWriter
+from hudimeta.timeline.write_times import WriteTimes
 
 __all__ = [
     "DEFAULT_FOLDER",
@@ -36,6 +37,7 @@ __all__ = [
     "normalise_instant",
     "one_earlier",
     "parse_instant",
+    "restore_record",  # the records of a restore
     "rollback_record",  # the records of a rollback
     "savepoint_record",  # what a savepoint keeps
     "summary",  # a timeline as a table

@@ -8,7 +8,6 @@ looked for, because archiving steps over them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timezone, tzinfo
 from functools import cached_property
 from operator import attrgetter
@@ -23,6 +22,8 @@ from hudimeta.timeline.history import History
 from hudimeta.timeline.instant_files import InstantFiles
 from hudimeta.timeline.listing import TimelineListing, list_instants
 from hudimeta.timeline.naming import LAYOUT_V1, pending_name
+from hudimeta.timeline.restore_record import being_undone
+from hudimeta.timeline.write_times import WriteTimes
 from hudimeta.types import Action, Instant, State
 
 if TYPE_CHECKING:
@@ -39,27 +40,11 @@ _LAST = "~"  # greater than the text of any time
 _REMOVALS = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
 
 
-@dataclass(frozen=True, slots=True)
-class WriteTimes:
-    """The write instants of a timeline as columns, for work on many files at once.
-
-    Attributes:
-        requested: Arrow string array, requested times of the completed writes, ascending.
-        completion: Arrow string array, their completion times, row by row.
-        pending: Arrow string array, requested times of the writes that are not completed, ascending.
-        first_active: See `Timeline.first_active_write`.
-    """
-
-    requested: pa.StringArray
-    completion: pa.StringArray
-    pending: pa.StringArray
-    first_active: str | None
-
-
 class Timeline:
     """The instants of one table (or of its metadata table) at the moment of listing; never changes.
 
-    Make one with `Timeline.load`. Iterating gives the instants, oldest first; `disowned` are writes that do not count."""
+    Make one with `Timeline.load`. Iterating gives the instants, oldest first; `disowned` are writes that do not count, and
+    neither does what is `undone` by a pending restore."""
 
     def __init__(
         self,
@@ -73,6 +58,7 @@ class Timeline:
     ) -> None:
         self.instants: tuple[Instant, ...] = listing.instants
         self.disowned: tuple[Instant, ...] = ()
+        self.undone: tuple[Instant, ...] = ()
         self.folder, self.layout, self.zone, self.history = folder, layout, zone, history
         self._file_names = listing.file_names
         self._place = place
@@ -106,8 +92,10 @@ class Timeline:
         listing = list_instants(storage, folder, layout, zone, sleep, place)
         timeline = cls(listing, storage, folder, layout, zone, history, place)
         timeline.disowned = disowned_writes(timeline)
-        if timeline.disowned:
-            timeline.instants = tuple(i for i in listing.instants if i not in timeline.disowned)
+        timeline.undone = being_undone(timeline)
+        if timeline.disowned or timeline.undone:
+            gone = (*timeline.disowned, *timeline.undone)
+            timeline.instants = tuple(i for i in listing.instants if i not in gone)
         return timeline
 
     def following(self, earlier: Timeline) -> Timeline:
@@ -178,14 +166,16 @@ class Timeline:
 
         Whatever is older was archived, hence committed. Where all writes are savepointed, as after a restore, it is the newest.
         """
-        times = [i.time for i in self.instants if i.action.writes_data]
+        times = [i.time for i in (*self.instants, *self.undone) if i.action.writes_data]
         unsaved = [time for time in times if time not in self.savepoints]
         return min(unsaved, default=max(times, default=None))
 
     @cached_property
     def last_time(self) -> str:
         """The greatest requested or completion time of any instant, "" on an empty timeline: the next must exceed it."""
-        return max((t for i in (*self.instants, *self.disowned) for t in (i.time, i.completion or "")), default="")
+        return max(
+            (t for i in (*self.instants, *self.disowned, *self.undone) for t in (i.time, i.completion or "")), default=""
+        )
 
     def get(self, time: str, action: Action | None = None) -> Instant | None:
         """The instant of a requested time; where a savepoint shares it, the write, unless `action` says otherwise."""

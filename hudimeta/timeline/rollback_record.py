@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hudimeta.formats.avro.container import container_entries, encode_container
 from hudimeta.formats.avro.schemas import ROLLBACK_METADATA, ROLLBACK_PLAN
 from hudimeta.storage import join
 from hudimeta.types import Action
 
-__all__ = ["FilesByPartition", "encode_rollback_metadata", "encode_rollback_plan", "is_own_rollback"]
+__all__ = ["FilesByPartition", "encode_rollback_metadata", "encode_rollback_plan", "is_own_rollback", "rollback_record"]
 
 FilesByPartition = Mapping[str, Sequence[str]]
 """Partition path -> file names."""
@@ -39,6 +40,14 @@ def encode_rollback_metadata(
     root: str, rollback_time: str, instant: str, action: Action, deleted: FilesByPartition, took_ms: int = 0
 ) -> bytes:
     """What the rollback at `rollback_time` deleted: an Avro container of HoodieRollbackMetadata."""
+    record = rollback_record(root, rollback_time, instant, action, deleted, took_ms)
+    return encode_container(ROLLBACK_METADATA, [record], entries=_OWN)
+
+
+def rollback_record(
+    root: str, rollback_time: str, instant: str, action: Action, deleted: FilesByPartition, took_ms: int = 0
+) -> dict[str, Any]:
+    """The same as a record of HoodieRollbackMetadata."""
     partitions = {
         partition: {
             "partitionPath": partition,
@@ -49,7 +58,7 @@ def encode_rollback_metadata(
         }
         for partition, names in deleted.items()
     }
-    record = {
+    return {
         "startRollbackTime": rollback_time,
         "timeTakenInMillis": took_ms,
         "totalFilesDeleted": sum(len(names) for names in deleted.values()),
@@ -58,11 +67,10 @@ def encode_rollback_metadata(
         "version": 1,
         "instantsRollback": [{"commitTime": instant, "action": action.value}],
     }
-    return encode_container(ROLLBACK_METADATA, [record], entries=_OWN)
 
 
 def is_own_rollback(data: bytes, path: str) -> bool:
-    """Whether we recorded a rollback, of which `data` is the completed file: those took back only what was never completed.
+    """Whether we recorded a rollback, of which `data` is the completed file: those took it out of every index.
 
     Raises:
         CorruptFileError: The file is damaged.

@@ -12,6 +12,7 @@ from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.metadata_bootstrap import bootstrap_metadata
 from hudimeta.commit.metadata_commit import MetadataCommit, Upkeep
+from hudimeta.commit.restoring import Restorer, pending_restores
 from hudimeta.commit.stream_batches import StreamBatch
 from hudimeta.config import Options
 from hudimeta.config import options as keys
@@ -78,7 +79,20 @@ class WriteSession:
             metadata = MetadataCommit(
                 self.fenced, self.properties, self.times, compact_after, kept, self.engine, timezone, limit, most
             )
-        return Coordinator(self.storage, self.properties, self.lock, self.times, metadata, concurrency=self.concurrency)
+        return Coordinator(
+            self.storage,
+            self.properties,
+            self.lock,
+            self.times,
+            metadata,
+            concurrency=self.concurrency,
+            restorer=self.restorer,
+        )
+
+    @property
+    def restorer(self) -> Restorer:
+        """Runs restores."""
+        return Restorer(self.fenced, self.lock, self.times, self.options, self.engine)
 
     def reload(self) -> None:
         """Look at the table's properties again, for another try after somebody else changed the table."""
@@ -99,10 +113,16 @@ class WriteSession:
             if self.properties.has_metadata_table:
                 return True
             timeline = self.properties.load_timeline(self.storage)
-            schema = self.table_at(timeline).schema
-            self.properties = bootstrap_metadata(
-                self.fenced, self.properties, timeline, schema, self.options, self.times, self.engine
-            )
+            restoring = pending_restores(timeline)
+            if not restoring:
+                schema = self.table_at(timeline).schema
+                self.properties = bootstrap_metadata(
+                    self.fenced, self.properties, timeline, schema, self.options, self.times, self.engine
+                )
+        if restoring:  # which knows what indexes there were
+            self.coordinator.recover()
+            self.reload()
+            return self.properties.has_metadata_table or self.ensure_metadata()
         self.notes.append("the table had no metadata table: it was built from a listing of its folders")
         return True
 

@@ -22,6 +22,8 @@ from hudimeta.api.services import TableServices
 from hudimeta.services.archival import ArchivalReport
 from hudimeta.services.clean import CleanReport
 from hudimeta.services.indexing import IndexReport, RebuildReport
+from hudimeta.services.restore import RestorePlan, RestoreReport, UndoneInstant
+from hudimeta.services.rollback import RollbackReport
 from hudimeta.services.savepoints import Savepoint
 from hudimeta.services.validation import ValidationReport
 from hudimeta.write.merge_builder import MergeBuilder
@@ -30,7 +32,8 @@ PINNED = Path(__file__).resolve().parents[1] / "data" / "public_surface.txt"
 GROUPS = (TableServices, TableIndexes, TableMetadata, MergeBuilder, FrameScan)
 MADE_BY_VERBS = (*GROUPS, hudimeta.Scan)
 """Nobody else makes these, so that their constructors are ours to change."""
-REPORTS = (ArchivalReport, CleanReport, IndexReport, RebuildReport, Savepoint, ValidationReport)
+UNDO = (RestorePlan, RestoreReport, RollbackReport, Savepoint, UndoneInstant)
+REPORTS = (ArchivalReport, CleanReport, IndexReport, RebuildReport, ValidationReport, *UNDO)
 """What public verbs return, beside what `hudimeta` itself names."""
 
 

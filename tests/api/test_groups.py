@@ -12,18 +12,8 @@ from hudimeta.errors import ConfigError, IndexNotReady
 from hudimeta.testing.builders import simple_rows
 from tests.conftest import Unpack
 
-VERBS = (
-    "compact",
-    "schedule_compaction",
-    "clean",
-    "archive",
-    "savepoint",
-    "savepoints",
-    "delete_savepoint",
-    "recover",
-    "upgrade",
-    "downgrade",
-)
+UNDO = ("savepoint", "savepoints", "delete_savepoint", "rollback", "restore")
+VERBS = ("compact", "schedule_compaction", "clean", "archive", *UNDO, "recover", "upgrade", "downgrade")
 """Of `t.services`, in their order."""
 
 

@@ -18,12 +18,12 @@ from hudimeta.api.plain_write import PlainWrite
 from hudimeta.api.table import Table
 from hudimeta.config import OPTIONS
 from hudimeta.engine import LocalEngine
-from hudimeta.services import archival, clean, compaction
+from hudimeta.services import archival, clean, compaction, restore, rollback, savepoints
 from hudimeta.services.indexing import create_index, drop_index, rebuild
 from hudimeta.storage import Storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_place, simple_rows
 from hudimeta.testing.model import ModelTable
-from hudimeta.types import Operation
+from hudimeta.types import Action, Operation, TableType
 from hudimeta.write.altering import alter, alteration
 from hudimeta.write.creation import create_table
 from hudimeta.write.row_changes import update_where
@@ -317,6 +317,26 @@ def _compacted(starts: Starts, type: str) -> Scene:
     return _on(young, compaction.compact, again=compaction.compact)(starts, type)
 
 
+def _restored(model: ModelTable) -> None:
+    """As of the earlier of the two moments that are kept."""
+    point = min(model.past)
+    model.rows, model.past = {}, {point: model.past[point]}
+    for row in model.past[point]:
+        model.rows.setdefault(model.place_of(row), []).append(row)
+
+
+def _restore(session: WriteSession) -> None:
+    """To the write before the newest that the model remembers; a compaction between the two goes as well."""
+    timeline = session.properties.load_timeline(session.storage)
+    merges = session.properties.type is TableType.MERGE_ON_READ
+    writes = [i for i in timeline.writes if not (merges and i.action is Action.COMMIT)]
+    restore.restore(session, writes[-2].time)
+
+
+def _roll_back(session: WriteSession) -> None:
+    rollback.roll_back(session, session.properties.load_timeline(session.storage).writes[-1].time)
+
+
 SCENES: Mapping[str, Make] = {
     "insert": _write(Operation.INSERT, simple_rows(range(20, 26), 5)),
     "first write": _on(
@@ -355,6 +375,10 @@ SCENES: Mapping[str, Make] = {
     "clean": _on(worn, clean.clean, given=SHORT, again=clean.clean, kept=1),
     "archive": _on(worn, archival.archive, given=SHORT, again=archival.archive),
     "rollback": _on(dead, lambda session: session.coordinator.recover()),
+    "savepoint": _on(young, savepoints.save, again=savepoints.save),
+    "restore": _on(worn, _restore, _restored),
+    "restore over an index": _on(young, _restore, _restored),
+    "rollback of a completed write": _on(worn, _roll_back, _restored),
     "create": _created,
     "bootstrap of the metadata table": _on(
         bare, lambda session: write_rows(session, Operation.UPSERT, ROWS), lambda model: model.write(Operation.UPSERT, ROWS)

@@ -1,0 +1,116 @@
+"""Savepoints, restores and rollbacks both ways: each engine uses what the other pinned, and goes on after it went back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import hudimeta
+from hudimeta.storage import open_storage
+from hudimeta.testing.invariants import ALWAYS, check_all
+from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.sides import Model, Ours, Theirs, plain_rows, row
+
+INDEXES = {
+    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.index.secondary.column": "note",
+    "hoodie.parquet.small.file.limit": "0",
+    "hoodie.table.services.enabled": "false",
+}
+CASES = [
+    ("COPY_ON_WRITE", True, "50", "ours"),
+    ("COPY_ON_WRITE", False, "2", "ours"),
+    ("MERGE_ON_READ", True, "50", "ours"),
+    ("MERGE_ON_READ", True, "2", "ours"),
+    ("COPY_ON_WRITE", True, "50", "theirs"),
+    ("MERGE_ON_READ", True, "50", "theirs"),
+    ("MERGE_ON_READ", False, "2", "theirs"),
+]
+"""Type, partitioned, delta commits of the metadata table before a compaction, and who restores."""
+
+
+class Table:
+    """A table that both write to by turns, and its model."""
+
+    def __init__(self, path: Path, hudi: ApacheHudi, type: str, partitioned: bool, compact: str) -> None:
+        options = {**INDEXES, "hoodie.metadata.compact.max.delta.commits": compact}
+        self.path, self.hudi, self.model = path, hudi, Model()
+        self.ours = Ours(path, partitioned=partitioned, type=type, options=options)
+        self.theirs = Theirs(path, hudi, partitioned=partitioned, type=type, options=options)
+
+    @property
+    def face(self) -> hudimeta.Table:
+        return self.ours.table()
+
+    def write(self, side: Ours | Theirs, first: int, last: int, ts: int) -> None:
+        rows = [row(n, ts) for n in range(first, last)]
+        side.write("upsert", rows)
+        self.model.put(rows)
+
+    def agree(self) -> None:
+        """Both read the model's rows, with the metadata table and without, and each index holds."""
+        wanted = self.model.sorted()
+        assert plain_rows(self.face.scan().to_table()) == wanted
+        assert plain_rows(self.hudi.read(self.path).table) == wanted
+        assert plain_rows(self.hudi.read(self.path, metadata=False).table) == wanted
+        assert plain_rows(self.hudi.read(self.path, where="ts >= 3").table) == [r for r in wanted if r["ts"] >= 3]
+        check_all(open_storage(str(self.path)), [i for i in ALWAYS if i.__name__ != "indexes_know_every_row"])
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("type", "partitioned", "compact", "who"), CASES)
+def test_a_restore_to_the_others_savepoint(
+    hudi: ApacheHudi, tmp_path: Path, type: str, partitioned: bool, compact: str, who: str
+) -> None:
+    table = Table(tmp_path / "table", hudi, type, partitioned, compact)
+    table.write(table.ours, 0, 20, 1)
+    table.write(table.theirs, 10, 30, 2)
+    kept = dict(table.model.rows)
+    point = table.face.timeline.writes[-1].time
+    if who == "ours":
+        hudi.service(table.path, "savepoint", table.theirs.options, point)
+        assert [(s.instant, s.user) for s in table.face.savepoints()] == [(point, "interop")]
+    else:
+        table.face.savepoint(point, comment="ours")
+    table.write(table.theirs, 20, 40, 3)
+    table.write(table.ours, 0, 5, 4)
+    if type == "MERGE_ON_READ":
+        table.ours.write("compact", [])
+    table.write(table.theirs, 3, 8, 5)
+    if who == "ours":
+        assert table.face.restore(point).deleted
+        table.face.metadata.validate().raise_if_differs()
+    else:
+        hudi.service(table.path, "restore", table.theirs.options, point)
+    table.model.rows = kept
+    table.agree()
+    table.write(table.theirs, 5, 12, 6)
+    table.agree()
+    table.write(table.ours, 28, 45, 7)
+    table.agree()
+    table.face.metadata.validate(["files", "column_stats"]).raise_if_differs()
+    table.face.delete_savepoint(point)
+    table.write(table.theirs, 40, 50, 8)
+    table.agree()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_rollback_of_the_others_write(hudi: ApacheHudi, tmp_path: Path, type: str) -> None:
+    table = Table(tmp_path / "table", hudi, type, True, "50")
+    table.write(table.ours, 0, 20, 1)
+    kept = dict(table.model.rows)
+    table.write(table.theirs, 10, 30, 3)
+    table.face.rollback(table.face.timeline.writes[-1].time)
+    table.model.rows = dict(kept)
+    table.agree()
+    table.face.metadata.validate().raise_if_differs()
+    table.write(table.ours, 15, 25, 4)
+    hudi.service(table.path, "rollback", table.theirs.options, table.face.timeline.writes[-1].time)
+    table.model.rows = dict(kept)
+    table.agree()
+    table.write(table.theirs, 3, 8, 5)
+    table.write(table.ours, 6, 28, 6)
+    table.agree()

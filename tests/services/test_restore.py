@@ -1,0 +1,232 @@
+"""Restore: the table as it was, in every query and every index, and it goes on from there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudimeta import Table
+from hudimeta.commit.restoring import refuse_undone
+from hudimeta.errors import CommitConflict, CommitError, UndoError
+from hudimeta.metadata.completeness import proven_indexes
+from hudimeta.services import restore as service
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Action, Operation
+from tests.concurrency.side_by_side import Interrupted
+
+TYPES = ["COPY_ON_WRITE", "MERGE_ON_READ"]
+OPTIONS = {
+    **SIMPLE_OPTIONS,
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.index.secondary.column": "ts",
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+    "hoodie.parquet.small.file.limit": "0",
+    "hoodie.table.services.enabled": "false",
+}
+
+
+def a_table(path: Path, **more: str) -> ModelledTable:
+    table = ModelledTable(str(path), {**OPTIONS, **more})
+    table.write(Operation.INSERT, simple_rows(range(12), 1))
+    table.write(Operation.UPSERT, simple_rows(range(4, 10), 2))
+    return table
+
+
+def go_on(table: ModelledTable) -> None:
+    """Three more writes of different kinds."""
+    table.write(Operation.UPSERT, simple_rows(range(8, 20), 3))
+    table.write(Operation.DELETE, simple_rows(range(2), 4))
+    table.write(Operation.INSERT_OVERWRITE, simple_rows([1, 3], 5))
+
+
+def is_sound(table: ModelledTable) -> None:
+    """Reads as the model says, now and as of each moment that is left; every index agrees, and nothing lies about."""
+    there = {i.time for i in Table(table.path).timeline.writes}
+    table.model.past = {time: rows for time, rows in table.model.past.items() if time in there}
+    table.check()
+    check_all(table.storage)
+    Table(table.path).metadata.validate().raise_if_differs()
+
+
+@pytest.mark.parametrize("version", ["8", "9"])
+@pytest.mark.parametrize("type", TYPES)
+def test_back_and_on_again(tmp_path: Path, type: str, version: str) -> None:
+    more = {"hoodie.datasource.write.table.type": type, "hoodie.write.table.version": version}
+    table = a_table(tmp_path / "t", **more, **{"hoodie.metadata.compact.max.delta.commits": "50"})
+    face = Table(table.path, table.options.given)
+    proven = proven_indexes(face.snapshot().metadata)
+    point, kept = face.savepoint().instant, table.model.copy()
+    go_on(table)
+    if type == "MERGE_ON_READ":
+        face.compact()
+        face.schedule_compaction()
+    planned = face.restore(point, dry_run=True)
+    assert planned.instant is None
+    assert planned.plan.metadata == "taken back"
+    assert Table(table.path).scan().count() == table.read().num_rows, "nothing was done"
+    report = face.restore(point)
+    assert (report.plan, report.deleted) == (planned.plan, planned.plan.files)
+    assert report.deleted >= 5
+    table.model = kept.copy()
+    is_sound(table)
+    assert proven_indexes(Table(table.path).snapshot().metadata) == proven, "each index is as it was"
+    go_on(table)
+    is_sound(table)
+    assert face.restore(point).deleted
+    table.model = kept.copy()
+    is_sound(table)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_a_metadata_table_that_merged_what_goes_is_built_anew(tmp_path: Path, type: str) -> None:
+    more = {"hoodie.datasource.write.table.type": type, "hoodie.metadata.compact.max.delta.commits": "2"}
+    table = a_table(tmp_path / "t", **more)
+    face = Table(table.path, table.options.given)
+    names, kept = face.metadata.ready, table.model.copy()
+    point = face.timeline.writes[-1].time
+    go_on(table)
+    assert face.restore(point, dry_run=True).plan.metadata.startswith("built anew: its compaction at ")
+    face.restore(point)
+    assert face.metadata.ready == names
+    table.model = kept.copy()
+    is_sound(table)
+    go_on(table)
+    is_sound(table)
+
+
+def test_an_index_made_since_is_built_anew(tmp_path: Path) -> None:
+    table = a_table(tmp_path / "t", **{"hoodie.metadata.compact.max.delta.commits": "50"})
+    face = Table(table.path, table.options.given)
+    point, kept = face.timeline.writes[-1].time, table.model.copy()
+    go_on(table)
+    face.indexes.create("up", "column_stats", "id", expression="upper")
+    assert "an index was built" in face.restore(point).plan.metadata
+    assert "expr_index_up" in face.metadata.ready
+    table.model = kept.copy()
+    is_sound(table)
+
+
+def test_columns_added_since_are_gone(tmp_path: Path) -> None:
+    table = a_table(tmp_path / "t", **{"hoodie.metadata.compact.max.delta.commits": "50"})
+    face = Table(table.path, table.options.given)
+    point, names = face.timeline.writes[-1].time, face.schema.names
+    face.alter(add={"note": pa.string()}, rename={"x": "y"})
+    assert face.schema.names != names
+    face.restore(point)
+    assert face.schema.names == names
+    assert not list((Path(table.path) / ".hoodie/.schema").glob("*.schemacommit"))
+    is_sound(table)
+    go_on(table)
+    is_sound(table)
+
+
+def test_from_its_plan_on_the_table_reads_as_restored(tmp_path: Path) -> None:
+    table = a_table(tmp_path / "t", **{"hoodie.metadata.compact.max.delta.commits": "50"})
+    face = Table(table.path, table.options.given)
+    point, kept = face.timeline.writes[-1].time, table.model.copy()
+    go_on(table)
+    instant, the_plan = service.schedule(table.session(), point)
+    assert instant is not None
+    kept.check(table.read())
+    assert "restore" in face.snapshot().listing_reason
+    table.model = kept.copy()
+    assert set(table.write(Operation.UPSERT, simple_rows(range(30, 33), 6)).rolled_back) >= set(the_plan.record.times)
+    assert not Table(table.path).timeline.pending
+    is_sound(table)
+    with pytest.raises(CommitError, match="no pending restore"):
+        service.execute(table.session(), instant)
+    assert the_plan.rows > 0
+
+
+def test_a_write_at_work_is_not_taken_back(tmp_path: Path) -> None:
+    table = a_table(tmp_path / "t")
+    face = Table(table.path, table.options.given)
+    point = face.timeline.writes[0].time
+    refused = []
+
+    def meanwhile() -> None:
+        with pytest.raises(UndoError, match="a process is at work on the commit") as caught:
+            service.restore(table.session(), point)
+        refused.append(caught.value.instant)
+
+    table.engine = Interrupted(meanwhile)
+    table.write(Operation.UPSERT, simple_rows(range(3), 9))
+    assert refused == [point]
+    is_sound(table)
+
+
+def test_a_write_that_rests_on_what_is_gone_is_refused(tmp_path: Path) -> None:
+    """It looked at the table before the restore, and was announced after it."""
+    table = a_table(tmp_path / "t")
+    face = Table(table.path, table.options.given)
+    session = table.session()
+    seen = session.properties.load_timeline(session.storage)
+    first, second = (i.time for i in seen.writes)
+    face.restore(first)
+    with (
+        pytest.raises(CommitConflict, match=f"what {second} wrote"),
+        session.coordinator.writing(Operation.UPSERT, seen) as (write, _),
+    ):
+        refuse_undone(session.properties.load_timeline(session.storage), write)
+    check_all(table.storage)
+
+
+def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    table = a_table(tmp_path / "t", **{"hoodie.clean.commits.retained": "1"})
+    face = Table(table.path, table.options.given)
+    first, second = (i.time for i in face.timeline.writes)
+    before = sorted(path for path in Path(table.path).rglob("*"))
+    with pytest.raises(UndoError, match="no such completed write"):
+        face.restore("20200101000000000")
+    with pytest.raises(UndoError, match="archived"):
+        Table(table.path, {"hoodie.archive.beyond.savepoint": "true"}).restore(first)
+    assert str(face.restore(second)) == f"restore to {second}: nothing came after it"
+    assert sorted(path for path in Path(table.path).rglob("*")) == before
+    face.savepoint(second)
+    with pytest.raises(UndoError, match=f"{second} would go, which is savepointed"):
+        face.restore(first)
+    face.delete_savepoint(second)
+    go_on(table)
+    assert face.clean().deleted
+    with pytest.raises(UndoError, match="lookup window"):
+        face.restore(first)
+    table.model.check(table.read())
+
+
+def test_a_savepoint_that_lost_a_file_is_refused(tmp_path: Path) -> None:
+    table = a_table(tmp_path / "t")
+    face = Table(table.path, table.options.given)
+    made = face.savepoint()
+    go_on(table)
+    partition, names = next(iter(made.files.items()))
+    (Path(table.path) / partition / names[0]).unlink()
+    with pytest.raises(UndoError, match="1 files that its savepoint keeps are gone"):
+        face.restore(made.instant)
+
+
+def test_over_what_was_cleaned_to_a_savepoint(tmp_path: Path) -> None:
+    more = {"hoodie.clean.commits.retained": "1", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+    table = ModelledTable(str(tmp_path / "t"), {**OPTIONS, **more})
+    for ts in range(1, 6):
+        table.write(Operation.UPSERT, simple_rows(range(8), ts))
+    face = Table(table.path, table.options.given)
+    point, kept = face.savepoint(comment="here").instant, table.model.copy()
+    for ts in range(6, 14):
+        table.write(Operation.UPSERT, simple_rows(range(ts % 2, 8), ts))
+        face.clean()
+        face.archive()
+    assert point == face.timeline.writes[0].time, "what came before is archived"
+    face.restore(point)
+    table.model = kept.copy()
+    table.model.past = {point: table.model.past[point]}
+    is_sound(table)
+    assert [i.time for i in face.timeline.writes] == [point]
+    assert [i.action for i in face.timeline if i.action is Action.RESTORE] == [Action.RESTORE]
+    for ts in range(14, 20):
+        table.write(Operation.UPSERT, simple_rows(range(8), ts))
+        face.clean()
+    table.model.past = {point: table.model.past[point]}
+    is_sound(table)

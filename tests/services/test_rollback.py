@@ -1,0 +1,98 @@
+"""Rollback of a completed write: the newest alone, out of every index, and the table goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hudimeta import Table
+from hudimeta.errors import UndoError
+from hudimeta.metadata.completeness import proven_indexes
+from hudimeta.testing.builders import ModelledTable, simple_rows
+from hudimeta.types import Action, Operation
+from tests.services.test_restore import TYPES, a_table, go_on, is_sound
+
+KEPT = {"hoodie.metadata.compact.max.delta.commits": "50"}
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("operation", [Operation.UPSERT, Operation.INSERT_OVERWRITE_TABLE, Operation.DELETE_PARTITION])
+def test_the_newest_write_goes(tmp_path: Path, type: str, operation: Operation) -> None:
+    table = a_table(tmp_path / "t", **{"hoodie.datasource.write.table.type": type}, **KEPT)
+    face = Table(table.path, table.options.given)
+    kept, proven = table.model.copy(), proven_indexes(face.snapshot().metadata)
+    last = table.write(operation, simple_rows([1, 3, 30], 7))
+    planned = face.rollback(last.instant, dry_run=True)
+    assert planned.instant is None
+    assert str(planned) == f"would roll {planned.plan.action.value} {last.instant} back: {planned.plan.n_files} files go"
+    table.model.check(table.read())
+    report = face.rollback(last.instant)
+    assert report.deleted == planned.plan.n_files
+    table.model = kept.copy()
+    is_sound(table)
+    assert proven_indexes(Table(table.path).snapshot().metadata) == proven
+    go_on(table)
+    is_sound(table)
+
+
+def test_one_after_the_other_down_to_the_empty_table(tmp_path: Path) -> None:
+    table = a_table(tmp_path / "t", **KEPT)
+    face = Table(table.path, table.options.given)
+    first, second = (i.time for i in face.timeline.writes)
+    with pytest.raises(UndoError, match=f"commit {second} came after it") as caught:
+        face.rollback(first)
+    assert caught.value.instant == first
+    face.rollback(second)
+    face.rollback(first)
+    assert face.scan().count() == 0
+    table.model.rows, table.model.past = {}, {}
+    is_sound(table)
+    table.write(Operation.UPSERT, simple_rows(range(5), 8))
+    is_sound(table)
+
+
+def test_what_cannot_come_back_is_refused(tmp_path: Path) -> None:
+    versions = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    table = a_table(tmp_path / "t", **versions, **KEPT)
+    face = Table(table.path, table.options.given)
+    newest = face.timeline.writes[-1].time
+    with pytest.raises(UndoError, match="no such write"):
+        face.rollback("20200101000000000")
+    face.savepoint(newest)
+    with pytest.raises(UndoError, match="it is savepointed"):
+        face.rollback(newest)
+    face.delete_savepoint(newest)
+    assert face.clean().deleted
+    with pytest.raises(UndoError, match="cleaning removed"):
+        face.rollback(newest)
+    table.model.check(table.read())
+
+
+def test_what_the_metadata_table_has_merged_goes_by_a_restore(tmp_path: Path) -> None:
+    table = a_table(tmp_path / "t", **{"hoodie.metadata.compact.max.delta.commits": "1"})
+    face = Table(table.path, table.options.given)
+    first, second = (i.time for i in face.timeline.writes)
+    with pytest.raises(UndoError, match=f"merged what goes.*restore.'{first}'"):
+        face.rollback(second)
+    is_sound(table)
+
+
+def test_a_planned_compaction_goes(tmp_path: Path) -> None:
+    table = a_table(tmp_path / "t", **{"hoodie.datasource.write.table.type": "MERGE_ON_READ"}, **KEPT)
+    face = Table(table.path, table.options.given)
+    instant = face.schedule_compaction()
+    assert instant is not None
+    newest = face.timeline.writes[-1].time
+    with pytest.raises(UndoError, match=f"compaction {instant} came after it"):
+        face.rollback(newest)
+    assert face.rollback(instant).plan.action is Action.COMPACTION
+    assert not face.timeline.pending
+    is_sound(table)
+    face.rollback(newest)
+    check: ModelledTable = table
+    check.model.past.pop(newest)
+    check.model.rows = {}
+    for row in check.model.past[min(check.model.past)]:
+        check.model.rows[check.model.place_of(row)] = [row]
+    is_sound(table)
