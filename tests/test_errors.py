@@ -19,6 +19,7 @@ SAMPLES = [
     errors.MetadataOutOfSync("files", "instant 1"),
     errors.IndexNotReady("record_index", "not built"),
     errors.CommitConflict("UPSERT", [("p", "f1"), ("", "f2"), ("p", "f3"), ("p", "f4")], "2025"),
+    errors.ClusteringPending("UPSERT", [("p", "f1")], "2025", "Wait."),
     errors.CommitOutcomeUnknown("2025", "lost"),
     errors.DuplicateKeys(2, ["k1", "k2"]),
     errors.InstantExists("2025"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,13 +13,69 @@ if TYPE_CHECKING:
     from hudimeta.reports import Reports
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
+    from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
     from hudimeta.services.restore import RestoreReport
     from hudimeta.services.rollback import RollbackReport
     from hudimeta.services.savepoints import Savepoint
     from hudimeta.services.versions import VersionPlan, VersionReport
     from hudimeta.storage import Storage
 
-__all__ = ["ServiceVerbs", "TableServices"]
+__all__ = ["ClusteringVerbs", "ServiceVerbs", "TableServices"]
+
+
+class ClusteringVerbs:
+    """The steps of a clustering, each by itself: what `TableServices.clustering` gives.
+
+    >>> table.services.clustering.plan()                                       # doctest: +SKIP
+
+    Args:
+        changing: Tells that the table is about to change, and gives its storage and options.
+        engine: Where tasks run; threads of this process when None.
+    """
+
+    def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
+        self._changing, self._engine = changing, engine
+
+    def __repr__(self) -> str:
+        return "ClusteringVerbs(plan, schedule, execute, cancel)"
+
+    def plan(self) -> ClusteringPlan:
+        """What a clustering would take now, by the options `hoodie.clustering.*`; nothing is written."""
+        from hudimeta.api import verbs
+
+        return verbs.plan_clustering(*self._changing())
+
+    def schedule(self) -> str | None:
+        """Plan a clustering and leave it on the timeline, for `execute` or another process to run.
+
+        Until it has run or is cancelled, nobody changes the rows that it names.
+
+        Returns:
+            Its instant; None when there is nothing to cluster.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.schedule_clustering(*self._changing())
+
+    def execute(self, instant: str) -> ClusteringReport:
+        """Run a clustering that is on the timeline, whoever planned it.
+
+        Args:
+            instant: Of the plan.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.execute_clustering(*self._changing(), instant, self._engine)
+
+    def cancel(self, instant: str) -> None:
+        """Take a clustering off the timeline that nobody is running.
+
+        Args:
+            instant: Of the plan.
+        """
+        from hudimeta.api import verbs
+
+        verbs.cancel_clustering(*self._changing(), instant)
 
 
 class TableServices:
@@ -63,6 +119,41 @@ class TableServices:
         from hudimeta.api import verbs
 
         return verbs.schedule_compaction(*self._changing())
+
+    @property
+    def clustering(self) -> ClusteringVerbs:
+        """The steps of a clustering, each by itself: `plan`, `schedule`, `execute`, `cancel`."""
+        return ClusteringVerbs(self._changing, self._engine)
+
+    def cluster(
+        self,
+        columns: str | Sequence[str] = (),
+        strategy: str | None = None,
+        partitions: str | Sequence[str] = (),
+        *,
+        dry_run: bool = False,
+    ) -> Reports[ClusteringReport] | ClusteringPlan:
+        """Put the rows of small files together into larger ones, sorted; rows do not change.
+
+        Clusterings that were planned before are run first. What is taken say the options `hoodie.clustering.plan.*`.
+
+        >>> print(table.services.cluster(["fare", "day"], strategy="hilbert"))  # doctest: +SKIP
+
+        Args:
+            columns: To sort by; none for those of `hoodie.clustering.plan.strategy.sort.columns`.
+            strategy: `linear`, by one column after the other; `zorder` or `hilbert`, which keep all columns together. None for
+                `hoodie.layout.optimize.strategy`.
+            partitions: Paths of the partitions to look at; none for those that the options choose.
+            dry_run: Only plan.
+
+        Returns:
+            A report for each clustering, none when there was nothing to do; the plan alone of a dry run.
+        """
+        from hudimeta.api import verbs
+
+        storage, options = self._changing()
+        asked = verbs.clustering_options(options, columns, strategy, partitions)
+        return verbs.plan_clustering(storage, asked) if dry_run else verbs.cluster(storage, asked, self._engine)
 
     def clean(self) -> CleanReport:
         """Delete the files that no retained moment needs: see the options `hoodie.clean.*`.
@@ -219,7 +310,7 @@ class ServiceVerbs(abc.ABC):
     @property
     @abc.abstractmethod
     def services(self) -> TableServices:
-        """`compact`, `schedule_compaction`, `clean`, `archive`, `savepoint` and its likes, `recover`, `upgrade`, …"""
+        """`compact`, `cluster`, `clustering`, `clean`, `archive`, `savepoint` and its likes, `recover`, `upgrade`, …"""
 
     def compact(self) -> Reports[CommitReport]:
         """See `services.compact`."""
@@ -228,6 +319,17 @@ class ServiceVerbs(abc.ABC):
     def schedule_compaction(self) -> str | None:
         """See `services.schedule_compaction`."""
         return self.services.schedule_compaction()
+
+    def cluster(
+        self,
+        columns: str | Sequence[str] = (),
+        strategy: str | None = None,
+        partitions: str | Sequence[str] = (),
+        *,
+        dry_run: bool = False,
+    ) -> Reports[ClusteringReport] | ClusteringPlan:
+        """See `services.cluster`."""
+        return self.services.cluster(columns, strategy, partitions, dry_run=dry_run)
 
     def clean(self) -> CleanReport:
         """See `services.clean`."""

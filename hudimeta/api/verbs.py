@@ -27,22 +27,29 @@ if TYPE_CHECKING:
     from hudimeta.reports import Reports
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
+    from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
     from hudimeta.services.versions import VersionPlan, VersionReport
     from hudimeta.write.merge_builder import MergeBuilder
 
 __all__ = [
     "alter",
     "archive",
+    "cancel_clustering",
     "clean",
+    "cluster",
+    "clustering_options",
     "compact",
     "create",
     "delete_partition",
     "delete_where",
+    "execute_clustering",
     "is_predicate",
     "merge",
+    "plan_clustering",
     "recover",
     "rename",
     "run_write",
+    "schedule_clustering",
     "schedule_compaction",
     "update",
     "write",
@@ -213,6 +220,54 @@ def schedule_compaction(storage: Storage, options: Options) -> str | None:
     if session.properties.type is not TableType.MERGE_ON_READ:
         raise UnsupportedFeature("compacting a copy-on-write table", "It has no log files; only merge-on-read tables need it.")
     return compaction.schedule(session)
+
+
+def clustering_options(
+    options: Options, columns: str | Sequence[str], strategy: str | None, partitions: str | Sequence[str]
+) -> Options:
+    """The options of a clustering with what its arguments say."""
+    asked = {
+        keys.CLUSTER_SORT.key: _names(columns),
+        keys.LAYOUT_STRATEGY.key: strategy or "",
+        keys.CLUSTER_PARTITIONS.key: _names(partitions),
+    }
+    return options.having({key: text for key, text in asked.items() if text})
+
+
+def cluster(storage: Storage, options: Options, engine: Engine | None = None) -> Reports[ClusteringReport]:
+    """Cluster a table; see `hudimeta.Table.cluster`."""
+    from hudimeta.services import clustering
+
+    return clustering.cluster(WriteSession(storage, options, engine=engine))
+
+
+def plan_clustering(storage: Storage, options: Options) -> ClusteringPlan:
+    """What a clustering would take; nothing is written."""
+    from hudimeta.services import clustering
+
+    session = WriteSession(storage, options)
+    return clustering.plan(session, session.table_now())
+
+
+def schedule_clustering(storage: Storage, options: Options) -> str | None:
+    """Plan a clustering and leave it to be run."""
+    from hudimeta.services import clustering
+
+    return clustering.schedule(WriteSession(storage, options))
+
+
+def execute_clustering(storage: Storage, options: Options, instant: str, engine: Engine | None = None) -> ClusteringReport:
+    """Run a clustering that is on the timeline."""
+    from hudimeta.services import clustering
+
+    return clustering.execute(WriteSession(storage, options, engine=engine), instant)
+
+
+def cancel_clustering(storage: Storage, options: Options, instant: str) -> None:
+    """Take a clustering off the timeline."""
+    from hudimeta.services import clustering
+
+    clustering.cancel(WriteSession(storage, options), instant)
 
 
 def clean(storage: Storage, options: Options, engine: Engine | None = None) -> CleanReport:

@@ -10,6 +10,7 @@ __all__ = [
     "markers",  # a note of every data file, made before the file
     "metadata_bootstrap",  # the metadata table of a table that has files
     "metadata_commit",  # what a commit does to the metadata table
+    "planned_runs",  # services that were planned, run or taken back
     "published_schema",  # what a commit says of the table's columns
     "report",  # CommitReport
     "restoring",  # running a planned restore

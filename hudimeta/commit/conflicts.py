@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from hudimeta.errors import CommitConflict
+from hudimeta.errors import ClusteringPending, CommitConflict
+from hudimeta.table.clustering_plan import decode_clustering_plan
 from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.content import latest_schema, schema_of
@@ -27,7 +28,7 @@ __all__ = [
 
 _WAIT = (
     "Nothing was published. Run again, new rows go elsewhere; to change or delete rows that are stored there, first finish or "
-    "cancel that clustering with Apache Hudi."
+    "cancel that clustering: t.cluster(), or t.services.clustering.cancel(…)."
 )
 
 
@@ -104,6 +105,7 @@ def check_conflicts(
     operation: str,
     changed: Iterable[FileGroupId],
     keyed_partitions: Iterable[str] | None = (),
+    own: str = "",
 ) -> None:
     """Refuse to publish over another writer's work.
 
@@ -115,13 +117,14 @@ def check_conflicts(
         keyed_partitions: Partitions into which it inserts rows because no row of their key was there. Rows that another
             writer added to one of them meanwhile may have the same keys, which would then be doubled.
             None for all partitions: rows that were added anywhere would outlive an overwrite of the table.
+        own: Instant of this write.
 
     Raises:
         CommitConflict: Both changed a file group, or both added rows to a partition in which keys are unique, or a pending
             clustering is going to replace a file group that this write changes.
     """
     mine, unique = set(changed), None if keyed_partitions is None else set(keyed_partitions)
-    check_clusterings(timeline, operation, mine)
+    check_clusterings(timeline, operation, mine, own)
     for instant in writes_since(timeline, seen):
         change = TableChange.of(timeline, instant)
         both = sorted(_pairs(mine & change.groups))
@@ -130,12 +133,16 @@ def check_conflicts(
             raise CommitConflict(operation, both, instant.time)
 
 
-def check_clusterings(timeline: Timeline, operation: str, changed: Iterable[FileGroupId]) -> None:
+def check_clusterings(timeline: Timeline, operation: str, changed: Iterable[FileGroupId], own: str = "") -> None:
     """Refuse to change file groups that a pending clustering is going to replace. See `check_conflicts`."""
     mine = set(changed)
     for pending in timeline.pending:
-        if pending.action is Action.CLUSTERING and (both := sorted(_pairs(mine & _clustered(timeline, pending)))):
-            raise CommitConflict(operation, both, f"{pending.time} (a pending clustering)", _WAIT)
+        if (
+            pending.action is Action.CLUSTERING
+            and pending.time != own
+            and (both := sorted(_pairs(mine & _clustered(timeline, pending))))
+        ):
+            raise ClusteringPending(operation, both, pending.time, _WAIT)
 
 
 def check_schema(timeline: Timeline, seen: frozenset[str], operation: str, avro_schema: str, own_instant: str) -> None:
@@ -188,12 +195,8 @@ def groups_under_clustering(timeline: Timeline) -> set[FileGroupId]:
 
 
 def _clustered(timeline: Timeline, pending: Instant) -> set[FileGroupId]:
-    plan = timeline.plan(pending).get("clusteringPlan") or {}
-    return {
-        FileGroupId(part["partitionPath"], part["fileId"])
-        for group in plan.get("inputGroups") or ()
-        for part in group["slices"] or ()
-    }
+    groups = decode_clustering_plan(timeline.plan(pending)).groups
+    return {FileGroupId(one.partition_path, one.file_id) for group in groups for one in group.slices}
 
 
 def _pairs(groups: Iterable[FileGroupId]) -> Iterable[tuple[str, str]]:

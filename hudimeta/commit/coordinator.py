@@ -225,9 +225,8 @@ class Coordinator:
         """What the metadata table gets, made while nobody waits."""
         if self._metadata is None or publication.known is None or publication.apart is not None:
             return None
-        compacts = write.action is Action.COMPACTION
         of_publication = (publication.files, publication.schema, publication.known, publication.replaced)
-        return self._metadata.prepare(write.instant, *of_publication, compacts)
+        return self._metadata.prepare(write.instant, *of_publication, write.runs_a_plan)
 
     def _publish_locked(
         self, write: OpenWrite, publication: Publication, prepared: PreparedDelta | None
@@ -249,9 +248,10 @@ class Coordinator:
                 publication = publication.settling.under_lock(timeline)
             else:
                 keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
-                check_conflicts(timeline, write.seen, write.operation.value, publication.changed, keyed)
-            check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
-        elif self._concurrency.prefers_writers:
+                check_conflicts(timeline, write.seen, write.operation.value, publication.changed, keyed, own=write.instant)
+            if not write.runs_a_plan:
+                check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
+        if write.runs_a_plan and self._concurrency.prefers_writers:
             give_way_to_writers(self._storage, timeline, write.operation.value, publication.changed, alone=True)
         remembered = json.dumps(what_never_changes(self._properties))
         extra = {"schema": publication.avro_schema, REMEMBERED_KEY: remembered, **publication.extra}
@@ -263,7 +263,7 @@ class Coordinator:
                 publication.schema,
                 publication.known,
                 replaced=publication.replaced,
-                same_rows=write.action is Action.COMPACTION,
+                same_rows=write.runs_a_plan,
                 apart=publication.apart,
                 prepared=prepared,
             )
@@ -337,7 +337,7 @@ class Coordinator:
             self._held.close()
         with contextlib.suppress(StorageError, OSError):
             Heartbeat(self._storage, write.instant).stop()
-            remove_markers(self._storage, write.instant, staged=write.by_many or write.action is Action.COMPACTION)
+            remove_markers(self._storage, write.instant, staged=write.by_many or write.runs_a_plan)
             if write.by_many:
                 remove_metadata_markers(self._storage, write.instant)
 

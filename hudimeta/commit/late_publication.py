@@ -71,8 +71,9 @@ def _settle(
     rest_on_it = _begun_behind(storage, timeline, found, writes_since(timeline, seen))
     try:
         keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
-        check_conflicts(timeline, seen | rest_on_it, write.operation.value, publication.changed, keyed)
-        check_schema(timeline, seen | rest_on_it, write.operation.value, publication.avro_schema, write.instant)
+        check_conflicts(timeline, seen | rest_on_it, write.operation.value, publication.changed, keyed, write.instant)
+        if not write.runs_a_plan:
+            check_schema(timeline, seen | rest_on_it, write.operation.value, publication.avro_schema, write.instant)
     except CommitConflict as error:
         if rest_on_it:
             beside = f"it was published beside {error.winner} after its lock was lost, and {min(rest_on_it)} rests on both"

@@ -124,7 +124,7 @@ class MetadataCommit:
             known: The metadata table as the write saw it. It is used again when no instant was completed since and the indexes
                 are the same: whoever changes the metadata table else completes an instant of the table under the same lock.
             replaced: File ids that leave the table, by partition path.
-            same_rows: True for a compaction.
+            same_rows: True for a compaction or clustering.
             apart: Writes some of the indexes instead; None for none.
             prepared: See `prepare`.
 
@@ -135,7 +135,7 @@ class MetadataCommit:
             CommitConflict: An index cannot take this commit any more; a write with a new instant can do it.
         """
         table = self._current(timeline, known)
-        if not same_rows:
+        if not same_rows or replaced:
             refuse_built_anew(table, instant, written)
         change = self._change(table, timeline, instant, written, schema, replaced or {}, same_rows)
         statistics, groups = change.statistics, self._groups(table)

@@ -5,17 +5,39 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from hudimeta.commit import compaction_runs
+from hudimeta.commit import service_runs
 from hudimeta.commit.liveness import Heartbeat, is_alive
 from hudimeta.commit.locks.protocol import TableLock
+from hudimeta.commit.recovery import Recovery
 from hudimeta.errors import CommitError, CorruptFileError, StorageError
 from hudimeta.storage import Storage, join
 from hudimeta.table.properties import TableProperties
-from hudimeta.timeline import Timeline
+from hudimeta.timeline import InstantGenerator, Timeline
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["running"]
+__all__ = ["cancel", "idle", "running"]
+
+
+def idle(storage: Storage, timeline: Timeline, instant: str, action: Action) -> Instant:
+    """A planned service that no process is running; the caller holds the table lock.
+
+    Args:
+        storage: Rooted at the table.
+        timeline: As listed under the lock.
+        instant: Of the plan.
+        action: Its pending word.
+
+    Raises:
+        CommitError: There is no such plan, or a process is running it.
+    """
+    word = action.value
+    found = timeline.get(instant, action)
+    if found is None or found.is_completed or found.action is not action:
+        raise CommitError(f"there is no pending {word} at {instant}", "See t.timeline for what is pending.")
+    if is_alive(storage, instant, join(timeline.folder, pending_name(instant, action, State.REQUESTED))):
+        raise CommitError(f"{word} {instant} is being run by another process", "Wait for its end; if it dies, run it again.")
+    return found
 
 
 @contextlib.contextmanager
@@ -42,25 +64,42 @@ def running(
     with contextlib.ExitStack() as held:
         with lock.held():
             timeline = properties.load_timeline(storage)
-            found = timeline.get(instant, action)
-            if found is None or found.is_completed or found.action is not action:
-                raise CommitError(f"there is no pending {word} at {instant}", "See t.timeline for what is pending.")
+            found = idle(storage, timeline, instant, action)
             requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
             if not timeline.plan(found):
                 hint = "Restore it from a copy; or delete it and the inflight file beside it, and the next run plans anew."
                 raise CorruptFileError(requested, 0, f"the plan of a {word}", "an empty file", hint)
-            if is_alive(storage, instant, requested):
-                raise CommitError(
-                    f"{word} {instant} is being run by another process", "Wait for its end; if it dies, run it again."
-                )
             guard = storage.guard(requested)
             beat = Heartbeat(storage, instant)
             if guard is None:
                 held.callback(_stop, beat)
             held.enter_context(guard if guard is not None else beat.beating())
-            if action is Action.COMPACTION:
-                compaction_runs.note(storage, instant)
+            if action in service_runs.ACTIONS:
+                service_runs.note(storage, instant, action)
         yield timeline, found
+
+
+def cancel(
+    storage: Storage, properties: TableProperties, lock: TableLock, times: InstantGenerator, instant: str, action: Action
+) -> None:
+    """Take the plan of a service back, with what a run that died wrote.
+
+    Args:
+        storage: Rooted at the table.
+        properties: Of the table.
+        lock: The table's lock.
+        times: Makes instants.
+        instant: Of the plan.
+        action: Its pending word.
+
+    Raises:
+        CommitError: There is no such plan, or a process is running it.
+    """
+    with lock.held():
+        timeline = properties.load_timeline(storage)
+        planned = idle(storage, timeline, instant, action)
+        partitions = () if planned.state is State.REQUESTED else None
+        Recovery(storage, properties, lock, times).undo(timeline, planned, partitions)
 
 
 def _stop(beat: Heartbeat) -> None:

@@ -25,7 +25,7 @@ class OpenWrite:
 
     Attributes:
         instant: Requested time.
-        action: COMMIT, DELTA_COMMIT or REPLACE_COMMIT.
+        action: COMMIT, DELTA_COMMIT or REPLACE_COMMIT; of a planned service its pending word.
         operation: What is done.
         seen: Requested times of the writes that were completed when it began.
         rolled_back: Dead writes that were rolled back first.
@@ -42,7 +42,12 @@ class OpenWrite:
     @property
     def replaces(self) -> bool:
         """True when its metadata says which file groups it takes out."""
-        return self.action is Action.REPLACE_COMMIT
+        return self.action.completed_as is Action.REPLACE_COMMIT
+
+    @property
+    def runs_a_plan(self) -> bool:
+        """True for a service that was planned: the table holds the same rows before and after."""
+        return self.action in (Action.COMPACTION, Action.CLUSTERING)
 
 
 class Settling(Protocol):

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hudimeta.commit import rollback
-from hudimeta.commit.compaction_runs import is_ours, take_back
 from hudimeta.commit.leftovers import (
     remove_late_metadata,
     remove_temporary_files,
@@ -17,6 +16,7 @@ from hudimeta.commit.liveness import HEARTBEAT_FOLDER, Heartbeat, is_alive
 from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.markers import MARKERS, STAGING, marker_folder, read_markers, remove_markers
 from hudimeta.commit.restoring import Restorer, pending_restores
+from hudimeta.commit.service_runs import ACTIONS, is_ours, take_back
 from hudimeta.commit.strays import delete_late_files, sweep_metadata
 from hudimeta.errors import CommitError
 from hudimeta.metadata.indexing import discard_dead, remove_unnamed
@@ -74,7 +74,7 @@ class Recovery:
             for write in timeline.disowned:
                 self.disown(timeline, write)
             for run in self._dead_runs(timeline):
-                take_back(self._storage, timeline.folder, run.time)
+                take_back(self._storage, timeline.folder, run)
             self._remove_half_savepoints(timeline)
             remove_unnamed(self._storage, timeline)
             self._sweep(timeline)
@@ -157,9 +157,9 @@ class Recovery:
         return sorted(dead, key=lambda i: i.action is not Action.ROLLBACK)
 
     def _dead_runs(self, timeline: Timeline) -> list[Instant]:
-        """Pending compactions that a process of ours was running when it died: their plans wait on, what it wrote goes."""
-        runs = [i for i in timeline.pending if i.action is Action.COMPACTION and i.state is State.INFLIGHT]
-        return [i for i in runs if is_ours(self._storage, i.time) and not self._lives(timeline, i)]
+        """Pending services that a process of ours was running when it died: their plans wait on, what it wrote goes."""
+        runs = [i for i in timeline.pending if i.action in ACTIONS and i.state is State.INFLIGHT]
+        return [i for i in runs if is_ours(self._storage, i) and not self._lives(timeline, i)]
 
     def _lives(self, timeline: Timeline, instant: Instant) -> bool:
         action = instant.pending_action or instant.action

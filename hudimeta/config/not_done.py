@@ -19,7 +19,7 @@ _MERGE = (
     "Set hoodie.record.merge.mode, one of Hudi's own classes in hoodie.datasource.write.payload.class, or for reads a function "
     "of yours in hudimeta.merger."
 )
-_CLUSTER = "Leave it out; Apache Hudi can cluster the table between writes of hudimeta."
+_CLUSTER = "Call Table.cluster(…), or set hoodie.clustering.inline=true."
 _SYNC = "Register the table with CREATE TABLE … USING hudimeta LOCATION …, or sync with Apache Hudi's own tool."
 _CLASS = "Java classes cannot be run here. Leave it out."
 _BY_INDEX = "Leave it out and call table.metadata.create_index(…)."
@@ -153,8 +153,6 @@ _WRITING = (
 )
 
 _SERVICES = (
-    NotDone("hoodie.clustering.inline", _OFF, _CLUSTER, ("hoodie.datasource.clustering.inline.enable",)),
-    NotDone("hoodie.clustering.schedule.inline", _OFF, _CLUSTER),
     NotDone("hoodie.clustering.async.enabled", _OFF, _CLUSTER, ("hoodie.datasource.clustering.async.enable",)),
     NotDone("hoodie.layout.optimize.enable", _OFF, _CLUSTER),
     NotDone("hoodie.partition.ttl.inline", _OFF, "Call Table.delete_partition(…) for the partitions that are too old."),

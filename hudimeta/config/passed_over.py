@@ -96,41 +96,32 @@ _OFF = """
     bootstrap.data.queries.only bootstrap.full.input.provider bootstrap.index.class bootstrap.index.enable
     bootstrap.index.type bootstrap.mode.selector bootstrap.mode.selector.regex bootstrap.mode.selector.regex.mode
     bootstrap.parallelism bootstrap.partitionpath.translator.class clustering.async.max.commits
-    clustering.enable.expirations clustering.execution.strategy.class clustering.expiration.threshold.mins
+    clustering.enable.expirations clustering.expiration.threshold.mins
     clustering.fail.on.pending.ingestion.during.conflict.resolution clustering.group.read.parallelism
-    clustering.inline.max.commits clustering.max.parallelism clustering.plan.generation.use.local.engine.context
-    clustering.plan.partition.filter.mode clustering.plan.strategy.binary.copy.schema.evolution.enable
-    clustering.plan.strategy.class clustering.plan.strategy.cluster.begin.partition
-    clustering.plan.strategy.cluster.end.partition clustering.plan.strategy.daybased.lookback.partitions
-    clustering.plan.strategy.daybased.skipfromlatest.partitions clustering.plan.strategy.earliest.commit.to.cluster
-    clustering.plan.strategy.file.slices.sort.by clustering.plan.strategy.max.bytes.per.group
-    clustering.plan.strategy.max.num.groups clustering.plan.strategy.partition.regex.pattern
-    clustering.plan.strategy.partition.selected clustering.plan.strategy.single.group.clustering.enabled
-    clustering.plan.strategy.small.file.limit clustering.plan.strategy.sort.columns
-    clustering.plan.strategy.target.file.max.bytes clustering.rollback.pending.replacecommit.on.conflict
-    clustering.updates.strategy datasource.compaction.async.enable datasource.hive_sync.auto_create_database
-    datasource.hive_sync.base_file_format datasource.hive_sync.batch_num datasource.hive_sync.bucket_sync
-    datasource.hive_sync.bucket_sync_spec datasource.hive_sync.create_managed_table datasource.hive_sync.database
-    datasource.hive_sync.filter_pushdown_enabled datasource.hive_sync.filter_pushdown_max_size
-    datasource.hive_sync.ignore_exceptions datasource.hive_sync.jdbcurl datasource.hive_sync.metastore.uris
-    datasource.hive_sync.mode datasource.hive_sync.omit_metadata_fields datasource.hive_sync.partition_extractor_class
-    datasource.hive_sync.partition_fields datasource.hive_sync.password datasource.hive_sync.recreate_table_on_error
-    datasource.hive_sync.schema_string_length_thresh datasource.hive_sync.serde_properties
-    datasource.hive_sync.skip_ro_suffix datasource.hive_sync.support_timestamp datasource.hive_sync.sync_as_datasource
-    datasource.hive_sync.sync_comment datasource.hive_sync.table datasource.hive_sync.table.strategy
-    datasource.hive_sync.table_properties datasource.hive_sync.use_jdbc datasource.hive_sync.use_pre_apache_input_format
-    datasource.hive_sync.use_spark_catalog datasource.hive_sync.username datasource.meta.sync.base.path
-    datasource.meta_sync.condition.sync datasource.partition_extractor_class
-    datasource.read.table.valued.function.filesystem.relation.subpath datasource.streaming.startoffset
-    datasource.write.streaming.disable.compaction
+    clustering.max.parallelism clustering.plan.generation.use.local.engine.context
+    clustering.plan.strategy.binary.copy.schema.evolution.enable clustering.plan.strategy.earliest.commit.to.cluster
+    clustering.plan.strategy.file.slices.sort.by datasource.compaction.async.enable
+    datasource.hive_sync.auto_create_database datasource.hive_sync.base_file_format datasource.hive_sync.batch_num
+    datasource.hive_sync.bucket_sync datasource.hive_sync.bucket_sync_spec datasource.hive_sync.create_managed_table
+    datasource.hive_sync.database datasource.hive_sync.filter_pushdown_enabled
+    datasource.hive_sync.filter_pushdown_max_size datasource.hive_sync.ignore_exceptions datasource.hive_sync.jdbcurl
+    datasource.hive_sync.metastore.uris datasource.hive_sync.mode datasource.hive_sync.omit_metadata_fields
+    datasource.hive_sync.partition_extractor_class datasource.hive_sync.partition_fields datasource.hive_sync.password
+    datasource.hive_sync.recreate_table_on_error datasource.hive_sync.schema_string_length_thresh
+    datasource.hive_sync.serde_properties datasource.hive_sync.skip_ro_suffix datasource.hive_sync.support_timestamp
+    datasource.hive_sync.sync_as_datasource datasource.hive_sync.sync_comment datasource.hive_sync.table
+    datasource.hive_sync.table.strategy datasource.hive_sync.table_properties datasource.hive_sync.use_jdbc
+    datasource.hive_sync.use_pre_apache_input_format datasource.hive_sync.use_spark_catalog
+    datasource.hive_sync.username datasource.meta.sync.base.path datasource.meta_sync.condition.sync
+    datasource.partition_extractor_class datasource.read.table.valued.function.filesystem.relation.subpath
+    datasource.streaming.startoffset datasource.write.streaming.disable.compaction
     datasource.write.streaming.ignore.failed.batch datasource.write.streaming.retry.count
     datasource.write.streaming.retry.interval.ms errortable.base.path errortable.insert.shuffle.parallelism
     errortable.source.rdd.persist errortable.target.table.name errortable.upsert.shuffle.parallelism
     errortable.validate.recordcreation.enable errortable.validate.targetschema.enable errortable.write.class
     errortable.write.failure.strategy errortable.write.union.enable expression.index.type
-    layout.optimize.build.curve.sample.size layout.optimize.curve.build.method layout.optimize.data.skipping.enable
-    layout.optimize.strategy log.compaction.blocks.threshold meta.sync.client.tool.class meta.sync.decode_partition
-    meta.sync.incremental meta.sync.metadata_file_listing meta.sync.no_partition_metadata
+    layout.optimize.data.skipping.enable log.compaction.blocks.threshold meta.sync.client.tool.class
+    meta.sync.decode_partition meta.sync.incremental meta.sync.metadata_file_listing meta.sync.no_partition_metadata
     meta.sync.sync_snapshot_with_table_name meta.sync.touch.partitions.enabled meta_sync.global.replicate.timestamp
     meta_sync.spark.version metadata.log.compaction.blocks.threshold metadata.log.compaction.enable
     metadata.table.service.manager.actions metaserver.connect.retries metaserver.connect.retry.delay metaserver.uris
@@ -138,20 +129,22 @@ _OFF = """
     metrics.cloudwatch.report.period.seconds metrics.configs.properties metrics.datadog.api.key
     metrics.datadog.api.key.skip.validation metrics.datadog.api.key.supplier metrics.datadog.api.site
     metrics.datadog.api.timeout.seconds metrics.datadog.metric.host metrics.datadog.metric.prefix
-    metrics.datadog.metric.tags metrics.datadog.report.period.seconds metrics.graphite.host metrics.graphite.metric.prefix
-    metrics.graphite.port metrics.graphite.report.period.seconds metrics.jmx.host metrics.jmx.port metrics.m3.env
-    metrics.m3.host metrics.m3.port metrics.m3.service metrics.m3.tags metrics.prometheus.port
-    metrics.pushgateway.delete.on.shutdown metrics.pushgateway.host metrics.pushgateway.job.name metrics.pushgateway.port
-    metrics.pushgateway.random.job.name.suffix metrics.pushgateway.report.labels metrics.pushgateway.report.period.seconds
-    metrics.reporter.class metrics.reporter.metricsname.prefix metrics.reporter.type partition.ttl.management.strategy.type
-    partition.ttl.strategy.class partition.ttl.strategy.days.retain partition.ttl.strategy.max.delete.partitions
+    metrics.datadog.metric.tags metrics.datadog.report.period.seconds metrics.graphite.host
+    metrics.graphite.metric.prefix metrics.graphite.port metrics.graphite.report.period.seconds metrics.jmx.host
+    metrics.jmx.port metrics.m3.env metrics.m3.host metrics.m3.port metrics.m3.service metrics.m3.tags
+    metrics.prometheus.port metrics.pushgateway.delete.on.shutdown metrics.pushgateway.host metrics.pushgateway.job.name
+    metrics.pushgateway.port metrics.pushgateway.random.job.name.suffix metrics.pushgateway.report.labels
+    metrics.pushgateway.report.period.seconds metrics.reporter.class metrics.reporter.metricsname.prefix
+    metrics.reporter.type partition.ttl.management.strategy.type partition.ttl.strategy.class
+    partition.ttl.strategy.days.retain partition.ttl.strategy.max.delete.partitions
     partition.ttl.strategy.partition.selected payload.event.time.field precommit.validators.failure.policy
-    precommit.validators.streaming.offset.tolerance.percentage rollback.instant.backup.dir table.partition_extractor_class
-    table.service.manager.actions table.service.manager.connection.retries table.service.manager.connection.retry.delay.sec
-    table.service.manager.connection.timeout.sec table.service.manager.deploy.extra.params
-    table.service.manager.deploy.parallelism table.service.manager.deploy.queue table.service.manager.deploy.resources
-    table.service.manager.deploy.username table.service.manager.execution.engine table.service.manager.uris
-    write.commit.callback.class write.commit.callback.http.api.key write.commit.callback.http.custom.headers
+    precommit.validators.streaming.offset.tolerance.percentage rollback.instant.backup.dir
+    table.partition_extractor_class table.service.manager.actions table.service.manager.connection.retries
+    table.service.manager.connection.retry.delay.sec table.service.manager.connection.timeout.sec
+    table.service.manager.deploy.extra.params table.service.manager.deploy.parallelism
+    table.service.manager.deploy.queue table.service.manager.deploy.resources table.service.manager.deploy.username
+    table.service.manager.execution.engine table.service.manager.uris write.commit.callback.class
+    write.commit.callback.http.api.key write.commit.callback.http.custom.headers
     write.commit.callback.http.timeout.seconds write.commit.callback.http.url
     write.rolling.metadata.timeline.lookback.commits
 """

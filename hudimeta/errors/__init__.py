@@ -5,6 +5,7 @@ Spark hands only the text of a Python exception to the user, never its class.
 """
 
 from hudimeta.errors.of_commit import (
+    ClusteringPending,
     CommitConflict,
     CommitError,
     CommitOutcomeUnknown,
@@ -31,6 +32,7 @@ from hudimeta.errors.tree import HudiError, MissingLibrary, ValidationFailed
 
 __all__ = [
     "AlreadyExists",
+    "ClusteringPending",
     "CommitConflict",
     "CommitError",
     "CommitOutcomeUnknown",

@@ -62,6 +62,18 @@ class CommitConflict(CommitError):
         return CommitConflict(self.action, self.file_groups, self.winner, cure, self.keys, self.sample)
 
 
+class ClusteringPending(CommitConflict):
+    """A planned clustering is going to move rows that this write changes.
+
+    Attributes:
+        instant: Of the clustering.
+    """
+
+    def __init__(self, action: str, file_groups: Iterable[tuple[str, str]], instant: str, cure: str) -> None:
+        self.instant = instant
+        super().__init__(action, file_groups, f"{instant} (a pending clustering)", cure)
+
+
 class CommitOutcomeUnknown(CommitError):
     """Storage failed while the commit was published: it may or may not be visible."""
 

@@ -49,7 +49,7 @@ class CommitChange:
         schema: Data columns of the table after it.
         written: Its new files.
         replaced: File ids that leave the table, by partition path.
-        same_rows: True for a compaction, which changes no row.
+        same_rows: True for a compaction or clustering: the table holds the same rows before and after.
         timezone: In which expression indexes look at moments.
         proven: Indexes that are proven complete before the commit.
         proof_limit: Of so many added keys it is asked whether the record index knows them already.
@@ -82,6 +82,11 @@ class CommitChange:
         """What was completed since, as a later timeline shows it."""
         known = set(self.timeline.completed)
         return [instant for instant in timeline.completed if instant not in known]
+
+    @property
+    def moves_rows(self) -> bool:
+        """True for a clustering: the rows of the file groups that leave the table are those of the new files."""
+        return self.same_rows and any(self.replaced.values())
 
     @cached_property
     def replaced_slices(self) -> pa.Table:

@@ -4,6 +4,7 @@ __all__ = [
     "after_write",  # what is due after a write
     "archival",  # old instants leave the active timeline
     "clean",  # files that no retained moment needs
+    "clustering",  # small files into fewer ones, sorted
     "compaction",  # logs merged into new base files
     "indexing",  # making, rebuilding and dropping indexes
     "restore",  # the table as it was

@@ -1,4 +1,4 @@
-"""What a writer does for its table after it has published: compaction, cleaning and archival, each when it is due.
+"""What a writer does for its table after it has published: compaction, clustering, cleaning and archival, each when it is due.
 
 The write is visible by then, so whatever fails here is a warning and never an error: an error would make the caller write the
 same rows again. The next write tries what failed.
@@ -15,7 +15,7 @@ from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import HudiError
 from hudimeta.redaction import hidden
-from hudimeta.services import archival, clean, compaction
+from hudimeta.services import archival, clean, clustering, compaction
 from hudimeta.timeline import Timeline
 from hudimeta.types import TableType
 from hudimeta.write.session import WriteSession
@@ -59,6 +59,11 @@ def _due(session: WriteSession, timeline: Timeline) -> Iterator[_Service]:
         timeline = session.properties.load_timeline(session.storage)
         if compaction.is_due(session, timeline):
             yield _compact if runs else _plan_compaction
+    runs, plans = options.get(keys.CLUSTER_INLINE), options.get(keys.CLUSTER_SCHEDULE)
+    if (runs or plans) and clustering.may_be_due(session, timeline):
+        timeline = session.properties.load_timeline(session.storage)
+        if clustering.is_due(session, timeline):
+            yield _cluster if runs else _plan_clustering
     if options.get(keys.CLEAN_AUTOMATIC) and clean.is_due(session, timeline):
         yield _clean
     if options.get(keys.ARCHIVE_AUTOMATIC) and archival.is_due(session, timeline):
@@ -72,6 +77,15 @@ def _compact(session: WriteSession) -> list[str]:
 def _plan_compaction(session: WriteSession) -> list[str]:
     instant = compaction.schedule(session)
     return [] if instant is None else [f"planned a compaction at {instant}"]
+
+
+def _cluster(session: WriteSession) -> list[str]:
+    return [f"clustered at {report.instant}" for report in clustering.cluster(session, after_a_write=True)]
+
+
+def _plan_clustering(session: WriteSession) -> list[str]:
+    instant = clustering.schedule(session)
+    return [] if instant is None else [f"planned a clustering at {instant}"]
 
 
 def _clean(session: WriteSession) -> list[str]:

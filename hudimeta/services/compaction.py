@@ -8,8 +8,8 @@ the new base.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -18,18 +18,18 @@ from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.liveness import HEARTBEAT_FOLDER
-from hudimeta.commit.markers import MARKERS, files_of_write
+from hudimeta.commit.markers import MARKERS
 from hudimeta.commit.published_schema import published_schema
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
 from hudimeta.engine import nearby_if_small
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.redaction import without_user
 from hudimeta.reports import Report, Reports
 from hudimeta.schema import SchemaHistory
 from hudimeta.services.compaction_strategy import choose
-from hudimeta.slices.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
+from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, with_sizes
+from hudimeta.slices.read_task import ReadTask
 from hudimeta.slices.reader import SliceReader
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.storage import Storage, join
@@ -146,12 +146,12 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     if session.concurrency.prefers_writers:
         groups = [FileGroupId(one.partition_path, one.file_id) for one in CompactionPlan.of(timeline.plan(found)).slices]
         give_way_to_writers(session.storage, timeline, Operation.COMPACT.value, groups, alone=False)
-    _remove_leftovers(session, instant)
+    remove_leftovers(session, instant)
     if found.state is State.REQUESTED:
         TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.COMPACTION)
     planned = CompactionPlan.of(timeline.plan(found))
     slices = planned.slices
-    schema, history = _columns_at(session, view, instant)
+    schema, history = columns_at(session, view, instant)
     with timings.phase("merge"):
         files = _merge_all(session, view, instant, planned, schema, history)
     write = OpenWrite(instant, Action.COMPACTION, Operation.COMPACT, frozenset(timeline.completion_times))
@@ -237,25 +237,6 @@ def _fresh(session: WriteSession, timeline: Timeline) -> tuple[str, list[Instant
     return since, [i for i in timeline.writes if i.action is Action.DELTA_COMMIT and i.completed_at > since]
 
 
-def _remove_leftovers(session: WriteSession, instant: str) -> None:
-    """Delete the base files of a run that died, which their markers name."""
-    for path in files_of_write(session.storage, instant) or ():
-        session.storage.delete(path)
-
-
-def _columns_at(session: WriteSession, view: TableView, instant: str) -> tuple[pa.Schema, SchemaHistory | None]:
-    """The table's columns and their history as they were at an instant.
-
-    Readers take the names of a base file for those that were valid at its instant: where the table was altered after the
-    compaction had been planned, its files must not have the names of today.
-    """
-    if view.history is None or view.history.at(instant) is view.history.latest:
-        return view.schema, view.history
-    then = view.history.until(instant)
-    gone = session.properties.partition_fields if session.properties.drop_partition_columns else ()
-    return pa.schema([f for f in then.latest.arrow if f.name not in gone]), then
-
-
 def _merge_all(
     session: WriteSession,
     view: TableView,
@@ -264,34 +245,9 @@ def _merge_all(
     data: pa.Schema,
     history: SchemaHistory | None,
 ) -> list[WrittenFile]:
-    schema = view.writer_schema(data)
-    writer = view.writer(instant, data)
-    instants = VisibleInstants(frozenset(view.timeline.completion_times), view.timeline.first_active_write)
-    task = ReadTask(
-        without_user(session.storage.root),
-        dict(session.properties),
-        schema,
-        data,
-        tuple(schema.names),
-        None,
-        instants,
-        history=history,
-        merge_options={k: v for k, v in session.options.texts.items() if k in MERGE_OPTIONS},
-    )
+    task, writer = reading(session, view, data, history), view.writer(instant, data)
     engine = nearby_if_small(session.engine, planned.size)
-    return engine.map(_Merge(session.storage, task, writer), list(enumerate(_with_sizes(view, planned.slices))))
-
-
-def _with_sizes(view: TableView, slices: Sequence[FileSlice]) -> list[FileSlice]:
-    """The slices with the sizes of their files, of which a plan says nothing: damage would be permanent here."""
-    listed = view.listing(sorted({one.partition_path for one in slices}))
-    names = zip(listed.column("partition_path").to_pylist(), listed.column("name").to_pylist(), strict=True)
-    sizes = dict(zip(names, listed.column("size").to_pylist(), strict=True))
-    found = []
-    for one in slices:
-        base, *logs = (sizes.get((one.partition_path, name), 0) for name in (one.base_file, *one.log_files))
-        found.append(replace(one, base_size=base, log_sizes=tuple(logs)))
-    return found
+    return engine.map(_Merge(session.storage, task, writer), list(enumerate(with_sizes(view, planned.slices))))
 
 
 @dataclass(frozen=True)

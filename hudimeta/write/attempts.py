@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
+from hudimeta.commit.planned_runs import cancel
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.stream_batches import StreamBatch
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import machine
-from hudimeta.errors import CommitConflict, NotFound
-from hudimeta.types import Operation
+from hudimeta.errors import ClusteringPending, CommitConflict, CommitError, NotFound
+from hudimeta.types import Action, Operation
 from hudimeta.write.session import WriteSession
 
 __all__ = ["until_no_conflict", "wait_before_retry"]
@@ -43,7 +44,13 @@ def until_no_conflict(
                 return repeated
             mark = session.request_mark()
             try:
-                report = write(session, *arguments, **named)
+                try:
+                    report = write(session, *arguments, **named)
+                except ClusteringPending as error:
+                    if not _goes_first(session, error.instant):
+                        raise
+                    session.reload()
+                    report = write(session, *arguments, **named)
             except (CommitConflict, NotFound) as error:  # a file that was planned with may have been cleaned meanwhile
                 if session.attempt == most:
                     raise _conflict_of(error, session) from error
@@ -56,6 +63,19 @@ def until_no_conflict(
         raise AssertionError("the last attempt returns or raises")
 
     return tried
+
+
+def _goes_first(session: WriteSession, instant: str) -> bool:
+    """Take a pending clustering back, where the options of the write say so; False when it may not be, or somebody runs it."""
+    options = session.options
+    if options.get(keys.CLUSTER_UPDATES) != "SparkAllowUpdateStrategy" or not options.get(keys.CLUSTER_ROLLBACK):
+        return False
+    try:
+        cancel(session.fenced, session.properties, session.lock, session.times, instant, Action.CLUSTERING)
+    except CommitError:
+        return False
+    session.notes.append(f"the pending clustering {instant} was taken back: this write changes rows that it was to move")
+    return True
 
 
 def _conflict_of(error: CommitConflict | NotFound, session: WriteSession) -> CommitConflict:

@@ -17,8 +17,9 @@ from hudimeta.engine.machine import machine
 from hudimeta.formats.bloom import TypeCode
 from hudimeta.formats.parquet import BLOOM_TYPE_KEY, BloomSettings, ParquetFooter, ParquetSettings, write_base_file
 from hudimeta.formats.parquet.known_keys import KnownKeys
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.expression_index.facts import expression_records
-from hudimeta.indexes.facts import NO_CHANGE, FileFacts, WantedFacts, row_changes
+from hudimeta.indexes.facts import NO_CHANGE, FileFacts, KeyChanges, WantedFacts, row_changes
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import add_meta_columns, check_new_partition, hide_meta_columns, with_file_name
 from hudimeta.metadata.statistics import file_statistics
@@ -233,6 +234,20 @@ class BaseFileWriter:
         """
         name = BaseFileName(file_id, str(token), self._instant)
         return self._write(_File(partition_path, name, with_file_name(rows, str(name)), NO_CHANGE, previous=previous))
+
+    def write_clustered(self, partition_path: str, file_id: str, rows: pa.Table, token: WriteToken) -> WrittenFile:
+        """Write rows that other file groups held as the first base file of a new one.
+
+        Args:
+            partition_path: Where.
+            file_id: Of the new file group.
+            rows: With meta columns, which they keep but for the file name.
+            token: Of the task.
+        """
+        name = BaseFileName(file_id, str(token), self._instant)
+        moved = KeyChanges(added=single_array(rows[KEY_COLUMN])) if self._format.facts.keys else None
+        full, facts = with_file_name(rows, str(name)), FileFacts(moved)
+        return self._write(_File(partition_path, name, full, facts, inserted=rows.num_rows))
 
     def _write(self, file: _File) -> WrittenFile:
         partition_path, name, rows, previous = file.partition_path, str(file.name), file.rows, file.previous

@@ -13,10 +13,11 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from hudimeta.api.table import Table
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 Act = Callable[[Path, Storage], None]
 
 NEXT = simple_rows([0, 5, 901], 900)
-"""What the next writer writes."""
+"""What the next writer writes, where nothing keeps it from changing any row."""
 
 MOST_CALLS = 200
 """No write of the small tables here needs so many requests: a bound for loops that would not end."""
@@ -52,6 +53,7 @@ class Scene:
         before, after: Models.
         afterwards: What time does to the table before somebody looks.
         again: Done once more after the next write, undisturbed; for services and verbs, which whoever wants them repeats.
+        comes: What the next writer writes.
     """
 
     table: Path | None
@@ -60,6 +62,7 @@ class Scene:
     after: ModelTable
     afterwards: Callable[[Path], None] = lambda path: None
     again: Act | None = None
+    comes: pa.Table = field(default_factory=lambda: NEXT)
 
     @property
     def changes(self) -> bool:
@@ -243,13 +246,13 @@ def check_goes_on(scene: Scene, copy: Path, where: str, *, recovering: bool) -> 
             check_in_order(table)
             assert is_after(scene, table) == after, "recovery changed what readers see"
         table.model = (scene.after if after else scene.before).copy()
-        table.write(Operation.UPSERT, NEXT)
+        table.write(Operation.UPSERT, scene.comes)
         table.check()
         check_in_order(table)
         if scene.again is not None:
             scene.again(copy, table.storage)
             table.model = scene.after.copy()
-            table.model.write(Operation.UPSERT, NEXT)
+            table.model.write(Operation.UPSERT, scene.comes)
             table.model.check(table.read())
             check_all(table.storage)
     except (HudiError, AssertionError) as error:

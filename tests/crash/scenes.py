@@ -6,6 +6,7 @@ import os
 import pickle
 import shutil
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from hudimeta.api.plain_write import PlainWrite
 from hudimeta.api.table import Table
 from hudimeta.config import OPTIONS
 from hudimeta.engine import LocalEngine
-from hudimeta.services import archival, clean, compaction, restore, rollback, savepoints
+from hudimeta.services import archival, clean, clustering, compaction, restore, rollback, savepoints
 from hudimeta.services.indexing import create_index, drop_index, rebuild
 from hudimeta.storage import Storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_place, simple_rows
@@ -312,6 +313,13 @@ def _drop(session: WriteSession) -> None:
         drop_index(session.storage, session.options, "secondary_index_ts")
 
 
+def _clustered(starts: Starts, type: str) -> Scene:
+    """A clustering that is planned and run; while it is pending nobody changes the rows that it names, but rows may come."""
+    sorting = {"hoodie.clustering.plan.strategy.sort.columns": "x"}
+    scene = _on(young, clustering.cluster, given=sorting, again=clustering.cluster)(starts, type)
+    return replace(scene, comes=simple_rows([900, 901], 900))
+
+
 def _compacted(starts: Starts, type: str) -> Scene:
     """A compaction that is planned and run; the next write plans none, so another run finishes what was begun."""
     return _on(young, compaction.compact, again=compaction.compact)(starts, type)
@@ -372,6 +380,7 @@ SCENES: Mapping[str, Make] = {
         again=lambda session: write_rows(session, Operation.UPSERT, FEW),
     ),
     "compaction": _compacted,
+    "clustering": _clustered,
     "clean": _on(worn, clean.clean, given=SHORT, again=clean.clean, kept=1),
     "archive": _on(worn, archival.archive, given=SHORT, again=archival.archive),
     "rollback": _on(dead, lambda session: session.coordinator.recover()),

@@ -51,7 +51,7 @@ def table(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
 
 
 REFUSED = [
-    ({"hoodie.clustering.inline": "true"}, "HUDIMETA_UNSUPPORTED: option hoodie.clustering.inline=true"),
+    ({"hoodie.clustering.async.enabled": "true"}, "HUDIMETA_UNSUPPORTED: option hoodie.clustering.async.enabled=true"),
     ({"hoodie.datasource.hive_sync.enable": "true"}, "Register the table"),
     ({"timestampAsOf": "2026-01-02"}, "Did you mean as.of.instant?"),
     ({"filter": "id > 1"}, "Did you mean hudimeta.filter?"),
@@ -183,7 +183,7 @@ def test_types_names_and_rows_change_in_the_table_and_in_the_catalog(
 
 def test_set_judges_what_writes_will_read(attached: SparkSession) -> None:
     for statement, says in (
-        ("set hoodie.clustering.inline = true", "hoodie.clustering.inline=true is not supported"),
+        ("set hoodie.clustering.async.enabled = true", "hoodie.clustering.async.enabled=true is not supported"),
         ("set hoodie.datasource.write.operation = upserts", "insert, upsert"),
         ("set hoodie.datasource.query.type = incremental", "an option of writes"),
         ("set hudimeta.filtre = a", "Did you mean hudimeta.filter?"),

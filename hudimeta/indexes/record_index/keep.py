@@ -1,7 +1,8 @@
 """The metadata partition `record_index`: each record key and the file group that it lives in.
 
 A commit adds the keys that its files added, with their new location, and removes those that its files have lost, or the file
-groups that it replaced, unless they have a new location. Updates in place, compactions and cleans change nothing.
+groups that it replaced, unless they have a new location. Updates in place, compactions and cleans change nothing; a clustering
+gives all keys of its files their new location, and asks for none: what was proven complete stays so.
 
 **Doubled keys.** Inserts do not look keys up, so one may come to live in two file groups; the index can name one of them only,
 as Hudi's does, and a reader that believed it would lose the row in the other. So an index that is proven complete asks itself
@@ -52,23 +53,21 @@ class RecordIndexKeep:
 
     def delta(self, partition: str, change: CommitChange) -> IndexDelta:
         """See the head of the module."""
-        if change.same_rows:
+        if change.same_rows and not change.moves_rows:
             return IndexDelta()
         scope = _Scope.of(change)
         changes = [(file, key_changes(file)) for file in change.written]
         locations = _locations([(file, facts.added) for file, facts in changes])
         maybe = _locations([(file, facts.maybe_added) for file, facts in changes])
         lost = _lost(change, changes)
-        proven = partition in change.proven
-        asked = (
-            locations["record_key"] if proven and len(locations) <= change.proof_limit else pa.chunked_array([], pa.string())
-        )
+        proven, inserted = partition in change.proven, 0 if change.moves_rows else len(locations)
+        asked = locations["record_key"] if proven and 0 < inserted <= change.proof_limit else pa.chunked_array([], pa.string())
         known = _known(change, pa.concat_arrays([single_array(asked), single_array(maybe["record_key"])]).unique())
         added = pa.concat_tables([locations, _without(maybe, known, _places)])
         rows = _last_of_each(added, scope.names)
         check_not_removed_later(change, partition, _keys(rows))
         twice = len(rows) < len(added)
-        note = _why_doubled(added, known, lost, change, len(locations), twice, scope.names) if proven else ""
+        note = _why_doubled(added, known, lost, change, inserted, twice, scope.names) if proven else ""
         gone = _without(lost, rows, scope.names)
         rows = rows.append_column("instant_ms", _instants(rows, parse_instant(change.instant, change.properties.zone)))
         parts = [part for part in scope.parts(rows, gone, change) if len(part)]
@@ -206,7 +205,8 @@ def _known(change: CommitChange, wanted: pa.Array) -> pa.Table:
 def _lost(change: CommitChange, changes: Sequence[tuple[WrittenFile, KeyChanges]]) -> pa.Table:
     """Keys that leave a file group, with its partition path: record_key, partition_path."""
     found = [(file.partition_path, facts.removed) for file, facts in changes]
-    found += [(one.partition_path, single_array(rows[KEY_COLUMN])) for one, rows in change.replaced_rows]
+    gone = [] if change.moves_rows else change.replaced_rows
+    found += [(one.partition_path, single_array(rows[KEY_COLUMN])) for one, rows in gone]
     schema = pa.schema([_HOMES.field("record_key"), _HOMES.field("partition_path")])
     tables = [pa.table([keys, pa.repeat(pa.scalar(path, pa.string()), len(keys))], schema=schema) for path, keys in found]
     return pa.concat_tables([schema.empty_table(), *(table for table in tables if len(table))])

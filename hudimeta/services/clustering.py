@@ -1,0 +1,318 @@
+"""Clustering: small files become fewer and larger ones, in which rows lie sorted so that filters leave most files out.
+
+A plan names groups of file slices; it is stored on the timeline before anything is written. A run reads each group whole, logs
+merged, sorts its rows and cuts them into new file groups, which take the place of the old ones in one commit. No row changes:
+each keeps its commit time and sequence number, so that incremental readers see nothing new. From the plan to the end of the run
+nobody changes the file groups that it names; a run that died is run again from its plan, after what it left was deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hudimeta.commit.conflicts import groups_in_plans
+from hudimeta.commit.coordinator import OpenWrite, Publication
+from hudimeta.commit.early_conflicts import give_way_to_writers
+from hudimeta.commit.liveness import HEARTBEAT_FOLDER
+from hudimeta.commit.markers import MARKERS
+from hudimeta.commit.planned_runs import cancel as cancel_plan
+from hudimeta.commit.published_schema import published_schema
+from hudimeta.commit.report import CommitReport
+from hudimeta.commit.timings import Timings
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.engine import LocalEngine, nearby_if_small
+from hudimeta.errors import CommitConflict, UnsupportedFeature
+from hudimeta.redaction import without_user
+from hudimeta.reports import Report, Reports
+from hudimeta.services.clustering_report import ClusteringReport, GroupLayout, shares_skipped
+from hudimeta.services.clustering_rows import ClusterGroup, GroupWork, RowOrder, WrittenGroup
+from hudimeta.services.clustering_strategy import Group, choose
+from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, with_sizes
+from hudimeta.slices.read_task import ReadTask
+from hudimeta.snapshot.file_slice import FileSlice, slices_of
+from hudimeta.table.clustering_plan import PlannedGroup, StoredClustering, decode_clustering_plan, encode_clustering_plan
+from hudimeta.table.compaction_plan import PlannedSlice
+from hudimeta.timeline import Timeline, TimelineWriter
+from hudimeta.types import Action, FileGroupId, Instant, Operation, State
+from hudimeta.write.base_files import new_file_id
+from hudimeta.write.session import TableView, WriteSession
+
+__all__ = [
+    "ClusteringPlan",
+    "ClusteringReport",
+    "cancel",
+    "cluster",
+    "execute",
+    "is_due",
+    "may_be_due",
+    "pending",
+    "plan",
+    "schedule",
+]
+
+_MEBIBYTE = 1 << 20
+_PACKAGE = "org.apache.hudi.client.clustering.run.strategy."
+_STALE = "Take the plan back with t.services.clustering.cancel(…), and plan again."
+
+
+@dataclass(frozen=True, repr=False)
+class ClusteringPlan(Report):
+    """What a clustering takes together, and how it sorts; prints as a list.
+
+    Attributes:
+        groups: Slices of one partition, and how many file groups come of them.
+        order: Of the rows of each group.
+        executor: Class name that the plan states for Apache Hudi.
+    """
+
+    groups: tuple[Group, ...]
+    order: RowOrder
+    executor: str
+
+    @property
+    def slices(self) -> tuple[FileSlice, ...]:
+        """All of them."""
+        return tuple(one for slices, _ in self.groups for one in slices)
+
+    def __str__(self) -> str:
+        how = f", rows {self.order}" if self.order.columns else ""
+        lines = [f"cluster {len(self.slices)} file slices in {len(self.groups)} groups{how}"]
+        for slices, outputs in self.groups:
+            size = sum(one.size for one in slices)
+            lines.append(
+                f"  {slices[0].partition_path or 'the table'}: {len(slices)} slices, {size:,} bytes, to {outputs} files"
+            )
+        return "\n".join(lines)
+
+    def encode(self, root: str) -> bytes:
+        """As the Avro container in the requested file of a table at `root`."""
+        groups = tuple(PlannedGroup(tuple(map(_stored, slices)), outputs, _metrics(slices)) for slices, outputs in self.groups)
+        return encode_clustering_plan(StoredClustering(groups, _PACKAGE + self.executor, self.order.parameters()), root)
+
+    @staticmethod
+    def of(record: Mapping[str, Any], options: Options) -> ClusteringPlan:
+        """From the record in a requested file. What it does not say of the order of rows, the options of the run say."""
+        stored = decode_clustering_plan(record)
+        groups = tuple((tuple(map(_file_slice, group.slices)), group.outputs) for group in stored.groups)
+        return ClusteringPlan(groups, RowOrder.stated(stored.parameters, options), stored.executor.rpartition(".")[2])
+
+
+def _stored(one: FileSlice) -> PlannedSlice:
+    return PlannedSlice(one.partition_path, one.file_id, one.base_instant, one.base_file, one.log_files)
+
+
+def _file_slice(one: PlannedSlice) -> FileSlice:
+    """Without sizes, which no plan tells."""
+    sizes = (0,) * len(one.log_files)
+    return FileSlice(one.partition_path, one.file_id, one.base_instant, one.base_file, 0, one.log_files, sizes)
+
+
+def _metrics(slices: Sequence[FileSlice]) -> dict[str, float]:
+    logs, bases = float(sum(sum(one.log_sizes) for one in slices)), sum(one.base_size for one in slices)
+    return {
+        "TOTAL_LOG_FILES": float(sum(len(one.log_files) for one in slices)),
+        "TOTAL_LOG_FILES_SIZE": logs,
+        "TOTAL_IO_READ_MB": (bases + logs) // _MEBIBYTE,
+        "TOTAL_IO_WRITE_MB": float(bases // _MEBIBYTE),
+        "TOTAL_IO_MB": (2 * bases + logs) // _MEBIBYTE,
+    }
+
+
+def pending(timeline: Timeline) -> list[Instant]:
+    """Clusterings that were planned and not completed, oldest first."""
+    return [i for i in timeline.pending if i.action is Action.CLUSTERING]
+
+
+def plan(session: WriteSession, view: TableView) -> ClusteringPlan:
+    """What the strategy takes of the table; file groups in the plan of a pending service are left out.
+
+    Raises:
+        UnsupportedFeature: The table's rows have fixed places.
+        ConfigError: A column that rows cannot be sorted by, or a pattern that is none.
+    """
+    options = session.options
+    if view.lookup.fixes_places:
+        hint = "Its files are as many as its buckets; choose another number of buckets with a new table."
+        raise UnsupportedFeature("clustering a table that is laid out in buckets", hint)
+    order = RowOrder.asked(options)
+    order.check(view.writer_schema(view.schema), keys.CLUSTER_SORT.key)
+    taken = groups_in_plans(view.timeline)
+    slices = [one for one in slices_of(view.slices()) if FileGroupId(one.partition_path, one.file_id) not in taken]
+    hour = int(session.times.next(view.timeline.last_time)[8:10])
+    return ClusteringPlan(tuple(choose(slices, options, hour)), order, options.get(keys.CLUSTER_EXECUTOR))
+
+
+def schedule(session: WriteSession) -> str | None:
+    """Put a clustering on the timeline; returns its instant, None when there is nothing to cluster."""
+    with session.lock.held():
+        view = session.table_now()
+        the_plan = plan(session, view)
+        if not the_plan.groups:
+            return None
+        content = the_plan.encode(without_user(session.storage.root))
+        return session.coordinator.plan(view.timeline, Action.CLUSTERING, content)
+
+
+def cancel(session: WriteSession, instant: str) -> None:
+    """Take a clustering that is on the timeline back: what it wrote goes, and its plan.
+
+    Raises:
+        CommitError: No such pending clustering, or a process is running it.
+    """
+    cancel_plan(session.fenced, session.properties, session.lock, session.times, instant, Action.CLUSTERING)
+
+
+def execute(session: WriteSession, instant: str) -> ClusteringReport:
+    """Run a clustering that is on the timeline.
+
+    Raises:
+        CommitError: No such pending clustering, or another process is running it.
+        CommitConflict: What it names was changed since it was planned.
+    """
+    with session.coordinator.running(instant, Action.CLUSTERING) as (timeline, found):
+        return _run(session, timeline, found)
+
+
+def _run(session: WriteSession, timeline: Timeline, found: Instant) -> ClusteringReport:
+    instant = found.time
+    timings = Timings()
+    mark = session.request_mark()
+    view = session.table_at(timeline)
+    planned = ClusteringPlan.of(timeline.plan(found), session.options)
+    planned.order.check(view.writer_schema(view.schema), keys.CLUSTER_SORT.key)
+    _refuse_stale(view, planned)
+    if session.concurrency.prefers_writers:
+        groups = [FileGroupId(one.partition_path, one.file_id) for one in planned.slices]
+        give_way_to_writers(session.storage, timeline, Operation.CLUSTER.value, groups, alone=False)
+    remove_leftovers(session, instant)
+    if found.state is State.REQUESTED:
+        TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.CLUSTERING)
+    schema, history = columns_at(session, view, instant)
+    works = _works(view, planned)
+    virtual = None if session.properties.populate_meta else view.generator()
+    threads = session.engine.workers if isinstance(session.engine, LocalEngine) else None
+    with timings.phase("rewrite"):
+        task: ReadTask = reading(session, view, schema, history)
+        run = ClusterGroup(session.storage, task, view.writer(instant, schema), planned.order, virtual, threads)
+        size = sum(one.size for work in works for one in work.slices)
+        written = nearby_if_small(session.engine, size).map(run, works)
+    replaced: dict[str, list[str]] = {}
+    for one in planned.slices:
+        replaced.setdefault(one.partition_path, []).append(one.file_id)
+    files = [file for group in written for file in group.files]
+    write = OpenWrite(instant, Action.CLUSTERING, Operation.CLUSTER, frozenset(timeline.completion_times))
+    stated = published_schema(schema, session.properties.name, history, instant)
+    publication = Publication(files, schema, stated.avro, replaced, stated.extra, known=view.metadata, history=stated.history)
+    with timings.phase("publish"):
+        completion = session.coordinator.publish(write, publication)
+    commit = CommitReport(
+        instant,
+        completion,
+        Operation.CLUSTER.value,
+        files_written=len(files),
+        partitions=len({f.partition_path for f in files}),
+        file_groups_added=len(files),
+        file_groups_replaced=len(planned.slices),
+        bytes_written=sum(f.size for f in files),
+        compacted_metadata=session.coordinator.compacted_metadata,
+        seconds=timings.seconds,
+        requests=session.requests_since(mark),
+    )
+    return _report(commit, works, written, planned.order)
+
+
+def _report(
+    commit: CommitReport, works: Sequence[GroupWork], written: Sequence[WrittenGroup], order: RowOrder
+) -> ClusteringReport:
+    slices = [one for work in works for one in work.slices]
+    layouts = [GroupLayout(g.read, len(work.slices), len(g.files)) for work, g in zip(works, written, strict=True)]
+    return ClusteringReport(
+        commit,
+        sum((one.base_file is not None) + len(one.log_files) for one in slices),
+        sum(one.size for one in slices),
+        commit.files_written,
+        commit.bytes_written,
+        shares_skipped(order.columns, layouts),
+    )
+
+
+def _refuse_stale(view: TableView, planned: ClusteringPlan) -> None:
+    """Refuse to copy slices that are not what their file groups hold any more: rows would be lost."""
+    partitions = sorted({one.partition_path for one in planned.slices})
+    now = {
+        FileGroupId(one.partition_path, one.file_id): (one.base_file, frozenset(one.log_files))
+        for one in slices_of(view.slices(partitions))
+    }
+    changed = [
+        (one.partition_path, one.file_id)
+        for one in planned.slices
+        if now.get(FileGroupId(one.partition_path, one.file_id)) != (one.base_file, frozenset(one.log_files))
+    ]
+    if changed:
+        raise CommitConflict(Operation.CLUSTER.value, changed, "that came after the plan", _STALE)
+
+
+def _works(view: TableView, planned: ClusteringPlan) -> list[GroupWork]:
+    works = []
+    for number, (slices, outputs) in enumerate(planned.groups):
+        stem = new_file_id().removesuffix("0")
+        works.append(GroupWork(number, tuple(with_sizes(view, slices)), tuple(f"{stem}{at}" for at in range(outputs))))
+    return works
+
+
+def cluster(session: WriteSession, *, after_a_write: bool = False) -> Reports[ClusteringReport]:
+    """Roll dead writes back, run what is pending, then plan and run a clustering.
+
+    Args:
+        session: The table.
+        after_a_write: The session's write has just been published, and rolled dead ones back as it began.
+    """
+    reports: Reports[ClusteringReport] = Reports()
+    if not after_a_write:
+        _recover(session)
+    for instant in _planned(session):
+        if (after_a_write or reports) and any(session.storage.list(folder) for folder in (MARKERS, HEARTBEAT_FOLDER)):
+            _recover(session)
+        reports.append(execute(session, instant))
+    return reports
+
+
+def _recover(session: WriteSession) -> None:
+    if session.concurrency.failed_writes == "EAGER":
+        session.coordinator.recover()
+
+
+def _planned(session: WriteSession) -> Iterator[str]:
+    """What is pending, then, once that has run, a new plan, if there is anything to cluster."""
+    yield from [i.time for i in pending(session.properties.load_timeline(session.storage))]
+    instant = schedule(session)
+    if instant is not None:
+        yield instant
+
+
+def may_be_due(session: WriteSession, timeline: Timeline) -> bool:
+    """False when `is_due` would say no on the timeline after one more commit: then that need not be listed."""
+    return _fresh(timeline) + 1 >= session.options.get(keys.CLUSTER_AFTER)
+
+
+def is_due(session: WriteSession, timeline: Timeline) -> bool:
+    """True when enough commits were completed since the last clustering was planned."""
+    return _fresh(timeline) >= max(1, session.options.get(keys.CLUSTER_AFTER))
+
+
+def _fresh(timeline: Timeline) -> int:
+    """Commits since the last clustering was planned."""
+    count = 0
+    last = max((i.time for i in pending(timeline)), default="")
+    for instant in reversed(timeline.writes):
+        if instant.time <= last or (instant.action is Action.REPLACE_COMMIT and _is_clustering(timeline, instant)):
+            break
+        count += 1
+    return count
+
+
+def _is_clustering(timeline: Timeline, instant: Instant) -> bool:
+    return timeline.metadata(instant).get("operationType") == Operation.CLUSTER.value

@@ -1,0 +1,217 @@
+"""The work of one clustering task: a group's file slices are read whole, sorted together, and cut into new files.
+
+Rows keep all that they hold but the name of their file. Nothing is read that is not verified, since damage would be permanent.
+Ids of the new file groups come with the task, so that one which is run again writes the same files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.engine import Engine, LocalEngine
+from hudimeta.errors import ConfigError
+from hudimeta.formats.plain_arrays import single_array
+from hudimeta.indexes.written_file import WrittenFile
+from hudimeta.keys import KeyGenerator
+from hudimeta.metadata.indexed_columns import column_type
+from hudimeta.services.clustering_report import FilesRead, files_read
+from hudimeta.services.space_curves import Numbers, bits_each, by_columns, hilbert_keys, ordinals, places, z_order_keys
+from hudimeta.slices.ordering import ordering_columns
+from hudimeta.slices.read_task import ReadTask
+from hudimeta.slices.reader import SliceReader
+from hudimeta.slices.slice_keys import with_virtual_keys
+from hudimeta.snapshot.file_slice import FileSlice
+from hudimeta.storage import Storage
+from hudimeta.write.base_files import BaseFileWriter, WriteToken
+
+__all__ = ["ClusterGroup", "GroupWork", "RowOrder", "WrittenGroup"]
+
+_SPELLED = {"LINEAR": "LINEAR", "ZORDER": "ZORDER", "Z-ORDER": "ZORDER", "HILBERT": "HILBERT"}
+_CURVES = {"ZORDER": "z-order", "HILBERT": "Hilbert curve"}
+_STATED = frozenset(option.key for option in (keys.CLUSTER_SORT, keys.LAYOUT_STRATEGY, keys.LAYOUT_CURVE, keys.LAYOUT_SAMPLE))
+_MOST_BYTES = 1 << 30
+"""Of a column that is taken as one array: offsets of texts have 31 bits."""
+_PIECE = 1 << 16
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """How rows are sorted.
+
+    Attributes:
+        columns: By which columns; none leaves rows as they are.
+        layout: LINEAR, ZORDER or HILBERT.
+        sample: Rows of the sample whose ranks stand for values on a curve; None for their distances.
+    """
+
+    columns: tuple[str, ...] = ()
+    layout: str = "LINEAR"
+    sample: int | None = None
+
+    @staticmethod
+    def asked(options: Options) -> RowOrder:
+        """As options ask for it."""
+        layout = _SPELLED.get(options.get(keys.LAYOUT_STRATEGY) or "", "LINEAR")
+        sample = options.get(keys.LAYOUT_SAMPLE) if options.get(keys.LAYOUT_CURVE) == "SAMPLE" else None
+        return RowOrder(options.get(keys.CLUSTER_SORT), layout, sample)
+
+    @staticmethod
+    def stated(parameters: Mapping[str, str], options: Options) -> RowOrder:
+        """As a plan states it; Apache Hudi's say the columns, and leave the rest to the options of the run."""
+        known = {key: text for key, text in parameters.items() if key in _STATED}
+        return RowOrder.asked(options.having({keys.CLUSTER_SORT.key: "", **known}))
+
+    def parameters(self) -> dict[str, str]:
+        """For a plan: by the names of options."""
+        if not self.columns:
+            return {}
+        found = {keys.CLUSTER_SORT.key: ",".join(self.columns), keys.LAYOUT_STRATEGY.key: self.layout}
+        if self.sample is not None:
+            found |= {keys.LAYOUT_CURVE.key: "SAMPLE", keys.LAYOUT_SAMPLE.key: str(self.sample)}
+        return found
+
+    def __str__(self) -> str:
+        return f"by {', '.join(self.columns)}" + (f" along a {_CURVES[self.layout]}" if self.layout in _CURVES else "")
+
+    def check(self, schema: pa.Schema, key: str) -> None:
+        """Refuse columns that cannot be sorted by.
+
+        Args:
+            schema: Of the table, meta columns included.
+            key: Of the option, for the error.
+        """
+        for name in self.columns:
+            kind = column_type(schema, name)
+            if kind is None or pa.types.is_nested(kind):
+                allowed = "columns of the table with a single value each"
+                raise ConfigError(key, name, allowed, f"The table has {', '.join(schema.names)}.")
+
+    def of(self, columns: Sequence[pa.ChunkedArray], values: Sequence[Numbers]) -> npt.NDArray[np.int64] | None:
+        """Where rows go; None where they stay.
+
+        Args:
+            columns: To sort by.
+            values: Their `ordinals`.
+        """
+        if not columns:
+            return None
+        if self.layout == "LINEAR" or len(columns) == 1:
+            return by_columns(columns)
+        bits = bits_each(len(columns))
+        axes = [places(one, bits, self.sample) for one in values]
+        keys = hilbert_keys(axes, bits) if self.layout == "HILBERT" else z_order_keys(axes, bits)
+        return np.argsort(keys, kind="stable")
+
+
+@dataclass(frozen=True)
+class GroupWork:
+    """One task.
+
+    Attributes:
+        number: Of the task.
+        slices: With the sizes of their files.
+        file_ids: Of the file groups to write, as many as there may be.
+    """
+
+    number: int
+    slices: tuple[FileSlice, ...]
+    file_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WrittenGroup:
+    """What a task made.
+
+    Attributes:
+        files: None where no row was left.
+        read: Of a filter on each column that rows were sorted by.
+    """
+
+    files: tuple[WrittenFile, ...]
+    read: tuple[FilesRead, ...]
+
+
+@dataclass(frozen=True)
+class ClusterGroup:
+    """Runs tasks; a value, so that it can run in another process.
+
+    Attributes:
+        storage: Rooted at the table.
+        task: How slices are read: all columns.
+        writer: Of the new files.
+        order: Of their rows.
+        virtual: Makes record keys that are not stored; None where they are.
+        threads: Of each task; as many as there are cores when None.
+    """
+
+    storage: Storage
+    task: ReadTask
+    writer: BaseFileWriter
+    order: RowOrder
+    virtual: KeyGenerator | None = None
+    threads: int | None = None
+
+    def __call__(self, work: GroupWork) -> WrittenGroup:
+        engine = LocalEngine(self.threads)
+        pieces = engine.map(self._read, work.slices)
+        rows = pa.concat_tables(pieces)
+        if not rows.num_rows:
+            return WrittenGroup((), tuple(FilesRead(0.0, 0.0) for _ in self.order.columns))
+        columns = ordering_columns(rows, self.order.columns)
+        values = engine.map(ordinals, columns)
+        order = self.order.of(columns, values)
+        counts = _cut(rows.num_rows, len(work.file_ids))
+        del columns
+        files = self._write(engine, work, rows, order, counts)
+        before = [piece.num_rows for piece in pieces]
+        return WrittenGroup(files, tuple(files_read(one, before, counts, order) for one in values))
+
+    def _read(self, one: FileSlice) -> pa.Table:
+        rows = pa.concat_tables([self.task.output_schema.empty_table(), *SliceReader(self.task, self.storage).tables(one)])
+        return rows if self.virtual is None else with_virtual_keys(rows, self.virtual)
+
+    def _write(
+        self,
+        engine: Engine,
+        work: GroupWork,
+        rows: pa.Table,
+        order: npt.NDArray[np.int64] | None,
+        counts: Sequence[int],
+    ) -> tuple[WrittenFile, ...]:
+        partition = work.slices[0].partition_path
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).tolist()
+
+        def write(at: int) -> WrittenFile:
+            first, count = starts[at], counts[at]
+            own = rows.slice(first, count) if order is None else _taken(rows, order[first : first + count])
+            return self.writer.write_clustered(partition, work.file_ids[at], own, WriteToken(work.number))
+
+        return tuple(engine.map(write, range(len(counts))))
+
+
+def _taken(rows: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
+    """Rows in another order."""
+    at = pa.array(order)
+    return pa.Table.from_arrays([_taken_of(column, at) for column in rows.columns], schema=rows.schema)
+
+
+def _taken_of(column: pa.ChunkedArray, at: pa.Array) -> pa.ChunkedArray:
+    """Column by column, since a chunked one is taken faster as one array."""
+    kind = column.type
+    if column.nbytes < _MOST_BYTES or not (pa.types.is_string(kind) or pa.types.is_binary(kind)):
+        return pa.chunked_array([single_array(column).take(at)], type=kind)
+    large = single_array(column.cast(pa.large_string() if pa.types.is_string(kind) else pa.large_binary()))
+    return pa.chunked_array([large.take(at.slice(first, _PIECE)).cast(kind) for first in range(0, len(at), _PIECE)], type=kind)
+
+
+def _cut(rows: int, files: int) -> list[int]:
+    """Rows of each file, about the same in all; no file is empty."""
+    files = min(rows, files)
+    return [rows // files + (at < rows % files) for at in range(files)]

@@ -1,0 +1,100 @@
+"""Which file slices one clustering takes, and which of them together: Hudi's strategies, by their class names.
+
+    SparkSizeBasedClusteringPlanStrategy            slices whose base file is small, in the partitions that are looked at
+    SparkRecentDaysClusteringPlanStrategy           the same of the newest partitions
+    SparkSelectedPartitionsClusteringPlanStrategy   the same of a range of partitions
+    SparkSingleFileSortPlanStrategy                 each of these slices by itself, in one new file
+
+Slices of a partition are taken together, the largest first, until a group has its bytes. A slice without a base file counts as
+a whole file, as in Apache Hudi.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.errors import ConfigError
+from hudimeta.snapshot.file_slice import FileSlice
+
+__all__ = ["Group", "choose"]
+
+Group = tuple[tuple[FileSlice, ...], int]
+"""Slices of one partition, and how many file groups come of them."""
+
+_HOURS = 24
+_MODES = {
+    "SparkRecentDaysClusteringPlanStrategy": "RECENT_DAYS",
+    "SparkSelectedPartitionsClusteringPlanStrategy": "SELECTED_PARTITIONS",
+}
+_SINGLE = "SparkSingleFileSortPlanStrategy"
+
+
+def choose(slices: Iterable[FileSlice], options: Options, hour: int) -> list[Group]:
+    """The groups of a plan.
+
+    Args:
+        slices: Those that may be clustered.
+        options: Name the strategy and its limits.
+        hour: Of the day, for DAY_ROLLING.
+
+    Raises:
+        ConfigError: A pattern that is none.
+    """
+    limit = options.get(keys.CLUSTER_SMALL)
+    by_partition: dict[str, list[FileSlice]] = {}
+    for one in slices:
+        by_partition.setdefault(one.partition_path, []).append(one)
+    found: list[Group] = []
+    for partition in _partitions(sorted(by_partition), options, hour):
+        small = [one for one in by_partition[partition] if one.base_size < limit]
+        found += _groups(small, options)
+    return found[: options.get(keys.CLUSTER_MOST_GROUPS)]
+
+
+def _partitions(paths: Sequence[str], options: Options, hour: int) -> Sequence[str]:
+    """The partitions that are looked at: first those that are named, then of these the newest, or a range."""
+    if named := options.get(keys.CLUSTER_PARTITIONS):
+        paths = [path for path in paths if path in named]
+    if pattern := options.get(keys.CLUSTER_REGEX):
+        try:
+            matching = re.compile(pattern)
+        except re.error as error:
+            raise ConfigError(keys.CLUSTER_REGEX.key, pattern, "a regular expression", str(error)) from error
+        paths = [path for path in paths if matching.fullmatch(path)]
+    mode = _MODES.get(options.get(keys.CLUSTER_STRATEGY), options.get(keys.CLUSTER_FILTER))
+    if mode == "RECENT_DAYS":
+        skipped = options.get(keys.CLUSTER_SKIPPED_DAYS)
+        return sorted(paths, reverse=True)[skipped : skipped + options.get(keys.CLUSTER_DAYS)]
+    if mode == "SELECTED_PARTITIONS":
+        begin, end = options.get(keys.CLUSTER_BEGIN), options.get(keys.CLUSTER_END)
+        return [path for path in paths if (begin is None or path >= begin) and (end is None or path <= end)]
+    if mode == "DAY_ROLLING":
+        return [path for at, path in enumerate(paths) if at % _HOURS == hour]
+    return paths
+
+
+def _groups(slices: Sequence[FileSlice], options: Options) -> Iterator[Group]:
+    whole, target = options.get(keys.MAX_FILE_SIZE), options.get(keys.CLUSTER_TARGET)
+    most = options.get(keys.CLUSTER_GROUP_BYTES)
+    alone = bool(options.get(keys.CLUSTER_SORT)) or options.get(keys.CLUSTER_SINGLE)
+    if options.get(keys.CLUSTER_STRATEGY) == _SINGLE:
+        yield from (((one,), 1) for one in slices)
+        return
+    sized = sorted(((one.base_size if one.base_file else whole, one) for one in slices), key=lambda s: (-s[0], s[1].file_id))
+    taken: list[FileSlice] = []
+    size = 0
+    for bytes_, one in sized:
+        if taken and size + bytes_ > most:
+            yield tuple(taken), _outputs(size, target)
+            taken, size = [], 0
+        taken.append(one)
+        size += bytes_
+    if len(taken) > 1 or (taken and alone):
+        yield tuple(taken), _outputs(size, target)
+
+
+def _outputs(size: int, target: int) -> int:
+    return max(1, -(-size // target))

@@ -1,0 +1,64 @@
+"""What the runs of planned services share: the slices that a plan names, read whole at the moment of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from hudimeta.commit.markers import files_of_write
+from hudimeta.redaction import without_user
+from hudimeta.schema import SchemaHistory
+from hudimeta.slices.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
+from hudimeta.snapshot.file_slice import FileSlice
+from hudimeta.write.session import TableView, WriteSession
+
+__all__ = ["columns_at", "reading", "remove_leftovers", "with_sizes"]
+
+
+def remove_leftovers(session: WriteSession, instant: str) -> None:
+    """Delete the base files of a run that died, which their markers name."""
+    for path in files_of_write(session.storage, instant) or ():
+        session.storage.delete(path)
+
+
+def columns_at(session: WriteSession, view: TableView, instant: str) -> tuple[pa.Schema, SchemaHistory | None]:
+    """The table's columns and their history as they were at an instant.
+
+    Readers take the names of a base file for those that were valid at its instant: where the table was altered after the
+    service had been planned, its files must not have the names of today.
+    """
+    if view.history is None or view.history.at(instant) is view.history.latest:
+        return view.schema, view.history
+    then = view.history.until(instant)
+    gone = session.properties.partition_fields if session.properties.drop_partition_columns else ()
+    return pa.schema([f for f in then.latest.arrow if f.name not in gone]), then
+
+
+def reading(session: WriteSession, view: TableView, data: pa.Schema, history: SchemaHistory | None) -> ReadTask:
+    """How whole slices are read for files with these data columns."""
+    schema = view.writer_schema(data)
+    return ReadTask(
+        without_user(session.storage.root),
+        dict(session.properties),
+        schema,
+        data,
+        tuple(schema.names),
+        None,
+        VisibleInstants(frozenset(view.timeline.completion_times), view.timeline.first_active_write),
+        history=history,
+        merge_options={k: v for k, v in session.options.texts.items() if k in MERGE_OPTIONS},
+    )
+
+
+def with_sizes(view: TableView, slices: Sequence[FileSlice]) -> list[FileSlice]:
+    """The slices with the sizes of their files, of which a plan says nothing: damage would be permanent here."""
+    listed = view.listing(sorted({one.partition_path for one in slices}))
+    names = zip(listed.column("partition_path").to_pylist(), listed.column("name").to_pylist(), strict=True)
+    sizes = dict(zip(names, listed.column("size").to_pylist(), strict=True))
+    found = []
+    for one in slices:
+        base, *logs = (sizes.get((one.partition_path, name), 0) for name in (one.base_file, *one.log_files))
+        found.append(replace(one, base_size=base, log_sizes=tuple(logs)))
+    return found

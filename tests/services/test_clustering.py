@@ -1,0 +1,235 @@
+"""Clustering: fewer files, rows sorted, and no answer changes; what died is run again, what is planned is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudimeta import Table
+from hudimeta.commit.markers import MARKERS
+from hudimeta.config import OPTIONS
+from hudimeta.errors import CommitConflict, CommitError, ConfigError, StorageError, UnsupportedFeature
+from hudimeta.services import clustering
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
+from hudimeta.testing.invariants import check_all
+from hudimeta.types import Action, Operation
+
+TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")
+INDEXES = {
+    "none": {"hoodie.metadata.enable": "false"},
+    "all": {
+        "hoodie.metadata.record.index.enable": "true",
+        "hoodie.metadata.record.index.min.filegroup.count": "1",
+        "hoodie.metadata.index.secondary.column": "ts",
+        "hoodie.metadata.index.bloom.filter.enable": "true",
+    },
+}
+SORTED = {"hoodie.clustering.plan.strategy.sort.columns": "x,id"}
+
+
+def written(path: Path, type: str = "COPY_ON_WRITE", **options: str) -> ModelledTable:
+    """Two partitions with a few small files each; of a merge-on-read table with log files."""
+    given = {
+        **SIMPLE_OPTIONS,
+        "hoodie.datasource.write.table.type": type,
+        "hoodie.parquet.small.file.limit": "0",
+        "hoodie.clean.automatic": "false",
+        **options,
+    }
+    table = ModelledTable(str(path), given)
+    for stamp, first in enumerate((0, 20, 40), 1):
+        table.write(Operation.INSERT, simple_rows(range(first, first + 20), stamp, 100.0 - first))
+    table.write(Operation.UPSERT, simple_rows(range(5, 25), 8, 7.0))
+    table.write(Operation.DELETE, simple_rows([0, 1, 30], 9))
+    return table
+
+
+def answers(path: str, begin: str) -> dict[str, Any]:
+    """What every kind of query answers, rows in no order, without the names of files."""
+    table = Table(path)
+
+    def rows(found: pa.Table) -> list[str]:
+        names = [name for name in found.column_names if name != "_hoodie_file_name"]
+        return sorted(map(repr, found.select(names).to_pylist()))
+
+    return {
+        "snapshot": rows(table.scan().to_table()),
+        "by key": rows(table.scan("id = 'k0007' or id = 'k0041'").to_table()),
+        "by value": rows(table.scan("x between 6 and 61").to_table()),
+        "by time": rows(table.scan("ts = 8").to_table()),
+        "as of": rows(table.scan(as_of=begin).to_table()),
+        "incremental": rows(table.scan(query_type="incremental", begin="earliest").to_table()),
+        "since": rows(table.scan(query_type="incremental", begin=begin).to_table()),
+    }
+
+
+@pytest.mark.parametrize("version", ["8", "9"])
+@pytest.mark.parametrize("indexes", INDEXES)
+@pytest.mark.parametrize("type", TYPES)
+def test_no_answer_changes(tmp_path: Path, type: str, indexes: str, version: str) -> None:
+    table = written(tmp_path / "t", type, **INDEXES[indexes], **{"hoodie.write.table.version": version})
+    begin = Table(table.path).timeline.writes[1].completed_at
+    before = answers(table.path, begin)
+    slices = len(Table(table.path).file_slices())
+    (report,) = Table(table.path, SORTED).cluster()
+    after = Table(table.path).file_slices()
+    assert slices == 6
+    assert (len(after), sum(map(len, after["log_files"].to_pylist()))) == (2, 0)
+    assert report.files_after == 2
+    assert report.bytes_after < report.bytes_before
+    assert answers(table.path, begin) == before
+    table.check()
+    check_all(table.storage)
+    (stored,) = [i for i in Table(table.path).timeline.completed if i.time == report.instant]
+    assert stored.action is Action.REPLACE_COMMIT
+    last = stored.completed_at
+    assert Table(table.path).scan(query_type="incremental", begin=begin).to_table().num_rows
+    assert Table(table.path).scan(query_type="incremental", begin=_before(table.path, last)).to_table().num_rows == 0
+    table.write(Operation.UPSERT, simple_rows(range(10, 30), 12, 1.0))
+    table.write(Operation.DELETE, simple_rows([40, 41], 13))
+    table.check()
+    check_all(table.storage)
+
+
+def _before(path: str, completion: str) -> str:
+    """The completion time before another one."""
+    return max(i.completed_at for i in Table(path).timeline.writes if i.completed_at < completion)
+
+
+def test_captured_changes_are_those_of_before(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", **{"hoodie.table.cdc.enabled": "true"})
+    before = Table(table.path).scan(query_type="cdc", begin="earliest").to_table()
+    Table(table.path).cluster("id")
+    assert Table(table.path).scan(query_type="cdc", begin="earliest").to_table().num_rows == before.num_rows
+
+
+@pytest.mark.parametrize("strategy", ["linear", "zorder", "hilbert"])
+def test_rows_lie_so_that_filters_leave_files_out(tmp_path: Path, strategy: str) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.parquet.small.file.limit": "0"})
+    ids = [(n * 37) % 400 for n in range(400)]
+    for part in range(4):
+        table.write(Operation.INSERT, simple_rows(ids[part * 100 : part * 100 + 100], 1, float(part), partitions=1))
+    size = Table(table.path).file_slices()["base_size"].to_pylist()[0]
+    options = {"hoodie.clustering.plan.strategy.target.file.max.bytes": str(size // 4)}
+    (report,) = Table(table.path, options).cluster(["id", "ts"], strategy=strategy)
+    assert report.files_after >= 16
+    before, after = report.skipped["id"]
+    assert before < 0.1 < 0.6 < after
+    scan = Table(table.path).scan("id = 'k0123'")
+    assert scan.to_table().num_rows == 1
+    assert scan.report.files_kept <= 2
+    assert "a filter on one value of id leaves out" in str(report)
+    table.check()
+
+
+def test_partitions_and_dry_runs(tmp_path: Path) -> None:
+    table = written(tmp_path / "t")
+    here = Table(table.path)
+    planned = here.cluster("x", partitions="p1", dry_run=True)
+    assert "p1: 3 slices" in str(planned)
+    assert "p0" not in str(planned)
+    assert here.timeline.pending == ()
+    here.cluster("x", partitions="p1")
+    slices = Table(table.path).file_slices().to_pylist()
+    assert sorted(s["partition_path"] for s in slices) == ["p0", "p0", "p0", "p1"]
+    assert here.cluster(partitions="nowhere") == []
+    with pytest.raises(ConfigError, match="columns of the table"):
+        here.cluster("nothing")
+    table.check()
+
+
+def test_a_plan_takes_no_group_of_a_pending_plan_and_keeps_writers_out(tmp_path: Path) -> None:
+    table = written(tmp_path / "t")
+    services = Table(table.path).services.clustering
+    instant = services.schedule()
+    assert instant is not None
+    assert services.schedule() is None
+    with pytest.raises(CommitConflict, match=f"{instant}.*clustering"):
+        table.write(Operation.UPSERT, simple_rows([7], 20))
+    table.write(Operation.INSERT, simple_rows(range(70, 80), 20))
+    report = services.execute(instant)
+    assert report.commit.file_groups_replaced == 6
+    table.write(Operation.UPSERT, simple_rows([7, 70], 21))
+    table.check()
+    check_all(table.storage)
+    with pytest.raises(CommitError, match="no pending clustering"):
+        services.execute(instant)
+
+
+def test_writers_go_first_where_they_are_told_to(tmp_path: Path) -> None:
+    first = {
+        "hoodie.clustering.updates.strategy": "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy",
+        "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
+    }
+    table = written(tmp_path / "t", **first)
+    instant = clustering.schedule(table.session())
+    assert instant is not None
+    report = table.write(Operation.UPSERT, simple_rows([7], 20))
+    assert f"clustering {instant} was taken back" in str(report)
+    assert Table(table.path).timeline.pending == ()
+    running = clustering.schedule(table.session())
+    assert running is not None
+    with table.session().coordinator.running(running, Action.CLUSTERING), pytest.raises(CommitConflict, match=running):
+        table.write(Operation.UPSERT, simple_rows([7], 21))
+    table.check()
+    check_all(table.storage)
+
+
+def test_a_cancelled_plan_is_gone(tmp_path: Path) -> None:
+    table = written(tmp_path / "t")
+    services = Table(table.path).services.clustering
+    instant = services.schedule()
+    assert instant is not None
+    services.cancel(instant)
+    assert Table(table.path).timeline.pending == ()
+    table.write(Operation.UPSERT, simple_rows([7], 20))
+    table.check()
+    check_all(table.storage)
+    with pytest.raises(CommitError, match="no pending clustering"):
+        services.cancel(instant)
+
+
+class _CannotPublish(FaultyStorage):
+    """Fails where the completed file of a clustering is created."""
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        if path.endswith(".replacecommit"):
+            raise StorageError(path, "the store is full")
+        super().put_if_absent(path, data)
+
+
+def test_a_run_that_failed_is_taken_back_and_run_again(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", "MERGE_ON_READ", **INDEXES["all"])
+    instant = clustering.schedule(table.session())
+    assert instant is not None
+    with pytest.raises(StorageError):
+        clustering.execute(table.session(_CannotPublish(table.storage, FaultPlan(None, Fault.ERROR_BEFORE))), instant)
+    table.check()
+    table.write(Operation.INSERT, simple_rows(range(70, 80), 20))
+    assert table.storage.list(MARKERS) == []
+    clustering.execute(table.session(), instant)
+    table.check()
+    check_all(table.storage)
+
+
+def test_inline_after_so_many_commits(tmp_path: Path) -> None:
+    inline = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "3", **SORTED}
+    given = {**SIMPLE_OPTIONS, "hoodie.parquet.small.file.limit": "0", **inline}
+    Table.create(tmp_path / "t", simple_rows([], 0).schema, options=given)
+    table = Table(tmp_path / "t", given)
+    reports = [table.insert(simple_rows(range(n * 10, n * 10 + 10), n)) for n in range(7)]
+    assert ["clustered at" in str(report) for report in reports] == [False, False, True, False, False, True, False]
+    assert table.scan().to_table().num_rows == 70
+    check_all(ModelledTable(str(tmp_path / "t"), given, exists=True).storage)
+
+
+def test_tables_in_buckets_are_refused(tmp_path: Path) -> None:
+    given = {**SIMPLE_OPTIONS, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table = ModelledTable(str(tmp_path / "t"), given)
+    table.write(Operation.UPSERT, simple_rows(range(10), 1))
+    with pytest.raises(UnsupportedFeature, match="buckets"):
+        clustering.schedule(table.session(options=OPTIONS.read(given)))
