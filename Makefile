@@ -79,7 +79,7 @@ simulation-mutants: ## break the rules that keep many writers apart, one at a ti
 	@$(RUN) python tools/simulation_mutants.py $(MUTANTS_ARGS)
 
 damage-full: ## ten thousand damages to recorded files of each format
-	@HUDIMETA_DAMAGE=10000 $(RUN) python -m pytest tests/formats/test_damaged_recordings.py --timeout=1800 $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_DAMAGE=10000 $(RUN) python -m pytest tests/formats/test_damaged_recordings.py --timeout=1800 $(PYTEST_ARGS)
 
 damage-tables: ## a thousand damages to files of whole tables, read, written to and serviced, and as many to tables by Apache Hudi
 	@HUDIMETA_DAMAGED_TABLES=1000 $(RUN) python -m pytest tests/damage --timeout=3600 $(PYTEST_ARGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import shutil
@@ -63,6 +64,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in others]
         config.hook.pytest_deselected(items=left)
     items[:] = in_order(items)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests stay until the end: no search for garbage need look at them."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> list[str]:

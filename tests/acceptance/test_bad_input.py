@@ -99,6 +99,7 @@ def test_paths_that_are_no_table(tmp_path: Path, written: Path) -> None:
     refused(ConfigError, "nosuch.*install", tmp_path, lambda: Table("nosuch://bucket/table"))
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("version", ["1", "5", "7", "10", "99"])
 def test_unknown_versions(version: str, copy: Path) -> None:
     properties = copy / ".hoodie" / "hoodie.properties"

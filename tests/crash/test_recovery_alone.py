@@ -17,6 +17,7 @@ from tests.crash.scenes import Starts
 STEP = 1 if os.environ.get("CRASH_FULL") else 6
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(
     ("name", "type"),
     [

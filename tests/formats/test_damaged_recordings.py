@@ -153,6 +153,7 @@ def within(memory: int | None) -> Iterator[None]:
     assert memory is None or peak[0] <= memory, f"{peak[0]:,} bytes instead of {memory:,}"
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("name", READERS)
 def test_damage_is_reported_or_harmless(name: str, rich_table: Callable[..., Path]) -> None:
     pattern, read = READERS[name]

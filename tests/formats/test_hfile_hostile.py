@@ -49,6 +49,7 @@ def test_a_file_cut_anywhere_is_refused(compression: str) -> None:
         HFileReader(data[1:], "t.hfile").scan()
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(
     ("compression", "checksum"), [("GZ", None), ("NONE", None), ("NONE", ChecksumType.CRC32C), ("GZ", ChecksumType.CRC32)]
 )

@@ -21,6 +21,7 @@ NOT_IN_FOLDERS = ["\0", "a\0b"]
 HALVES = ["\ud800", "a\udfffb"]
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("encode", ["false", "true"])
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_keys_values_and_partitions_work_from_end_to_end(kind: str, encode: str, tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def assert_sound(table: ModelledTable) -> None:
         assert opened.scan(f"id = '{row['id']}' AND x >= {row['x']}").to_table().num_rows == 1
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("empty", [False, True], ids=["with records", "empty"])
 def test_writes_and_reads_use_no_file_of_before(tmp_path: Path, kind: str, empty: bool) -> None:

@@ -279,6 +279,7 @@ def assert_safe(predicate: Expr, stats: FileStats) -> None:
     assert (verdict.decided_by < len(bound.conjuncts)).all()
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("quality", [0, 1, 2, 4, 5])
 def test_every_kind_of_comparison_is_safe(quality: int) -> None:
     stats = statistics([quality] * len(LEAVES))

@@ -114,6 +114,7 @@ def test_automatic_services_keep_the_table_small(tmp_path: Path) -> None:
     check_all(ModelledTable(str(tmp_path / "t"), options, exists=True).storage)
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("number", range(0, 22, 5))
 def test_a_run_that_fails_anywhere_is_finished_by_the_next(tmp_path: Path, number: int) -> None:
     table = written(tmp_path / "t", 9)

@@ -71,6 +71,7 @@ RECORDS = st.lists(st.tuples(st.integers(0, 60), st.none() | st.integers(0, 4), 
 LOG = st.lists(st.tuples(st.booleans(), st.booleans(), RECORDS), max_size=8)
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("name", RULES)
 @settings(max_examples=20, deadline=None)
 @given(base=st.lists(st.integers(0, 80), max_size=60), log=LOG)

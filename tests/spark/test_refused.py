@@ -59,6 +59,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(("options", "says"), REFUSED)
 def test_options_are_refused_by_reads_and_writes(
     session: SparkSession, tmp_path: Path, options: dict[str, str], says: str

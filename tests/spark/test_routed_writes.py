@@ -186,6 +186,7 @@ def test_a_worker_that_dies_after_its_work_is_replaced(spark: SparkSession, tmp_
 _WRITES_AFTER = 10
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("at", [0, 1, 2, 3])
 def test_a_cancelled_job_leaves_nothing(spark: SparkSession, tmp_path: Path, at: int) -> None:
     if is_connect(spark):

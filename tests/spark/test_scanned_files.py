@@ -159,6 +159,7 @@ VERBS: dict[str, Callable[[HudiTable, DataFrame], CommitReport]] = {
 }
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_operation(spark: SparkSession, tmp_path: Path, verb: str) -> None:
     frame = spark.read.parquet(written(some(spark, 7, 20, 3), tmp_path / "rows"))
@@ -284,6 +285,7 @@ LEFT: dict[str, tuple[str, Make]] = {
 }
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("case", LEFT)
 def test_what_spark_must_read_says_why(spark: SparkSession, tmp_path: Path, case: str) -> None:
     reason, make = LEFT[case]

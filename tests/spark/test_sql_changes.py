@@ -154,6 +154,7 @@ def test_of_several_rows_for_one_key_the_newer_wins_where_there_is_an_order(atta
     assert shown(attached, plain, "id = 1") == [(1, 1, 1.0)]
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(
     ("statement", "error"),
     [

@@ -253,6 +253,7 @@ def test_the_values_of_partition_are_texts_of_the_columns_types(attached: SparkS
         attached.sql(f"insert into {t} partition (n = 'x', day = '2026-01-31') select 4")
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(
     ("statement", "error"),
     [

@@ -109,6 +109,7 @@ def test_a_write_of_nothing_new_captures_nothing(tmp_path: Path) -> None:
     assert changes_of(table.path, Table(table.path).timeline.writes[0].completion or "", last.completion or "") == []
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_cleaning_removes_change_files_with_their_base_files(tmp_path: Path, kind: str) -> None:
     table = table_of(tmp_path / "t", kind, "DATA_BEFORE_AFTER")

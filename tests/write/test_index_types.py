@@ -118,6 +118,7 @@ def test_moves_by_commit_time(tmp_path: Path, kind: str) -> None:
 BUCKETS = {"hoodie_index_type": "BUCKET", "hoodie_bucket_index_num_buckets": "3"}
 
 
+@pytest.mark.rotation(3)
 @BOTH
 def test_rows_live_in_their_bucket(tmp_path: Path, kind: str) -> None:
     table = create(tmp_path, kind, **BUCKETS)

@@ -37,6 +37,7 @@ def table_of(tmp_path: Path, kind: str = "COPY_ON_WRITE") -> ModelledTable:
     return table
 
 
+@pytest.mark.rotation(3)
 @BOTH
 @pytest.mark.parametrize("options", [{POLICY: "drop"}, {DROP: "true"}], ids=["policy", "flag"])
 def test_rows_with_known_keys_are_dropped(tmp_path: Path, kind: str, options: dict[str, str]) -> None:

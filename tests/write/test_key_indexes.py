@@ -124,6 +124,7 @@ BY_PARTITION = {
 }
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_record_index_by_partition(tmp_path: Path, kind: str) -> None:
     """The same key in two partitions is two rows; a partition's file groups begin with its first row."""

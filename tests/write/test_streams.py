@@ -36,6 +36,7 @@ def write(table: ModelledTable, operation: Operation, rows: pa.Table, **options:
     return report
 
 
+@pytest.mark.rotation(3)
 @BOTH
 def test_every_operation_equals_the_model_in_one_commit(tmp_path: Path, kind: str) -> None:
     table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, TYPE: kind})

@@ -62,6 +62,7 @@ def rows(ids: range, ts: int) -> pa.Table:
     )
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(("kind", "version"), [("COPY_ON_WRITE", "8"), ("MERGE_ON_READ", "9")])
 def test_expressions_of_every_type_are_kept(tmp_path: Path, kind: str, version: str) -> None:
     path, options = tmp_path / "t", {"hoodie.write.table.version": version}

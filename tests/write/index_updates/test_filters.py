@@ -24,6 +24,7 @@ def _files(table: ModelledTable) -> set[str]:
     return {name for name in slices["base_file"].to_pylist() if name}
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_every_base_file_has_its_filter_after_every_operation(tmp_path: Path, kind: str) -> None:
     options = {**BLOOMS, "hoodie.datasource.write.table.type": kind, "hoodie.clean.commits.retained": "1"}

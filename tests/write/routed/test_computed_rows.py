@@ -161,6 +161,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
 VIRTUAL, DROPPED = {"hoodie.populate.meta.fields": "false"}, {"hoodie.datasource.write.drop.partition.columns": "true"}
 
 
+@pytest.mark.rotation(3)
 @KINDS
 @pytest.mark.parametrize("stored", [VIRTUAL, DROPPED, {**VIRTUAL, **DROPPED}], ids=["virtual", "dropped", "both"])
 def test_tables_that_store_less_are_changed_by_what_is_computed(tmp_path: Path, kind: str, stored: dict[str, str]) -> None:

@@ -34,6 +34,7 @@ def changed(
     return write_routed(session, FoundRows(RowChange(assignments), where), LocalExecutors([]))
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("indexes", [["record_index", "column_stats"], ["column_stats"]], ids=str)
 def test_rows_of_the_table_are_changed_and_deleted_alike(tmp_path: Path, kind: str, indexes: list[str]) -> None:

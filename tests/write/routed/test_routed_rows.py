@@ -71,6 +71,7 @@ def test_every_index_and_form_of_table(tmp_path: Path, name: str) -> None:
     check_all(open_storage(paths[0]))
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(
     "options",
     [
