@@ -159,7 +159,7 @@ def some_table(recorded_table: Unpack, tmp_path_factory: pytest.TempPathFactory)
     return find
 
 
-@pytest.mark.rotation(3)
+@pytest.mark.rotation(6)
 @pytest.mark.timeout(3600 if FULL else 300)
 @pytest.mark.parametrize("name", names())
 def test_no_combination_of_indexes_loses_a_row(name: str, some_table: Unpack) -> None:

@@ -70,7 +70,7 @@ def _holds(table: ModelledTable) -> None:
     table.model.check(table.read())
 
 
-@pytest.mark.rotation(2)
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("options", [SIMPLE_OPTIONS, MOR], ids=["cow", "mor"])
 @pytest.mark.parametrize("partition", KINDS)
 def test_an_index_is_built_kept_and_dropped(tmp_path: Path, partition: str, options: dict[str, str]) -> None:
