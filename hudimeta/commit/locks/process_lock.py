@@ -40,7 +40,7 @@ class ProcessLock(GuardedLock):
         lock = _LOCKS[self._place]
         deadline = self._timing.deadline()
         while not lock.acquire(blocking=False):
-            self._timing.wait(deadline, self._busy)
+            self._timing.wait_here(deadline, self._busy)
         _HOLDERS[self._place] = (threading.current_thread().name, self._timing.now_ms())
         try:
             with self._guard.entered(deadline):

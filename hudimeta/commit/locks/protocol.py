@@ -28,6 +28,10 @@ __all__ = [
 
 LOCK_FOLDER = ".hoodie/.locks"
 _GUARD_PATH = LOCK_FOLDER + "/.guard"
+_LOOKS_MORE_HERE = 10
+"""So much more often than elsewhere a lock of this machine is looked at by who has waited for long."""
+_LONG_POLLS = 20
+"""After so many pauses of usual length somebody has waited for long."""
 
 
 class TableLock(Protocol):
@@ -84,6 +88,18 @@ class LockTiming:
         if self.monotonic() >= deadline:
             raise busy()
         self.pause(self.poll_s)
+
+    def wait_here(self, deadline: float, busy: Callable[[], LockTimeout]) -> None:
+        """The same for a lock of this machine, at which a look costs no request.
+
+        A lock is held for some hundredths of a second: who has just come looks soon. Who has waited for long looks more often
+        than others, so that nobody is passed over for ever.
+        """
+        waited = self.monotonic() - (deadline - self.wait_s)
+        if self.monotonic() >= deadline:
+            raise busy()
+        often, seldom = self.poll_s / _LOOKS_MORE_HERE, self.poll_s / 2
+        self.pause(often if waited > _LONG_POLLS * self.poll_s else min(seldom, max(often / 4, waited / 2)))
 
 
 def as_utc(milliseconds: int) -> str:
@@ -142,7 +158,7 @@ class MachineGuard:
                 if got:
                     yield True
                     return
-            self._timing.wait(deadline, busy or self._busy)
+            self._timing.wait_here(deadline, busy or self._busy)
 
     def _busy(self) -> LockTimeout:
         hint = "Run the write again when that process has finished; the operating system frees the lock of one that died."
