@@ -222,7 +222,8 @@ class MetadataTable:
             surely: With one LIST where commits are archived, which may have begun the partition anew.
         """
         self.require(partition)
-        return self._finder.listed(partition) if surely and self._finder.is_archived else self._finder.named(partition)
+        found = self._finder.listed(partition) if surely and self._finder.is_archived else self._finder.named(partition)
+        return tuple(group for group in found if group.base is not None or group.logs)
 
     def group_records(self, partition: str, group: FileGroup) -> pa.Table:
         """Live records of one file group, logs merged, in the columns of the kind's codec (`files.SCHEMA` for `files`)."""
