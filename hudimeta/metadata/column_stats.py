@@ -28,7 +28,7 @@ from hudimeta.metadata.datum import DatumCursor, Spans, encode_longs, encode_tex
 from hudimeta.metadata.keys import column_id
 from hudimeta.metadata.payload import Cells, column_of, decode_payloads, encode_payloads, sorted_cells
 from hudimeta.metadata.record import RecordLayout, RecordType, layout_of
-from hudimeta.metadata.value_types import ValueType, is_raw, is_text
+from hudimeta.metadata.value_types import ValueType, is_raw, is_text, names_by_type
 
 __all__ = [
     "PARTITION",
@@ -260,8 +260,14 @@ def typed_columns(rows: pa.Table, columns: Mapping[str, pa.DataType]) -> dict[st
     stretches: dict[str, list[pa.Table]] = {}
     for start, end in zip(first, [*first[1:], len(numbers)], strict=False):
         stretches.setdefault(names[numbers[start]], []).append(rows.slice(start, end - start))
-    none = rows.slice(0, 0)
-    return {name: typed(pa.concat_tables(stretches.get(name, [none])), kind) for name, kind in columns.items()}
+    none, found = rows.slice(0, 0), dict[str, pa.Table]()
+    for kind, of_kind in names_by_type(columns).items():
+        parts = [pa.concat_tables(stretches.get(name, [none])) for name in of_kind]
+        together, start = typed(pa.concat_tables(parts), kind), 0
+        for name, part in zip(of_kind, parts, strict=True):
+            found[name] = together.slice(start, len(part))
+            start += len(part)
+    return {name: found[name] for name in columns}
 
 
 def _without_lost_bounds(low: pa.Array, high: pa.Array, tight: pa.Array) -> tuple[pa.Array, pa.Array]:

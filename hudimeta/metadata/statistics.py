@@ -16,7 +16,7 @@ from hudimeta.metadata import column_stats, partition_stats
 from hudimeta.metadata.bounds import wrap_bounds
 from hudimeta.metadata.keys import column_stats_keys, partition_stats_keys
 from hudimeta.metadata.record import RecordType
-from hudimeta.metadata.value_types import is_raw, is_text, value_type_of
+from hudimeta.metadata.value_types import is_raw, is_text, names_by_type, value_type_of
 
 __all__ = ["file_statistics", "nothing_yet", "widened_partition_statistics"]
 
@@ -141,7 +141,7 @@ def widened_partition_statistics(
     """
     parts, gone = [partition_stats.SCHEMA.empty_table()], [pa.array([], pa.string())]
     every = _with_partitions(files)
-    for kind, names in _by_type(columns).items():
+    for kind, names in names_by_type(columns).items():
         together = _sides(every, names, known, kind, existing, added, tight)
         if not len(together):
             continue
@@ -149,14 +149,6 @@ def widened_partition_statistics(
         parts.append(rows.filter(pc.invert(lost)))
         gone.append(single_array(rows["key"].filter(lost)))
     return pa.concat_tables(parts), pa.concat_arrays(gone)
-
-
-def _by_type(columns: Mapping[str, pa.DataType]) -> dict[pa.DataType, list[str]]:
-    """Columns of one type are united together: of each there are a handful of rows, and every pass over them costs the same."""
-    found: dict[pa.DataType, list[str]] = {}
-    for name, kind in columns.items():
-        found.setdefault(kind, []).append(name)
-    return found
 
 
 def _sides(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 
 import pyarrow as pa
 
-__all__ = ["TIMESTAMP_UNITS", "ValueType", "is_raw", "is_text", "value_type_of"]
+__all__ = ["TIMESTAMP_UNITS", "ValueType", "is_raw", "is_text", "names_by_type", "value_type_of"]
 
 
 class ValueType(enum.IntEnum):
@@ -77,3 +78,15 @@ def value_type_of(kind: pa.DataType) -> tuple[ValueType, str | None]:
         (is_text, ValueType.STRING),
     )
     return next((ordinal for test, ordinal in tests if test(kind)), ValueType.NULL), None
+
+
+def names_by_type(columns: Mapping[str, pa.DataType]) -> dict[pa.DataType, list[str]]:
+    """Columns by their type: of each there are a handful of rows, and every pass over them costs the same.
+
+    Args:
+        columns: Arrow type by column.
+    """
+    found: dict[pa.DataType, list[str]] = {}
+    for name, kind in columns.items():
+        found.setdefault(kind, []).append(name)
+    return found
