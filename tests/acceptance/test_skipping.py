@@ -18,12 +18,14 @@ from tests.acceptance.counted import Counter
 from tests.conftest import Unpack
 
 Rows = list[dict[str, Any]]
+MANY = 400
+"""Files."""
 
 
 @pytest.fixture(scope="module")
-def thousand(tmp_path_factory: pytest.TempPathFactory) -> ClusteredTable:
-    """1,000 files in one partition: statistics of files decide."""
-    return create_clustered(tmp_path_factory.mktemp("thousand") / "t", 1000)
+def many(tmp_path_factory: pytest.TempPathFactory) -> ClusteredTable:
+    """So many files in one partition that statistics of files decide."""
+    return create_clustered(tmp_path_factory.mktemp("many") / "t", MANY)
 
 
 @pytest.fixture(scope="module")
@@ -128,9 +130,9 @@ def check_ranges(clustered: ClusteredTable, column: str, counter: Counter, most:
 
 @pytest.mark.rotation(3)
 @pytest.mark.parametrize("column", RANGED)
-def test_only_files_that_can_match_are_opened(column: str, thousand: ClusteredTable, counter: Counter) -> None:
-    # 256 values of an 8-bit integer over 1,000 files; NaN, greater than every number, is in 10 of them.
-    check_ranges(thousand, column, counter, {"tiny": 20, "real": 14, "double": 14}.get(column, 4))
+def test_only_files_that_can_match_are_opened(column: str, many: ClusteredTable, counter: Counter) -> None:
+    # 256 values of an 8-bit integer over 400 files; NaN, greater than every number, is in 4 of them.
+    check_ranges(many, column, counter, {"tiny": 10, "real": 8, "double": 8}.get(column, 4))
 
 
 @pytest.mark.rotation(3)
@@ -139,8 +141,8 @@ def test_only_files_that_can_match_are_opened_in_version_9(column: str, hundred_
     check_ranges(hundred_v9, column, counter, 6)
 
 
-def test_booleans_nulls_and_nan_choose_files(thousand: ClusteredTable, counter: Counter) -> None:
-    table = hudimeta.Table(thousand.path)
+def test_booleans_nulls_and_nan_choose_files(many: ClusteredTable, counter: Counter) -> None:
+    table = hudimeta.Table(many.path)
     checks: list[tuple[str, Callable[[dict[str, Any]], bool]]] = [
         ("flag", lambda r: r["flag"]),
         ("NOT flag", lambda r: not r["flag"]),
@@ -158,22 +160,22 @@ def test_booleans_nulls_and_nan_choose_files(thousand: ClusteredTable, counter: 
         ("place.city LIKE 'c00012%' AND flag", lambda r: False),
     ]
     for where, matches in checks:
-        ids = [r["id"] for r in thousand.rows if matches(r)]
+        ids = [r["id"] for r in many.rows if matches(r)]
         plan = table.scan(where=where).plan()
-        files = [path for path, rows in thousand.files.items() if any(matches(r) for r in rows)]
+        files = [path for path, rows in many.files.items() if any(matches(r) for r in rows)]
         if where.startswith("long_text LIKE"):
-            assert plan.report.files_kept == 1000, "no bound says what stands in the middle of a text"
-            files = list(thousand.files)
+            assert plan.report.files_kept == MANY, "no bound says what stands in the middle of a text"
+            files = list(many.files)
         elif "city LIKE" in where:
             assert plan.report.files_kept == 0, "every file is excluded by one of the two"
         check_scan(table, counter, where, files, ids)
 
 
-def test_conjuncts_over_several_columns_exclude_together(thousand: ClusteredTable, counter: Counter) -> None:
-    table = hudimeta.Table(thousand.path)
-    row = thousand.rows[700]
+def test_conjuncts_over_several_columns_exclude_together(many: ClusteredTable, counter: Counter) -> None:
+    table = hudimeta.Table(many.path)
+    row = many.rows[700]
     where = f"text >= '{row['text']}' AND (plain < {row['plain']} OR day = DATE '{row['day']}') AND unlisted >= 0"
-    report = check_scan(table, counter, where, [p for p, rows in thousand.files.items() if row in rows], [row["id"]])
+    report = check_scan(table, counter, where, [p for p, rows in many.files.items() if row in rows], [row["id"]])
     assert {s.conjunct for s in report.skipped} >= {f"text >= '{row['text']}'"}
 
 
@@ -181,22 +183,22 @@ def test_conjuncts_over_several_columns_exclude_together(thousand: ClusteredTabl
     ("column", "why"), [("unlisted", "column unlisted is not indexed"), ("huge", "column huge is not indexed")]
 )
 def test_a_column_without_statistics_keeps_every_file_and_the_report_says_so(
-    column: str, why: str, thousand: ClusteredTable, counter: Counter
+    column: str, why: str, many: ClusteredTable, counter: Counter
 ) -> None:
-    table = hudimeta.Table(thousand.path)
-    report = check_scan(table, counter, f"{column} = 17", thousand.files, [thousand.rows[17]["id"]])
-    assert (report.slices_kept, report.skipped) == (1000, ())
+    table = hudimeta.Table(many.path)
+    report = check_scan(table, counter, f"{column} = 17", many.files, [many.rows[17]["id"]])
+    assert (report.slices_kept, report.skipped) == (MANY, ())
     assert why in str(report)
 
 
-def test_switched_off_statistics_keep_every_file_and_the_report_says_so(thousand: ClusteredTable, counter: Counter) -> None:
-    table = hudimeta.Table(thousand.path, {"hoodie.enable.data.skipping": "false"})
-    report = check_scan(table, counter, "text = '000017'", thousand.files, [thousand.rows[17]["id"]])
+def test_switched_off_statistics_keep_every_file_and_the_report_says_so(many: ClusteredTable, counter: Counter) -> None:
+    table = hudimeta.Table(many.path, {"hoodie.enable.data.skipping": "false"})
+    report = check_scan(table, counter, "text = '000017'", many.files, [many.rows[17]["id"]])
     assert "column_stats not used: switched off by hoodie.enable.data.skipping=false" in str(report)
-    listed = hudimeta.Table(thousand.path, {"hoodie.metadata.enable": "false"}).scan(where="text = '000017'")
+    listed = hudimeta.Table(many.path, {"hoodie.metadata.enable": "false"}).scan(where="text = '000017'")
     assert listed.to_table().num_rows == 1
     assert "the metadata table is switched off by hoodie.metadata.enable=false" in str(listed.report)
-    assert listed.report.files_kept == 1000
+    assert listed.report.files_kept == MANY
 
 
 # Partitions

@@ -185,7 +185,7 @@ def test_generated_keys_are_unique(tmp_path: Path) -> None:
     model = ModelTable(lambda r: (NULL if r["small"] is None else str(r["small"]), ""), None)
     table = ModelledTable(str(tmp_path / "t"), options, wide_rows([], 0).schema, model)
     for operation in (Operation.BULK_INSERT, Operation.INSERT, Operation.UPSERT, Operation.INSERT):
-        rows = wide_rows([*range(20), *range(20)], 1)
+        rows = wide_rows([*range(10), *range(10)], 1)
         table.write(operation, rows)
         if operation is Operation.UPSERT:
             # Without key columns an upsert can only insert; the model knows no such thing.
