@@ -13,7 +13,8 @@ from tests.write.spark_door import by_spark
 
 __all__ = ["FULL", "door", "through_doors"]
 
-DOORS = ("engine", "routed")
+DOORS = ("engine", pytest.param("routed", marks=pytest.mark.rotation(2)))
+"""In every run and in every second one: each of the two takes as long, and both end in the same modules."""
 FULL = "HUDIMETA_DOORS_FULL"
 """Set, everything goes through the door of Spark as well: half an hour in a classic session, and as much through Connect."""
 
@@ -38,7 +39,7 @@ def through_doors(
     not_through_spark: Collection[str] = (),
     full_only: Collection[str] = (),
 ) -> None:
-    """Run a test once for each door.
+    """Run a test once for each door, the routed one by turns where the test itself does not go by turns.
 
     Args:
         metafunc: The test.
