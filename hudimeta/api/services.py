@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hudimeta.services.restore import RestoreReport
     from hudimeta.services.rollback import RollbackReport
     from hudimeta.services.savepoints import Savepoint
+    from hudimeta.services.ttl import TtlReport
     from hudimeta.services.versions import VersionPlan, VersionReport
     from hudimeta.storage import Storage
 
@@ -172,6 +173,18 @@ class TableServices:
         from hudimeta.api import verbs
 
         return verbs.archive(*self._changing())
+
+    def expire_partitions(self, *, dry_run: bool = False) -> TtlReport:
+        """Take partitions that have outlived their time out of the table: see the options `hoodie.partition.ttl.*`.
+
+        >>> print(table.services.expire_partitions(dry_run=True))              # doctest: +SKIP
+
+        Args:
+            dry_run: Only say which have.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.expire_partitions(*self._changing(), dry_run=dry_run)
 
     def savepoint(self, instant: str | None = None, comment: str = "", user: str = "", *, dry_run: bool = False) -> Savepoint:
         """Pin a write: its files are not cleaned and it is not archived, until the savepoint is given up.
@@ -338,6 +351,10 @@ class ServiceVerbs(abc.ABC):
     def archive(self) -> ArchivalReport:
         """See `services.archive`."""
         return self.services.archive()
+
+    def expire_partitions(self, *, dry_run: bool = False) -> TtlReport:
+        """See `services.expire_partitions`."""
+        return self.services.expire_partitions(dry_run=dry_run)
 
     def savepoint(self, instant: str | None = None, comment: str = "", user: str = "", *, dry_run: bool = False) -> Savepoint:
         """See `services.savepoint`."""

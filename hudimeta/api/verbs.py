@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
+    from hudimeta.services.ttl import TtlReport
     from hudimeta.services.versions import VersionPlan, VersionReport
     from hudimeta.write.merge_builder import MergeBuilder
 
@@ -43,6 +44,7 @@ __all__ = [
     "delete_partition",
     "delete_where",
     "execute_clustering",
+    "expire_partitions",
     "is_predicate",
     "merge",
     "plan_clustering",
@@ -275,6 +277,13 @@ def clean(storage: Storage, options: Options, engine: Engine | None = None) -> C
     from hudimeta.services import clean as service
 
     return service.clean(WriteSession(storage, options, engine=engine))
+
+
+def expire_partitions(storage: Storage, options: Options, *, dry_run: bool) -> TtlReport:
+    """Take partitions out that have outlived their time; see `hudimeta.Table.expire_partitions`."""
+    from hudimeta.services import ttl
+
+    return ttl.expire(WriteSession(storage, options), dry_run=dry_run)
 
 
 def archive(storage: Storage, options: Options) -> ArchivalReport:

@@ -155,7 +155,11 @@ _WRITING = (
 _SERVICES = (
     NotDone("hoodie.clustering.async.enabled", _OFF, _CLUSTER, ("hoodie.datasource.clustering.async.enable",)),
     NotDone("hoodie.layout.optimize.enable", _OFF, _CLUSTER),
-    NotDone("hoodie.partition.ttl.inline", _OFF, "Call Table.delete_partition(…) for the partitions that are too old."),
+    NotDone(
+        "hoodie.partition.ttl.strategy.class",
+        ("*.keepbytimestrategy",),
+        "Name one of Hudi's own by hoodie.partition.ttl.management.strategy.type.",
+    ),
     NotDone("hoodie.archive.block.on.latest.clean.ectr", _OFF, _LEAVE),
     NotDone("hoodie.clean.delete.bootstrap.base.file", _OFF, _LEAVE, ("hoodie.cleaner.delete.bootstrap.base.file",)),
     NotDone("hoodie.clean.max.commits.to.clean", ("9223372036854775807",), _LEAVE),

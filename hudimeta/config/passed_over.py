@@ -86,8 +86,8 @@ _ALWAYS = """
     metadata.write.fail.on.table.service.failures post.commit.failures.ignored rollback.avoid.duplicate.plan
     rollback.using.markers skip.default.partition.validation table.services.incremental.enabled
     write.can.ignore.post.commit.failures write.complex.keygen.validation.enable
-   
-   
+
+
     write.concurrency.schema.conflict.resolution.enable
     write.empty.clean.interval.hours write.ignore.failed write.markers.type write.merge.handle.fallback
     write.set.null.for.missing.columns
@@ -135,9 +135,7 @@ _OFF = """
     metrics.prometheus.port metrics.pushgateway.delete.on.shutdown metrics.pushgateway.host metrics.pushgateway.job.name
     metrics.pushgateway.port metrics.pushgateway.random.job.name.suffix metrics.pushgateway.report.labels
     metrics.pushgateway.report.period.seconds metrics.reporter.class metrics.reporter.metricsname.prefix
-    metrics.reporter.type partition.ttl.management.strategy.type partition.ttl.strategy.class
-    partition.ttl.strategy.days.retain partition.ttl.strategy.max.delete.partitions
-    partition.ttl.strategy.partition.selected payload.event.time.field precommit.validators.failure.policy
+    metrics.reporter.type payload.event.time.field precommit.validators.failure.policy
     precommit.validators.streaming.offset.tolerance.percentage rollback.instant.backup.dir
     table.partition_extractor_class table.service.manager.actions table.service.manager.connection.retries
     table.service.manager.connection.retry.delay.sec table.service.manager.connection.timeout.sec

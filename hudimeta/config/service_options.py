@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudimeta.config.registry import OPTIONS
+from hudimeta.config.registry import OPTIONS, Option
 
 __all__ = [
     "ARCHIVE_AUTOMATIC",
@@ -27,6 +27,11 @@ __all__ = [
     "COMPACT_TARGET_IO",
     "COMPACT_TRIGGER",
     "SERVICES",
+    "TTL_DAYS",
+    "TTL_INLINE",
+    "TTL_MAX",
+    "TTL_SELECTED",
+    "TTL_STRATEGY",
 ]
 
 SERVICES = OPTIONS.flag(
@@ -103,6 +108,32 @@ CLEAN_INCREMENTAL = OPTIONS.flag(
     True,
     "A clean looks only at partitions that were written to since the last one.",
     aliases=("hoodie.cleaner.incremental.mode",),
+)
+TTL_INLINE = OPTIONS.flag(
+    "hoodie.partition.ttl.inline", False, "Take partitions that have outlived their time out of the table after writes."
+)
+TTL_STRATEGY = OPTIONS.choice(
+    "hoodie.partition.ttl.management.strategy.type",
+    "KEEP_BY_TIME",
+    ["KEEP_BY_TIME", "KEEP_BY_CREATION_TIME"],
+    "From when a partition's time runs: from the last write to it, or from its first one.",
+)
+TTL_DAYS = OPTIONS.add(
+    Option(
+        "hoodie.partition.ttl.strategy.days.retain",
+        int,
+        -1,
+        "a whole number",
+        "Days for which partitions are kept; for ever with 0 and less.",
+    )
+)
+TTL_SELECTED = OPTIONS.listing(
+    "hoodie.partition.ttl.strategy.partition.selected", "Partitions whose time runs, by their paths; all when not set."
+)
+TTL_MAX = OPTIONS.count(
+    "hoodie.partition.ttl.strategy.max.delete.partitions",
+    1000,
+    "Partitions that one expiry takes out, the oldest first.",
 )
 ARCHIVE_AUTOMATIC = OPTIONS.flag(
     "hoodie.archive.automatic", True, "After writes, move old instants from the active timeline to its history, when it is due."

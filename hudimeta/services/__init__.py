@@ -10,6 +10,7 @@ __all__ = [
     "restore",  # the table as it was
     "rollback",  # one instant taken back
     "savepoints",  # moments whose files stay
+    "ttl",  # partitions that have outlived their time
     "validation",  # the metadata table held against the table
     "versions",  # moving a table to another version
 ]

@@ -1,4 +1,4 @@
-"""What a writer does for its table after it has published: compaction, clustering, cleaning and archival, each when it is due.
+"""What a writer does for its table after it has published: compaction, clustering, expiry, cleaning, archival, each when due.
 
 The write is visible by then, so whatever fails here is a warning and never an error: an error would make the caller write the
 same rows again. The next write tries what failed.
@@ -15,7 +15,7 @@ from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import HudiError
 from hudimeta.redaction import hidden
-from hudimeta.services import archival, clean, clustering, compaction
+from hudimeta.services import archival, clean, clustering, compaction, ttl
 from hudimeta.timeline import Timeline
 from hudimeta.types import TableType
 from hudimeta.write.session import WriteSession
@@ -64,6 +64,8 @@ def _due(session: WriteSession, timeline: Timeline) -> Iterator[_Service]:
         timeline = session.properties.load_timeline(session.storage)
         if clustering.is_due(session, timeline):
             yield _cluster if runs else _plan_clustering
+    if ttl.is_due(session):
+        yield _expire
     if options.get(keys.CLEAN_AUTOMATIC) and clean.is_due(session, timeline):
         yield _clean
     if options.get(keys.ARCHIVE_AUTOMATIC) and archival.is_due(session, timeline):
@@ -86,6 +88,11 @@ def _cluster(session: WriteSession) -> list[str]:
 def _plan_clustering(session: WriteSession) -> list[str]:
     instant = clustering.schedule(session)
     return [] if instant is None else [f"planned a clustering at {instant}"]
+
+
+def _expire(session: WriteSession) -> list[str]:
+    report = ttl.expire(session)
+    return [str(report)] if report.plan.expired else []
 
 
 def _clean(session: WriteSession) -> list[str]:

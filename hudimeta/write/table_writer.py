@@ -114,7 +114,6 @@ def write_prepared(session: WriteSession, operation: Operation, make: Callable[[
         return publish(session, view, write, prepared.schema, outcome, timings)
 
 
-@until_no_conflict
 def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitReport:
     """Take all rows of some partitions out of the table.
 
@@ -126,11 +125,30 @@ def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitRepo
         ConfigError: No name.
         CommitConflict: Other writers were first, several times.
     """
+
+    def named(view: TableView) -> Sequence[str]:
+        found, missing = named_partitions(view, names)
+        session.notes += [f"no partition {name!r} has rows" for name in missing]
+        return found
+
+    return delete_chosen_partitions(session, named)
+
+
+@until_no_conflict
+def delete_chosen_partitions(session: WriteSession, choose: Callable[[TableView], Sequence[str]]) -> CommitReport:
+    """Take all rows of some partitions out of the table.
+
+    Args:
+        session: The table.
+        choose: Says which, for a state of the table; asked again when that turns out not to be the newest.
+
+    Raises:
+        CommitConflict: Other writers were first, several times.
+    """
     timings, operation = Timings(), Operation.DELETE_PARTITION
     with timings.phase("check"):
         view = session.table_now()
-        found, missing = named_partitions(view, names)
-    session.notes += [f"no partition {name!r} has rows" for name in missing]
+        found = choose(view)
     if not found:
         return CommitReport("", None, operation.value, notes=tuple(session.notes))
     if ensure_metadata(session):
@@ -138,6 +156,7 @@ def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitRepo
     with session.coordinator.writing(operation, view.timeline) as (write, begun):
         if begun is not view.timeline:
             view = session.table_at(begun)
+            found = choose(view)
         outcome = WriteResult((), replaced_by(view, operation, found), frozenset(found))
         return publish(session, view, write, view.schema, outcome, timings)
 

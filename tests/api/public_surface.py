@@ -25,6 +25,7 @@ from hudimeta.services.indexing import IndexReport, RebuildReport
 from hudimeta.services.restore import RestorePlan, RestoreReport, UndoneInstant
 from hudimeta.services.rollback import RollbackReport
 from hudimeta.services.savepoints import Savepoint
+from hudimeta.services.ttl import TtlPlan, TtlReport
 from hudimeta.services.validation import ValidationReport
 from hudimeta.write.merge_builder import MergeBuilder
 
@@ -33,7 +34,7 @@ GROUPS = (TableServices, TableIndexes, TableMetadata, MergeBuilder, FrameScan)
 MADE_BY_VERBS = (*GROUPS, hudimeta.Scan)
 """Nobody else makes these, so that their constructors are ours to change."""
 UNDO = (RestorePlan, RestoreReport, RollbackReport, Savepoint, UndoneInstant)
-REPORTS = (ArchivalReport, CleanReport, IndexReport, RebuildReport, ValidationReport, *UNDO)
+REPORTS = (ArchivalReport, CleanReport, IndexReport, RebuildReport, TtlPlan, TtlReport, ValidationReport, *UNDO)
 """What public verbs return, beside what `hudimeta` itself names."""
 
 

@@ -13,7 +13,8 @@ from hudimeta.testing.builders import simple_rows
 from tests.conftest import Unpack
 
 UNDO = ("savepoint", "savepoints", "delete_savepoint", "rollback", "restore")
-VERBS = ("compact", "schedule_compaction", "clean", "archive", *UNDO, "recover", "upgrade", "downgrade")
+RUN = ("compact", "schedule_compaction", "clustering", "cluster", "clean", "archive", "expire_partitions")
+VERBS = (*RUN, *UNDO, "recover", "upgrade", "downgrade")
 """Of `t.services`, in their order."""
 
 

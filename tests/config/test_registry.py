@@ -56,7 +56,7 @@ def test_bad_options_say_what_is_allowed(given: dict[str, str], text: str) -> No
         ),
         ("hoodie.clustering.async.enabled", "false", "true"),
         ("hoodie.datasource.clustering.async.enable", "False", "TRUE"),
-        ("hoodie.partition.ttl.inline", "false", "true"),
+        ("hoodie.layout.optimize.enable", "false", "true"),
         ("hoodie.datasource.write.schema.allow.auto.evolution.column.drop", "false", "true"),
         ("hoodie.datasource.hive_sync.enable", "false", "true"),
         ("hoodie.write.commit.callback.on", "false", "true"),

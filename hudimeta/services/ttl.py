@@ -1,0 +1,158 @@
+"""Time to live: partitions that nobody has written to for long, or that are old, leave the table by a `delete_partition`.
+
+    KEEP_BY_TIME            the time of a partition runs from the newest file of its newest slices
+    KEEP_BY_CREATION_TIME   it runs from the write that made the partition, which its metafile names
+
+The days are those of `hoodie.partition.ttl.strategy.days.retain`. Apache Hudi goes by base files alone; here a log file that
+was just written keeps its partition as well, and so does a metafile that does not tell. Files stay until a clean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hudimeta.commit.report import CommitReport
+from hudimeta.config import options as keys
+from hudimeta.engine.machine import pool
+from hudimeta.errors import HudiError, NotFound
+from hudimeta.formats.properties import decode_properties
+from hudimeta.reports import Report
+from hudimeta.storage import Storage, join
+from hudimeta.table.discovery import PARTITION_METAFILE
+from hudimeta.table.file_names import parse_log_file
+from hudimeta.timeline import parse_instant
+from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.table_writer import delete_chosen_partitions
+
+__all__ = ["TtlPlan", "TtlReport", "expire", "is_due", "plan"]
+
+_BY_CREATION = "KEEP_BY_CREATION_TIME"
+_MS_A_DAY = 86_400_000
+_AT_ONCE = 16
+_CREATED = "commitTime"
+_SHOWN = 10
+
+
+@dataclass(frozen=True, repr=False)
+class TtlPlan(Report):
+    """Which partitions have outlived their time.
+
+    Attributes:
+        strategy: `KEEP_BY_TIME` or `KEEP_BY_CREATION_TIME`.
+        days: For how long partitions are kept; 0 for ever.
+        expired: The instant from which the time of each ran, by partition path; the oldest first.
+        left: How many more have, beyond `hoodie.partition.ttl.strategy.max.delete.partitions`.
+    """
+
+    strategy: str
+    days: int
+    expired: Mapping[str, str]
+    left: int = 0
+
+    def __str__(self) -> str:
+        rule = f"{self.strategy}, {self.days:,} days"
+        if not self.expired:
+            return f"no partition has expired ({rule})"
+        lines = [f"{len(self.expired):,} partitions have expired ({rule})"]
+        lines += [f"  {partition}: since {instant}" for partition, instant in list(self.expired.items())[:_SHOWN]]
+        more = len(self.expired) - _SHOWN
+        lines += [f"  and {more:,} more"] if more > 0 else []
+        lines += [f"  {self.left:,} others are left to the next expiry"] if self.left else []
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, repr=False)
+class TtlReport(Report):
+    """What an expiry did.
+
+    Attributes:
+        plan: Which partitions went, or would go.
+        commit: The `delete_partition`; None where there was nothing to do, or it was only to be planned.
+    """
+
+    plan: TtlPlan
+    commit: CommitReport | None = None
+
+    def __str__(self) -> str:
+        if self.commit is None:
+            return str(self.plan)
+        return f"EXPIRED at {self.commit.instant}: {len(self.plan.expired):,} partitions are taken out"
+
+
+def is_due(session: WriteSession) -> bool:
+    """True when partitions are looked at after each write, as Apache Hudi does."""
+    options = session.options
+    return options.get(keys.TTL_INLINE) and options.get(keys.TTL_DAYS) > 0 and session.properties.is_partitioned
+
+
+def plan(session: WriteSession, view: TableView) -> TtlPlan:
+    """Find the partitions that have outlived their time.
+
+    One look at the newest slices; for KEEP_BY_CREATION_TIME one request a partition besides.
+    """
+    options = session.options
+    strategy, days = options.get(keys.TTL_STRATEGY) or "", options.get(keys.TTL_DAYS)
+    if days <= 0 or not session.properties.is_partitioned:
+        return TtlPlan(strategy, days, {})
+    zone = session.properties.zone
+    begun = _last_written(view, options.get(keys.TTL_SELECTED))
+    if strategy == _BY_CREATION:
+        begun = _created(session.storage, begun)
+    limit = parse_instant(session.times.next(view.timeline.last_time), zone) - days * _MS_A_DAY
+    gone = sorted((instant, p) for p, instant in begun.items() if parse_instant(instant, zone) < limit)
+    most = options.get(keys.TTL_MAX)
+    return TtlPlan(strategy, days, {partition: instant for instant, partition in gone[:most]}, max(0, len(gone) - most))
+
+
+def _last_written(view: TableView, selected: Iterable[str]) -> dict[str, str]:
+    """The newest instant among the files of each partition's newest slices; partitions without rows have none."""
+    chosen = [name.strip().strip("/") for name in selected] or None
+    slices = view.slices(chosen)
+    found: dict[str, str] = {}
+    columns = (slices[name].to_pylist() for name in ("partition_path", "base_instant", "log_files"))
+    for partition, base, logs in zip(*columns, strict=True):
+        if chosen is None or partition in chosen:
+            parsed = [parse_log_file(name) for name in logs]
+            times = [base, *(one.instant for one in parsed if one is not None)]
+            found[partition] = max([found.get(partition, ""), *times])
+    return found
+
+
+def _created(storage: Storage, partitions: Iterable[str]) -> dict[str, str]:
+    """The write that made each partition, as far as its metafile tells."""
+    names = list(partitions)
+    with pool(_AT_ONCE, "metafile") as threads:
+        times = list(threads.map(lambda partition: _created_at(storage, partition), names))
+    return {partition: time for partition, time in zip(names, times, strict=True) if time}
+
+
+def _created_at(storage: Storage, partition: str) -> str:
+    try:
+        found = decode_properties(storage.read(join(partition, PARTITION_METAFILE))).get(_CREATED, "")
+        parse_instant(found, None)
+    except (NotFound, ValueError, HudiError):  # one in another format, or of another tool: it is not known to be old
+        return ""
+    return found
+
+
+def expire(session: WriteSession, *, dry_run: bool = False) -> TtlReport:
+    """Take the partitions that have outlived their time out of the table.
+
+    Args:
+        session: The table.
+        dry_run: Only plan.
+
+    Raises:
+        CommitConflict: Other writers were first, several times.
+    """
+    if dry_run:
+        return TtlReport(plan(session, session.table_now()))
+    plans: list[TtlPlan] = []
+
+    def choose(view: TableView) -> list[str]:
+        plans.append(plan(session, view))
+        return sorted(plans[-1].expired)
+
+    report = delete_chosen_partitions(session, choose)
+    return TtlReport(plans[-1], report if plans[-1].expired else None)
