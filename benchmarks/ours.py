@@ -60,11 +60,16 @@ def storage_wrapped(wrap: Callable[[Any], Any]) -> Iterator[None]:
         face.open_storage = plain
 
 
-def create(path: Path, schema: pa.Schema, key: str, partition: str, ordering: str, kind: str) -> Any:
-    """An empty table with the default indexes."""
+def create(
+    path: Path, schema: pa.Schema, key: str, partition: str, ordering: str, kind: str, indexes: list[str] | None = None
+) -> Any:
+    """An empty table with the default indexes, or others."""
     import hudimeta
 
-    return hudimeta.Table.create(str(path), schema, key=key, partition_by=[partition], ordering=[ordering], type=kind)
+    how: dict[str, Any] = {"partition_by": [partition], "ordering": [ordering], "type": kind}
+    if indexes is not None:
+        how["indexes"] = indexes
+    return hudimeta.Table.create(str(path), schema, key=key, **how)
 
 
 def bulk_insert(path: Path, rows: pa.Table, indexes: list[str], kind: str = "COPY_ON_WRITE") -> None:

@@ -190,11 +190,9 @@ class LocalStorage:
         try:
             with _translated(path), os.scandir(where) as entries:
                 for entry in entries:
-                    try:
-                        about = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:  # it vanished since it was listed: then it is not there
-                        continue
-                    found.append(_info(named_in(path, entry.name), about))
+                    # A file may vanish between the listing and its stat: then it is not there.
+                    with contextlib.suppress(FileNotFoundError):
+                        found.append(_info(named_in(path, entry.name), entry.stat(follow_symlinks=False)))
         except NotFound:
             return []
         return sorted(found, key=attrgetter("path"))

@@ -183,6 +183,9 @@ class Cursor:
 
     def varint(self, what: str) -> int:
         """A protobuf varint, below 2**64."""
+        if self.position < len(self.data) and (first := self.data[self.position]) < 0x80:  # almost always
+            self.position += 1
+            return first
         value = shift = 0
         while shift < 70:
             byte = self.take(1, what)[0]

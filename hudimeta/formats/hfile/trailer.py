@@ -174,15 +174,17 @@ def _fields(cursor: Cursor, what: str) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _message(cursor: Cursor, what: str) -> Iterator[tuple[int, int | bytes]]:
+    of_tag = f"{what} tag"
     while cursor.left:
-        tag = cursor.varint(f"{what} tag")
+        tag = cursor.varint(of_tag)
         field, wire = tag >> 3, tag & 7
+        of_field = f"{what} field {field}"
         if wire == _VARINT:
-            yield field, cursor.varint(f"{what} field {field}")
+            yield field, cursor.varint(of_field)
         elif wire == _BYTES:
-            yield field, cursor.take(cursor.varint(f"{what} field {field}"), f"{what} field {field}")
+            yield field, cursor.take(cursor.varint(of_field), of_field)
         elif wire in (_FIXED64, _FIXED32):
-            cursor.take(8 if wire == _FIXED64 else 4, f"{what} field {field}")
+            cursor.take(8 if wire == _FIXED64 else 4, of_field)
         else:
             raise cursor.damaged(f"a protobuf field of the {what}", f"wire type {wire}")
 
