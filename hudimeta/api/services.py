@@ -6,6 +6,8 @@ import abc
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from hudimeta.api.maintaining import Maintaining
+
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
     from hudimeta.config import Options
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
+    from hudimeta.services.maintenance import MaintenancePlan, MaintenanceReport
     from hudimeta.services.restore import RestoreReport
     from hudimeta.services.rollback import RollbackReport
     from hudimeta.services.savepoints import Savepoint
@@ -79,7 +82,7 @@ class ClusteringVerbs:
         verbs.cancel_clustering(*self._changing(), instant)
 
 
-class TableServices:
+class TableServices(Maintaining):
     """The services of a table.
 
     >>> table.services.compact()                                               # doctest: +SKIP
@@ -93,7 +96,8 @@ class TableServices:
         self._changing, self._engine = changing, engine
 
     def __repr__(self) -> str:
-        return f"TableServices({', '.join(name for name in vars(type(self)) if not name.startswith('_'))})"
+        names = (*vars(type(self)), *vars(Maintaining))
+        return f"TableServices({', '.join(name for name in names if not name.startswith('_'))})"
 
     def compact(self) -> Reports[CommitReport]:
         """Merge the log files of a merge-on-read table into new base files; rows do not change.
@@ -387,3 +391,9 @@ class ServiceVerbs(abc.ABC):
     def downgrade(self, to: int = 8, *, dry_run: bool = False) -> VersionReport | VersionPlan:
         """See `services.downgrade`."""
         return self.services.downgrade(to, dry_run=dry_run)
+
+    def maintain(
+        self, *, max_bytes: int | None = None, max_seconds: float | None = None, dry_run: bool = False
+    ) -> MaintenanceReport | MaintenancePlan:
+        """See `services.maintain`."""
+        return self.services.maintain(max_bytes=max_bytes, max_seconds=max_seconds, dry_run=dry_run)

@@ -113,6 +113,10 @@ class Coordinator:
                 warnings.warn(f"the upkeep of the metadata table is left to a later write: {error}", HudiWarning, stacklevel=2)
         return undone
 
+    def dead(self, timeline: Timeline) -> list[Instant]:
+        """What `recover` would take back; see `Recovery.dead`."""
+        return self._recovery.dead(timeline)
+
     def tidy(self, timeline: Timeline, instants: Sequence[Instant]) -> None:
         """Remove what completed writes left beside their files; see `Recovery.tidy`."""
         self._recovery.tidy(timeline, instants)

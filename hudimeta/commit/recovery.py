@@ -119,10 +119,7 @@ class Recovery:
         Args:
             timeline: The table's, listed just now.
         """
-        # Whoever asks whether a writer lives must not meet one that is being rolled back, or is just beginning.
-        with self._lock.alone_here():
-            dead = [*self._dead(timeline), *self._dead_runs(timeline)]
-        if dead or timeline.disowned or pending_restores(timeline):
+        if self.dead(timeline) or timeline.disowned or pending_restores(timeline):
             return self.everywhere()
         self._remove_unnamed_indexes(timeline)
         if timeline.writes:
@@ -134,6 +131,16 @@ class Recovery:
                 self._remove_traces(last)
                 sweep_metadata(self._storage, self._load)
         return ()
+
+    def dead(self, timeline: Timeline) -> list[Instant]:
+        """Pending writes, rollbacks and runs of services that nobody works on.
+
+        Args:
+            timeline: The table's, listed just now.
+        """
+        # Whoever asks whether a writer lives must not meet one that is being rolled back, or is just beginning.
+        with self._lock.alone_here():
+            return [*self._dead(timeline), *self._dead_runs(timeline)]
 
     def _remove_unnamed_indexes(self, timeline: Timeline) -> None:
         """Where an index was made last, its maker may have died before the table's properties named it."""

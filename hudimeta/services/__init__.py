@@ -7,6 +7,7 @@ __all__ = [
     "clustering",  # small files into fewer ones, sorted
     "compaction",  # logs merged into new base files
     "indexing",  # making, rebuilding and dropping indexes
+    "maintenance",  # what is due, and all of it in the right order
     "restore",  # the table as it was
     "rollback",  # one instant taken back
     "savepoints",  # moments whose files stay

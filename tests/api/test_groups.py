@@ -14,7 +14,7 @@ from tests.conftest import Unpack
 
 UNDO = ("savepoint", "savepoints", "delete_savepoint", "rollback", "restore")
 RUN = ("compact", "schedule_compaction", "clustering", "cluster", "clean", "archive", "expire_partitions")
-VERBS = (*RUN, *UNDO, "recover", "upgrade", "downgrade")
+VERBS = (*RUN, *UNDO, "recover", "upgrade", "downgrade", "maintain", "watch")
 """Of `t.services`, in their order."""
 
 

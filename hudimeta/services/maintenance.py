@@ -1,0 +1,272 @@
+"""Maintenance: look at a table, say which services are due, why and what they cost, and run them in the order that saves most.
+
+    1. what died, and what was planned and never run
+    2. compaction: log files become base files, whose old slices a clean may take
+    3. clustering, where the options ask for it: small files become few, the old ones a clean may take
+    4. partitions that have outlived their time, where the options ask for it: a clean may take their files
+    5. cleaning: files that no retained moment needs
+    6. archival: instants that a clean no longer looks at
+
+Each service is planned anew when its turn comes, since the one before it changed the table. Writers go on meanwhile: a service
+holds the table lock to plan and to publish, never while it reads or writes rows.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.engine import Engine
+from hudimeta.engine.machine import monotonic, pause
+from hudimeta.errors import ConfigError
+from hudimeta.reports import Report
+from hudimeta.services import archival, clean, clustering, compaction, ttl
+from hudimeta.storage import Storage
+from hudimeta.types import TableType
+from hudimeta.write.session import TableView, WriteSession
+
+__all__ = ["DueService", "MaintenancePlan", "MaintenanceReport", "maintain", "plan", "watch"]
+
+_MEBIBYTE = 1 << 20
+JITTER = 0.2
+"""Of the pause between two looks, so that many watchers do not look at once."""
+
+
+@dataclass(frozen=True, repr=False)
+class DueService(Report):
+    """One service that is due.
+
+    Attributes:
+        name: `recover`, `compaction`, `clustering`, `ttl`, `clean` or `archival`.
+        why: In words, with the option that decides.
+        reads: About how many bytes it reads and writes anew; 0 for those that touch no rows.
+        frees: Bytes that it deletes.
+    """
+
+    name: str
+    why: str
+    reads: int = 0
+    frees: int = 0
+
+    def __str__(self) -> str:
+        cost = [f"{self.reads:,} bytes to merge"] if self.reads else []
+        cost += [f"{self.frees:,} bytes to delete"] if self.frees else []
+        return f"{self.name:<12}{self.why}" + (f" ({', '.join(cost)})" if cost else "")
+
+
+@dataclass(frozen=True, repr=False)
+class MaintenancePlan(Report):
+    """What is due now, in the order in which it is done; what a service leaves to a later one shows when its turn comes."""
+
+    due: tuple[DueService, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(str(one) for one in self.due) or "nothing is due"
+
+
+@dataclass(frozen=True, repr=False)
+class MaintenanceReport(Report):
+    """What maintenance did.
+
+    Attributes:
+        done: The services that ran, in order, with what they said.
+        left: What was due and did not fit into the budget.
+        seconds: What it took.
+    """
+
+    done: tuple[tuple[DueService, str], ...]
+    left: tuple[DueService, ...]
+    seconds: float
+
+    def __str__(self) -> str:
+        lines = [f"{service}\n  {said}" for service, said in self.done]
+        lines += [f"left: {service}" for service in self.left]
+        return "\n".join(lines) or "nothing was due"
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A service as maintenance sees it: whether it is due, and what runs it and says what it did."""
+
+    look: Callable[[WriteSession, TableView], DueService | None]
+    run: Callable[[WriteSession], str]
+
+
+def plan(storage: Storage, options: Options) -> MaintenancePlan:
+    """What is due now; nothing is changed.
+
+    Args:
+        storage: Rooted at the table.
+        options: Of the services, `hoodie.compact.*`, `hoodie.clustering.*`, `hoodie.clean.*`, `hoodie.keep.*`.
+    """
+    session = WriteSession(storage, options)
+    view = session.table_now()
+    return MaintenancePlan(tuple(found for step in _STEPS if (found := step.look(session, view)) is not None))
+
+
+def maintain(
+    storage: Storage,
+    options: Options,
+    *,
+    max_bytes: int | None = None,
+    max_seconds: float | None = None,
+    engine: Engine | None = None,
+) -> MaintenanceReport:
+    """Run what is due.
+
+    Args:
+        storage: Rooted at the table.
+        options: See `plan`.
+        max_bytes: A service that merges more than what is left of it waits for another call; a compaction takes as many file
+            slices as fit. None for all.
+        max_seconds: No service begins after so many. None for no end.
+        engine: Where file groups are merged.
+
+    Raises:
+        ConfigError: A budget that is not positive.
+        HudiError: A service failed; those before it are done.
+    """
+    for name, budget in (("max_bytes", max_bytes), ("max_seconds", max_seconds)):
+        if budget is not None and budget <= 0:
+            raise ConfigError(name, budget, "a positive number")
+    begin, left_bytes = monotonic(), max_bytes
+    done: list[tuple[DueService, str]] = []
+    left: list[DueService] = []
+    for step in _STEPS:
+        session = WriteSession(storage, _within(options, left_bytes), engine=engine)
+        due = step.look(session, session.table_now())
+        if due is None:
+            continue
+        late = max_seconds is not None and monotonic() - begin >= max_seconds
+        if late or (left_bytes is not None and due.reads > left_bytes):
+            left.append(due)
+            continue
+        done.append((due, step.run(session)))
+        left_bytes = None if left_bytes is None else left_bytes - due.reads
+    return MaintenanceReport(tuple(done), tuple(left), monotonic() - begin)
+
+
+def watch(
+    storage: Storage, options: Options, every: float, tell: Callable[[MaintenanceReport], object], engine: Engine | None = None
+) -> None:
+    """Maintain a table for ever: until the process ends, or `tell` raises.
+
+    Args:
+        storage: Rooted at the table.
+        options: See `plan`.
+        every: About so many seconds between two looks, more or less by a fifth.
+        tell: Takes the report of each look that did anything.
+        engine: See `maintain`.
+
+    Raises:
+        ConfigError: `every` is not positive.
+    """
+    if every <= 0:
+        raise ConfigError("every", every, "a positive number of seconds")
+    while True:
+        report = maintain(storage, options, engine=engine)
+        if report.done or report.left:
+            tell(report)
+        pause(every * random.uniform(1 - JITTER, 1 + JITTER))
+
+
+def _within(options: Options, left_bytes: int | None) -> Options:
+    """Options by which a compaction takes no more than what is left, unless they bound it more closely."""
+    if left_bytes is None:
+        return options
+    mebibytes = max(1, left_bytes // _MEBIBYTE)
+    return options.having({keys.COMPACT_TARGET_IO.key: str(min(mebibytes, options.get(keys.COMPACT_TARGET_IO)))})
+
+
+def _look_recover(session: WriteSession, view: TableView) -> DueService | None:
+    dead = session.coordinator.dead(view.timeline)
+    named = ", ".join(f"{one.action.value} {one.time}" for one in dead)
+    return DueService("recover", f"{len(dead):,} writes or runs died: {named}") if dead else None
+
+
+def _look_compaction(session: WriteSession, view: TableView) -> DueService | None:
+    if session.properties.type is not TableType.MERGE_ON_READ:
+        return None
+    begun = compaction.pending(view.timeline)
+    if begun:
+        planned = [compaction.CompactionPlan.of(view.timeline.plan(one)) for one in begun]
+        named = ", ".join(one.time for one in begun)
+        return DueService("compaction", f"planned at {named} and not run", sum(one.size for one in planned))
+    if not compaction.is_due(session, view.timeline):
+        return None
+    the_plan = compaction.plan(session, view)
+    logs = sum(len(one.log_files) for one in the_plan.slices)
+    why = f"{logs:,} log files in {len(the_plan.slices):,} file slices ({keys.COMPACT_AFTER.key})"
+    return DueService("compaction", why, sum(one.size for one in the_plan.slices)) if the_plan.slices else None
+
+
+def _look_clustering(session: WriteSession, view: TableView) -> DueService | None:
+    begun = clustering.pending(view.timeline)
+    if begun:
+        plans = [clustering.ClusteringPlan.of(view.timeline.plan(one), session.options) for one in begun]
+        named = ", ".join(one.time for one in begun)
+        return DueService("clustering", f"planned at {named} and not run", _size_of(plans))
+    asked = session.options.get(keys.CLUSTER_INLINE) or session.options.get(keys.CLUSTER_SCHEDULE)
+    if not asked or not clustering.is_due(session, view.timeline):
+        return None
+    the_plan = clustering.plan(session, view)
+    why = f"{len(the_plan.slices):,} file slices become {sum(n for _, n in the_plan.groups):,} ({keys.CLUSTER_AFTER.key})"
+    return DueService("clustering", why, _size_of([the_plan])) if the_plan.groups else None
+
+
+def _size_of(plans: Sequence[clustering.ClusteringPlan]) -> int:
+    return sum(one.size for the_plan in plans for one in the_plan.slices)
+
+
+def _look_ttl(session: WriteSession, view: TableView) -> DueService | None:
+    if not ttl.is_due(session):
+        return None
+    found = ttl.plan(session, view)
+    return DueService("ttl", str(found).partition("\n")[0]) if found.expired else None
+
+
+def _look_clean(session: WriteSession, view: TableView) -> DueService | None:
+    found = clean.plan(session, view)
+    if not found.n_files:
+        return None
+    why = f"{found.n_files:,} files that no retained moment needs ({_clean_option(session.options)})"
+    return DueService("clean", why, frees=_bytes_of(view, found))
+
+
+def _clean_option(options: Options) -> str:
+    by_policy = {"KEEP_LATEST_BY_HOURS": keys.CLEAN_HOURS, "KEEP_LATEST_FILE_VERSIONS": keys.CLEAN_VERSIONS}
+    return by_policy.get(options.get(keys.CLEAN_POLICY) or "", keys.CLEAN_COMMITS).key
+
+
+def _bytes_of(view: TableView, found: clean.CleanPlan) -> int:
+    listing = view.listing(list(found.files))
+    columns = (listing[name].to_pylist() for name in ("partition_path", "name", "size"))
+    gone = {(partition, name) for partition, names in found.files.items() for name in names}
+    return sum(size for partition, name, size in zip(*columns, strict=True) if (partition, name) in gone)
+
+
+def _look_archival(session: WriteSession, view: TableView) -> DueService | None:
+    found = archival.plan(session, view)
+    count = len(found.instants)
+    return DueService("archival", f"{count:,} instants that nobody asks any more ({keys.ARCHIVE_MAX.key})") if count else None
+
+
+def _recovered(session: WriteSession) -> str:
+    return f"rolled back {', '.join(session.coordinator.recover()) or 'nothing'}"
+
+
+def _reported(reports: Iterator[object] | Sequence[object]) -> str:
+    return "; ".join(str(one).partition("\n")[0] for one in reports) or "nothing"
+
+
+_STEPS = (
+    _Step(_look_recover, _recovered),
+    _Step(_look_compaction, lambda session: _reported(compaction.compact(session))),
+    _Step(_look_clustering, lambda session: _reported(clustering.cluster(session))),
+    _Step(_look_ttl, lambda session: str(ttl.expire(session)).partition("\n")[0]),
+    _Step(_look_clean, lambda session: str(clean.clean(session))),
+    _Step(_look_archival, lambda session: str(archival.archive(session))),
+)
