@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,24 +23,43 @@ if TYPE_CHECKING:
 __all__ = ["footers_tell_the_truth", "statistics_enclose_every_value"]
 
 _KEY = "_hoodie_record_key"
+_WORTH_KEEPING = 1 << 18
+"""Bytes; larger files come once."""
 
 
 def footers_tell_the_truth(table: Inspection) -> None:
     """The bloom filter in each live base file's footer knows every key, and the smallest and greatest key are right."""
+    _refuse("footers", [f"{path}: {why}" for path in _base_files(table) for why in _judged(table, path).wrong])
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The rows of a base file, and what its footer says wrongly of them."""
+
+    rows: pa.Table
+    wrong: tuple[str, ...]
+
+
+def _judged(table: Inspection, path: str) -> _Judged:
+    """One look at a table after the other meets the same files: of the same bytes the judgement is the same."""
+    content = table.storage.read(path)
+    return _judge(path, content) if len(content) < _WORTH_KEEPING else _judge.__wrapped__(path, content)
+
+
+@lru_cache(maxsize=256)
+def _judge(path: str, content: bytes) -> _Judged:
     import pyarrow.parquet as pq
 
-    wrong = []
-    for path in _base_files(table):
-        with table.storage.open_input(path) as source:
-            footer = read_footer(source, path)
-            keys = pq.ParquetFile(source).read([_KEY])[_KEY].combine_chunks()
-        if footer.bloom is not None and len(keys) and not footer.bloom.might_contain_many(keys).all():
-            wrong.append(f"{path}: the bloom filter misses a key")
-        texts = sorted(keys.drop_null().to_pylist(), key=str.encode)
-        stated = (footer.min_key, footer.max_key)
-        if stated != (None, None) and stated != ((texts[0], texts[-1]) if texts else (None, None)):
-            wrong.append(f"{path}: key range {stated}, found {texts[:1]} to {texts[-1:]}")
-    _refuse("footers", wrong)
+    source = pa.BufferReader(content)
+    footer, rows = read_footer(source, path), pq.ParquetFile(source).read(use_threads=False)
+    keys, wrong = rows[_KEY].combine_chunks(), []
+    if footer.bloom is not None and len(keys) and not footer.bloom.might_contain_many(keys).all():
+        wrong.append("the bloom filter misses a key")
+    texts = sorted(keys.drop_null().to_pylist(), key=str.encode)
+    stated = (footer.min_key, footer.max_key)
+    if stated != (None, None) and stated != ((texts[0], texts[-1]) if texts else (None, None)):
+        wrong.append(f"key range {stated}, found {texts[:1]} to {texts[-1:]}")
+    return _Judged(rows, tuple(wrong))
 
 
 def statistics_enclose_every_value(table: Inspection) -> None:
@@ -52,7 +73,7 @@ def statistics_enclose_every_value(table: Inspection) -> None:
         return
     schema = with_meta_columns(avro_to_arrow(found[1]))
     types = {c: kind for c in definition.source_fields if (kind := column_type(schema, c)) is not None}
-    stored = {path: _rows(table, path) for path in _base_files(table)}
+    stored = {path: _judged(table, path).rows for path in _base_files(table)}
     rows = {path: conform(part, schema) for path, part in stored.items()}
     held = {path.rpartition("/")[2]: part.schema for path, part in stored.items()}
     wrong = _file_statistics(metadata, types, rows, held)
@@ -124,13 +145,6 @@ def _values(rows: pa.Table, column: str) -> pa.ChunkedArray:
 
     top, *rest = column.split(".")
     return pc.struct_field(rows[top], rest) if rest else rows[top]
-
-
-def _rows(table: Inspection, path: str) -> pa.Table:
-    import pyarrow.parquet as pq
-
-    with table.storage.open_input(path) as source:
-        return pq.ParquetFile(source).read()
 
 
 def _base_files(table: Inspection) -> list[str]:
