@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import hudimeta
+from hudimeta.api.services import TableServices
 from hudimeta.config import OPTIONS
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
@@ -22,15 +23,17 @@ def test_the_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     for example in EXAMPLES:
         exec(compile(example.replace("/data/", f"{tmp_path}/"), "docs/services.md", "exec"), names)
     said = capsys.readouterr().out
+    assert re.search(r"^compaction +\d+ log files in 2 file slices", said, re.MULTILINE)
     wanted = ("by ann, 'before the new prices'", "1 instants, 2 rows", "is taken back", "ROLLBACK at", "KEEP_BY_TIME, 30 days")
     for text in wanted:
         assert text in said, text
-    check_all(open_storage(tmp_path / "rides"))
+    for name in ("rides", "fares"):
+        check_all(open_storage(tmp_path / name))
 
 
 def test_every_verb_and_option_of_the_page_exists() -> None:
     for verb in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", PAGE, re.MULTILINE):
         for name in re.findall(r"`(\w+)`", verb):
-            assert hasattr(hudimeta.Table, name), name
+            assert hasattr(hudimeta.Table, name) or hasattr(TableServices, name), name
     for key in set(re.findall(r"`((?:hoodie|hudimeta)\.[a-z._]+[a-z])(?:=[a-zA-Z_]+)?`", PAGE)):
         assert OPTIONS.find(key) is not None, key
