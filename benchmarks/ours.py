@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 
-def open_table(path: Path) -> Any:
+def open_table(path: Path, options: Mapping[str, str] | None = None) -> Any:
     """`hudimeta.Table`, the import included: the first call of a process pays for it."""
     import hudimeta
 
-    return hudimeta.Table(str(path))
+    return hudimeta.Table(str(path), options)
 
 
 def count_partitions(table: Any) -> int:

@@ -14,7 +14,7 @@ from benchmarks import lineitem, rivals, written
 from benchmarks.case import Side
 from benchmarks.job import Job
 
-__all__ = ["bulk_inserts", "compactions", "handed_over", "saved", "small_commits", "small_saves", "upserts"]
+__all__ = ["bulk_inserts", "clusterings", "compactions", "handed_over", "saved", "small_commits", "small_saves", "upserts"]
 
 Options = Mapping[str, str]
 Write = Callable[[Any, Path, Path, str], None]
@@ -111,6 +111,24 @@ def compactions(source_of: Callable[[Job], Path]) -> Side:
                     with job.timed(tree=True):
                         reports = HudiTable(spark, str(path)).compact()
                     job.note("files", sum(report.files_written for report in reports))
+
+    return run
+
+
+def clusterings(source_of: Callable[[Job], Path], options: Options) -> Side:
+    """Clustering of a copy of a table, once a round."""
+
+    def run(job: Job) -> None:
+        from pyspark_hudimeta import HudiTable
+
+        source = source_of(job)
+        with rivals.spark_session(job) as spark:
+            for _ in range(job.rounds):
+                with job.folder() as folder:
+                    table: Any = HudiTable(spark, str(written.copied(source, folder)), options)
+                    with job.timed(tree=True):
+                        (report,) = table.cluster()
+                    job.note("files", report.files_after)
 
     return run
 

@@ -57,6 +57,30 @@ def test_the_first_error_arrives_with_its_facts(spark: SparkSession) -> None:
         SparkEngine(spark).map(failing, range(6))
 
 
+@pytest.mark.parametrize("type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_clustering_runs_there(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, type: str) -> None:
+    monkeypatch.setattr(SparkEngine, "worth_bytes", 0)
+    table = ModelledTable(
+        str(tmp_path / "t"),
+        {
+            **SIMPLE_OPTIONS,
+            "hoodie.datasource.write.table.type": type,
+            "hoodie.parquet.small.file.limit": "0",
+            "hoodie.metadata.record.index.enable": "true",
+        },
+    )
+    for ts in range(1, 4):
+        table.write(Operation.INSERT, simple_rows(range(ts * 30, ts * 30 + 30), ts, partitions=5))
+    table.write(Operation.UPSERT, simple_rows(range(40, 100), 7, partitions=5))
+    on_spark = HudiTable(spark, table.path)
+    planned = on_spark.cluster("x", partitions=["p1", "p2", "p3"], dry_run=True)
+    on_spark.cluster(["x", "id"], strategy="hilbert", partitions=["p1", "p2", "p3"])
+    assert "9 file slices in 3 groups" in str(planned)
+    assert len(Table(table.path).file_slices()) == 3 + 2 * 3
+    table.check()
+    assert on_spark.metadata.validate().outcome.value == "holds"
+
+
 def test_services_of_a_table_run_there(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SparkEngine, "worth_bytes", 0)
     table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})

@@ -1,0 +1,115 @@
+"""Clustering on both sides: each runs the other's plans, and reads and writes on after the other's clustering."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import hudimeta
+from hudimeta.types import Action
+from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.sides import TABLE_VERSION, Model, Ours, Row, Theirs, plain_rows, row
+
+SORT = "hoodie.clustering.plan.strategy.sort.columns"
+PLAN = {"hoodie.clustering.inline.max.commits": "1", "hoodie.clustering.async.max.commits": "1", SORT: "amount,note"}
+TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")
+SMALL = {"hoodie.parquet.small.file.limit": "0", "hoodie.metadata.record.index.enable": "true"}
+
+
+class Sides:
+    """A table of ours with a few files in each of three partitions, its writers, and what both must read."""
+
+    def __init__(self, path: Path, hudi: ApacheHudi, kind: str) -> None:
+        self.path, self.hudi, self.model = path, hudi, Model()
+        self.ours, self.theirs = Ours(path, type=kind, options=SMALL), Theirs(path, hudi, type=kind)
+        self.options = {"hoodie.write.table.version": TABLE_VERSION, "hoodie.write.auto.upgrade": "false", **PLAN}
+        self.write(self.ours, "insert", 0, 30, 1)
+        self.write(self.ours, "insert", 30, 60, 2)
+        self.write(self.ours, "upsert", 10, 20, 3)
+
+    def write(self, side: Ours | Theirs, operation: str, first: int, last: int, ts: int) -> None:
+        rows = [row(n, ts) for n in range(first, last)]
+        side.write(operation, rows)
+        self.model.put(rows)
+
+    def service(self, name: str, instant: str | None = None, **more: str) -> str:
+        made = self.hudi.service(self.path, name, {**self.options, **more}, instant)
+        assert made
+        return made
+
+    def agree(self) -> None:
+        table = hudimeta.Table(self.path)
+        assert plain_rows(table.scan().to_table()) == self.model.sorted()
+        assert plain_rows(self.hudi.read(self.path).table) == self.model.sorted()
+        wanted = [one for one in self.model.sorted() if one["id"] == "k00012"]
+        assert plain_rows(table.scan("id = 'k00012'").to_table()) == wanted
+        report = table.metadata.validate()
+        assert report.holds, str(report)
+
+    def changes_after(self, completion: str) -> list[Row]:
+        """What Hudi's incremental query says."""
+        begin = "hoodie.datasource.read.begin.instanttime"
+        asked = {"hoodie.datasource.query.type": "incremental", begin: completion}
+        return plain_rows(self.hudi.read(self.path, options=asked).table)
+
+    def go_on(self, ts: int) -> None:
+        """Both write to rows that were moved, and to new ones."""
+        self.write(self.theirs, "upsert", 5, 15, ts)
+        self.agree()
+        self.write(self.ours, "upsert", 12, 40, ts + 1)
+        self.write(self.theirs, "insert", 100 + ts, 104 + ts, ts + 2)
+        self.agree()
+
+    def is_clustered(self, slices: int = 3) -> None:
+        table = hudimeta.Table(self.path)
+        assert len(table.file_slices()) == slices
+        assert table.timeline.by_completion[-1].action is Action.REPLACE_COMMIT
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize(
+    ("kind", "strategy"),
+    [(TYPES[0], "linear"), (TYPES[0], "zorder"), (TYPES[1], "zorder"), (TYPES[1], "hilbert")],
+)
+def test_hudi_goes_on_after_our_clustering(hudi: ApacheHudi, tmp_path: Path, kind: str, strategy: str) -> None:
+    sides = Sides(tmp_path / "table", hudi, kind)
+    newest = max(i.completed_at for i in hudimeta.Table(sides.path).timeline.writes)
+    before = sides.changes_after(newest)
+    (report,) = sides.ours.table().cluster(["amount", "note"], strategy)
+    assert report.commit.file_groups_replaced == 6
+    sides.is_clustered()
+    sides.agree()
+    assert sides.changes_after(newest) == before
+    if strategy == "zorder":
+        sides.go_on(4)
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("kind", TYPES)
+def test_hudi_runs_our_plan(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
+    sides = Sides(tmp_path / "table", hudi, kind)
+    planned = hudimeta.Table(sides.path, {**SMALL, SORT: "amount"}).services.clustering.schedule()
+    assert planned is not None
+    sides.write(sides.ours, "insert", 60, 66, 4)
+    sides.agree()
+    sides.service("run_clustering", planned)
+    sides.is_clustered(6)
+    sides.agree()
+    sides.go_on(5)
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("layout", ["linear", "z-order"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_we_run_plans_of_hudi_and_go_on_after_its_clustering(hudi: ApacheHudi, tmp_path: Path, kind: str, layout: str) -> None:
+    sides = Sides(tmp_path / "table", hudi, kind)
+    planned = sides.service("plan_clustering")
+    report = hudimeta.Table(sides.path, {"hoodie.layout.optimize.strategy": layout}).services.clustering.execute(planned)
+    assert set(report.skipped) == {"amount", "note"}
+    sides.is_clustered()
+    sides.agree()
+    sides.write(sides.theirs, "upsert", 5, 15, 4)
+    sides.service("cluster", **{"hoodie.layout.optimize.strategy": layout})
+    sides.agree()
+    sides.go_on(6)
