@@ -125,9 +125,9 @@ LAYOUT_STRATEGY = OPTIONS.choice(
 )
 LAYOUT_CURVE = OPTIONS.choice(
     "hoodie.layout.optimize.curve.build.method",
-    "DIRECT",
+    "SAMPLE",
     ["DIRECT", "SAMPLE"],
-    "How values become places on the curve: by their distance between the smallest and the greatest, or by their rank in a "
-    "sample, which evens out values that are not spread evenly.",
+    "How values become places on the curve: by their distance from the smallest one, or by their rank in a sample, which evens "
+    "out values that are not spread evenly.",
 )
 LAYOUT_SAMPLE = OPTIONS.count("hoodie.layout.optimize.build.curve.sample.size", 200_000, "Rows of that sample.")

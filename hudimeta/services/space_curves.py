@@ -121,9 +121,8 @@ def places(values: Numbers, bits: int, sample: int | None = None) -> Numbers:
     most = np.uint64((1 << bits) - 1)
     if sample is None:
         low = values.min()
-        spread = int(values.max() - low)
-        surplus = max(0, spread.bit_length() - bits)
-        scaled: Numbers = np.minimum((values - low) >> np.uint64(surplus), most)
+        width = max(1, int(values.max() - low).bit_length())
+        scaled: Numbers = ((values - low) >> np.uint64(max(0, width - bits))) << np.uint64(max(0, bits - width))
         return scaled
     few = values[:: max(1, len(values) // sample)]
     bounds = np.unique(np.sort(few))
