@@ -8,6 +8,7 @@ __all__ = [
     "liveness",  # is the writer of a pending instant alive?
     "locks",  # the table lock, by the providers of Hudi
     "markers",  # a note of every data file, made before the file
+    "metadata_again",  # which indexes a metadata table gets that is built once more
     "metadata_bootstrap",  # the metadata table of a table that has files
     "metadata_commit",  # what a commit does to the metadata table
     "planned_runs",  # services that were planned, run or taken back

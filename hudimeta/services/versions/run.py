@@ -10,32 +10,24 @@ import pyarrow as pa
 
 from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
-from hudimeta.commit.metadata_bootstrap import committed_files, lay_out_indexes
+from hudimeta.commit.metadata_again import planned_again
+from hudimeta.commit.metadata_bootstrap import bootstrap_metadata
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
 from hudimeta.errors import NotFound, TableError
-from hudimeta.indexes.planned import (
-    PlannedIndex,
-    index_properties,
-    planned_indexes,
-    record_index_definition,
-    store_definitions,
-)
-from hudimeta.metadata import bloom_filters, column_stats, files, partition_stats, record_index
+from hudimeta.indexes.planned import PlannedIndex, record_index_definition, store_definitions
+from hudimeta.metadata import bloom_filters, column_stats, partition_stats, record_index
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
 from hudimeta.metadata.indexed_columns import column_type, has_statistics, statistics_definition
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.services import compaction
-from hudimeta.services.indexing.proof import record_proof
 from hudimeta.services.versions.old_timeline import copy_timeline, remove_old_files
 from hudimeta.services.versions.plan import Unfinished, VersionPlan, VersionReport, steps_between
 from hudimeta.services.versions.property_changes import property_changes
 from hudimeta.storage import Storage
-from hudimeta.table.discovery import list_table
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.properties import load as load_properties
-from hudimeta.table.stated_sizes import listed_as_stated
 from hudimeta.timeline import DEFAULT_FOLDER, SystemClock, Timeline
 from hudimeta.timeline.naming import LAYOUT_V1
 from hudimeta.types import META_COLUMNS, TableType
@@ -210,38 +202,30 @@ def _metadata_anew(session: WriteSession, partitions: tuple[str, ...]) -> str:
     timeline = properties.load_timeline(storage)
     schema = session.table_at(timeline).schema
     names = {*partitions, *properties.metadata_partitions}
-    definitions = _definitions(storage, properties)
-    flags = {option.key: str(name in names).lower() for name, option in _ASKED_BY.items()}
-    options = session.options.having(flags)
-    fresh = {one.partition: one for one in planned_indexes(schema, options, properties.version, properties.is_partitioned)}
-    planned = [
-        _planned(name, definitions.get(name), fresh.get(name), session, schema) for name in sorted(names, key=_layout_order)
-    ]
+    options = session.options.having({option.key: str(name in names).lower() for name, option in _ASKED_BY.items()})
+    kept, left_out = planned_again(storage, properties, names, schema, options)
+    planned = [_in_form_of(properties.version, one, schema) for one in kept]
+    if record_index.PARTITION in left_out:  # by partition, which version 8 does not know
+        planned.insert(1, PlannedIndex(record_index.PARTITION, record_index_definition(properties.version)))
     update(storage, dict(_NO_METADATA))
-    storage.delete_folder(METADATA_ROOT)
-    listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
-    complete = lay_out_indexes(storage, properties, planned, schema, options, session.times, session.engine, timeline, listing)
-    session.properties = update(storage, dict(index_properties(planned)))
-    record_proof(session, {name: True for name, proven in complete.items() if proven})
-    return f"built the metadata table anew: {', '.join(one.partition for one in planned)}"
+    session.properties = bootstrap_metadata(
+        storage, properties, timeline, schema, options, session.times, session.engine, planned
+    )
+    lost = sorted({*left_out} - {record_index.PARTITION})
+    beside = f"; {', '.join(lost)} is not built again: create it anew" if lost else ""
+    return f"built the metadata table anew: {', '.join(one.partition for one in planned)}{beside}"
 
 
-def _layout_order(name: str) -> tuple[bool, bool, str]:
-    return name != files.PARTITION, name == partition_stats.PARTITION, name
-
-
-def _planned(
-    name: str, old: IndexDefinition | None, fresh: PlannedIndex | None, session: WriteSession, schema: pa.Schema
-) -> PlannedIndex:
+def _in_form_of(version: int, index: PlannedIndex, schema: pa.Schema) -> PlannedIndex:
     """An index as it was, in the form of the table's version."""
-    version = session.properties.version
-    if name == record_index.PARTITION:
-        return PlannedIndex(name, record_index_definition(version))
-    if old is None:
-        return fresh or PlannedIndex(name)
-    if name == column_stats.PARTITION:
-        return PlannedIndex(name, statistics_definition([c for c in old.source_fields if _has_bounds(schema, c)], version))
-    return PlannedIndex(name, replace(old, version=None))
+    if index.partition == record_index.PARTITION:
+        return PlannedIndex(index.partition, record_index_definition(version))
+    if index.definition is None:
+        return index
+    if index.partition == column_stats.PARTITION:
+        columns = [c for c in index.definition.source_fields if _has_bounds(schema, c)]
+        return PlannedIndex(index.partition, statistics_definition(columns, version))
+    return PlannedIndex(index.partition, replace(index.definition, version=None))
 
 
 def _has_bounds(schema: pa.Schema, column: str) -> bool:
