@@ -71,7 +71,7 @@ spark-kills-full: ## sixty kills of Spark's drivers (Python, the JVM, both) and 
 	@HUDIMETA_SPARK_KILLS=$${HUDIMETA_SPARK_KILLS:-60} $(RUN) --java python -m pytest tests/spark/test_killed_drivers.py --timeout=7200 $(PYTEST_ARGS)
 
 predicates-full: ## twenty thousand random predicates judged by Spark and by us, over all types, recorded tables and doors, an hour
-	@HUDIMETA_PREDICATES=20000 $(RUN) --java python -m pytest tests/predicate/test_random_predicates.py --timeout=3600 $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_PREDICATES=20000 $(RUN) --java python -m pytest tests/predicate/test_random_predicates.py --timeout=3600 $(PYTEST_ARGS)
 
 simulation: ## two thousand simulated histories of writers, readers and services at once, under all locks and faults
 	@HUDIMETA_HISTORIES=$${HUDIMETA_HISTORIES:-2000} $(RUN) python -m pytest tests/testing/simulation/test_histories.py -k hold $(IN_PARALLEL) $(PYTEST_ARGS)

@@ -115,6 +115,7 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return path, table.scan(columns=["id", *columns]).to_table()
 
 
+@pytest.mark.rotation(2)
 def test_every_door(spark: SparkSession, tmp_path: Path, written: tuple[str, pa.Table]) -> None:
     path, keyed = written
     made = Predicates(pa.schema([f for f in keyed.schema if f.name != "id"]), SEED + 1)

@@ -114,7 +114,7 @@ def test_a_clean_that_fails_at_any_call_is_finished_by_the_next(tmp_path: Path) 
     whole = FaultyStorage(source.copy(str(tmp_path / "whole")).storage, FaultPlan(None, Fault.ERROR_BEFORE))
     verbs.clean(whole, OPTIONS.read(options))
     assert len(whole.plan.calls) > 5
-    for call in in_turn(range(len(whole.plan.calls)), 2):
+    for call in in_turn(range(len(whole.plan.calls)), 4):
         path = tmp_path / f"t{call}"
         table = source.copy(str(path))
         broken = FaultyStorage(table.storage, FaultPlan(call, Fault.ERROR_BEFORE))

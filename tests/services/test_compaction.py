@@ -107,7 +107,7 @@ def test_a_compaction_that_fails_at_any_call_is_run_again(tmp_path: Path) -> Non
     whole = FaultyStorage(source.copy(str(tmp_path / "whole")).storage, FaultPlan(None, Fault.ERROR_BEFORE))
     verbs.compact(whole, OPTIONS.read({}))
     assert len(whole.plan.calls) > 8
-    for call in in_turn(range(len(whole.plan.calls)), 2):
+    for call in in_turn(range(len(whole.plan.calls)), 4):
         table = source.copy(str(tmp_path / f"t{call}"))
         broken = FaultyStorage(table.storage, FaultPlan(call, Fault.ERROR_BEFORE))
         try:

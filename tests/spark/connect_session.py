@@ -32,7 +32,9 @@ def main(folder: str) -> dict[str, Any]:
 
     seen: dict[str, Any] = {"hudimeta": hudimeta.__file__}
     seen["discovered"] = [m.module_finder.path for m in pkgutil.iter_modules() if m.name == "pyspark_hudimeta"]
-    spark = on_a_port_of_its_own(SparkSession.builder.remote("local[2]")).getOrCreate()
+    builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+    spark = on_a_port_of_its_own(builder).getOrCreate()
     seen["session"] = type(spark).__module__
     path = f"{folder}/t"
     rows = spark.range(100).selectExpr("id", "concat('p', id % 2) part", "1L ts")

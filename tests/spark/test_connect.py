@@ -1,4 +1,4 @@
-"""The same tests through Spark Connect: a small set of them in every run, all and the shapes of queries by `make connect`."""
+"""The same tests through Spark Connect: half of a small set in every run, all and the shapes of queries by `make connect`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.rotation import in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = (
@@ -26,7 +28,7 @@ MODULES = (
 def test_a_connect_session_passes_the_tests_of_a_classic_one() -> None:
     # A process of its own, because a process holds either a classic session or a Connect session.
     command = [sys.executable, "-m", "pytest", "-q", "-m", "oldest", "-p", "no:cacheprovider", "--timeout=300"]
-    modules = [str(ROOT / "tests" / name) for name in MODULES]
+    modules = [str(ROOT / "tests" / name) for name in in_turn(MODULES, 2)]
     variables = {**os.environ, "HUDIMETA_TEST_REMOTE": "local[2]"}
     ran = subprocess.run([*command, *modules], cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]

@@ -40,6 +40,7 @@ def test_a_sound_table_holds(subject: Subject, tmp_path: Path) -> None:
     assert {"every byte of the timeline", "every byte of base files"} <= {check.name for check in report.checks}
 
 
+@pytest.mark.rotation(2)
 def test_each_sort_of_file_is_read(subject: Subject, tmp_path: Path) -> None:
     """Of each sort one file is damaged in each way; pages and seals of ours leave no byte out but those that say nothing."""
     dice, table, silent = random.Random(3), tmp_path / "t", []
