@@ -272,7 +272,8 @@ class MetadataCommit:
             # An earlier run of the same service died behind this step: what it wrote is taken back and written again.
             take_back_delta(self._storage, instant)
         # The delta commit that is about to be written counts, and its write is pending until it is published.
-        self._may_be_due = len(compaction.fresh_deltas(table)) + 1 >= self._compact_after
+        beside_others = any(i.time != instant for i in table.data_timeline.pending_writes)
+        self._may_be_due = compaction.is_enough(len(compaction.fresh_deltas(table)) + 1, self._compact_after, beside_others)
         delta = MetadataDelta([part for found in deltas.values() for part in found.parts])
         self._writer.begin(instant)
         logs = [*self._writer.put_logs(encoded), *self._writer.write_logs(instant, delta, groups), *apart(groups)]

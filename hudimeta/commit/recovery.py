@@ -140,7 +140,12 @@ class Recovery:
         """
         # Whoever asks whether a writer lives must not meet one that is being rolled back, or is just beginning.
         with self._lock.alone_here():
-            return [*self._dead(timeline), *self._dead_runs(timeline)]
+            dead = [*self._dead(timeline), *self._dead_runs(timeline)]
+            if dead:
+                # Beside many writers most of them were published since the timeline was listed: they are looked at once more.
+                now = self._load()
+                dead = [*self._dead(now), *self._dead_runs(now)]
+            return dead
 
     def _remove_unnamed_indexes(self, timeline: Timeline) -> None:
         """Where an index was made last, its maker may have died before the table's properties named it."""

@@ -43,6 +43,7 @@ __all__ = [
     "compact",
     "fresh_deltas",
     "is_due",
+    "is_enough",
     "is_overdue",
     "pending_compaction",
     "plan",
@@ -102,12 +103,17 @@ def is_due(table: MetadataTable, after: int) -> bool:
     pending = {i.time for i in table.data_timeline.pending_writes}
     if any(i.time in pending for i in fresh):
         return False
-    return len(fresh) >= max(1, after) * (OVERDUE if pending else 1)
+    return is_enough(len(fresh), after, bool(pending))
+
+
+def is_enough(fresh: int, after: int, pending: bool) -> bool:
+    """Whether so many delta commits are worth a compaction, while writes are pending or not."""
+    return fresh >= max(1, after) * (OVERDUE if pending else 1)
 
 
 def is_overdue(table: MetadataTable, after: int) -> bool:
     """True when a compaction is due whatever others do meanwhile."""
-    return is_due(table, after) and len(fresh_deltas(table)) >= max(1, after) * OVERDUE
+    return is_due(table, after) and is_enough(len(fresh_deltas(table)), after, True)
 
 
 def pending_compaction(table: MetadataTable) -> Instant | None:

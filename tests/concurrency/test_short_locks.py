@@ -15,7 +15,7 @@ from hudimeta.metadata import column_stats, files, partition_stats, record_index
 from hudimeta.storage import CountingStorage, RequestKind, open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
-from hudimeta.timeline import SystemClock
+from hudimeta.timeline import SystemClock, Timeline
 from hudimeta.types import Operation
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
@@ -142,4 +142,19 @@ def test_a_merge_that_others_overtook_is_left_to_them(tmp_path: Path) -> None:
     check_all(table.storage)
     assert table.write(Operation.UPSERT, simple_rows(range(4), 4)).compacted_metadata
     table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_a_write_that_was_published_meanwhile_is_not_taken_for_dead(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"))
+    seen: list[Timeline] = []
+    session = session_of(table, Interrupted(lambda: seen.append(session.properties.load_timeline(session.storage))))
+    write_rows(session, Operation.INSERT, simple_rows(range(4), 1))
+    assert [len(timeline.pending_writes) for timeline in seen] == [1]
+
+    later = session_of(table)
+    later.lock = lock = Noted(later)
+    write, _ = later.coordinator.begin(Operation.UPSERT, seen[0])
+    assert not lock.turns, "nobody had to wait for a look at what is left of others"
+    later.coordinator.withdraw(write)
     check_all(table.storage)
