@@ -52,7 +52,7 @@ __all__ = [
     "write_base",
 ]
 
-OVERDUE = 5
+OVERDUE = 3
 """After so many times the wanted number of delta commits a compaction no longer waits for pending writes to end."""
 
 MERGED_BEFORE_BYTES = 64 << 20

@@ -28,8 +28,6 @@ __all__ = [
 
 LOCK_FOLDER = ".hoodie/.locks"
 _GUARD_PATH = LOCK_FOLDER + "/.guard"
-_LOOKS_MORE_HERE = 10
-"""So much more often than elsewhere a lock of this machine is looked at by who has waited for long."""
 _LONG_POLLS = 20
 """After so many pauses of usual length somebody has waited for long."""
 
@@ -98,8 +96,8 @@ class LockTiming:
         waited = self.monotonic() - (deadline - self.wait_s)
         if self.monotonic() >= deadline:
             raise busy()
-        often, seldom = self.poll_s / _LOOKS_MORE_HERE, self.poll_s / 2
-        self.pause(often if waited > _LONG_POLLS * self.poll_s else min(seldom, max(often / 4, waited / 2)))
+        often, seldom, soon = self.poll_s / 4, self.poll_s / 2, self.poll_s / 40
+        self.pause(often if waited > _LONG_POLLS * self.poll_s else min(seldom, max(soon, waited / 2)))
 
 
 def as_utc(milliseconds: int) -> str:
