@@ -48,8 +48,8 @@ class UnsupportedTableVersion(TableError):
         names = ", ".join(str(v) for v in self.can)
         super().__init__(
             f"table version {found} cannot be {doing}, versions that can: {names}",
-            "hudimeta.Table(path).upgrade() moves a table of version 6 or 8 to 9, older ones need Apache Hudi; nothing else "
-            "here ever changes a table's version.",
+            "Upgrade or downgrade it: hudimeta.Table(path).upgrade() moves a table of version 6 or 8 to 9, older ones need "
+            "Apache Hudi; nothing else here ever changes a table's version.",
         )
 
 
