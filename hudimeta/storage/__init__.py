@@ -2,7 +2,8 @@
 
 from hudimeta.storage.counting import CountingStorage, Request, RequestKind, RequestLog, purpose_of
 from hudimeta.storage.inside import check_native_files, is_inside
-from hudimeta.storage.local import TEMPORARY_SUFFIX, LocalStorage
+from hudimeta.storage.local import LocalStorage
+from hudimeta.storage.local_names import TEMPORARY_SUFFIX
 from hudimeta.storage.locate import absolute_location, open_storage
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
 

@@ -1,12 +1,8 @@
 """Storage on a local disk.
 
-Small files are published atomically: the bytes go into a nameless file first (`O_TMPFILE`), so that a killed process leaves
-nothing behind, and get their name by a hard link, which fails when the name is taken. Where the system has no nameless files
-a temporary name in the same folder serves; timeline readers ignore its ending `.tmp`. To replace a file its new bytes need a
-name: `<file>.tmp`, the same for all who replace it, so that what a killed process leaves there goes with the next replacement.
+Small files are published atomically, as `local_names` has it.
 
-No link below the root is followed (see `inside`), and files are replaced, never written into: another name of the same bytes
-elsewhere keeps them.
+No link below the root is followed (see `inside`). Files are replaced, never written into: other names keep their old bytes.
 """
 
 from __future__ import annotations
@@ -17,23 +13,19 @@ import fcntl
 import os
 import shutil
 import stat as stat_module
-import uuid
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
 from hudimeta.errors import AlreadyExists, NotFound, StorageError
 from hudimeta.storage.inside import LocalFolders, check_kind, inside, linked, named_in
+from hudimeta.storage.local_names import AGAIN, create, drop_checksum, is_created, open_new, replace, sync_folder
 from hudimeta.storage.output import FileOutput
 from hudimeta.storage.protocol import FileInfo, OutputStream
 
 __all__ = ["LocalStorage"]
 
-TEMPORARY_SUFFIX = ".tmp"
-_REMOVALS = 100
-"""How often the removal of a folder is begun anew."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_NAMELESS = getattr(os, "O_TMPFILE", 0)
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 """A pipe opens at once this way, and is refused by its kind."""
 
@@ -106,22 +98,17 @@ class LocalStorage:
         target = self._at(path, change=True)
         with _translated(path):
             # A process may die at any moment, also while another of its threads is here: what is new gets its name at once.
-            if not os.path.lexists(target):
-                with contextlib.suppress(FileExistsError):
-                    _drop_checksum(target)
-                    _create(target, data)
-                    _sync_folder(target)
-                    return
-            while not _replace(target, data):
-                pass
-            _sync_folder(target)
+            while os.path.lexists(target) or not is_created(target, data):
+                if replace(target, data):
+                    break
+            sync_folder(target)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """See `Storage.put_if_absent`."""
         target = self._at(path, change=True)
         with _translated(path):
-            _create(target, data)
-            _sync_folder(target)
+            create(target, data)
+            sync_folder(target)
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`: the comparison and the replacement happen under a lock on the file's folder."""
@@ -160,7 +147,7 @@ class LocalStorage:
         try:
             with _translated(path):
                 os.unlink(target)
-                _drop_checksum(target)
+                drop_checksum(target)
         except NotFound:
             return False
         return True
@@ -171,7 +158,7 @@ class LocalStorage:
         target = self._at(path, change=True)
         self._folders.check(path, anew=True)
         with _translated(path):
-            left = _REMOVALS
+            left = AGAIN
             while os.path.lexists(target):
                 left -= 1
                 try:
@@ -219,7 +206,7 @@ class LocalStorage:
         """See `Storage.open_output`."""
         target = self._at(path, change=True)
         with _translated(path):
-            return _LocalOutput(path, target, _open_for_writing(target))
+            return _LocalOutput(path, target, open_new(target))
 
     def sub(self, path: str) -> LocalStorage:
         """See `Storage.sub`."""
@@ -265,114 +252,6 @@ class _LocalOutput(FileOutput):
             self._file.close()
         with contextlib.suppress(NotFound), _translated(self._path):
             os.unlink(self._target)
-
-
-def _open_for_writing(target: str) -> Any:
-    """A new file; one of that name gives way, whatever it is."""
-    try:
-        return open(target, "xb", buffering=1 << 20)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-    except FileExistsError:
-        os.unlink(target)
-    return open(target, "xb", buffering=1 << 20)
-
-
-def _create(target: str, data: bytes) -> None:
-    """Create `target` with all its bytes at once; FileExistsError when it is there."""
-    folder = os.path.dirname(target)
-    try:
-        _link_new(folder, target, data)
-    except FileNotFoundError:
-        os.makedirs(folder, exist_ok=True)
-        _link_new(folder, target, data)
-
-
-def _replace(target: str, data: bytes) -> bool:
-    """Give `target` other bytes at once; False when another process took the temporary name away: then it is to be tried again.
-
-    Who writes under that name holds the operating system's lock on the file that has it.
-    """
-    temporary = target + TEMPORARY_SUFFIX
-    fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        if not _has_name(fd, temporary):
-            return False
-        if os.fstat(fd).st_nlink != 1:  # another name of the same bytes keeps them
-            os.unlink(temporary)
-            return False
-        try:
-            os.ftruncate(fd, 0)
-            _write_all(fd, data)
-            _drop_checksum(target)
-            os.replace(temporary, target)
-        except FileNotFoundError:
-            return False
-        except OSError:
-            os.unlink(temporary)
-            raise
-        return True
-    finally:
-        os.close(fd)
-
-
-def _has_name(fd: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(fd), os.stat(path))
-    except FileNotFoundError:
-        return False
-
-
-def _drop_checksum(target: str) -> None:
-    """Remove the checksum file that Hadoop's local file system keeps of a file it wrote, and checks when it reads the file."""
-    folder, name = os.path.split(target)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(folder, f".{name}.crc"))
-
-
-def _link_new(folder: str, target: str, data: bytes) -> None:
-    if os.path.lexists(target):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
-    if _NAMELESS:
-        try:
-            fd = os.open(folder, os.O_WRONLY | _NAMELESS, 0o644)
-        except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
-                raise
-        else:
-            try:
-                _write_all(fd, data)
-                # Naming a folder descriptor makes Python call linkat(), which follows the link in /proc; link() does not.
-                os.link(f"/proc/self/fd/{fd}", target, src_dir_fd=fd, follow_symlinks=True)
-            finally:
-                os.close(fd)
-            return
-    temporary = f"{target}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    try:
-        _write_all(fd, data)
-        os.link(temporary, target)
-    finally:
-        os.close(fd)
-        os.unlink(temporary)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-    if data:
-        os.fsync(fd)
-
-
-def _sync_folder(target: str) -> None:
-    """Make a new name survive a power failure."""
-    fd = os.open(os.path.dirname(target), os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _info(path: str, found: os.stat_result) -> FileInfo:

@@ -30,5 +30,5 @@ def test_so_many_points_are_enough(starts: Starts) -> None:
     """Counted with what the usual runs of all turns take of every operation and service."""
     counts = {case: len(points_of(starts, *case)) for case in CASES}
     print(f"{sum(counts.values())} points in {len(counts)} scenes: {counts}")
-    assert min(counts.values()) >= 5
+    assert min(counts.values()) >= 4, "a savepoint has four"
     assert sum(counts.values()) >= LEAST_POINTS

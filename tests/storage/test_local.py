@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudimeta.errors import NotFound, StorageError
+from hudimeta.errors import StorageError
 from hudimeta.storage import open_storage
 
 
@@ -36,8 +36,7 @@ def test_a_folder_that_others_write_into_and_remove_as_well_is_removed(tmp_path:
 
     def busy(number: int) -> None:
         while not ended.is_set():
-            with contextlib.suppress(NotFound):
-                storage.put(f"folder/p{number}/marker", b"")
+            storage.put(f"folder/p{number}/marker", b"")
             storage.delete_folder("folder/p0")
 
     others = [threading.Thread(target=busy, args=(number,)) for number in range(2)]
@@ -118,7 +117,7 @@ def test_a_stream_to_a_full_disk_ends_with_a_typed_error(tmp_path: Path, through
             stream.write(b"x" * size)
 
     full = open("/dev/full", "wb", buffering=1 << 20)  # noqa: SIM115 - the stream closes it
-    opened = patch("hudimeta.storage.local._open_for_writing", return_value=full)
+    opened = patch("hudimeta.storage.local.open_new", return_value=full)
     with opened, pytest.raises(StorageError, match="file: No space left on device"):
         write()
     assert list(tmp_path.iterdir()) == [], "what is half written stays"

@@ -12,6 +12,7 @@ from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.types import Action, State
 
 T, C = "20260101000000001", "20260101000000002"
+PLAN = b'{"version": 1}'
 PENDING_WORDS = [action for action in Action if action is not Action.SAVEPOINT]
 
 
@@ -24,7 +25,7 @@ def storage(tmp_path: Path) -> Storage:
 def test_an_instant_goes_through_its_states(storage: Storage, action: Action) -> None:
     writer = TimelineWriter(storage)
     steps = [
-        lambda: writer.create_requested(T, action, b"plan"),
+        lambda: writer.create_requested(T, action, PLAN),
         lambda: writer.create_inflight(T, action),
         lambda: writer.complete(T, action, C, b"{}"),
     ]
@@ -33,7 +34,7 @@ def test_an_instant_goes_through_its_states(storage: Storage, action: Action) ->
         (found,) = Timeline.load(storage)
         assert found == made
     assert (found.completion, found.action) == (C, action.completed_as)
-    assert Timeline.load(storage).pending_bytes(found) == b"plan"
+    assert Timeline.load(storage).pending_bytes(found) == PLAN
 
 
 def test_a_savepoint_has_no_requested_file(storage: Storage) -> None:

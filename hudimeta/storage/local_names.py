@@ -1,0 +1,150 @@
+"""New names on a local disk, each of which appears with all of its bytes at once.
+
+The bytes go into a nameless file first (`O_TMPFILE`), so that a killed process leaves nothing behind, and get their name by
+a hard link, which fails when the name is taken. Where the system has no nameless files a temporary name in the same folder
+serves; timeline readers ignore its ending `.tmp`. To replace a file its new bytes need a name: `<file>.tmp`, the same for all
+who replace it, so that what a killed process leaves there goes with the next replacement. Folders come and go meanwhile: who
+cleans up removes empty ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["AGAIN", "TEMPORARY_SUFFIX", "create", "drop_checksum", "is_created", "open_new", "replace", "sync_folder"]
+
+TEMPORARY_SUFFIX = ".tmp"
+AGAIN = 100
+"""How often a folder is removed anew that others make meanwhile, and made anew that others remove."""
+_NAMELESS = getattr(os, "O_TMPFILE", 0)
+
+
+def open_new(target: str) -> Any:
+    """A new file; one of that name gives way, whatever it is."""
+    with contextlib.suppress(FileExistsError):
+        return _with_folder(target, lambda: open(target, "xb", buffering=1 << 20))
+    os.unlink(target)
+    return open(target, "xb", buffering=1 << 20)
+
+
+def create(target: str, data: bytes) -> None:
+    """Create `target` with all its bytes at once; FileExistsError when it is there."""
+    _with_folder(target, lambda: _link_new(os.path.dirname(target), target, data))
+
+
+def is_created(target: str, data: bytes) -> bool:
+    """Create `target`, without a checksum that Hadoop kept of an older one; False when it is there."""
+    drop_checksum(target)
+    try:
+        create(target, data)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _with_folder(target: str, make: Callable[[], Any]) -> Any:
+    """Make a file, and its folder where it lacks one, as often as others remove it."""
+    for _ in range(AGAIN):
+        with contextlib.suppress(FileNotFoundError):
+            return make()
+        with contextlib.suppress(FileNotFoundError):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+    return make()
+
+
+def replace(target: str, data: bytes) -> bool:
+    """Give `target` other bytes at once; False when another process took the temporary name away: then it is to be tried again.
+
+    Who writes under that name holds the operating system's lock on the file that has it.
+    """
+    temporary = target + TEMPORARY_SUFFIX
+    try:
+        fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    except FileNotFoundError:  # its folder is gone, and the target with it
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        if not _has_name(fd, temporary):
+            return False
+        if os.fstat(fd).st_nlink != 1:  # another name of the same bytes keeps them
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+            return False
+        try:
+            os.ftruncate(fd, 0)
+            _write_all(fd, data)
+            drop_checksum(target)
+            os.replace(temporary, target)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            os.unlink(temporary)
+            raise
+        return True
+    finally:
+        os.close(fd)
+
+
+def _has_name(fd: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def drop_checksum(target: str) -> None:
+    """Remove the checksum file that Hadoop's local file system keeps of a file it wrote, and checks when it reads the file."""
+    folder, name = os.path.split(target)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, f".{name}.crc"))
+
+
+def _link_new(folder: str, target: str, data: bytes) -> None:
+    if os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+    if _NAMELESS:
+        try:
+            fd = os.open(folder, os.O_WRONLY | _NAMELESS, 0o644)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+                raise
+        else:
+            try:
+                _write_all(fd, data)
+                # Naming a folder descriptor makes Python call linkat(), which follows the link in /proc; link() does not.
+                os.link(f"/proc/self/fd/{fd}", target, src_dir_fd=fd, follow_symlinks=True)
+            finally:
+                os.close(fd)
+            return
+    temporary = f"{target}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        _write_all(fd, data)
+        os.link(temporary, target)
+    finally:
+        os.close(fd)
+        os.unlink(temporary)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    if data:
+        os.fsync(fd)
+
+
+def sync_folder(target: str) -> None:
+    """Make a new name survive a power failure; one whose folder is gone again needs nothing."""
+    with contextlib.suppress(FileNotFoundError):
+        fd = os.open(os.path.dirname(target), os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
