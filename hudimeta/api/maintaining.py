@@ -23,10 +23,11 @@ class Maintaining:
     def maintain(
         self, *, max_bytes: int | None = None, max_seconds: float | None = None, dry_run: bool = False
     ) -> MaintenanceReport | MaintenancePlan:
-        """Run the services that are due, in the order that saves most; rows do not change, and writers go on meanwhile.
+        """Run the services that are due, in the order that saves most; writers go on meanwhile.
 
         What is due follows from the options `hoodie.compact.*`, `hoodie.clustering.*` (where
-        `hoodie.clustering.inline=true` asks for it), `hoodie.clean.*` and `hoodie.keep.*`.
+        `hoodie.clustering.inline=true` asks for it), `hoodie.clean.*` and `hoodie.keep.*`. No row changes, but that partitions
+        expire where `hoodie.partition.ttl.inline=true` asks for that.
 
         >>> print(table.services.maintain(dry_run=True))                       # doctest: +SKIP
         compaction  8 log files in 4 file slices (hoodie.compact.inline.max.delta.commits) (51,200 bytes to merge)
@@ -54,6 +55,8 @@ class Maintaining:
     def watch(self, every: float = 60.0, tell: Callable[[MaintenanceReport], object] = print) -> None:
         """Maintain the table for ever, in a process or thread of its own; returns only by an exception.
 
+        Where another process is in the way (`CommitConflict`, `LockError`), a HudiWarning says so; the next look tries again.
+
         >>> table.services.watch(every=300)                                    # doctest: +SKIP
 
         Args:
@@ -62,6 +65,7 @@ class Maintaining:
 
         Raises:
             ConfigError: `every` is not positive.
+            HudiError: A service failed for another reason.
         """
         from hudimeta.services import maintenance
 

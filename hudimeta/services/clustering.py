@@ -8,15 +8,13 @@ nobody changes the file groups that it names; a run that died is run again from 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.early_conflicts import give_way_to_writers
-from hudimeta.commit.liveness import HEARTBEAT_FOLDER
-from hudimeta.commit.markers import MARKERS
 from hudimeta.commit.planned_runs import cancel as cancel_plan
 from hudimeta.commit.published_schema import published_schema
 from hudimeta.commit.report import CommitReport
@@ -30,6 +28,7 @@ from hudimeta.reports import Report, Reports
 from hudimeta.services.clustering_report import ClusteringReport, GroupLayout, shares_skipped
 from hudimeta.services.clustering_rows import ClusterGroup, GroupWork, RowOrder, WrittenGroup
 from hudimeta.services.clustering_strategy import Group, choose
+from hudimeta.services.plan_runs import run_plans
 from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, with_sizes
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
@@ -270,27 +269,7 @@ def cluster(session: WriteSession, *, after_a_write: bool = False) -> Reports[Cl
         session: The table.
         after_a_write: The session's write has just been published, and rolled dead ones back as it began.
     """
-    reports: Reports[ClusteringReport] = Reports()
-    if not after_a_write:
-        _recover(session)
-    for instant in _planned(session):
-        if (after_a_write or reports) and any(session.storage.list(folder) for folder in (MARKERS, HEARTBEAT_FOLDER)):
-            _recover(session)
-        reports.append(execute(session, instant))
-    return reports
-
-
-def _recover(session: WriteSession) -> None:
-    if session.concurrency.failed_writes == "EAGER":
-        session.coordinator.recover()
-
-
-def _planned(session: WriteSession) -> Iterator[str]:
-    """What is pending, then, once that has run, a new plan, if there is anything to cluster."""
-    yield from [i.time for i in pending(session.properties.load_timeline(session.storage))]
-    instant = schedule(session)
-    if instant is not None:
-        yield instant
+    return run_plans(session, pending, schedule, execute, after_a_write=after_a_write)
 
 
 def may_be_due(session: WriteSession, timeline: Timeline) -> bool:

@@ -8,7 +8,7 @@ the new base.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,6 @@ import pyarrow as pa
 from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.early_conflicts import give_way_to_writers
-from hudimeta.commit.liveness import HEARTBEAT_FOLDER
-from hudimeta.commit.markers import MARKERS
 from hudimeta.commit.published_schema import published_schema
 from hudimeta.commit.report import CommitReport
 from hudimeta.commit.timings import Timings
@@ -28,6 +26,7 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.reports import Report, Reports
 from hudimeta.schema import SchemaHistory
 from hudimeta.services.compaction_strategy import choose
+from hudimeta.services.plan_runs import run_plans
 from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, with_sizes
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.slices.reader import SliceReader
@@ -180,28 +179,7 @@ def compact(session: WriteSession, *, after_a_write: bool = False) -> Reports[Co
         session: The table.
         after_a_write: The session's write has just been published, and rolled dead ones back as it began.
     """
-    reports: Reports[CommitReport] = Reports()
-    if not after_a_write:
-        _recover(session)
-    for instant in _planned(session):
-        # After this compaction no later writer would look for what the write or compaction before it could not remove.
-        if (after_a_write or reports) and any(session.storage.list(folder) for folder in (MARKERS, HEARTBEAT_FOLDER)):
-            _recover(session)
-        reports.append(execute(session, instant))
-    return reports
-
-
-def _recover(session: WriteSession) -> None:
-    if session.concurrency.failed_writes == "EAGER":
-        session.coordinator.recover()
-
-
-def _planned(session: WriteSession) -> Iterator[str]:
-    """What is pending, then, once that has run, a new plan, if there is anything to compact."""
-    yield from [i.time for i in pending(session.properties.load_timeline(session.storage))]
-    instant = schedule(session)
-    if instant is not None:
-        yield instant
+    return run_plans(session, pending, schedule, execute, after_a_write=after_a_write)
 
 
 def may_be_due(session: WriteSession, timeline: Timeline) -> bool:

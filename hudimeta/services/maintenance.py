@@ -14,14 +14,16 @@ holds the table lock to plan and to publish, never while it reads or writes rows
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hudimeta.config import Options
+from hudimeta.config import HudiWarning, Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
 from hudimeta.engine.machine import monotonic, pause
-from hudimeta.errors import ConfigError
+from hudimeta.errors import CommitConflict, ConfigError, LockError
+from hudimeta.redaction import hidden
 from hudimeta.reports import Report
 from hudimeta.services import archival, clean, clustering, compaction, ttl
 from hudimeta.storage import Storage
@@ -152,7 +154,9 @@ def maintain(
 def watch(
     storage: Storage, options: Options, every: float, tell: Callable[[MaintenanceReport], object], engine: Engine | None = None
 ) -> None:
-    """Maintain a table for ever: until the process ends, or `tell` raises.
+    """Maintain a table for ever: until the process ends, a service fails, or `tell` raises.
+
+    Another process in the way is no failure: a warning says so, and the next look tries again.
 
     Args:
         storage: Rooted at the table.
@@ -163,13 +167,18 @@ def watch(
 
     Raises:
         ConfigError: `every` is not positive.
+        HudiError: A service failed.
     """
     if every <= 0:
         raise ConfigError("every", every, "a positive number of seconds")
     while True:
-        report = maintain(storage, options, engine=engine)
-        if report.done or report.left:
-            tell(report)
+        try:
+            report = maintain(storage, options, engine=engine)
+        except (CommitConflict, LockError) as error:
+            warnings.warn(f"maintenance gave way and looks again later: {hidden(str(error))}", HudiWarning, stacklevel=2)
+        else:
+            if report.done or report.left:
+                tell(report)
         pause(every * random.uniform(1 - JITTER, 1 + JITTER))
 
 
@@ -182,6 +191,8 @@ def _within(options: Options, left_bytes: int | None) -> Options:
 
 
 def _look_recover(session: WriteSession, view: TableView) -> DueService | None:
+    if session.concurrency.failed_writes == "NEVER":
+        return None
     dead = session.coordinator.dead(view.timeline)
     named = ", ".join(f"{one.action.value} {one.time}" for one in dead)
     return DueService("recover", f"{len(dead):,} writes or runs died: {named}") if dead else None

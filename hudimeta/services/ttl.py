@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hudimeta.commit.report import CommitReport
 from hudimeta.config import options as keys
 from hudimeta.engine.machine import pool
-from hudimeta.errors import HudiError, NotFound
+from hudimeta.errors import ConfigError, CorruptFileError, NotFound
 from hudimeta.formats.properties import decode_properties
 from hudimeta.reports import Report
 from hudimeta.storage import Storage, join
@@ -43,23 +43,26 @@ class TtlPlan(Report):
         days: For how long partitions are kept; 0 for ever.
         expired: The instant from which the time of each ran, by partition path; the oldest first.
         left: How many more have, beyond `hoodie.partition.ttl.strategy.max.delete.partitions`.
+        unknown: How many partitions do not tell when they were made, and stay.
     """
 
     strategy: str
     days: int
     expired: Mapping[str, str]
     left: int = 0
+    unknown: int = 0
 
     def __str__(self) -> str:
         rule = f"{self.strategy}, {self.days:,} days"
+        untold = [f"  {self.unknown:,} do not tell when they were made, and stay"] if self.unknown else []
         if not self.expired:
-            return f"no partition has expired ({rule})"
+            return "\n".join([f"no partition has expired ({rule})", *untold])
         lines = [f"{len(self.expired):,} partitions have expired ({rule})"]
         lines += [f"  {partition}: since {instant}" for partition, instant in list(self.expired.items())[:_SHOWN]]
         more = len(self.expired) - _SHOWN
         lines += [f"  and {more:,} more"] if more > 0 else []
         lines += [f"  {self.left:,} others are left to the next expiry"] if self.left else []
-        return "\n".join(lines)
+        return "\n".join([*lines, *untold])
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,13 +99,14 @@ def plan(session: WriteSession, view: TableView) -> TtlPlan:
     if days <= 0 or not session.properties.is_partitioned:
         return TtlPlan(strategy, days, {})
     zone = session.properties.zone
-    begun = _last_written(view, options.get(keys.TTL_SELECTED))
+    begun = written = _last_written(view, options.get(keys.TTL_SELECTED))
     if strategy == _BY_CREATION:
-        begun = _created(session.storage, begun)
+        begun = _created(session.storage, written)
     limit = parse_instant(session.times.next(view.timeline.last_time), zone) - days * _MS_A_DAY
     gone = sorted((instant, p) for p, instant in begun.items() if parse_instant(instant, zone) < limit)
     most = options.get(keys.TTL_MAX)
-    return TtlPlan(strategy, days, {partition: instant for instant, partition in gone[:most]}, max(0, len(gone) - most))
+    expired = {partition: instant for instant, partition in gone[:most]}
+    return TtlPlan(strategy, days, expired, max(0, len(gone) - most), len(written) - len(begun))
 
 
 def _last_written(view: TableView, selected: Iterable[str]) -> dict[str, str]:
@@ -131,7 +135,7 @@ def _created_at(storage: Storage, partition: str) -> str:
     try:
         found = decode_properties(storage.read(join(partition, PARTITION_METAFILE))).get(_CREATED, "")
         parse_instant(found, None)
-    except (NotFound, ValueError, HudiError):  # one in another format, or of another tool: it is not known to be old
+    except (NotFound, ConfigError, CorruptFileError):  # one in another format, or of another tool: it is not known to be old
         return ""
     return found
 

@@ -30,7 +30,7 @@ import pyarrow as pa
 
 import hudimeta
 from hudimeta.commit.locks.fence import FencedLock
-from hudimeta.errors import CommitConflict, HudiError
+from hudimeta.errors import CommitConflict, CommitError, FileRemoved, LockError
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 
@@ -42,6 +42,8 @@ COUNTER, SHARED = "counter", "shared"
 WRITES = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", "hoodie.write.lock.wait_time_ms": "300000"}
 CONFLICT_RETRIES = {"hoodie.write.num.retries.on.conflict.failures": "50"}
 BETWEEN_SERVICES_S = 1.0
+IN_THE_WAY = (CommitError, LockError)
+"""What a service may meet where others write, or run the same."""
 
 
 @dataclass(frozen=True)
@@ -146,12 +148,12 @@ def write(path: str, weather: Weather, writer: int, journal: Journal) -> None:
 
 
 def serve(path: str, verb: str, journal: Journal) -> None:
-    """A service that runs again and again. What it may raise it raises as a typed error."""
+    """A service that runs again and again. Others may be in its way; any other error is one that nobody may see."""
     while True:
         time.sleep(BETWEEN_SERVICES_S)
         try:
             getattr(hudimeta.Table(path, WRITES), verb)()
-        except HudiError as error:
+        except IN_THE_WAY as error:
             journal.say(typed=type(error).__name__, why=str(error))
         except Exception:
             journal.say(wrong=traceback.format_exc())
@@ -165,7 +167,7 @@ def read(path: str, journal: Journal) -> None:
         try:
             found = hudimeta.Table(path, {"hudimeta.read.retry.on.clean": "true"}).scan(columns=["id", "tag"]).to_table()
             _see(found, counted, journal)
-        except HudiError as error:
+        except FileRemoved as error:
             journal.say(typed=type(error).__name__, why=str(error))
         except Exception:
             journal.say(wrong=traceback.format_exc())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
 
 from hudimeta import Table
-from hudimeta.config import OPTIONS
+from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import ConfigError
 from hudimeta.services import maintenance
 from hudimeta.services.maintenance import MaintenancePlan, MaintenanceReport
@@ -128,10 +129,30 @@ def test_a_watch_goes_on_until_it_is_told_to_stop(tmp_path: Path) -> None:
     table.model.check(table.read())
 
 
-@pytest.mark.parametrize("budget", [{"max_bytes": 0}, {"max_seconds": -1.0}])
-def test_budgets_are_positive(tmp_path: Path, budget: dict[str, float]) -> None:
+def test_budgets_are_positive(tmp_path: Path) -> None:
     table = written(tmp_path / "t", "MERGE_ON_READ", 4)
-    with pytest.raises(ConfigError, match="a positive number"):
-        Table(table.path, DUE).maintain(**budget)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"max_bytes.*a positive number"):
+        Table(table.path, DUE).maintain(max_bytes=0)
+    with pytest.raises(ConfigError, match=r"max_seconds.*a positive number"):
+        Table(table.path, DUE).maintain(max_seconds=-1.0)
     with pytest.raises(ConfigError, match="seconds"):
         Table(table.path, DUE).services.watch(every=0)
+
+
+def test_dead_writes_are_left_alone_where_the_options_say_so(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", "COPY_ON_WRITE", 1)
+    dead = table.session().times.next(Table(table.path).timeline.last_time)
+    TimelineWriter(table.storage).create_requested(dead, Action.COMMIT)
+    never = {**DUE, "hoodie.clean.failed.writes.policy": "NEVER"}
+    assert str(Table(table.path, never).maintain()) == "nothing was due"
+    assert Table(table.path).timeline.get(dead) is not None
+
+
+def test_a_watch_gives_way_to_others_and_says_so(tmp_path: Path) -> None:
+    """Somebody holds the lock while it looks; what it says then ends the watch here."""
+    table = written(tmp_path / "t", "MERGE_ON_READ", 5)
+    asked = {**DUE, "hoodie.write.lock.wait_time_ms": "1"}
+    with table.session().lock.held(), warnings.catch_warnings():
+        warnings.simplefilter("error", HudiWarning)
+        with pytest.raises(HudiWarning, match="gave way and looks again later: HUDIMETA_LOCK"):
+            Table(table.path, asked).services.watch(every=0.001)

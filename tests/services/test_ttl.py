@@ -90,7 +90,8 @@ def test_by_creation(tmp_path: Path) -> None:
     found = expired(table, 5.25, dry_run=True, **{DAYS: "3"}, **BY_CREATION)
     assert list(found.plan.expired) == ["p0", "p1", "p2"], "whatever was written to p0 later"
     (Path(table.path) / "p1/.hoodie_partition_metadata").write_text("#nothing\n")
-    expired(table, 5.25, **{DAYS: "3"}, **BY_CREATION)
+    report = expired(table, 5.25, **{DAYS: "3"}, **BY_CREATION)
+    assert "1 do not tell when they were made, and stay" in str(report.plan)
     assert partitions(table) == ["p1", "p3"], "of p1 nobody knows"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.config import OPTIONS
-from hudimeta.errors import ConfigError, StorageError, TableError, UnsupportedFeature
+from hudimeta.errors import ConfigError, CorruptFileError, StorageError, TableError, UnsupportedFeature
 from hudimeta.services.versions import change_version
 from hudimeta.services.versions.property_changes import property_changes
 from hudimeta.storage import open_storage
@@ -63,7 +63,11 @@ def test_version_6_becomes_9(recorded_table: Unpack, name: str) -> None:
     plan = Table(path).upgrade(dry_run=True)
     assert str(plan).startswith("version 6 -> 8 -> 9\n  write the timeline anew")
     assert Table(path).version == 6
+    archived = Table(path).properties.history_folder
+    (path / archived).mkdir(parents=True, exist_ok=True)
+    (path / archived / ".commits_.archive.1_1-0-1").write_bytes(b"#HUDI#")
     report = Table(path).upgrade()
+    assert f"{archived} keeps 1 files of archived instants" in str(report)
     assert "set the properties of version 8" in str(report)
     assert Table(path).version == 9
     assert Table(path).properties.metadata_partitions == indexes
@@ -143,6 +147,14 @@ def test_a_downgrade_that_fails_is_finished_by_the_next(tmp_path: Path, number: 
     table.check()
     Table(table.path).metadata.validate().raise_if_differs()
     check_all(table.storage)
+
+
+def test_a_damaged_note_of_a_move_is_told(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 8, "COPY_ON_WRITE", SIMPLE_OPTIONS)
+    table.storage.put(".hoodie/.aux/hudimeta/version_change.json", b'{"from": 9}')
+    with pytest.raises(CorruptFileError, match=r"version_change\.json"):
+        Table(table.path).upgrade()
+    assert Table(table.path).version == 8
 
 
 def test_what_is_pending_keeps_the_version(tmp_path: Path) -> None:

@@ -11,11 +11,13 @@ its folder is laid out anew, validated, and named again. So no moment shows a me
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from hudimeta.commit.metadata_again import planned_again
 from hudimeta.commit.metadata_bootstrap import committed_files, lay_out_indexes
-from hudimeta.config import OPTIONS, Options
+from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CorruptFileError, MetadataError, NotFound, TableError, UnsupportedFeature
@@ -23,10 +25,9 @@ from hudimeta.formats.hfile import KeyValues
 from hudimeta.indexes.planned import PlannedIndex, index_properties, planned_indexes
 from hudimeta.indexes.protocol import IndexSource
 from hudimeta.indexes.registry import maintainer_for
-from hudimeta.metadata import MetadataTable, compaction
+from hudimeta.metadata import MetadataTable, compaction, record_index
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.group_files import FileGroup
-from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
 from hudimeta.metadata.own_instants import compaction_instant
 from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import MetadataWriter
@@ -214,30 +215,17 @@ def _in_place(session: WriteSession, timeline: Timeline) -> Made:
 def _planned(session: WriteSession, timeline: Timeline) -> list[PlannedIndex]:
     """The metadata partitions that the table has, as far as their definitions are there; without any, those of the options."""
     properties = session.properties
-    definitions = _definitions(session.storage, properties)
     schema = session.table_at(timeline).schema
-    by_options = planned_indexes(schema, session.options, properties.version, properties.is_partitioned)
     if not properties.has_metadata_table:
-        return by_options
-    planned = []
-    for name in sorted(properties.metadata_partitions, key=lambda name: (name != "files", name == "partition_stats", name)):
-        definition = definitions.get(name) or next((p.definition for p in by_options if p.partition == name), None)
-        if definition is not None and definition.is_partitioned:
-            hint = "Drop it with t.metadata.drop_index, and make one over the whole table afterwards."
-            raise UnsupportedFeature("rebuilding a record index that is kept by partition", hint)
-        if definition is None and _needs_definition(name):
-            session.notes.append(f"{name} was dropped: its definition is gone")
-            continue
-        planned.append(PlannedIndex(name, definition))
+        return planned_indexes(schema, session.options, properties.version, properties.is_partitioned)
+    names = properties.metadata_partitions
+    planned, left_out = planned_again(session.storage, properties, names, schema, session.options)
+    if record_index.PARTITION in left_out:
+        hint = "Drop it with t.metadata.drop_index, and make one over the whole table afterwards."
+        raise UnsupportedFeature("rebuilding a record index that is kept by partition", hint)
+    for name in left_out:
+        warnings.warn(f"{name} is not built again: its definition is gone, create it anew", HudiWarning, stacklevel=2)
     return planned
-
-
-def _definitions(storage: Storage, properties: TableProperties) -> Mapping[str, IndexDefinition]:
-    path = properties.index_defs_path or DEFAULT_PATH
-    try:
-        return decode_definitions(storage.read(path), path)
-    except (NotFound, CorruptFileError):
-        return {}
 
 
 # Both

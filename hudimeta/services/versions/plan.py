@@ -10,10 +10,9 @@ Nobody but the next call looks at it. Without it a metadata table that was taken
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hudimeta.errors import ConfigError, NotFound
+from hudimeta.errors import ConfigError, CorruptFileError, NotFound
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.seal import sealed_json, verify_json
 from hudimeta.reports import Report
@@ -120,9 +119,11 @@ class Unfinished:
         except NotFound:
             return None
         verify_json(data, UNFINISHED_PATH)
-        said = parse_json(data)
-        partitions: Sequence[str] = said["metadata_partitions"]
-        return Unfinished(said["from"], said["to"], tuple(partitions))
+        try:
+            said = parse_json(data)
+            return Unfinished(said["from"], said["to"], tuple(said["metadata_partitions"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptFileError(UNFINISHED_PATH, 0, "JSON with from, to and metadata_partitions", repr(error)) from error
 
     @staticmethod
     def forget(storage: Storage) -> None:

@@ -15,10 +15,10 @@ from hudimeta.commit.metadata_bootstrap import bootstrap_metadata
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
-from hudimeta.errors import NotFound, TableError
+from hudimeta.errors import TableError
 from hudimeta.indexes.planned import PlannedIndex, record_index_definition, store_definitions
 from hudimeta.metadata import bloom_filters, column_stats, partition_stats, record_index
-from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
+from hudimeta.metadata.index_definitions import IndexDefinition
 from hudimeta.metadata.indexed_columns import column_type, has_statistics, statistics_definition
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.services import compaction
@@ -38,6 +38,8 @@ __all__ = ["change_version", "plan_version"]
 _PARTITIONS, _INFLIGHT = "hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight"
 _NO_METADATA: Mapping[str, str] = {_PARTITIONS: "", _INFLIGHT: ""}
 _OLD_FOLDER = ".hoodie"
+_ARCHIVE = ".archive."
+"""In the names of version 6's files of archived instants."""
 _COMPACTIONS_TRIED = 3
 """So often log files that other writers added meanwhile are compacted once more."""
 
@@ -64,7 +66,8 @@ def plan_version(storage: Storage, options: Options, to: int, verb: str) -> Vers
     """
     properties = load_properties(storage)
     way = steps_between(properties.version, to, verb)
-    actions: list[str] = ["finish what a call that died has begun"] if Unfinished.find(storage) is not None else []
+    begun = Unfinished.find(storage)
+    actions = ["finish what a call that died has begun"] if begun is not None and begun.to == properties.version else []
     now = properties
     for version in way:
         changes = property_changes(now, version, options.texts)
@@ -148,7 +151,10 @@ def _leave_version_6(storage: Storage, options: Options) -> str:
         Unfinished(properties.version, 8, properties.metadata_partitions).store(fenced)
         written = copy_timeline(fenced, old, DEFAULT_FOLDER)
         update(fenced, {**property_changes(properties, 8, options.texts), **_NO_METADATA})
-    return f"wrote {written:,} files of the timeline anew, and set the properties of version 8"
+    left = [entry for entry in storage.list(properties.history_folder) if _ARCHIVE in entry.name]
+    beside = f"; {properties.history_folder} keeps {len(left):,} files of archived instants, which version 8 does not read"
+    said = f"wrote {written:,} files of the timeline anew, and set the properties of version 8"
+    return said + beside if left else said
 
 
 def _switch(session: WriteSession, to: int) -> None:
@@ -157,7 +163,7 @@ def _switch(session: WriteSession, to: int) -> None:
     changes = property_changes(properties, to, session.options.texts)
     if to == 9:
         if properties.has_metadata_table:
-            store_definitions(storage, _definitions(storage, properties))  # which says the form of each index
+            store_definitions(storage, _definitions(session))  # which says the form of each index
             update(storage.sub(METADATA_ROOT), {"hoodie.table.version": str(to)})
         update(storage, changes)
         return
@@ -182,7 +188,6 @@ def _finished(storage: Storage, options: Options, engine: Engine | None) -> list
         if begun.version == 6:
             old = Timeline.load(session.fenced, _OLD_FOLDER, LAYOUT_V1, zone=session.properties.zone)
             remove_old_files(session.fenced, old)
-            done += _archive_left(session.storage)
         if set(begun.metadata_partitions) - set(session.properties.metadata_partitions):
             done.append(_metadata_anew(session, begun.metadata_partitions))
         Unfinished.forget(session.fenced)
@@ -190,11 +195,6 @@ def _finished(storage: Storage, options: Options, engine: Engine | None) -> list
         session.reload()
         done += [f"compacted: {report}" for report in compaction.compact(session)]
     return done
-
-
-def _archive_left(storage: Storage) -> list[str]:
-    left = [entry for entry in storage.list(".hoodie/archived") if ".archive." in entry.name]
-    return [f".hoodie/archived keeps {len(left):,} files of archived instants, which version 8 does not read"] if left else []
 
 
 def _metadata_anew(session: WriteSession, partitions: tuple[str, ...]) -> str:
@@ -233,9 +233,6 @@ def _has_bounds(schema: pa.Schema, column: str) -> bool:
     return column in META_COLUMNS or (kind is not None and has_statistics(kind, "V1"))
 
 
-def _definitions(storage: Storage, properties: TableProperties) -> dict[str, IndexDefinition]:
-    path = properties.index_defs_path or DEFAULT_PATH
-    try:
-        return decode_definitions(storage.read(path), path)
-    except NotFound:
-        return {}
+def _definitions(session: WriteSession) -> Mapping[str, IndexDefinition]:
+    metadata = session.table_now().metadata
+    return {} if metadata is None else metadata.index_definitions

@@ -1,0 +1,60 @@
+"""A planned service in one call: what died is rolled back, what others planned is run, then a new plan is made and run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from hudimeta.commit.liveness import HEARTBEAT_FOLDER
+from hudimeta.commit.markers import MARKERS
+from hudimeta.reports import Report, Reports
+from hudimeta.timeline import Timeline
+from hudimeta.types import Instant
+from hudimeta.write.session import WriteSession
+
+__all__ = ["run_plans"]
+
+R = TypeVar("R", bound=Report)
+
+
+def run_plans(
+    session: WriteSession,
+    pending: Callable[[Timeline], Sequence[Instant]],
+    schedule: Callable[[WriteSession], str | None],
+    execute: Callable[[WriteSession, str], R],
+    *,
+    after_a_write: bool,
+) -> Reports[R]:
+    """Run every plan of a service, then a new one.
+
+    Args:
+        session: The table.
+        pending: The service's plans on a timeline, oldest first.
+        schedule: Plans it; returns the instant, None when there is nothing to do.
+        execute: Runs a plan.
+        after_a_write: The session's write has just been published, and rolled dead ones back as it began.
+    """
+    reports: Reports[R] = Reports()
+    if not after_a_write:
+        _recover(session)
+    for instant in _planned(session, pending, schedule):
+        # After this run no later writer would look for what the write or run before it could not remove.
+        if (after_a_write or reports) and any(session.storage.list(folder) for folder in (MARKERS, HEARTBEAT_FOLDER)):
+            _recover(session)
+        reports.append(execute(session, instant))
+    return reports
+
+
+def _recover(session: WriteSession) -> None:
+    if session.concurrency.failed_writes == "EAGER":
+        session.coordinator.recover()
+
+
+def _planned(
+    session: WriteSession, pending: Callable[[Timeline], Sequence[Instant]], schedule: Callable[[WriteSession], str | None]
+) -> Iterator[str]:
+    """What is pending, then, once that has run, a new plan, if there is anything to do."""
+    yield from [i.time for i in pending(session.properties.load_timeline(session.storage))]
+    instant = schedule(session)
+    if instant is not None:
+        yield instant
