@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from hudimeta import Table
 from hudimeta.api.row_verbs import RowVerbs
-from hudimeta.api.services import ServiceVerbs, TableServices
+from hudimeta.api.service_verbs import ServiceVerbs
+from hudimeta.api.services import TableServices
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, QUERY_TYPE
 from hudimeta.errors import ConfigError

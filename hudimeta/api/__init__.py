@@ -5,6 +5,7 @@ __all__ = [
     "metadata",  # `table.metadata`
     "plain_write",  # a plain write of Spark, from its first task to its commit
     "row_verbs",  # verbs that take rows, for every face
+    "service_verbs",  # the services under their names on a table, for every face
     "services",  # `table.services`
     "table",  # `hudimeta.Table`
     "verbs",  # one function a verb, for every face

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hudimeta.api.maintaining import Maintaining
+from hudimeta.api.service_steps import ClusteringVerbs
 
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
-    from hudimeta.services.maintenance import MaintenancePlan, MaintenanceReport
     from hudimeta.services.restore import RestoreReport
     from hudimeta.services.rollback import RollbackReport
     from hudimeta.services.savepoints import Savepoint
@@ -24,62 +23,7 @@ if TYPE_CHECKING:
     from hudimeta.services.versions import VersionPlan, VersionReport
     from hudimeta.storage import Storage
 
-__all__ = ["ClusteringVerbs", "ServiceVerbs", "TableServices"]
-
-
-class ClusteringVerbs:
-    """The steps of a clustering, each by itself: what `TableServices.clustering` gives.
-
-    >>> table.services.clustering.plan()                                       # doctest: +SKIP
-
-    Args:
-        changing: Tells that the table is about to change, and gives its storage and options.
-        engine: Where tasks run; threads of this process when None.
-    """
-
-    def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
-        self._changing, self._engine = changing, engine
-
-    def __repr__(self) -> str:
-        return "ClusteringVerbs(plan, schedule, execute, cancel)"
-
-    def plan(self) -> ClusteringPlan:
-        """What a clustering would take now, by the options `hoodie.clustering.*`; nothing is written."""
-        from hudimeta.api import verbs
-
-        return verbs.plan_clustering(*self._changing())
-
-    def schedule(self) -> str | None:
-        """Plan a clustering and leave it on the timeline, for `execute` or another process to run.
-
-        Until it has run or is cancelled, nobody changes the rows that it names.
-
-        Returns:
-            Its instant; None when there is nothing to cluster.
-        """
-        from hudimeta.api import verbs
-
-        return verbs.schedule_clustering(*self._changing())
-
-    def execute(self, instant: str) -> ClusteringReport:
-        """Run a clustering that is on the timeline, whoever planned it.
-
-        Args:
-            instant: Of the plan.
-        """
-        from hudimeta.api import verbs
-
-        return verbs.execute_clustering(*self._changing(), instant, self._engine)
-
-    def cancel(self, instant: str) -> None:
-        """Take a clustering off the timeline that nobody is running.
-
-        Args:
-            instant: Of the plan.
-        """
-        from hudimeta.api import verbs
-
-        verbs.cancel_clustering(*self._changing(), instant)
+__all__ = ["TableServices"]
 
 
 class TableServices(Maintaining):
@@ -319,81 +263,3 @@ class TableServices(Maintaining):
         from hudimeta.api import verbs
 
         return verbs.change_version(*self._changing(), to, "downgrade", dry_run, self._engine)
-
-
-class ServiceVerbs(abc.ABC):
-    """The services under their own names on the table itself, as they always were."""
-
-    @property
-    @abc.abstractmethod
-    def services(self) -> TableServices:
-        """`compact`, `cluster`, `clustering`, `clean`, `archive`, `savepoint` and its likes, `recover`, `upgrade`, …"""
-
-    def compact(self) -> Reports[CommitReport]:
-        """See `services.compact`."""
-        return self.services.compact()
-
-    def schedule_compaction(self) -> str | None:
-        """See `services.schedule_compaction`."""
-        return self.services.schedule_compaction()
-
-    def cluster(
-        self,
-        columns: str | Sequence[str] = (),
-        strategy: str | None = None,
-        partitions: str | Sequence[str] = (),
-        *,
-        dry_run: bool = False,
-    ) -> Reports[ClusteringReport] | ClusteringPlan:
-        """See `services.cluster`."""
-        return self.services.cluster(columns, strategy, partitions, dry_run=dry_run)
-
-    def clean(self) -> CleanReport:
-        """See `services.clean`."""
-        return self.services.clean()
-
-    def archive(self) -> ArchivalReport:
-        """See `services.archive`."""
-        return self.services.archive()
-
-    def expire_partitions(self, *, dry_run: bool = False) -> TtlReport:
-        """See `services.expire_partitions`."""
-        return self.services.expire_partitions(dry_run=dry_run)
-
-    def savepoint(self, instant: str | None = None, comment: str = "", user: str = "", *, dry_run: bool = False) -> Savepoint:
-        """See `services.savepoint`."""
-        return self.services.savepoint(instant, comment, user, dry_run=dry_run)
-
-    def savepoints(self) -> Reports[Savepoint]:
-        """See `services.savepoints`."""
-        return self.services.savepoints()
-
-    def delete_savepoint(self, instant: str, *, dry_run: bool = False) -> Savepoint:
-        """See `services.delete_savepoint`."""
-        return self.services.delete_savepoint(instant, dry_run=dry_run)
-
-    def rollback(self, instant: str, *, dry_run: bool = False) -> RollbackReport:
-        """See `services.rollback`."""
-        return self.services.rollback(instant, dry_run=dry_run)
-
-    def restore(self, instant: str, *, dry_run: bool = False) -> RestoreReport:
-        """See `services.restore`."""
-        return self.services.restore(instant, dry_run=dry_run)
-
-    def recover(self) -> tuple[str, ...]:
-        """See `services.recover`."""
-        return self.services.recover()
-
-    def upgrade(self, to: int = 9, *, dry_run: bool = False) -> VersionReport | VersionPlan:
-        """See `services.upgrade`."""
-        return self.services.upgrade(to, dry_run=dry_run)
-
-    def downgrade(self, to: int = 8, *, dry_run: bool = False) -> VersionReport | VersionPlan:
-        """See `services.downgrade`."""
-        return self.services.downgrade(to, dry_run=dry_run)
-
-    def maintain(
-        self, *, max_bytes: int | None = None, max_seconds: float | None = None, dry_run: bool = False
-    ) -> MaintenanceReport | MaintenancePlan:
-        """See `services.maintain`."""
-        return self.services.maintain(max_bytes=max_bytes, max_seconds=max_seconds, dry_run=dry_run)

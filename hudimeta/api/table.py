@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.api.row_verbs import RowVerbs
-from hudimeta.api.services import ServiceVerbs, TableServices
+from hudimeta.api.service_verbs import ServiceVerbs
+from hudimeta.api.services import TableServices
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import AS_OF
 from hudimeta.redaction import hidden

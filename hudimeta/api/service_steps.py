@@ -1,0 +1,69 @@
+"""The steps of planned services, each by itself: what `table.services.clustering` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hudimeta.config import Options
+    from hudimeta.engine import Engine
+    from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
+    from hudimeta.storage import Storage
+
+__all__ = ["ClusteringVerbs"]
+
+
+class ClusteringVerbs:
+    """The steps of a clustering, each by itself: what `TableServices.clustering` gives.
+
+    >>> table.services.clustering.plan()                                       # doctest: +SKIP
+
+    Args:
+        changing: Tells that the table is about to change, and gives its storage and options.
+        engine: Where tasks run; threads of this process when None.
+    """
+
+    def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
+        self._changing, self._engine = changing, engine
+
+    def __repr__(self) -> str:
+        return "ClusteringVerbs(plan, schedule, execute, cancel)"
+
+    def plan(self) -> ClusteringPlan:
+        """What a clustering would take now, by the options `hoodie.clustering.*`; nothing is written."""
+        from hudimeta.api import verbs
+
+        return verbs.plan_clustering(*self._changing())
+
+    def schedule(self) -> str | None:
+        """Plan a clustering and leave it on the timeline, for `execute` or another process to run.
+
+        Until it has run or is cancelled, nobody changes the rows that it names.
+
+        Returns:
+            Its instant; None when there is nothing to cluster.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.schedule_clustering(*self._changing())
+
+    def execute(self, instant: str) -> ClusteringReport:
+        """Run a clustering that is on the timeline, whoever planned it.
+
+        Args:
+            instant: Of the plan.
+        """
+        from hudimeta.api import verbs
+
+        return verbs.execute_clustering(*self._changing(), instant, self._engine)
+
+    def cancel(self, instant: str) -> None:
+        """Take a clustering off the timeline that nobody is running.
+
+        Args:
+            instant: Of the plan.
+        """
+        from hudimeta.api import verbs
+
+        verbs.cancel_clustering(*self._changing(), instant)
