@@ -1,4 +1,4 @@
-"""SQL statements that write: text in, a frozen value out. Nothing here runs anything, and nothing knows Spark.
+"""SQL statements about tables: text in, a frozen value out. Nothing here runs anything, and nothing knows Spark.
 
 Queries, conditions and expressions inside a statement stay the text that the user wrote: whoever runs the statement hands
 them to its SQL engine. What cannot be read as one of these statements is None, never an error, because it may well be a
@@ -7,8 +7,9 @@ statement that only the engine knows.
 
 from __future__ import annotations
 
+from hudimeta.sql.asking import Ask, Question
 from hudimeta.sql.parameters import named_parameters
-from hudimeta.sql.parser import may_write, parse, source_of, target_of
+from hudimeta.sql.parser import Statement, may_write, parse, source_of, target_of
 from hudimeta.sql.qualifiers import without_database
 from hudimeta.sql.statement import (
     AlterEntry,
@@ -22,8 +23,8 @@ from hudimeta.sql.statement import (
     MergeAction,
     MergeClause,
     MergeRows,
+    PartitionValues,
     SetOption,
-    Statement,
     TableName,
     Update,
     quoted,
@@ -32,6 +33,7 @@ from hudimeta.sql.statement import (
 __all__ = [
     "AlterEntry",
     "AlterTable",
+    "Ask",
     "Assignments",
     "CreateTable",
     "Delete",
@@ -41,6 +43,8 @@ __all__ = [
     "MergeAction",
     "MergeClause",
     "MergeRows",
+    "PartitionValues",
+    "Question",
     "SetOption",
     "Statement",
     "TableName",

@@ -6,11 +6,14 @@ has to be written again.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-__all__ = ["Cursor", "Unread", "Word", "words_of"]
+__all__ = ["FIRST_WORD", "Cursor", "Unread", "Word", "words_of"]
 
+FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
+"""The word that a statement begins with, after blanks and comments."""
 _OPEN, _CLOSE = ("(", "[", "CASE"), (")", "]", "END")
 
 
@@ -44,14 +47,19 @@ def words_of(text: str) -> list[Word]:
     from sqlglot.dialects import Spark
     from sqlglot.errors import SqlglotError
 
+    first = FIRST_WORD.match(text)
+    begin, end = first.span(1) if first is not None else (0, 0)
     try:
-        tokens = Spark().tokenize(text)
+        # After the first word of some statements, such as SHOW, sqlglot leaves everything uncut.
+        tokens = Spark().tokenize(text[:begin] + "_" * (end - begin) + text[end:])
     except SqlglotError as error:
         raise Unread from error
     found: list[Word] = []
     for token in tokens:
         kind, start, end = token.token_type.name, token.start, token.end + 1
-        if kind == "IDENTIFIER":
+        if first is not None and start == begin:
+            found.append(Word(first.group(1), "word", start, end))
+        elif kind == "IDENTIFIER":
             found.append(Word(token.text, "name", start, end))
         elif kind.endswith("STRING"):
             found.append(Word(token.text, "string", start, end))

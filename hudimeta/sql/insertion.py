@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hudimeta.sql.cursor import Cursor
-from hudimeta.sql.statement import Insert, TableName
+from hudimeta.sql.statement import Insert, PartitionValues, TableName
 
-__all__ = ["insert"]
+__all__ = ["insert", "partition_values"]
 
 _QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
 
@@ -20,7 +20,7 @@ def insert(cursor: Cursor) -> Insert:
         cursor.fail()
     cursor.accept("TABLE")
     name = TableName(cursor.dotted())
-    partition = _partition(cursor.inside()) if cursor.accept("PARTITION") else None
+    partition = partition_values(cursor.inside()) if cursor.accept("PARTITION") else None
     by_name = cursor.accept("BY", "NAME")
     columns = _columns(cursor.inside()) if cursor.peek() == "(" and cursor.peek(1) not in _QUERY else None
     if cursor.peek() not in _QUERY:
@@ -37,7 +37,8 @@ def _columns(inside: Cursor) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _partition(inside: Cursor) -> tuple[tuple[str, str | None], ...]:
+def partition_values(inside: Cursor) -> PartitionValues:
+    """What stands in the parentheses of PARTITION."""
     found: list[tuple[str, str | None]] = []
     while True:
         name = inside.identifier()

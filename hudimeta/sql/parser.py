@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from typing import TypeAlias
 
-from hudimeta.sql import changes, definition
-from hudimeta.sql.cursor import Cursor, Unread
+from hudimeta.sql import asking, changes, definition
+from hudimeta.sql.asking import Ask
+from hudimeta.sql.cursor import FIRST_WORD, Cursor, Unread
 from hudimeta.sql.insertion import insert
-from hudimeta.sql.statement import Merge, Statement, TableName
+from hudimeta.sql.statement import (
+    AlterEntry,
+    AlterTable,
+    CreateTable,
+    Delete,
+    DropTable,
+    Insert,
+    Merge,
+    SetOption,
+    TableName,
+    Update,
+)
 
-__all__ = ["may_write", "parse", "source_of", "target_of"]
+__all__ = ["Statement", "may_write", "parse", "source_of", "target_of"]
 
-_BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+Statement: TypeAlias = CreateTable | Insert | Update | Delete | Merge | AlterTable | AlterEntry | DropTable | SetOption | Ask
+
 _OWN = ("hoodie", "hudimeta")
-_FIRST = re.compile(_BLANK + r"([A-Za-z]+)", re.DOTALL)
 
 _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": definition.create_table,
@@ -28,6 +40,9 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "UPDATE": changes.update,
     "DELETE": changes.delete,
     "MERGE": changes.merge,
+    "SHOW": asking.show,
+    "DESCRIBE": asking.describe,
+    "DESC": asking.describe,
 }
 
 _BEFORE_NAME = {
@@ -45,6 +60,7 @@ _BEFORE_NAME = {
     "DELETE": (("DELETE", "FROM"),),
     "MERGE": (("MERGE", "INTO"),),
 }
+_ASKING = ("SHOW", "DESCRIBE", "DESC")
 
 
 def may_write(text: str) -> str:
@@ -52,7 +68,7 @@ def may_write(text: str) -> str:
 
     It costs microseconds: all statements of a session pass here.
     """
-    found = _FIRST.match(text)
+    found = FIRST_WORD.match(text)
     word = found.group(1).upper() if found else ""
     if word == "WITH":
         return word if "insert" in text.lower() else ""
@@ -64,7 +80,7 @@ def may_write(text: str) -> str:
 
 
 def target_of(text: str) -> TableName | None:
-    """The table that a statement changes; None for what is none of the statements, and for CREATE TABLE."""
+    """The table that a statement is about; None for what is none of the statements, and for CREATE TABLE."""
     word = may_write(text)
     try:
         cursor = Cursor(text)
@@ -75,8 +91,9 @@ def target_of(text: str) -> TableName | None:
         if any(cursor.accept(*words) for words in _BEFORE_NAME.get(word, ())):
             return TableName(cursor.dotted())
     except Unread:
-        pass
-    return None
+        return None
+    asked = parse(text) if word in _ASKING else None
+    return asked.name if isinstance(asked, Ask) else None
 
 
 def source_of(statement: Merge) -> TableName | None:

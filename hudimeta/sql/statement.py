@@ -20,8 +20,8 @@ __all__ = [
     "MergeAction",
     "MergeClause",
     "MergeRows",
+    "PartitionValues",
     "SetOption",
-    "Statement",
     "TableName",
     "Update",
     "quoted",
@@ -52,6 +52,9 @@ class TableName:
 
 Assignments: TypeAlias = "tuple[tuple[tuple[str, ...], str], ...]"
 """Columns, by the parts of their names, and the expressions of their new values."""
+
+PartitionValues: TypeAlias = "tuple[tuple[str, str | None], ...]"
+"""What PARTITION names: columns with the expression of their value, or None where it gives none."""
 
 
 @redacted
@@ -101,7 +104,7 @@ class Insert:
     overwrite: bool = False
     columns: tuple[str, ...] | None = None
     by_name: bool = False
-    partition: tuple[tuple[str, str | None], ...] | None = None
+    partition: PartitionValues | None = None
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,3 @@ class DropTable:
     name: TableName
     if_exists: bool = False
     purge: bool = False
-
-
-Statement: TypeAlias = "CreateTable | Insert | Update | Delete | Merge | AlterTable | AlterEntry | DropTable | SetOption"

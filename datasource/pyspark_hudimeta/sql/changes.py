@@ -29,6 +29,7 @@ from pyspark_hudimeta.routed.write import compute_frame
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal
 
 if TYPE_CHECKING:
+    from hudimeta.commit.report import CommitReport
     from hudimeta.sql import Assignments
 
 __all__ = ["delete", "merge", "update"]
@@ -45,7 +46,7 @@ _JOINS = {(False, False): "INNER", (True, False): "RIGHT", (False, True): "LEFT"
 
 
 def update(session: SqlSession, entry: Entry, statement: Update) -> DataFrame:
-    """Run an UPDATE.
+    """Run an UPDATE; says how many rows it changed.
 
     Raises:
         ConfigError: Columns that are not there or must not change.
@@ -53,26 +54,28 @@ def update(session: SqlSession, entry: Entry, statement: Update) -> DataFrame:
     """
     change = _Change(session, entry, statement.alias)
     values = change.values(statement.assignments, keys_may_change=False)
-    change.write(
+    report = change.write(
         Operation.UPSERT,
         lambda moment, schema: change.found(moment, schema, Action.UPDATE, values, statement.where),
     )
-    return session.nothing()
+    return session.counts(num_affected_rows=report.updated)
 
 
 def delete(session: SqlSession, entry: Entry, statement: Delete) -> DataFrame:
-    """Run a DELETE.
+    """Run a DELETE; says how many rows it deleted.
 
     Raises:
         AnalysisException, of Spark: A condition that does not fit.
     """
     change = _Change(session, entry, statement.alias)
-    change.write(Operation.DELETE, lambda moment, schema: change.found(moment, schema, Action.DELETE, {}, statement.where))
-    return session.nothing()
+    report = change.write(
+        Operation.DELETE, lambda moment, schema: change.found(moment, schema, Action.DELETE, {}, statement.where)
+    )
+    return session.counts(num_affected_rows=report.deleted)
 
 
 def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
-    """Run a MERGE.
+    """Run a MERGE; says how many rows it changed, deleted and inserted.
 
     Raises:
         ConfigError: Columns that do not fit.
@@ -80,8 +83,13 @@ def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
         AnalysisException, of Spark: What does not fit.
     """
     merging = _Merging(session, entry, statement)
-    merging.write(Operation.UPSERT, merging.merged)
-    return session.nothing()
+    report = merging.write(Operation.UPSERT, merging.merged)
+    return session.counts(
+        num_affected_rows=report.updated + report.deleted + report.inserted,
+        num_updated_rows=report.updated,
+        num_deleted_rows=report.deleted,
+        num_inserted_rows=report.inserted,
+    )
 
 
 class _Change:
@@ -98,10 +106,10 @@ class _Change:
         named = (*properties.record_keys, *properties.partition_fields)
         self.fixed = tuple(dict.fromkeys(name.partition(".")[0].partition(":")[0] for name in named))
 
-    def write(self, operation: Operation, make: Callable[[str | None, pa.Schema], DataFrame]) -> None:
+    def write(self, operation: Operation, make: Callable[[str | None, pa.Schema], DataFrame]) -> CommitReport:
         """Write the changes that `make` finds for a moment and columns."""
         with self.stack:
-            compute_frame(self.session.spark, self.entry.location, self.options, operation, make)
+            return compute_frame(self.session.spark, self.entry.location, self.options, operation, make)
 
     def view(self, moment: str | None) -> str:
         """The table at a moment, with meta columns, as a temporary view."""

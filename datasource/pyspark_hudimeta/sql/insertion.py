@@ -14,6 +14,7 @@ from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.sql import Insert, quoted
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import assigned, column_of, with_nulls
+from pyspark_hudimeta.sql.partitions import partition_path
 from pyspark_hudimeta.sql.session import Entry, SqlSession
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def opened(session: SqlSession, entry: Entry) -> HudiTable:
 
 
 def insert(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame | None = None) -> DataFrame:
-    """Run an INSERT.
+    """Run an INSERT; says how many rows it wrote, and how many of them are new.
 
     Args:
         session: Where it is run.
@@ -44,8 +45,8 @@ def insert(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame
         ConfigError: Columns or partitions that do not fit.
         AnalysisException, of Spark: Values that do not.
     """
-    _Insertion(session, entry, statement, rows).run()
-    return session.nothing()
+    report = _Insertion(session, entry, statement, rows).run()
+    return session.counts(num_affected_rows=report.inserted + report.updated, num_inserted_rows=report.inserted)
 
 
 class _Insertion:
@@ -61,15 +62,14 @@ class _Insertion:
         self._given = {column_of(entry.columns, name): value for name, value in statement.partition or ()}
         self._fixed = {name: value for name, value in self._given.items() if value is not None}
 
-    def run(self) -> None:
+    def run(self) -> CommitReport:
         """Write the rows."""
         rows = self._rows()
         if not self._statement.overwrite:
-            self._writer(self._operation())(rows)
-        elif self._fields and (self._fixed or self._is_dynamic()):
-            self._overwrite_partitions(rows)
-        else:
-            self._writer("insert_overwrite_table")(rows)
+            return self._writer(self._operation())(rows)
+        if self._fields and (self._fixed or self._is_dynamic()):
+            return self._overwrite_partitions(rows)
+        return self._writer("insert_overwrite_table")(rows)
 
     def _writer(self, verb: str) -> Callable[[DataFrame], CommitReport]:
         """A verb of the table that keeps one row a key where an order says which one, as Apache Hudi does."""
@@ -92,24 +92,15 @@ class _Insertion:
             return bool(self._options.get(keys.OVERWRITE_MODE) == "DYNAMIC")
         return str(self._session.spark.conf.get(_SPARK_MODE)).upper() == "DYNAMIC"
 
-    def _overwrite_partitions(self, rows: DataFrame) -> None:
+    def _overwrite_partitions(self, rows: DataFrame) -> CommitReport:
         """Replace the partitions that rows are for; the one that PARTITION names also when there are none."""
         if 0 < len(self._fixed) < len(self._given) and not self._is_dynamic():
             hint = f"SET {_SPARK_MODE} = dynamic to replace the partitions that the rows belong to, or name all values."
             raise UnsupportedFeature("INSERT OVERWRITE with values for some of the partition columns", hint)
         report = self._writer("insert_overwrite")(rows)
         if len(self._fixed) == len(self._fields) and not report.inserted:
-            self._table.delete_partition(self._fixed_path())
-
-    def _fixed_path(self) -> str:
-        """The path of the partition that PARTITION names."""
-        from hudimeta.keys import KeyGenerator
-
-        kinds = {c.name: c.dataType.simpleString() for c in self._entry.columns}
-        values = [f"CAST({value} AS {kinds[name]}) AS {quoted(name)}" for name, value in self._fixed.items()]
-        row = self._session.query(f"SELECT {', '.join(values)}").toArrow()
-        path = KeyGenerator.from_properties(self._table.properties).partition_paths(row)[0].as_py()
-        return str(path)
+            self._table.delete_partition(partition_path(self._session, self._entry, self._table, self._fixed))
+        return report
 
     # Rows
 

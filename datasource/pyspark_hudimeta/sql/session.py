@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
 from hudimeta.redaction import redacted
-from hudimeta.sql import TableName, target_of
+from hudimeta.sql import TableName, quoted, target_of
 from hudimeta.types import META_COLUMNS
+from pyspark_hudimeta.arrow_types import arrow_schema
 from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.plain.registration import carriers
 
@@ -45,6 +47,9 @@ class Entry:
         options: Given when it was registered.
         columns: Those that the entry shows, without meta columns.
         properties: Of the entry.
+        declared: The columns with what the entry says of them: comments, and whether they may be null.
+        comment: Of the table; None without.
+        created: When the entry was made, in words.
     """
 
     name: TableName
@@ -52,6 +57,9 @@ class Entry:
     options: Mapping[str, str]
     columns: StructType
     properties: Mapping[str, str]
+    declared: StructType = field(default_factory=StructType)
+    comment: str | None = None
+    created: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,16 @@ class SqlSession:
     def nothing(self) -> DataFrame:
         """What a statement without rows returns."""
         return self.spark.range(0).select()
+
+    def rows(self, values: Iterable[tuple[Any, ...]], columns: str) -> DataFrame:
+        """Rows that a statement returns. Args: values: Of each. columns: Their names and types, as DDL."""
+        kinds = StructType.fromDDL(columns)
+        held = [dict(zip(kinds.names, row, strict=True)) for row in values]
+        return self.spark.createDataFrame(pa.Table.from_pylist(held, arrow_schema(kinds)), kinds)
+
+    def counts(self, **counts: int) -> DataFrame:
+        """One row that says how many rows a statement changed."""
+        return self.plain(f"SELECT {', '.join(f'{count}L AS {quoted(name)}' for name, count in counts.items())}")
 
     @cached_property
     def settings(self) -> dict[str, str]:
@@ -116,8 +134,22 @@ class SqlSession:
         if carrier is None:
             return None
         properties = {str(item._1()): str(item._2()) for item in self.jvm.items(stored.properties().toSeq())}
-        shown = StructType([StructField(c.name, c.dataType) for c in schema if c.name not in META_COLUMNS])
-        return Entry(name, carrier.registration.location, carrier.registration.options, shown, properties)
+        declared = StructType([c for c in schema if c.name not in META_COLUMNS])
+        shown = StructType([StructField(c.name, c.dataType) for c in declared])
+        created = str(self.jvm.view.java.util.Date(stored.createTime()).toString())
+        said = self.jvm.text_of(stored.comment())
+        found = carrier.registration
+        return Entry(name, found.location, found.options, shown, properties, declared, said, created)
+
+    def full_parts(self, name: TableName) -> tuple[str, str, str]:
+        """Catalog, database and table that a name means."""
+        identifier = self._identifier(name)
+        database = self.jvm.text_of(identifier.database()) if identifier is not None else None
+        return _SESSION_CATALOG, database or str(self._catalog.getCurrentDatabase()), name.table
+
+    def full_name(self, name: TableName) -> str:
+        """The same as text, with backticks where they are needed."""
+        return ".".join(part if part.isidentifier() else quoted(part) for part in self.full_parts(name))
 
     def is_ours(self, name: str) -> bool:
         """True for the name, as Spark takes it, of a hudimeta table of the session's catalog."""

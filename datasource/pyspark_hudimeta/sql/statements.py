@@ -13,6 +13,7 @@ from hudimeta.config import refuse_on_write
 from hudimeta.sql import (
     AlterEntry,
     AlterTable,
+    Ask,
     CreateTable,
     Delete,
     DropTable,
@@ -27,6 +28,7 @@ from hudimeta.sql import (
     target_of,
     without_database,
 )
+from pyspark_hudimeta.sql.answers import answer
 from pyspark_hudimeta.sql.changes import delete, merge, update
 from pyspark_hudimeta.sql.definition import alter, create, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting
@@ -110,5 +112,7 @@ def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> 
             return delete(session, entry, statement)
         case Merge():
             return merge(session, entry, statement)
+        case Ask():
+            return answer(session, entry, statement)
         case CreateTable() | SetOption():
             return None

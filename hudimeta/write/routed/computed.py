@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.errors import CommitError, ConfigError
+from hudimeta.errors import CommitError
+from hudimeta.keys import generated_keys
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch
@@ -87,14 +88,13 @@ class ComputedArrival:
         """Lay the rows aside for the look-up.
 
         Raises:
-            ConfigError: Inserts into a table that generates its keys.
             SchemaMismatch: Values that a column cannot hold.
         """
         opened = self.write.opened()
         path = self.write.staged_path("rows", number, attempt)
         slots: dict[int, list[Span]] = {}
         seen: set[str] = set()
-        rows = 0
+        rows = made = 0
         with StagedFile(opened.storage, path) as file:
             for portion in gathered(batches, PORTION_BYTES, meta=True):
                 for action in Action:
@@ -102,6 +102,9 @@ class ComputedArrival:
                     if not own.num_rows:
                         continue
                     batch = self._batch(opened, action, own)
+                    if batch.keys is None:
+                        batch = replace(batch, keys=generated_keys(len(batch), self.write.instant, number, made))
+                        made += len(batch)
                     rows += len(batch)
                     see(seen, batch)
                     told = table_of(batch).append_column(_ROW, _identities(action, own))
@@ -115,20 +118,13 @@ class ComputedArrival:
         schema = named_by_deletes(session, view) if self.write.open_write.operation is Operation.DELETE else view.schema
         columns = _columns(session, view)
         if action is Action.INSERT:
-            return _inserted(session, view, _typed(rows.drop_columns(list(ROW_COLUMNS.values())), columns))
+            new = _typed(rows.drop_columns(list(ROW_COLUMNS.values())), columns)
+            return keyed_batch(new, view.schema, view.generator(), session.rules)
         names = {carried: name for name, carried in ROW_COLUMNS.items()}
         meant = _typed(rows.rename_columns([names.get(name, name) for name in rows.column_names]), columns)
         if action is Action.UPDATE:
             check_order(meant, session.rules.ordering_fields if session.rules.by_event_time else ())
         return known_batch(with_stated_keys(session, view, meant), schema, deleted=action is Action.DELETE)
-
-
-def _inserted(session: WriteSession, view: TableView, rows: pa.Table) -> KeyedBatch:
-    made = keyed_batch(rows, view.schema, view.generator(), session.rules)
-    if made.keys is None:
-        hint = "Insert the rows of a table without key columns with INSERT INTO."
-        raise ConfigError("merge", "insert", "a table with key columns", hint)
-    return made
 
 
 def _identities(action: Action, rows: pa.Table) -> pa.ChunkedArray:

@@ -13,7 +13,7 @@ import pytest
 
 import hudimeta
 from hudimeta.config import OPTIONS
-from hudimeta.errors import CommitError, ConfigError, SchemaMismatch
+from hudimeta.errors import CommitError, SchemaMismatch
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
@@ -147,12 +147,17 @@ def test_of_several_changes_of_a_row_the_order_decides_or_nobody(tmp_path: Path)
     assert shown(tmp_path / "plain")[0] == (1, 1, 0.0)
 
 
+@KINDS
+def test_rows_that_are_new_to_a_table_without_key_columns_get_keys_of_their_own(tmp_path: Path, kind: str) -> None:
+    table(tmp_path, key=None, ordering=(), type=kind)
+    write(tmp_path, lambda moment, _: Changes(of(tmp_path, "id = 1", moment, x=2.0), inserted=rows(9, 9, 9, 8)))
+    write(tmp_path, lambda moment, _: Changes(of(tmp_path, "id = 8", moment, x=3.0), inserted=rows(9)))
+    assert shown(tmp_path) == [(1, 1, 2.0), (2, 1, 0.0), (3, 1, 0.0), (4, 1, 0.0), (8, 1, 3.0), *[(9, 1, 0.0)] * 4]
+    keys = hudimeta.Table(tmp_path).scan(columns=["_hoodie_record_key"]).to_table().column(0)
+    assert len(keys.unique()) == 9
+
+
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
-    table(tmp_path / "keyless", key=None, ordering=())
-    with pytest.raises(ConfigError, match="INSERT INTO"):
-        write(tmp_path / "keyless", lambda *_: Changes(inserted=rows(9)))
-    write(tmp_path / "keyless", lambda moment, _: Changes(of(tmp_path / "keyless", "id = 1", moment, x=2.0)))
-    assert shown(tmp_path / "keyless")[0] == (1, 1, 2.0)
     table(tmp_path / "ordered")
     with pytest.raises(SchemaMismatch, match="which row is newer"):
         write(tmp_path / "ordered", lambda moment, _: Changes(of(tmp_path / "ordered", "id = 1", moment, ts=None)))

@@ -1,0 +1,89 @@
+"""Statements that ask: SHOW PARTITIONS, SHOW INDEXES, DESCRIBE HISTORY and DESCRIBE DETAIL from the table's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from hudimeta.sql import Ask, Question
+from pyspark_hudimeta.arrow_types import spark_schema
+from pyspark_hudimeta.sql.described import extended, properties_of, show_create, shown_properties
+from pyspark_hudimeta.sql.insertion import opened
+from pyspark_hudimeta.sql.partitions import partitions_like
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pyspark_hudimeta.sql.session import Entry, SqlSession
+
+__all__ = ["answer"]
+
+_DETAIL = (
+    "format string, id string, name string, description string, location string, createdAt string, "
+    "partitionColumns array<string>, numFiles bigint, sizeInBytes bigint, properties map<string, string>, "
+    "tableType string, tableVersion int, recordKeys array<string>, orderingFields array<string>, indexes array<string>"
+)
+"""The columns of Delta's DESCRIBE DETAIL that mean something here, then those of a Hudi table."""
+
+
+def answer(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
+    """The rows that a SHOW or DESCRIBE asks for.
+
+    Raises:
+        HudiError: The table cannot be read, or lacks what is asked for.
+    """
+    return _ANSWERS[ask.question](session, entry, ask)
+
+
+def _partitions(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
+    paths = partitions_like(session, entry, opened(session, entry), ask.partition)
+    return session.rows([(path,) for path in paths], "partition string")
+
+
+def _indexes(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
+    found = opened(session, entry).indexes.list().to_pylist()
+    rows = [(one["name"], one["type"], ",".join(one["columns"])) for one in found]
+    return session.rows(rows, "index_name string, index_type string, col_name string")
+
+
+def _history(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
+    history = opened(session, entry).history(ask.limit)
+    return session.spark.createDataFrame(history, spark_schema(history.schema))
+
+
+def _detail(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
+    table = opened(session, entry)
+    properties, snapshot = table.properties, table.snapshot()
+    slices = snapshot.slices()
+    logs = pc.list_flatten(slices["log_sizes"])
+    row = (
+        "hudimeta",
+        properties.get("hoodie.table.checksum"),
+        ".".join(session.full_parts(entry.name)),
+        entry.comment,
+        entry.location,
+        entry.created or None,
+        list(properties.partition_fields),
+        pc.count(slices["base_file"]).as_py() + len(logs),
+        (pc.sum(slices["base_size"]).as_py() or 0) + (pc.sum(logs).as_py() or 0),
+        properties_of(session, entry),
+        properties.type.value,
+        properties.version,
+        list(properties.record_keys),
+        list(properties.ordering_fields),
+        sorted(properties.metadata_partitions),
+    )
+    return session.rows([row], _DETAIL)
+
+
+_ANSWERS: dict[Question, Callable[[SqlSession, Entry, Ask], DataFrame]] = {
+    Question.CREATE: show_create,
+    Question.PROPERTIES: shown_properties,
+    Question.EXTENDED: extended,
+    Question.PARTITIONS: _partitions,
+    Question.INDEXES: _indexes,
+    Question.HISTORY: _history,
+    Question.DETAIL: _detail,
+}

@@ -1,0 +1,102 @@
+"""SHOW CREATE TABLE, DESCRIBE EXTENDED and SHOW TBLPROPERTIES: the entry and the table as they are.
+
+Spark's own answers come from what the Python source declared to it, a varchar of an enormous length among it, and know
+neither the place nor the properties of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from hudimeta.sql import Ask, quoted
+from hudimeta.types import TableType
+from pyspark_hudimeta.plain.registration import stated_options
+from pyspark_hudimeta.sql.insertion import opened
+from pyspark_hudimeta.sql.session import OWNS_FILES, literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField
+
+    from pyspark_hudimeta.sql.session import Entry, SqlSession
+
+__all__ = ["extended", "properties_of", "show_create", "shown_properties"]
+
+_OF_SPARK = ("location", "provider", "owner", "path", OWNS_FILES)
+"""Properties of every entry, which no statement states."""
+_DESCRIBED = "col_name string, data_type string, comment string"
+
+
+def show_create(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
+    """The statement that registers this table again where it lies, or makes one like it when its folder is empty."""
+    columns = ",\n".join(f"  {_declared(column)}" for column in entry.declared)
+    fields = opened(session, entry).properties.partition_fields
+    lines = [f"CREATE TABLE {session.full_name(entry.name)} (\n{columns})", "USING hudimeta"]
+    if fields:
+        lines.append(f"PARTITIONED BY ({', '.join(map(quoted, fields))})")
+    lines.append(f"LOCATION {literal(entry.location)}")
+    if entry.comment is not None:
+        lines.append(f"COMMENT {literal(entry.comment)}")
+    stated = ",\n".join(f"  {literal(k)} = {literal(v)}" for k, v in sorted(properties_of(session, entry).items()))
+    lines.append(f"TBLPROPERTIES (\n{stated})\n")
+    return session.rows([("\n".join(lines),)], "createtab_stmt string")
+
+
+def shown_properties(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
+    """SHOW TBLPROPERTIES, of one property or of all."""
+    found = sorted(properties_of(session, entry).items())
+    if ask.key is not None:
+        missing = f"Table {session.full_name(entry.name)} does not have property: {ask.key}"
+        found = [(ask.key, dict(found).get(ask.key, missing))]
+    return session.rows(found, "key string, value string")
+
+
+def properties_of(session: SqlSession, entry: Entry) -> dict[str, str]:
+    """What TBLPROPERTIES says of a table: what the entry states, and beside it what the table itself knows."""
+    stated = {key: value for key, value in entry.properties.items() if key not in _OF_SPARK}
+    properties = opened(session, entry).properties
+    known = {
+        "type": "mor" if properties.type is TableType.MERGE_ON_READ else "cow",
+        "primaryKey": ",".join(properties.record_keys),
+        "orderingFields": ",".join(properties.ordering_fields),
+    }
+    said = stated_options(stated)
+    return stated | {word: value for word, value in known.items() if value and not said.keys() & stated_options({word: value})}
+
+
+def extended(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
+    """DESCRIBE EXTENDED, in the sections that Spark has for a table of a file format."""
+    by_name = {column.name: column for column in entry.declared}
+    fields = [by_name[name] for name in opened(session, entry).properties.partition_fields if name in by_name]
+    rows = list(_columns(entry.declared))
+    if fields:
+        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment"), *_columns(fields)]
+    properties = ", ".join(f"{k}={v}" for k, v in sorted(properties_of(session, entry).items()))
+    catalog, database, table = session.full_parts(entry.name)
+    facts = {
+        "Catalog": catalog,
+        "Database": database,
+        "Table": table,
+        "Owner": entry.properties.get("owner", ""),
+        "Created Time": entry.created,
+        "Type": "MANAGED" if entry.properties.get(OWNS_FILES) == "true" else "EXTERNAL",
+        "Provider": "hudimeta",
+        "Comment": entry.comment or "",
+        "Table Properties": f"[{properties}]",
+        "Location": entry.location,
+    }
+    rows += [("", "", ""), ("# Detailed Table Information", "", "")]
+    rows += [(name, value, "") for name, value in facts.items() if value]
+    return session.rows(rows, _DESCRIBED)
+
+
+def _columns(columns: Iterable[StructField]) -> Iterable[tuple[str, str, str | None]]:
+    for column in columns:
+        yield column.name, column.dataType.simpleString().lower(), (column.metadata or {}).get("comment")
+
+
+def _declared(column: StructField) -> str:
+    comment = (column.metadata or {}).get("comment")
+    words = [quoted(column.name), column.dataType.simpleString().upper()]
+    return " ".join([*words, *([f"COMMENT {literal(comment)}"] if comment is not None else [])])

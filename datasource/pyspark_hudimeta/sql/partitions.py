@@ -1,0 +1,71 @@
+"""Partitions as statements name them: SHOW PARTITIONS, and PARTITION (…) of TRUNCATE and ALTER TABLE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from hudimeta.errors import ConfigError
+from hudimeta.keys import KeyGenerator, PartitionLayout
+from hudimeta.sql import PartitionValues, quoted
+from pyspark_hudimeta.hudi_table import HudiTable
+from pyspark_hudimeta.routed.assignment import column_of
+from pyspark_hudimeta.sql.session import Entry, SqlSession
+
+__all__ = ["given_partition", "partition_path", "partitions_like"]
+
+
+def given_partition(entry: Entry, fields: tuple[str, ...], given: PartitionValues) -> dict[str, str | None]:
+    """The columns that PARTITION names, as the table spells them, with their values.
+
+    Raises:
+        ConfigError: Columns that are no partition columns, or one twice.
+    """
+    found = {column_of(entry.columns, name): value for name, value in given}
+    if len(found) < len(given) or set(found) - set(fields):
+        allowed = f"partition columns: {', '.join(fields)}" if fields else "nothing, without partitions"
+        raise ConfigError("PARTITION", ", ".join(name for name, _ in given), allowed)
+    return found
+
+
+def partition_path(session: SqlSession, entry: Entry, table: HudiTable, values: Mapping[str, str]) -> str:
+    """The path of the partition that values of all partition columns, in SQL, name."""
+    path = KeyGenerator.from_properties(table.properties).partition_paths(_row(session, entry, values))[0].as_py()
+    return str(path)
+
+
+def partitions_like(session: SqlSession, entry: Entry, table: HudiTable, given: PartitionValues | None) -> list[str]:
+    """Paths of the partitions that have rows and fit PARTITION, sorted; all without one.
+
+    Raises:
+        ConfigError: A table without partitions, columns that are no partition columns, or values that paths do not state.
+    """
+    fields = table.properties.partition_fields
+    if not fields:
+        raise ConfigError("PARTITION", entry.name.sql, "a table with partitions", "This table has none.")
+    have = sorted(set(table.snapshot().slices()["partition_path"].unique().to_pylist()))
+    wanted = given_partition(entry, fields, given or ())
+    values = {name: value for name, value in wanted.items() if value is not None}
+    if not values or not have:
+        return have
+    if len(values) == len(fields):
+        exact = partition_path(session, entry, table, values)
+        return [path for path in have if path == exact]
+    return _fitting(have, _row(session, entry, values), table)
+
+
+def _fitting(have: list[str], row: pa.Table, table: HudiTable) -> list[str]:
+    stated = PartitionLayout.from_properties(table.properties).values(pa.array(have), table.schema)
+    if set(row.column_names) - set(stated.column_names):
+        hint = "Name all partition columns: folders of this table do not state single values."
+        raise ConfigError("PARTITION", ", ".join(row.column_names), "partition columns that paths state by themselves", hint)
+    wanted = [row[name].cast(stated.schema.field(name).type)[0].as_py() for name in row.column_names]
+    columns = [stated[name].to_pylist() for name in row.column_names]
+    return [path for path, *values in zip(have, *columns, strict=True) if values == wanted]
+
+
+def _row(session: SqlSession, entry: Entry, values: Mapping[str, str]) -> pa.Table:
+    kinds = {column.name: column.dataType.simpleString() for column in entry.columns}
+    shown = [f"CAST({value} AS {kinds[name]}) AS {quoted(name)}" for name, value in values.items()]
+    return session.query(f"SELECT {', '.join(shown)}").toArrow()
