@@ -6,6 +6,8 @@ import abc
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hudimeta.api.changes import ChangeVerbs
+
 if TYPE_CHECKING:
     from hudimeta.api.services import TableServices
     from hudimeta.commit.report import CommitReport
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ServiceVerbs"]
 
 
-class ServiceVerbs(abc.ABC):
+class ServiceVerbs(ChangeVerbs):
     """The services under their own names on the table itself, as they always were."""
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from hudimeta.api.changes import Changing
 from hudimeta.api.maintaining import Maintaining
 from hudimeta.api.service_steps import ClusteringVerbs
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["TableServices"]
 
 
-class TableServices(Maintaining):
+class TableServices(Maintaining, Changing):
     """The services of a table.
 
     >>> table.services.compact()                                               # doctest: +SKIP
@@ -40,7 +41,7 @@ class TableServices(Maintaining):
         self._changing, self._engine = changing, engine
 
     def __repr__(self) -> str:
-        names = (*vars(type(self)), *vars(Maintaining))
+        names = (*vars(type(self)), *vars(Maintaining), *vars(Changing))
         return f"TableServices({', '.join(name for name in names if not name.startswith('_'))})"
 
     def compact(self) -> Reports[CommitReport]:

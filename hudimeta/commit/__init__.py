@@ -1,6 +1,7 @@
 """How a write becomes visible: coordinator, publication, conflicts, markers, recovery, locks."""
 
 __all__ = [
+    "clean_run",  # running a planned clean
     "concurrency",  # how the writers of a table get along, by their options
     "conflicts",  # may this write still be published?
     "coordinator",  # one write from its instant to its publication, or back

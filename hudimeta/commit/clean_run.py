@@ -25,7 +25,7 @@ from hudimeta.timeline.clean_record import CleanPlan, decode_plan, encode_metada
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["CleanRunner"]
+__all__ = ["CleanRunner", "refuse_other_files"]
 
 _LIKE_A_DELETE = 1 << 15
 """So many bytes are rewritten in about the time that a delete takes."""
@@ -65,7 +65,7 @@ class CleanRunner:
     def _run(self, timeline: Timeline, found: Instant, engine: Engine) -> tuple[CleanPlan, int]:
         time = found.time
         the_plan = decode_plan(timeline.plan(found))
-        _refuse_other_files(the_plan, time, join(timeline.folder, pending_name(time, Action.CLEAN, State.REQUESTED)))
+        refuse_other_files(the_plan, time, join(timeline.folder, pending_name(time, Action.CLEAN, State.REQUESTED)))
         writer = TimelineWriter(self.storage, timeline.folder)
         if found.state is State.REQUESTED:
             writer.create_inflight(time, Action.CLEAN)
@@ -111,7 +111,7 @@ class CleanRunner:
         return list(zip(files["partition_path"].to_pylist(), files["name"].to_pylist(), strict=True))
 
 
-def _refuse_other_files(the_plan: CleanPlan, time: str, path: str) -> None:
+def refuse_other_files(the_plan: CleanPlan, time: str, path: str) -> None:
     """A clean deletes data files that are older than its plan, and nothing else, whatever the plan names."""
     for partition, names in the_plan.files.items():
         for name in names:

@@ -8,6 +8,7 @@ __all__ = [
     "compaction",  # logs merged into new base files
     "indexing",  # making, rebuilding and dropping indexes
     "maintenance",  # what is due, and all of it in the right order
+    "repair",  # what went wrong around a table put right
     "restore",  # the table as it was
     "rollback",  # one instant taken back
     "savepoints",  # moments whose files stay

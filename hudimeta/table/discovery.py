@@ -11,7 +11,7 @@ from hudimeta.storage import FileInfo, Storage
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["PARTITION_METAFILE", "list_table", "partitions_on_storage"]
+__all__ = ["PARTITION_METAFILE", "folders_with_files", "list_table", "partitions_on_storage"]
 
 PARTITION_METAFILE = ".hoodie_partition_metadata"
 _HUDI_FOLDER = ".hoodie"
@@ -21,6 +21,12 @@ _PARALLEL_LISTS = 8
 def partitions_on_storage(storage: Storage) -> list[str]:
     """Partition paths of a table, sorted: the folders that hold a partition metafile, of any form."""
     return sorted(folder for folder, entries in _walk(storage) if any(_is_metafile(e) for e in entries))
+
+
+def folders_with_files(storage: Storage) -> list[tuple[str, list[FileInfo]]]:
+    """Every folder that holds a file, metafiles included, with its files; sorted by path."""
+    found = ((folder, [entry for entry in entries if not entry.is_folder]) for folder, entries in _walk(storage))
+    return sorted((folder, files) for folder, files in found if files)
 
 
 def list_table(storage: Storage) -> pa.Table:

@@ -29,6 +29,7 @@ __all__ = [
     "RETRY_PAUSES_S",
     "properties_text",
     "read_properties",
+    "what_is_wrong",
     "write_properties",
 ]
 
@@ -129,6 +130,12 @@ def read_properties(
         judge(main.values)
         raise main.error
     raise _unreadable(storage.root, main)
+
+
+def what_is_wrong(storage: Storage) -> tuple[str | None, bool]:
+    """What is wrong with the file, None when it is sound; and whether there is a backup. Call it under the table lock."""
+    main, backup = _look(storage, PROPERTIES_PATH), _look(storage, BACKUP_PATH)
+    return None if main.look is _Look.SOUND else main.look.value, backup.look is not _Look.ABSENT
 
 
 def write_properties(storage: Storage, values: Mapping[str, str], now_ms: int) -> dict[str, str]:

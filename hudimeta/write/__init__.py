@@ -16,6 +16,7 @@ __all__ = [
     "merge_clauses",  # the rows that a merge makes
     "opening",  # opening a table that may have to be created
     "operations",  # what each operation does
+    "partitions",  # which partitions a write names
     "routed",  # writes by tasks
     "row_changes",  # delete where, update where
     "rows_in",  # rows as users hand them over

@@ -249,6 +249,16 @@ class BaseFileWriter:
         full, facts = with_file_name(rows, str(name)), FileFacts(moved)
         return self._write(_File(partition_path, name, full, facts, inserted=rows.num_rows))
 
+    def write_kept(self, partition_path: str, file_id: str, rows: pa.Table, token: WriteToken) -> WrittenFile:
+        """Write what is left of the rows of a file group as the first base file of one that takes its place.
+
+        Args: see `write_clustered`; of these rows every index hears.
+        """
+        name = BaseFileName(file_id, str(token), self._instant)
+        full = with_file_name(rows, str(name))
+        facts = row_changes(None, full, self._format.facts)
+        return self._write(_File(partition_path, name, full, facts, inserted=rows.num_rows))
+
     def _write(self, file: _File) -> WrittenFile:
         partition_path, name, rows, previous = file.partition_path, str(file.name), file.rows, file.previous
         marker = Marker(join(partition_path, name), MarkerKind.CREATE if previous is None else MarkerKind.MERGE)

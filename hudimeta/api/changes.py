@@ -1,0 +1,137 @@
+"""`table.repair` and its likes: what a person calls once, when something is wrong with a table or shall be otherwise."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hudimeta.config import Options
+    from hudimeta.engine import Engine
+    from hudimeta.services.repair import DuplicatesReport, RepairReport
+    from hudimeta.storage import Storage
+    from hudimeta.write.session import WriteSession
+
+__all__ = ["ChangeVerbs", "Changing", "TableRepairs"]
+
+
+class TableRepairs:
+    """Repairs of what went wrong around a table: what `table.repair` gives.
+
+    >>> print(table.repair.orphans())                                          # doctest: +SKIP
+
+    Args:
+        changing: Tells that the table is about to change, and gives its storage and options.
+        engine: Where tasks run; threads of this process when None.
+    """
+
+    def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
+        self._changing, self._engine = changing, engine
+
+    def __repr__(self) -> str:
+        return "TableRepairs(deduplicate, orphans, metafiles, cleans, properties)"
+
+    def deduplicate(self, partitions: str | Sequence[str] = (), *, dry_run: bool = False) -> DuplicatesReport:
+        """Drop all but the newest of the rows that have a record key in common within their partition, in one commit.
+
+        The newest has the greatest ordering value, then the latest commit.
+
+        >>> print(table.repair.deduplicate("2026-01", dry_run=True))           # doctest: +SKIP
+
+        Args:
+            partitions: Only these, by their paths; none for all.
+            dry_run: Only find them; the report's `plan.rows` has them all.
+
+        Raises:
+            ConfigError: No such partition.
+            TableError: A service is planned for a file group that has to be written anew.
+        """
+        from hudimeta.services import repair
+
+        names = [partitions] if isinstance(partitions, str) else list(partitions)
+        return repair.deduplicate(self._session(), names, dry_run=dry_run)
+
+    def orphans(self, *, dry_run: bool = True) -> RepairReport:
+        """List the data files that no write owns; delete them with `dry_run=False`.
+
+        Files of pending writes, of savepoints, of archived writes and those of which too little is known are none.
+
+        >>> print(table.repair.orphans())                                      # doctest: +SKIP
+
+        Args:
+            dry_run: Only list them.
+        """
+        from hudimeta.services import repair
+
+        return repair.repair_orphans(self._session(), dry_run=dry_run)
+
+    def metafiles(self, *, dry_run: bool = False) -> RepairReport:
+        """Write the `.hoodie_partition_metadata` that partitions lack, without which listings pass them over.
+
+        >>> print(table.repair.metafiles())                                    # doctest: +SKIP
+
+        Args:
+            dry_run: Only look.
+        """
+        from hudimeta.services import repair
+
+        return repair.repair_metafiles(self._session(), dry_run=dry_run)
+
+    def cleans(self, *, dry_run: bool = False) -> RepairReport:
+        """Remove the plans of cleans that nobody can run, and write damaged records of cleans anew.
+
+        >>> print(table.repair.cleans())                                       # doctest: +SKIP
+
+        Args:
+            dry_run: Only look.
+        """
+        from hudimeta.services import repair
+
+        return repair.repair_cleans(self._session(), dry_run=dry_run)
+
+    def properties(self, *, dry_run: bool = False) -> RepairReport:
+        """Write a damaged `hoodie.properties` anew from its backup, and remove a backup that a dead writer left.
+
+        >>> print(table.repair.properties())                                   # doctest: +SKIP
+
+        Args:
+            dry_run: Only look.
+
+        Raises:
+            TableError, CorruptFileError: Neither the file nor its backup is sound.
+        """
+        from hudimeta.services import repair
+
+        return repair.repair_properties(self._session(), dry_run=dry_run)
+
+    def _session(self) -> WriteSession:
+        from hudimeta.write.session import WriteSession
+
+        return WriteSession(*self._changing(), engine=self._engine)
+
+
+class Changing:
+    """Gives `TableServices` what a person calls once."""
+
+    _changing: Callable[[], tuple[Storage, Options]]
+    _engine: Engine | None
+
+    @property
+    def repair(self) -> TableRepairs:
+        """Repairs: `deduplicate`, `orphans`, `metafiles`, `cleans`, `properties`."""
+        return TableRepairs(self._changing, self._engine)
+
+
+class ChangeVerbs(abc.ABC):
+    """The same on the table itself."""
+
+    @property
+    @abc.abstractmethod
+    def services(self) -> Changing:
+        """See `ServiceVerbs.services`."""
+
+    @property
+    def repair(self) -> TableRepairs:
+        """See `services.repair`."""
+        return self.services.repair
