@@ -20,7 +20,7 @@ from hudimeta.indexes.column_stats.columns import schema_of, statistics_after
 from hudimeta.indexes.protocol import CleanChange, CommitChange, IndexDelta
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata import MetadataTable, compaction, files, upkeep
+from hudimeta.metadata import MetadataTable, compaction, files, record_index, upkeep
 from hudimeta.metadata.completeness import proof_of, proven_indexes
 from hudimeta.metadata.delta import MetadataDelta
 from hudimeta.metadata.groups import GROUPS_KEY, LOGS_KEY
@@ -30,6 +30,7 @@ from hudimeta.metadata.strays import strays
 from hudimeta.metadata.writer import EncodedLog, MetadataWriter, WrittenLog
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
+from hudimeta.table.stated_keys import Stated, stated
 from hudimeta.timeline import InstantGenerator, Timeline
 from hudimeta.types import Action
 
@@ -160,7 +161,7 @@ class MetadataCommit:
         named = self._write(instant, table, groups, {name: deltas[name] for name in fresh}, logs, write_apart)
         self.notes += [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
         proof = proof_of((name for name in change.proven if deltas[name].complete), table.version)
-        return named | proof
+        return named | proof | ({} if record_index.PARTITION in elsewhere else _stated_keys(deltas))
 
     def prepare(
         self,
@@ -336,6 +337,14 @@ def _names(logs: Sequence[WrittenLog]) -> str:
     for log in logs:
         by_partition.setdefault(log.partition, []).append(log.name)
     return json.dumps(by_partition, sort_keys=True)
+
+
+def _stated_keys(deltas: Mapping[str, IndexDelta]) -> dict[str, str]:
+    """What a commit states of the keys of which it tells the record index."""
+    found = deltas.get(record_index.PARTITION)
+    if found is None:
+        return {}
+    return stated(Stated.INDEXED, [keys for part in found.parts for keys in (part.records.keys, part.removed)])
 
 
 def may_have_other_indexes(timeline: Timeline, known: MetadataTable | None) -> bool:

@@ -54,7 +54,8 @@ class PreparedDelta:
         then, timeline = self.change, change.timeline
         same = then.written is change.written and then.replaced == change.replaced and then.schema.equals(change.schema)
         settled = (then.proven, then.statistics, then.added) == (change.proven, change.statistics, change.added)
-        if not (same and settled) or any(i.action not in _COMMITS for i in then.missed(timeline)):
+        laid_out = then.table.laid_out != change.table.laid_out
+        if not (same and settled) or laid_out or any(i.action not in _COMMITS for i in then.missed(timeline)):
             return {}
         return {
             name: delta

@@ -71,6 +71,11 @@ class KeyChanges:
     removed: pa.StringArray = field(default_factory=_no_texts)
     maybe_added: pa.StringArray = field(default_factory=_no_texts)
 
+    @property
+    def every(self) -> tuple[pa.StringArray, ...]:
+        """All that it speaks of."""
+        return self.added, self.removed, self.maybe_added
+
 
 @dataclass(frozen=True)
 class FileFacts:

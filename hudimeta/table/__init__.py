@@ -14,6 +14,7 @@ __all__ = [
     "properties_file",  # reading and replacing hoodie.properties
     "remembered",  # what never changes of a table
     "slices",  # file slices out of a listing
+    "stated_keys",  # which keys a commit added
     "stated_sizes",  # a listing against what commits say
     "text_arrays",  # cutting arrays of texts
     "visibility",  # which files a moment sees

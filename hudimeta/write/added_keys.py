@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +22,7 @@ from hudimeta.metadata import answers
 from hudimeta.storage.at_once import at_once
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.key_file import KeyFile
+from hudimeta.table.stated_keys import Stated, none_stated, stated
 from hudimeta.types import FileGroupId
 from hudimeta.write.execution import WrittenPieces
 from hudimeta.write.operations import NewGroup
@@ -80,6 +82,14 @@ class AddedKeys:
             if not isinstance(piece, NewGroup):
                 own[piece.group] = pieces.batch.keys.take(pa.array(piece.known))
         return cls({path: pa.concat_arrays(found) for path, found in added.items()}, files, own, anywhere)
+
+    def stated(self) -> dict[str, str]:
+        """What a commit states of them for the writers beside it; see `table.stated_keys`."""
+        return {} if self.by_partition is None else stated(Stated.ADDED, [*self.by_partition.values()])
+
+    def none_stated(self, commits: Iterable[Mapping[str, Any]]) -> bool:
+        """True when commits state that they added none of them, wherever; False also where that cannot be told."""
+        return self.by_partition is not None and none_stated(Stated.ADDED, [*self.by_partition.values()], commits)
 
     def shared_with(self, theirs: Sequence[ChangedFile], view: TableView, touched: frozenset[FileGroupId]) -> SharedKeys | None:
         """Keys that other writes added as well; None for none.

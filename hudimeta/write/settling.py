@@ -8,6 +8,7 @@ go, and it is taken again, until few enough come in between. A write that nobody
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from hudimeta.commit.conflicts import TableChange, groups_under_clustering, writes_since
 from hudimeta.commit.coordinator import OpenWrite, Publication, Unsettled
@@ -64,13 +65,19 @@ class Settlement:
     def publication(self) -> Publication:
         """Of the outcome as it is settled so far."""
         if self._publication is None:
-            self._publication = self._publication_of(self.outcome)
+            plain = self._publication_of(self.outcome)
+            self._publication = replace(plain, extra={**plain.extra, **self._added.stated()})
         return self._publication
+
+    @property
+    def _added(self) -> AddedKeys:
+        anywhere = self.outcome.keyed_partitions is None
+        return AddedKeys.of(self.outcome.pieces, self.outcome.files, anywhere=anywhere)
 
     def under_lock(self, timeline: Timeline) -> Publication:
         """See `Settling`."""
         changes = self._changes(timeline)
-        crossed, rivals = self._crossed(timeline, changes), self._rivals(changes)
+        crossed, rivals = self._crossed(timeline, changes), self._rivals(timeline, changes)
         size = sum(file.size for change in rivals for file in change.files)
         if self._rounds and (crossed or len(rivals) > _FEW or size > _SMALL):
             self._rounds -= 1
@@ -93,7 +100,7 @@ class Settlement:
 
     def _settled_with(self, timeline: Timeline, changes: Sequence[TableChange]) -> Publication:
         self._refuse_between_two_orders(changes)
-        if rivals := self._rivals(changes):
+        if rivals := self._rivals(timeline, changes):
             self._compare(timeline, changes, rivals)
         self._settled |= {change.time for change in changes}
         return self.publication
@@ -110,14 +117,20 @@ class Settlement:
             crossed = self._non_blocking.crossed(timeline, self._write, self.outcome.files, (c.time for c in changes))
         return sorted(crossed | (self.publication.changed & groups_under_clustering(timeline)), key=_in_order)
 
-    def _rivals(self, changes: Sequence[TableChange]) -> list[TableChange]:
-        """Those of some changes that added rows where this write did so, too, for keys that are unique there."""
+    def _rivals(self, timeline: Timeline, changes: Sequence[TableChange]) -> list[TableChange]:
+        """Those of some changes that may have added the keys that this write added, too, where keys are unique."""
         unique = self.outcome.keyed_partitions
         if self._non_blocking is not None and self._non_blocking.places_keys:
             return []  # whoever adds the same key adds it to the same file group
-        return [
+        grown = [
             change for change in changes if not change.copies and (change.grown if unique is None else unique & change.grown)
         ]
+        if not grown or self._view.lookup.fixes_places:
+            return grown  # two of different keys may have begun the same bucket
+        added, records = self._added, {i.time: timeline.metadata(i) for i in timeline.writes if i.time not in self._settled}
+        if added.none_stated([records[change.time] for change in grown]):
+            return []
+        return [change for change in grown if not added.none_stated([records[change.time]])]
 
     def _compare(self, timeline: Timeline, changes: Sequence[TableChange], rivals: Sequence[TableChange]) -> None:
         """Raise CommitConflict when others added a key that this write adds as well."""
@@ -131,7 +144,7 @@ class Settlement:
             if both:
                 raise CommitConflict(operation, [(group.partition_path, group.file_id) for group in both], winner)
             return
-        added = AddedKeys.of(self.outcome.pieces, self.outcome.files, anywhere=unique is None)
+        added = self._added
         touched = frozenset(group for change in changes for group in change.groups)
         try:
             shared = added.shared_with(theirs, self._session.table_at(timeline), touched)

@@ -27,6 +27,7 @@ from hudimeta.config import options as keys
 from hudimeta.errors import MetadataError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.formats.plain_arrays import single_array
+from hudimeta.indexes.changed_meanwhile import none_changed
 from hudimeta.indexes.facts import KeyChanges
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 from hudimeta.indexes.removed_meanwhile import check_not_removed_later
@@ -74,8 +75,15 @@ class RecordIndexKeep:
         return IndexDelta(parts, not note, note)
 
     def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
-        """Not after other commits, which may have changed what it was compared with."""
-        return not change.missed(timeline)
+        """Where no other commit changed one of its keys: what the index says of them is what it was compared with."""
+        if change.same_rows and not change.moves_rows:
+            return True
+        facts = [key_changes(file) for file in change.written]
+        # Whether too many keys end the proof depends on the index being empty.
+        too_many = partition in change.proven and sum(len(one.added) for one in facts) > change.proof_limit
+        if too_many or any(change.replaced.values()):  # rows may have come to what it replaces
+            return change.timeline.completed == timeline.completed
+        return none_changed(change, timeline, [keys for one in facts for keys in one.every])
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """Nothing: a clean takes no row."""

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from hudimeta.errors import MetadataError
 from hudimeta.formats.hfile import KeyValues
+from hudimeta.indexes.changed_meanwhile import counts_still
 from hudimeta.indexes.facts import KeyChanges, value_keys
 from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
 from hudimeta.indexes.record_index.keep import estimated_groups
@@ -51,8 +52,12 @@ class SecondaryIndexKeep:
         return IndexDelta([part] if len(part) else [])
 
     def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
-        """Not after other commits, which may have changed what it was compared with."""
-        return not change.missed(timeline)
+        """Where no younger write was completed before this one, whose word on an entry would count instead."""
+        if change.same_rows:
+            return True
+        if any(change.replaced.values()):  # rows may have come to what it replaces
+            return change.timeline.completed == timeline.completed
+        return counts_still(change, timeline) and all(i.time < change.instant for i in change.missed(timeline))
 
     def cleaned(self, partition: str, change: CleanChange) -> IndexDelta:
         """Nothing: a clean takes no row."""
