@@ -136,8 +136,8 @@ class MetadataCommit:
             CommitConflict: An index cannot take this commit any more; a write with a new instant can do it.
         """
         table = self._current(timeline, known)
-        if not same_rows or replaced:
-            refuse_built_anew(table, instant, written)
+        if known is not None or not same_rows:
+            refuse_built_anew(table, instant, written, known)
         change = self._change(table, timeline, instant, written, schema, replaced or {}, same_rows)
         statistics, groups = change.statistics, self._groups(table)
         made = prepared.holding(change, groups) if prepared is not None else {}

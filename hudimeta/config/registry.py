@@ -316,6 +316,11 @@ class Options:
         """These options with `more` on top."""
         return Options(self.registry, {**self.given, **{k.lower(): v for k, v in more.items()}}, self.usual)
 
+    def without(self, option: Option[Any]) -> Options:
+        """These options with nothing given for one of them."""
+        names = {name.lower() for name in (option.key, *option.aliases)}
+        return Options(self.registry, {key: value for key, value in self.given.items() if key not in names}, self.usual)
+
 
 def _unpickled(given: Mapping[str, str], usual: Mapping[str, str]) -> Options:
     return Options(OPTIONS, given, usual)

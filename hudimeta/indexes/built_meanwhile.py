@@ -35,19 +35,25 @@ def built_since(table: MetadataTable, instant: str) -> dict[str, str]:
     return found
 
 
-def refuse_built_anew(table: MetadataTable, instant: str, written: Sequence[WrittenFile]) -> None:
+def refuse_built_anew(
+    table: MetadataTable, instant: str, written: Sequence[WrittenFile], known: MetadataTable | None = None
+) -> None:
     """Refuse files with facts for an index that was built since the write began. It costs nothing where none was.
+
+    A service begins when its plan is run: its instant is older, and what was built in between it knows.
 
     Args:
         table: The metadata table, opened under the lock.
         instant: Of the write.
         written: The files of the write.
+        known: The metadata table as the write saw it; None where nobody knows.
 
     Raises:
         CommitConflict: With the building; a write with a new instant can do it.
     """
+    seen = frozenset() if known is None else frozenset(i.time for i in known.data_timeline.completed)
     for name, winner in built_since(table, instant).items():
-        if name in table.ready and any(_speaks_of(file, name) for file in written):
+        if winner not in seen and name in table.ready and any(_speaks_of(file, name) for file in written):
             raise CommitConflict("write", [("", name)], winner)
 
 

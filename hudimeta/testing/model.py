@@ -93,6 +93,19 @@ class ModelTable:
         """Keep the present as what time travel to `instant` must show."""
         self.past[instant] = self.all_rows()
 
+    def restore(self, instant: str, rows: list[Row] | None = None) -> None:
+        """Go back to a moment, and forget what came later.
+
+        Args:
+            instant: That was remembered.
+            rows: What the table held then, where it is not remembered any more.
+        """
+        kept = self.past[instant] if rows is None else rows
+        self.rows = {}
+        for row in kept:
+            self.rows.setdefault(self.place_of(row), []).append(row)
+        self.past = {time: past for time, past in self.past.items() if time <= instant}
+
     def copy(self) -> ModelTable:
         """A model that changes on its own."""
         rows = {place: list(rows) for place, rows in self.rows.items()}

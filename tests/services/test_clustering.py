@@ -193,6 +193,19 @@ def test_a_cancelled_plan_is_gone(tmp_path: Path) -> None:
         services.cancel(instant)
 
 
+def test_an_index_made_since_the_plan_is_kept(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", **INDEXES["all"])
+    services = Table(table.path).services
+    instant = services.clustering.schedule()
+    assert instant is not None
+    Table(table.path).indexes.drop("bloom_filters")
+    Table(table.path).indexes.create(type="bloom_filters")
+    services.clustering.execute(instant)
+    table.check()
+    check_all(table.storage)
+    Table(table.path).metadata.validate().raise_if_differs()
+
+
 class _CannotPublish(FaultyStorage):
     """Fails where the completed file of a clustering is created."""
 

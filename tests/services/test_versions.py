@@ -120,9 +120,13 @@ def test_down_and_up_again(tmp_path: Path, type: str, options: dict[str, str]) -
             Table(table.path).metadata.validate().raise_if_differs()
 
 
-def test_a_downgraded_index_is_used(tmp_path: Path) -> None:
-    table = written(tmp_path / "t", 9, "COPY_ON_WRITE", INDEXED)
-    Table(table.path).downgrade()
+@pytest.mark.parametrize("to", [8, 9])
+def test_an_index_of_another_version_is_used(tmp_path: Path, to: int) -> None:
+    """Before any write; also where the caller still names the version that the table was created with."""
+    table = written(tmp_path / "t", 17 - to, "COPY_ON_WRITE", INDEXED)
+    change = Table(table.path, {"hoodie.write.table.version": str(17 - to)})
+    report = change.upgrade() if to == 9 else change.downgrade()
+    assert report.to == to
     for where, index in (("id = 'k0005'", "record_index"), ("x = 9.0", "partition_stats")):
         scan = Table(table.path).scan(where)
         assert (

@@ -51,6 +51,12 @@ MADE: dict[str, dict[str, Any]] = {
 """Indexes that are made by a verb, and dropped and made again while the table lives."""
 SHORT = {"hoodie.clean.commits.retained": "2", "hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "5"}
 """So that cleaning and archival have something to do."""
+CHANGING = {
+    "hoodie.clean.automatic": "false",
+    "hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy",
+    "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
+}
+"""Of writes by verbs: they clean nothing, and go before a planned clustering."""
 ids = st.lists(st.integers(0, 30), min_size=1, max_size=8, unique=True)
 stamps = st.integers(0, 9)
 
@@ -87,6 +93,7 @@ class History(RuleBasedStateMachine):
         options = {
             **SIMPLE_OPTIONS,
             **INDEXED,
+            **{name: value for name, value in CHANGING.items() if "clustering" in name},
             "hoodie.datasource.write.table.type": type,
             "hoodie.write.table.version": version,
             "hoodie.parquet.small.file.limit": small,
@@ -95,6 +102,8 @@ class History(RuleBasedStateMachine):
         }
         self.given, self.is_mor = options, type == "MERGE_ON_READ"
         self.table = ModelledTable(str(self.home / "t"), options)
+        del options["hoodie.write.table.version"]  # which says what is created, and may become another one
+        self.table.options = OPTIONS.read(options)
         self.write(Operation.INSERT, simple_rows(range(0, 31, 5), 0))
         for name in MADE:
             self.make(name)
@@ -155,7 +164,7 @@ class History(RuleBasedStateMachine):
     def update_where(self, ids: list[int]) -> None:
         keys = {f"k{n:04d}" for n in ids}
         listed = ", ".join(f"'{key}'" for key in sorted(keys))
-        report = Table(self.t.path, {"hoodie.clean.automatic": "false"}).update({"x": "x + 0.5"}, where=f"id in ({listed})")
+        report = Table(self.t.path, CHANGING).update({"x": "x + 0.5"}, where=f"id in ({listed})")
         self.t.model.change(lambda row: {**row, "x": row["x"] + 0.5} if row["id"] in keys else row)
         self.changed(report)
 
@@ -165,7 +174,7 @@ class History(RuleBasedStateMachine):
         model, ts = self.t.model, self.stamp(ts)
         rows = simple_rows(ids, ts).append_column("even", pa.array([n % 2 == 0 for n in ids]))
         report = (
-            Table(self.t.path, {"hoodie.clean.automatic": "false"})
+            Table(self.t.path, CHANGING)
             .merge(rows, "id")
             .when_matched_delete(condition="even")
             .when_matched_update({"x": "target.x + source.x"})
@@ -249,12 +258,15 @@ class History(RuleBasedStateMachine):
 
     @rule()
     def rebuild_metadata(self) -> None:
-        if self.is_mor:
-            Table(self.t.path).compact()  # a planned compaction stands in the way of a rebuild
+        self.run_what_is_planned()  # which stands in the way of a rebuild
         rebuild(self.t.session())
         self.failed = False
 
     # Services
+
+    def run_what_is_planned(self) -> None:
+        if self.is_mor:
+            Table(self.t.path).compact()
 
     @precondition(lambda self: self.table is not None and self.is_mor)
     @rule()
@@ -335,7 +347,15 @@ class History(RuleBasedStateMachine):
             assert proven == frozenset(KEYED), "no key was doubled, so the indexes stay proven"
 
 
-def run_histories(seed: int, histories: int, steps: int, *, shrink: bool = False, writes_fail: bool = True) -> None:
+def run_histories(
+    seed: int,
+    histories: int,
+    steps: int,
+    *,
+    shrink: bool = False,
+    writes_fail: bool = True,
+    kind: type[History] = History,
+) -> None:
     """Run histories that follow from a seed; the first fault is raised, with the steps that lead to it.
 
     Args:
@@ -344,10 +364,11 @@ def run_histories(seed: int, histories: int, steps: int, *, shrink: bool = False
         steps: Of each history.
         shrink: Look for a shorter way to a fault.
         writes_fail: See `History`.
+        kind: The machine.
     """
-    print(f"python -m tests.write.histories {seed} {histories} {steps}")
+    print(f"python -m {kind.__module__} {seed} {histories} {steps}")
     run_state_machine_as_test(
-        seeded(seed)(type("History", (History,), {"writes_fail": writes_fail})),
+        seeded(seed)(type("History", (kind,), {"writes_fail": writes_fail})),
         settings=settings(
             max_examples=histories,
             stateful_step_count=steps,

@@ -18,10 +18,11 @@ from hudimeta.engine import Engine
 from hudimeta.errors import TableError
 from hudimeta.indexes.planned import PlannedIndex, record_index_definition, store_definitions
 from hudimeta.metadata import bloom_filters, column_stats, partition_stats, record_index
-from hudimeta.metadata.index_definitions import IndexDefinition
+from hudimeta.metadata.completeness import proven_indexes
 from hudimeta.metadata.indexed_columns import column_type, has_statistics, statistics_definition
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.services import compaction
+from hudimeta.services.indexing.proof import record_proof
 from hudimeta.services.versions.old_timeline import copy_timeline, remove_old_files
 from hudimeta.services.versions.plan import Unfinished, VersionPlan, VersionReport, steps_between
 from hudimeta.services.versions.property_changes import property_changes
@@ -106,6 +107,7 @@ def change_version(storage: Storage, options: Options, to: int, verb: str, engin
         CorruptFileError: Damage was found; the table has the version that it had.
     """
     begin = time.perf_counter()
+    options = options.without(keys.TABLE_VERSION)  # the table has another one at every step
     plan = plan_version(storage, options, to, verb)
     done = _finished(storage, options, engine)
     for version in plan.versions:
@@ -162,10 +164,14 @@ def _switch(session: WriteSession, to: int) -> None:
     storage, properties = session.fenced, session.properties
     changes = property_changes(properties, to, session.options.texts)
     if to == 9:
-        if properties.has_metadata_table:
-            store_definitions(storage, _definitions(session))  # which says the form of each index
+        metadata = session.table_now().metadata
+        proven = frozenset() if metadata is None else proven_indexes(metadata)
+        if metadata is not None:
+            store_definitions(storage, metadata.index_definitions)  # which says the form of each index
             update(storage.sub(METADATA_ROOT), {"hoodie.table.version": str(to)})
         update(storage, changes)
+        session.reload()
+        record_proof(session, dict.fromkeys(proven, True))  # a word of the version before would not count any more
         return
     if properties.has_metadata_table:
         Unfinished(properties.version, to, properties.metadata_partitions).store(storage)
@@ -231,8 +237,3 @@ def _in_form_of(version: int, index: PlannedIndex, schema: pa.Schema) -> Planned
 def _has_bounds(schema: pa.Schema, column: str) -> bool:
     kind = column_type(schema, column)
     return column in META_COLUMNS or (kind is not None and has_statistics(kind, "V1"))
-
-
-def _definitions(session: WriteSession) -> Mapping[str, IndexDefinition]:
-    metadata = session.table_now().metadata
-    return {} if metadata is None else metadata.index_definitions
