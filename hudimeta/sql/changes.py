@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudimeta.sql.cursor import Cursor
+from hudimeta.sql.relations import moment
 from hudimeta.sql.statement import Assignments, Delete, Merge, MergeAction, MergeClause, MergeRows, TableName, Update
 
 __all__ = ["delete", "merge", "update"]
@@ -58,6 +59,7 @@ def _source(cursor: Cursor) -> tuple[str, str | None]:
         cursor.inside()
         return cursor.between(begin, cursor.at), _alias(cursor, "ON")
     parts = cursor.dotted()
+    moment(cursor)
     text = cursor.between(begin, cursor.at)
     return text, _alias(cursor, "ON") or parts[-1]
 

@@ -13,6 +13,7 @@ __all__ = [
     "alter_table",
     "create_table",
     "drop_table",
+    "properties",
     "set_option",
     "truncate_table",
 ]
@@ -71,7 +72,7 @@ def _clause(cursor: Cursor, found: _Clauses) -> None:
     if cursor.accept("USING"):
         found.provider = ".".join(cursor.dotted()).lower()
     elif cursor.accept("OPTIONS") or cursor.accept("TBLPROPERTIES"):
-        for key, value in _properties(cursor.inside()).items():
+        for key, value in properties(cursor.inside()).items():
             if found.options.setdefault(key, value) != value:
                 found.odd = found.odd or f"{key} with two values in CREATE TABLE"
     elif cursor.accept("PARTITIONED", "BY"):
@@ -103,7 +104,8 @@ def _partitions(inside: Cursor, found: _Clauses) -> None:
             return inside.finish()
 
 
-def _properties(inside: Cursor) -> dict[str, str]:
+def properties(inside: Cursor) -> dict[str, str]:
+    """What stands in the parentheses of OPTIONS and TBLPROPERTIES."""
     found = {}
     while True:
         word = inside.next()

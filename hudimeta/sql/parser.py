@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from hudimeta.sql import asking, changes, definition
+from hudimeta.sql import asking, changes, definition, indexes
 from hudimeta.sql.asking import Ask
 from hudimeta.sql.cursor import FIRST_WORD, Cursor, Unread
 from hudimeta.sql.insertion import insert
 from hudimeta.sql.statement import (
     AlterEntry,
     AlterTable,
+    CreateIndex,
     CreateTable,
     Delete,
+    DropIndex,
     DropTable,
     Insert,
     Merge,
+    RefreshIndex,
     SetOption,
     TableName,
     Update,
@@ -24,14 +28,38 @@ from hudimeta.sql.statement import (
 
 __all__ = ["Statement", "may_write", "parse", "source_of", "target_of"]
 
-Statement: TypeAlias = CreateTable | Insert | Update | Delete | Merge | AlterTable | AlterEntry | DropTable | SetOption | Ask
+Statement: TypeAlias = (
+    CreateTable
+    | Insert
+    | Update
+    | Delete
+    | Merge
+    | AlterTable
+    | AlterEntry
+    | DropTable
+    | SetOption
+    | Ask
+    | CreateIndex
+    | DropIndex
+    | RefreshIndex
+)
 
 _OWN = ("hoodie", "hudimeta")
 
+
+def _create(cursor: Cursor) -> CreateTable | CreateIndex:
+    return indexes.create_index(cursor) if cursor.peek(1) == "INDEX" else definition.create_table(cursor)
+
+
+def _drop(cursor: Cursor) -> DropTable | DropIndex:
+    return indexes.drop_index(cursor) if cursor.peek(1) == "INDEX" else definition.drop_table(cursor)
+
+
 _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
-    "CREATE": definition.create_table,
+    "CREATE": _create,
     "REPLACE": definition.create_table,
-    "DROP": definition.drop_table,
+    "DROP": _drop,
+    "REFRESH": indexes.refresh_index,
     "ALTER": definition.alter_table,
     "TRUNCATE": definition.truncate_table,
     "SET": definition.set_option,
@@ -60,7 +88,7 @@ _BEFORE_NAME = {
     "DELETE": (("DELETE", "FROM"),),
     "MERGE": (("MERGE", "INTO"),),
 }
-_ASKING = ("SHOW", "DESCRIBE", "DESC")
+_INDEX = re.compile(r"\s+index\b", re.IGNORECASE)
 
 
 def may_write(text: str) -> str:
@@ -72,8 +100,8 @@ def may_write(text: str) -> str:
     word = found.group(1).upper() if found else ""
     if word == "WITH":
         return word if "insert" in text.lower() else ""
-    if word in ("CREATE", "REPLACE"):
-        return word if "hudimeta" in text.lower() else ""
+    if word in ("CREATE", "REPLACE") and "hudimeta" not in text.lower():
+        return word if _INDEX.match(text, found.end() if found else 0) else ""
     if word == "SET":
         return word if any(own in text.lower() for own in _OWN) else ""
     return word if word in _STATEMENTS else ""
@@ -92,8 +120,8 @@ def target_of(text: str) -> TableName | None:
             return TableName(cursor.dotted())
     except Unread:
         return None
-    asked = parse(text) if word in _ASKING else None
-    return asked.name if isinstance(asked, Ask) else None
+    statement = parse(text) if word else None
+    return None if statement is None or isinstance(statement, (CreateTable, SetOption)) else statement.name
 
 
 def source_of(statement: Merge) -> TableName | None:

@@ -12,8 +12,10 @@ from hudimeta.redaction import redacted
 __all__ = [
     "AlterEntry",
     "AlterTable",
+    "CreateIndex",
     "CreateTable",
     "Delete",
+    "DropIndex",
     "DropTable",
     "Insert",
     "Merge",
@@ -21,6 +23,7 @@ __all__ = [
     "MergeClause",
     "MergeRows",
     "PartitionValues",
+    "RefreshIndex",
     "SetOption",
     "TableName",
     "Update",
@@ -43,6 +46,11 @@ class TableName:
     def table(self) -> str:
         """The last part."""
         return self.parts[-1]
+
+    @property
+    def is_folder(self) -> bool:
+        """True of hudimeta.`/folder`."""
+        return len(self.parts) == 2 and self.parts[0].lower() == "hudimeta" and ("/" in self.table or "\\" in self.table)
 
     @property
     def sql(self) -> str:
@@ -213,3 +221,39 @@ class DropTable:
     name: TableName
     if_exists: bool = False
     purge: bool = False
+
+
+@dataclass(frozen=True)
+class CreateIndex:
+    """CREATE INDEX.
+
+    Attributes:
+        index: Its name.
+        kind: The word after USING, lower case; "" without.
+        columns: Names.
+        options: Of OPTIONS.
+    """
+
+    name: TableName
+    index: str
+    kind: str
+    columns: tuple[str, ...]
+    options: Mapping[str, str]
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropIndex:
+    """DROP INDEX."""
+
+    name: TableName
+    index: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class RefreshIndex:
+    """REFRESH INDEX."""
+
+    name: TableName
+    index: str

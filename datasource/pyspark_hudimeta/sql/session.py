@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
+from hudimeta import Table
 from hudimeta.redaction import redacted
 from hudimeta.sql import TableName, quoted, target_of
 from hudimeta.types import META_COLUMNS
-from pyspark_hudimeta.arrow_types import arrow_schema
+from pyspark_hudimeta.arrow_types import arrow_schema, spark_schema
 from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.plain.registration import carriers
 
@@ -122,8 +123,14 @@ class SqlSession:
         return kind(parts[-1], self.jvm.some(parts[0]) if len(parts) == 2 else self.jvm.none())
 
     def entry(self, name: TableName) -> Entry | None:
-        """The hudimeta table of a name; None where it is none, or a view, or nothing."""
+        """The hudimeta table of a name or of hudimeta.`/folder`; None where it is none, or a view, or nothing.
+
+        Raises:
+            TableNotFound: No table in that folder.
+        """
         identifier = self._identifier(name)
+        if name.is_folder:
+            return self._folder(name)
         if identifier is None or self._catalog.isTempView(identifier) or not self._catalog.tableExists(identifier):
             return None
         stored = self._catalog.getTableMetadata(identifier)
@@ -141,8 +148,16 @@ class SqlSession:
         found = carrier.registration
         return Entry(name, found.location, found.options, shown, properties, declared, said, created)
 
+    def _folder(self, name: TableName) -> Entry:
+        location = resolve(name.table)
+        shown = [field for field in Table(location, self.settings).scan().schema if field.name not in META_COLUMNS]
+        columns = spark_schema(pa.schema(shown))
+        return Entry(name, location, {}, columns, {}, columns)
+
     def full_parts(self, name: TableName) -> tuple[str, str, str]:
         """Catalog, database and table that a name means."""
+        if name.is_folder:
+            return _SESSION_CATALOG, name.parts[0], name.table
         identifier = self._identifier(name)
         database = self.jvm.text_of(identifier.database()) if identifier is not None else None
         return _SESSION_CATALOG, database or str(self._catalog.getCurrentDatabase()), name.table

@@ -14,11 +14,14 @@ from hudimeta.sql import (
     AlterEntry,
     AlterTable,
     Ask,
+    CreateIndex,
     CreateTable,
     Delete,
+    DropIndex,
     DropTable,
     Insert,
     Merge,
+    RefreshIndex,
     SetOption,
     Update,
     may_write,
@@ -32,7 +35,9 @@ from pyspark_hudimeta.sql.answers import answer
 from pyspark_hudimeta.sql.changes import delete, merge, update
 from pyspark_hudimeta.sql.definition import alter, create, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting
+from pyspark_hudimeta.sql.indexing import create_index, drop_index, refresh_index
 from pyspark_hudimeta.sql.insertion import insert
+from pyspark_hudimeta.sql.queries import exchanged_query, may_exchange
 from pyspark_hudimeta.sql.session import Entry, SqlSession
 
 if TYPE_CHECKING:
@@ -63,19 +68,40 @@ def run_statement(
     Raises:
         HudiError, AnalysisException: The statement cannot be run; the table is as it was.
     """
-    if not isinstance(text, str) or not (word := may_write(text)):
+    if not isinstance(text, str):
         return None
-    if args is not None and not isinstance(args, dict):
-        found = named_parameters(text, list(args))
-        if found is None:
-            return None
-        written, args = found
-    else:
-        written = text
-    session = SqlSession(spark, jvm, plain, args, frames)
+    done = _own(spark, jvm, plain, text, args, frames) if may_write(text) else None
+    return done if done is not None else _query(spark, jvm, plain, text, args, frames)
+
+
+def _query(
+    spark: SparkSession, jvm: Jvm, plain: Callable[..., DataFrame], text: str, args: Any, frames: Mapping[str, Any]
+) -> DataFrame | None:
+    """What a statement of Spark's own returns that reads a table of ours as only we can."""
+    if not may_exchange(text):
+        return None
+    named = _named(text, args)
+    return exchanged_query(SqlSession(spark, jvm, plain, named[1], frames), named[0]) if named is not None else None
+
+
+def _named(text: str, args: Any) -> tuple[str, Mapping[str, Any] | None] | None:
+    """The statement with named parameters; None where its parameters do not fit it."""
+    return (text, args) if args is None or isinstance(args, dict) else named_parameters(text, list(args))
+
+
+def _own(
+    spark: SparkSession, jvm: Jvm, plain: Callable[..., DataFrame], text: str, args: Any, frames: Mapping[str, Any]
+) -> DataFrame | None:
+    word = may_write(text)
+    named = _named(text, args)
+    if named is None:
+        return None
+    written, parameters = named
+    session = SqlSession(spark, jvm, plain, parameters, frames)
     if word in ("CREATE", "REPLACE"):
-        statement = parse(written)
-        return create(session, statement) if isinstance(statement, CreateTable) else None
+        made = parse(written)
+        if not isinstance(made, CreateIndex):
+            return create(session, made) if isinstance(made, CreateTable) else None
     if word == "SET":
         setting = parse(written)
         if isinstance(setting, SetOption):
@@ -114,5 +140,11 @@ def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> 
             return merge(session, entry, statement)
         case Ask():
             return answer(session, entry, statement)
+        case CreateIndex():
+            return create_index(session, entry, statement)
+        case DropIndex():
+            return drop_index(session, entry, statement)
+        case RefreshIndex():
+            return refresh_index(session, entry, statement)
         case CreateTable() | SetOption():
             return None

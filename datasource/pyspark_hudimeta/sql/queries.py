@@ -1,0 +1,142 @@
+"""Queries of what Spark's own relations cannot say of a Python source: a moment, a folder, meta columns.
+
+`t TIMESTAMP AS OF …`, hudimeta.`/folder`, and tables of ours in a query that names `_hoodie_` columns are exchanged, in the
+text, for temporary views over reads of the same table. Everything else of the text stays.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from contextlib import ExitStack
+from datetime import date, datetime
+from itertools import count
+from typing import TYPE_CHECKING
+
+from hudimeta.config.options import AS_OF, COLUMNS, PATH
+from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.sql import Reference, quoted, references, without_database
+from hudimeta.types import META_COLUMNS
+from pyspark_hudimeta.sql.insertion import opened
+from pyspark_hudimeta.sql.session import Entry, SqlSession, literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["exchanged_query", "may_exchange"]
+
+_MAY = re.compile(r"\bas\s+of\b|\bhudimeta\s*\.\s*`|_hoodie_", re.IGNORECASE)
+_META = re.compile("|".join(META_COLUMNS), re.IGNORECASE)
+_VIEW = re.compile(
+    r"\s*create\s+(?:or\s+replace\s+)?(?P<brief>(?:global\s+)?temp(?:orary)?\s+)?view\b|\s*cache\s+(?P<cached>lazy\s+)?table\b",
+    re.IGNORECASE,
+)
+_NUMBER = count()
+
+
+def may_exchange(text: str) -> bool:
+    """True for a text that may be one of these; it costs microseconds."""
+    return _MAY.search(text) is not None
+
+
+def exchanged_query(session: SqlSession, text: str) -> DataFrame | None:
+    """What a statement returns that reads a table at a moment, by its folder or with its meta columns; None for any other.
+
+    Raises:
+        HudiError: No such moment, or no table in that folder.
+        AnalysisException, of Spark: Whatever else is wrong with the statement.
+    """
+    exchange = _Exchange(session, text)
+    with exchange.brief:
+        changed = exchange.text()
+        return session.query(changed) if changed != text else None
+
+
+class _Exchange:
+    """One statement, and the views that stand for its tables."""
+
+    def __init__(self, session: SqlSession, text: str) -> None:
+        self._session, self._text = session, text
+        self.brief = ExitStack()
+        """Drops views that the statement alone needs: it is analysed when Spark returns."""
+        self._with_meta = _META.search(text) is not None
+        view = _VIEW.match(text)
+        self._lasts = view is not None
+        self._is_permanent = view is not None and view["brief"] is None and "cache" not in view.group().lower()
+        self._moments: dict[str, str] = {}
+
+    def text(self) -> str:
+        """The statement with views in the place of tables."""
+        text = self._text
+        qualified = []
+        for one in reversed(references(text)):
+            entry = self._session.entry(one.name)
+            if entry is None:
+                continue
+            direct = one.name.is_folder
+            if one.moment is None and not direct and not self._with_meta:
+                self._seen(entry, "")
+                continue
+            moment = self._instant(entry, one) if one.moment is not None else None
+            shown = self._stated(entry, moment, direct) if self._is_permanent else self._viewed(entry, moment)
+            if shown is None:
+                continue
+            alias = "" if one.has_alias or direct else f" AS {quoted(one.name.table)}"
+            text = f"{text[: one.start]}{shown}{alias}{text[one.end :]}"
+            qualified.append(one.name)
+        for name in qualified:
+            text = without_database(text, name)
+        return text
+
+    def _instant(self, entry: Entry, one: Reference) -> str:
+        """The instant, or the time in the table's zone, that an expression names."""
+        text = one.moment or ""
+        value = self._session.plain(f"SELECT {text} AS v", self._session.parameters).collect()[0].v
+        if isinstance(value, datetime):
+            zone = opened(self._session, entry).properties.zone
+            shown = f"SELECT unix_millis(cast({text} AS timestamp)) AS v"
+            millis = self._session.plain(shown, self._session.parameters).collect()[0].v
+            return f"{datetime.fromtimestamp(millis // 1000, zone):%Y%m%d%H%M%S}{millis % 1000:03}"
+        if isinstance(value, date):
+            return value.isoformat()
+        if value is None:
+            raise ConfigError("AS OF", text, "an instant, a date or a time")
+        if one.by_version and (not str(value).isdigit() or len(str(value)) < 14):
+            hint = "Versions of a Hudi table are its instants: DESCRIBE HISTORY shows them. TIMESTAMP AS OF takes times."
+            raise ConfigError("VERSION AS OF", str(value), "an instant of the timeline", hint)
+        return str(value)
+
+    def _viewed(self, entry: Entry, moment: str | None) -> str:
+        """A temporary view over a read, by its quoted name."""
+        options = {key: value for key, value in entry.options.items() if key not in (AS_OF.key, COLUMNS.key)}
+        options |= {AS_OF.key: moment} if moment is not None else {}
+        if self._lasts:
+            if not self._with_meta:
+                options[COLUMNS.key] = ",".join(entry.columns.names)
+            options[PATH.key] = entry.location
+            stated = ", ".join(f"{literal(key)} {literal(value)}" for key, value in sorted(options.items()))
+            name = f"_hudimeta_read_{zlib.crc32(stated.encode())}"
+            self._session.plain(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING hudimeta OPTIONS ({stated})")
+            return name
+        frame = self._session.spark.read.format("hudimeta").options(**options).load(entry.location)
+        if not self._with_meta:
+            frame = frame.drop(*META_COLUMNS)
+        name = f"_hudimeta_query_{next(_NUMBER)}"
+        frame.createOrReplaceTempView(name)
+        self.brief.callback(self._session.spark.catalog.dropTempView, name)
+        return name
+
+    def _stated(self, entry: Entry, moment: str | None, direct: bool) -> str | None:
+        """The table with its moment as an option, as the text of a permanent view keeps it; None where Spark shall say it."""
+        if direct:
+            hint = "CREATE TABLE … USING hudimeta LOCATION gives the folder a name; a temporary view may name a folder."
+            raise UnsupportedFeature("a folder in a view of the catalog", hint)
+        if moment is None:
+            return None
+        self._seen(entry, moment)
+        return f"{entry.name.sql} WITH ({literal(AS_OF.key)} = {literal(moment)})"
+
+    def _seen(self, entry: Entry, moment: str) -> None:
+        if self._is_permanent and self._moments.setdefault(entry.location, moment) != moment:
+            hint = "Spark would take one of them for both. A temporary view, or two views, can do it."
+            raise UnsupportedFeature("a view of the catalog with two moments of one table", hint)

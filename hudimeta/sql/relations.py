@@ -1,0 +1,176 @@
+"""Tables that a query reads: where they are named in its text, and as of which moment.
+
+Read are the words FROM, JOIN and the commas between relations, at each depth of parentheses; what they name may be a table, a
+view or a common table expression. Whoever asks knows the catalog.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hudimeta.sql.cursor import Cursor, Unread
+from hudimeta.sql.statement import TableName
+
+__all__ = ["Reference", "moment", "references"]
+
+_MOMENTS = ("TIMESTAMP", "SYSTEM_TIME", "VERSION", "SYSTEM_VERSION")
+_ENDS_FROM = (
+    "SELECT",
+    "WHERE",
+    "GROUP",
+    "HAVING",
+    "ORDER",
+    "SORT",
+    "CLUSTER",
+    "DISTRIBUTE",
+    "LIMIT",
+    "OFFSET",
+    "UNION",
+    "EXCEPT",
+    "MINUS",
+    "INTERSECT",
+    "WINDOW",
+    "QUALIFY",
+    "LATERAL",
+    "WHEN",
+    "SET",
+)
+_NO_ALIAS = (
+    *_ENDS_FROM,
+    *("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", "SEMI", "ANTI", "ON", "USING", "FOR", "WITH"),
+    *("TABLESAMPLE", "PIVOT", "UNPIVOT", "VALUES", "TIMESTAMP", "VERSION", "INSERT", "MATCH_RECOGNIZE"),
+)
+"""What may follow a table and is no name for it."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A table that a query reads.
+
+    Attributes:
+        start, end: Its place in the text, with its moment and without its alias.
+        moment: The expression after AS OF; None without.
+        by_version: It was VERSION AS OF.
+        has_alias: The query gives it another name.
+    """
+
+    name: TableName
+    start: int
+    end: int
+    moment: str | None
+    by_version: bool
+    has_alias: bool
+
+
+@dataclass
+class _Depth:
+    """Between two parentheses: has a SELECT been read, are we among relations, does one come next."""
+
+    selects: bool = False
+    among: bool = False
+    next_is_one: bool = False
+
+
+def references(text: str) -> list[Reference]:
+    """The tables that a text reads, in its order; names of common table expressions are left out. Empty for unreadable text."""
+    try:
+        cursor = Cursor(text)
+        found = list(_read(cursor))
+        named = _common(Cursor(text))
+    except Unread:
+        return []
+    return [one for one in found if len(one.name.parts) > 1 or one.name.table.lower() not in named]
+
+
+def moment(cursor: Cursor) -> tuple[str, bool] | None:
+    """The expression of [FOR] TIMESTAMP|VERSION AS OF and whether it is a version, where that comes next."""
+    ahead = 1 if cursor.peek() == "FOR" else 0
+    word = cursor.peek(ahead)
+    if word not in _MOMENTS or (cursor.peek(ahead + 1), cursor.peek(ahead + 2)) != ("AS", "OF"):
+        return None
+    cursor.at += ahead + 3
+    begin = cursor.at
+    _operand(cursor)
+    while cursor.peek() in ("+", "-", "||", "::"):
+        cursor.next()
+        _operand(cursor)
+    return cursor.between(begin, cursor.at), "VERSION" in word
+
+
+def _operand(cursor: Cursor) -> None:
+    """Step over a constant, a parameter, a call or what stands in parentheses."""
+    if cursor.peek() == "(":
+        cursor.inside()
+        return None
+    word = cursor.next()
+    if word.text in ("-", ":"):
+        return _operand(cursor)
+    if word.kind == "word" and word.upper in ("DATE", "TIMESTAMP", "INTERVAL", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"):
+        cursor.next()
+        if word.upper == "INTERVAL" and not cursor.done and cursor.peek() not in (*_NO_ALIAS, ")", ","):
+            cursor.next()  # its unit
+        return None
+    while cursor.accept("."):
+        cursor.next()
+    if word.kind == "word" and cursor.peek() == "(":
+        cursor.inside()
+    return None
+
+
+def _read(cursor: Cursor) -> list[Reference]:
+    found: list[Reference] = []
+    depths = [_Depth()]
+    first = True
+    while not cursor.done:
+        here, word = depths[-1], cursor.peek()
+        if word == "(":
+            depths.append(_Depth(among=here.next_is_one, next_is_one=here.next_is_one))
+            here.next_is_one, first = False, True
+            cursor.at += 1
+            continue
+        if word == ")":
+            if len(depths) == 1:
+                cursor.fail()
+            depths.pop()
+        elif word in ("FROM", "JOIN") and (here.selects or first or word == "JOIN"):
+            here.among = here.next_is_one = True
+        elif word == "," and here.among:
+            here.next_is_one = True
+        elif word in _ENDS_FROM:
+            here.selects = here.selects or word == "SELECT"
+            here.among = here.next_is_one = False
+        elif here.next_is_one and cursor.words[cursor.at].kind in ("word", "name"):
+            here.next_is_one = False
+            one = _reference(cursor)
+            found += [one] if one is not None else []
+            first = False
+            continue
+        first = False
+        cursor.at += 1
+    return found
+
+
+def _reference(cursor: Cursor) -> Reference | None:
+    begin = cursor.at
+    name = TableName(cursor.dotted())
+    if cursor.peek() == "(":
+        return None  # a table function, or VALUES
+    when = moment(cursor)
+    here = cursor.words[cursor.at] if not cursor.done else None
+    named = here is not None and (here.kind == "name" or (here.kind == "word" and here.upper not in _NO_ALIAS))
+    expression, by_version = when if when is not None else (None, False)
+    start, end = cursor.words[begin].start, cursor.words[cursor.at - 1].end
+    return Reference(name, start, end, expression, by_version, named)
+
+
+def _common(cursor: Cursor) -> set[str]:
+    """Lower-case names of common table expressions: `name [(columns)] AS (`."""
+    found = set()
+    words = cursor.words
+    for at, word in enumerate(words):
+        if word.upper == "AS" and at and at + 1 < len(words) and words[at + 1].upper == "(":
+            before = at - 1
+            while before > 0 and words[before].upper == ")":
+                before = max((n for n in range(before) if words[n].upper == "("), default=0) - 1
+            found.add(words[max(before, 0)].text.lower())
+    return found
