@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hudimeta.config import Options
     from hudimeta.engine import Engine
     from hudimeta.services.repair import DuplicatesReport, RepairReport
+    from hudimeta.services.table_type import TypeReport
     from hudimeta.storage import Storage
     from hudimeta.write.session import WriteSession
 
@@ -122,6 +123,29 @@ class Changing:
         """Repairs: `deduplicate`, `orphans`, `metafiles`, `cleans`, `properties`."""
         return TableRepairs(self._changing, self._engine)
 
+    def change_type(self, to: str, *, dry_run: bool = False) -> TypeReport:
+        """Make a copy-on-write table merge-on-read, or the other way round; no row changes.
+
+        A table that becomes copy-on-write is compacted first. One request decides.
+
+        >>> print(table.services.change_type("MERGE_ON_READ", dry_run=True))   # doctest: +SKIP
+        COPY_ON_WRITE -> MERGE_ON_READ
+          set the type in hoodie.properties
+
+        Args:
+            to: `COPY_ON_WRITE` or `MERGE_ON_READ`; `COW` and `MOR` are short for them.
+            dry_run: Only say what would be done.
+
+        Raises:
+            ConfigError: No such type.
+            UnsupportedFeature: The table's index needs the type that it has.
+            TableError: Writes or services are pending.
+        """
+        from hudimeta.services import table_type
+        from hudimeta.write.session import WriteSession
+
+        return table_type.change_type(WriteSession(*self._changing(), engine=self._engine), to, dry_run=dry_run)
+
 
 class ChangeVerbs(abc.ABC):
     """The same on the table itself."""
@@ -135,3 +159,7 @@ class ChangeVerbs(abc.ABC):
     def repair(self) -> TableRepairs:
         """See `services.repair`."""
         return self.services.repair
+
+    def change_type(self, to: str, *, dry_run: bool = False) -> TypeReport:
+        """See `services.change_type`."""
+        return self.services.change_type(to, dry_run=dry_run)

@@ -24,7 +24,7 @@ from hudimeta.commit.markers import remove_markers
 from hudimeta.commit.metadata_commit import MetadataCommit, may_have_other_indexes
 from hudimeta.commit.planned_runs import running
 from hudimeta.commit.prepared_delta import PreparedDelta
-from hudimeta.commit.publication import OpenWrite, Publication, Unsettled, check_still_ours, commit_record
+from hudimeta.commit.publication import OpenWrite, Publication, Unsettled, check_still_ours, commit_record, requested_content
 from hudimeta.commit.recovery import Recovery
 from hudimeta.commit.restoring import Restorer, refuse_undone
 from hudimeta.commit.strays import remove_metadata_markers
@@ -33,8 +33,6 @@ from hudimeta.config import HudiWarning
 from hudimeta.engine import Engine
 from hudimeta.errors import CommitConflict, CommitError, CommitOutcomeUnknown, HudiError, InstantExists, StorageError
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
-from hudimeta.formats.avro.container import encode_container
-from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
 from hudimeta.metadata.indexing import discard_dead
 from hudimeta.redaction import hidden
 from hudimeta.snapshot.schema_commits import write_schema_commit
@@ -158,7 +156,7 @@ class Coordinator:
 
     def _announce(self, timeline: Timeline, action: Action, heartbeat: bool) -> str:
         """Create a fresh instant's requested file, and show that its writer lives."""
-        content = encode_container(REQUESTED_REPLACE_METADATA, [_NO_PLAN]) if action is Action.REPLACE_COMMIT else b""
+        content = requested_content(action)
         for _ in range(_MOST_COLLISIONS):
             instant = self._times.next(timeline.last_time)
             requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
@@ -277,6 +275,8 @@ class Coordinator:
         self._lock.check()
         # The time before the completion is left to the metadata table's own actions, see `metadata.own_instants`.
         completion = self._times.next(self._times.next(timeline.last_time, write.instant))
+        if publication.decides is not None:
+            publication.decides(timeline)
         if publication.history is not None:
             write_schema_commit(self._storage, timeline, write.instant, completion, publication.history)
         try:
@@ -311,6 +311,8 @@ class Coordinator:
         dropped would come back with files that nobody owns.
         """
         properties = load_properties(self._storage)
+        if properties.type is not self._properties.type:
+            raise CommitConflict(write.operation.value, [("", "the table's type")], "that changed it")
         if (self._metadata is not None) is not properties.has_metadata_table:
             what = "built" if properties.has_metadata_table else "removed"
             raise CommitConflict(write.operation.value, [("", "the metadata table")], f"that {what} it")
@@ -394,6 +396,3 @@ class Coordinator:
 
 def _no_instant() -> CommitError:
     return CommitError(f"{_MOST_COLLISIONS} instants in a row were taken by other writers", "Run it again.")
-
-
-_NO_PLAN = {"operationType": None, "clusteringPlan": None, "extraMetadata": None, "version": None}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from hudimeta.errors import CommitConflict, CommitError
+from hudimeta.formats.avro.container import encode_container
+from hudimeta.formats.avro.schemas import REQUESTED_REPLACE_METADATA
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable
@@ -16,7 +18,7 @@ from hudimeta.timeline import Timeline
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, FileGroupId, Operation, State
 
-__all__ = ["OpenWrite", "Publication", "Settling", "Unsettled", "check_still_ours", "commit_record"]
+__all__ = ["OpenWrite", "Publication", "Settling", "Unsettled", "check_still_ours", "commit_record", "requested_content"]
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class Publication:
         history: Versions of the table's columns, for a table that was altered (see `schema_commits`); None for all others.
         apart: Writes indexes that the committing process does not; None for none.
         settling: Looks at the commits that came meanwhile, row by row; None compares file groups and partitions alone.
+        decides: Called with the timeline right before the write becomes visible, under the table lock: what must change at the
+            same moment. What it raises ends the write.
     """
 
     files: Sequence[WrittenFile]
@@ -109,6 +113,7 @@ class Publication:
     history: str | None = None
     apart: IndexesApart | None = None
     settling: Settling | None = None
+    decides: Callable[[Timeline], None] | None = None
 
     @property
     def changed(self) -> frozenset[FileGroupId]:
@@ -134,6 +139,14 @@ def check_still_ours(timeline: Timeline, write: OpenWrite) -> None:
         others.append("rollback of another write there")
     if others:
         raise CommitConflict(write.operation.value, [("", f"the instant {write.instant}")], f"of a {others[0]}")
+
+
+def requested_content(action: Action) -> bytes:
+    """What the requested file of a write holds: of an overwrite a plan that says nothing."""
+    if action is not Action.REPLACE_COMMIT:
+        return b""
+    nothing = {"operationType": None, "clusteringPlan": None, "extraMetadata": None, "version": None}
+    return encode_container(REQUESTED_REPLACE_METADATA, [nothing])
 
 
 def commit_record(write: OpenWrite, publication: Publication, extra: Mapping[str, str]) -> dict[str, Any]:

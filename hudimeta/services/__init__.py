@@ -12,6 +12,7 @@ __all__ = [
     "restore",  # the table as it was
     "rollback",  # one instant taken back
     "savepoints",  # moments whose files stay
+    "table_type",  # copy-on-write to merge-on-read, and back
     "ttl",  # partitions that have outlived their time
     "validation",  # the metadata table held against the table
     "versions",  # moving a table to another version

@@ -21,10 +21,13 @@ from hudimeta.timeline.naming import parse_instant_name
 if TYPE_CHECKING:
     from hudimeta.table.properties import TableProperties
 
-__all__ = ["REMEMBERED_KEY", "refuse_lost_timeline", "refuse_other_table", "what_never_changes"]
+__all__ = ["REMEMBERED_KEY", "TYPE_SINCE_KEY", "refuse_lost_timeline", "refuse_other_table", "what_never_changes"]
 
 REMEMBERED_KEY = "hudimeta.table"
 """Entry of a commit's extraMetadata."""
+
+TYPE_SINCE_KEY = "hudimeta.table.type.since"
+"""Property of a table whose type was changed: the instant of that change. Earlier commits remember the other type."""
 
 _VERSION = "version"
 _LEFT_BY_UPGRADES = ("type", "key", "partition", "hive_style", "url_encode")
@@ -74,6 +77,9 @@ def refuse_other_table(properties: TableProperties, commit: Mapping[str, Any], p
         raise CorruptFileError(path, 0, f"JSON in {REMEMBERED_KEY}", repr(error)) from error
     now = what_never_changes(properties)
     compared = now if then.get(_VERSION) == now[_VERSION] else _LEFT_BY_UPGRADES
+    named = parse_instant_name(path.rpartition("/")[2])
+    if named is not None and named.time <= properties.get(TYPE_SINCE_KEY, ""):
+        then.pop("type", None)
     for name in compared:
         if name in then and then[name] != now[name]:
             raise CorruptFileError(

@@ -68,3 +68,22 @@ def test_hudi_goes_on_after_a_deduplication(hudi: ApacheHudi, tmp_path: Path, ty
     assert report.plan.dropped == 10
     turns.go_on("the deduplication")
     check_all(open_storage(str(turns.path)))
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("first", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_hudi_goes_on_after_a_change_of_type(hudi: ApacheHudi, tmp_path: Path, first: str) -> None:
+    turns = Turns(tmp_path / "table", hudi, first)
+    turns.write(turns.theirs, 0, 20)
+    turns.write(turns.ours, 10, 30)
+    turns.write(turns.theirs, 40, 60)
+    turns.write(turns.theirs, 5, 15)
+    second = "MERGE_ON_READ" if first == "COPY_ON_WRITE" else "COPY_ON_WRITE"
+    for type in (second, first):
+        print(hudimeta.Table(turns.path).change_type(type))
+        turns.become(type)
+        turns.go_on(f"the change to {type}")
+        if type == "MERGE_ON_READ":
+            turns.theirs.write("compact", [])
+            turns.agree("a compaction")
+    check_all(open_storage(str(turns.path)))
