@@ -274,7 +274,7 @@ class MetadataCommit:
             take_back_delta(self._storage, instant)
         # The delta commit that is about to be written counts, and its write is pending until it is published.
         beside_others = any(i.time != instant for i in table.data_timeline.pending_writes)
-        self._may_be_due = compaction.is_enough(len(compaction.fresh_deltas(table)) + 1, self._compact_after, beside_others)
+        self._may_be_due = compaction.falls_to(len(compaction.fresh_deltas(table)) + 1, self._compact_after, beside_others)
         delta = MetadataDelta([part for found in deltas.values() for part in found.parts])
         self._writer.begin(instant)
         logs = [*self._writer.put_logs(encoded), *self._writer.write_logs(instant, delta, groups), *apart(groups)]
@@ -324,7 +324,7 @@ class MetadataCommit:
 
     def _groups(self, table: MetadataTable) -> dict[str, int]:
         """How many file groups each metadata partition has: as our newest commit says, else by one listing each."""
-        return {name: 1 if name == files.PARTITION else len(table.all_groups(name)) for name in table.ready}
+        return {name: 1 if name == files.PARTITION else table.group_count(name) for name in table.ready}
 
 
 def _died(inner: Timeline) -> bool:

@@ -41,6 +41,7 @@ __all__ = [
     "PreparedCompaction",
     "commit_of",
     "compact",
+    "falls_to",
     "fresh_deltas",
     "is_due",
     "is_enough",
@@ -109,6 +110,18 @@ def is_due(table: MetadataTable, after: int) -> bool:
 def is_enough(fresh: int, after: int, pending: bool) -> bool:
     """Whether so many delta commits are worth a compaction, while writes are pending or not."""
     return fresh >= max(1, after) * (OVERDUE if pending else 1)
+
+
+def falls_to(fresh: int, after: int, pending: bool) -> bool:
+    """Whether the writer of the last of so many delta commits is to compact them.
+
+    Beside others all would merge the same, and one of them publish it. So there it falls to whose commit makes it due, and to
+    whoever comes when that writer must have died.
+    """
+    if not is_enough(fresh, after, pending):
+        return False
+    over = fresh - max(1, after) * OVERDUE
+    return not pending or over == 0 or over >= max(1, after // 2)
 
 
 def is_overdue(table: MetadataTable, after: int) -> bool:

@@ -232,6 +232,10 @@ class GroupFinder:
         """Read the data table's metadata of some delta commits at once."""
         self.data.prefetch([i for commit in commits if (i := self.data_instant(commit.time))])
 
+    def begins(self, instant: str) -> bool:
+        """True for an instant before all time, whose log files are the empty ones that begin file groups."""
+        return instant < _INIT_BELOW
+
     def data_instant(self, time: str) -> Instant | None:
         """The completed instant of the data table that a delta commit stands for, a write or a clean; None without one."""
         instant = self.data.get(time)
@@ -261,6 +265,11 @@ class GroupFinder:
             return {name: int(count) for name, count in found.items() if 0 <= int(count) <= _MOST_GROUPS}
         except (ValueError, TypeError, AttributeError):
             return {}  # the partitions are listed
+
+    def count(self, partition: str) -> int:
+        """How many file groups a partition has; see `numbered`."""
+        stated = None if partition in self._listed else self.counts.get(partition)
+        return len(self.listed(partition)) if stated is None else stated
 
     def numbered(self, partition: str) -> tuple[FileGroup, ...]:
         """All file groups of a partition, by file id; without a LIST where our newest commit says how many there are."""

@@ -20,6 +20,7 @@ from hudimeta.metadata.log_entries import LogEntry, arrange
 from hudimeta.metadata.merging import LogRows, merge
 from hudimeta.metadata.payload import column_of
 from hudimeta.metadata.slice_files import Select, SliceFiles
+from hudimeta.metadata.told_logs import told_of
 
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec
@@ -101,7 +102,11 @@ class IndexReader:
 
     @_looking_again
     def lookup(self, partition: str, keys: pa.Array) -> pa.Table:
-        """Records of some keys (string, each once); a file group is asked only for the keys that it can hold."""
+        """Records of some keys (string, each once); a file group is asked only for the keys that it can hold.
+
+        Logs of the record index whose commits state that none of the keys is in them are not read.
+        """
+        told = told_of(self.finder, partition, keys)
         stems: dict[str, list[FileGroup]] = {}
         for group in self.finder.numbered(partition):
             stems.setdefault(group_stem(group.file_id), []).append(group)
@@ -111,7 +116,7 @@ class IndexReader:
             for number, group in enumerate(groups):
                 mine = sorted(keys.filter(pa.array(at == number)).cast(pa.binary()).to_pylist())
                 if mine:
-                    selections.append((group, _key_select(mine)))
+                    selections.append((group if told is None else told(group), _key_select(mine)))
         return self._read(partition, selections)
 
     @_looking_again

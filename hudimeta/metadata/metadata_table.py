@@ -237,6 +237,11 @@ class MetadataTable:
         self.require(partition)
         return self._finder.numbered(partition)
 
+    def group_count(self, partition: str) -> int:
+        """How many file groups a metadata partition has; see `all_groups`."""
+        self.require(partition)
+        return self._finder.count(partition)
+
     def file_groups(self, partition: str) -> tuple[FileGroup, ...]:
         """The same by one LIST, once."""
         self.require(partition)

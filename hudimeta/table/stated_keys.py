@@ -19,9 +19,10 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    Hashes: TypeAlias = np.ndarray[Any, np.dtype[np.uint32]]
+Hashes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint32]]"
+"""Of keys, one number each."""
 
-__all__ = ["Stated", "none_stated", "stated"]
+__all__ = ["Hashes", "Stated", "key_hashes", "none_stated", "stated", "stated_hashes"]
 
 
 class Stated(enum.Enum):
@@ -47,7 +48,7 @@ def stated(what: Stated, keys: Sequence[pa.Array]) -> dict[str, str]:
     """
     if sum(map(len, keys)) > _MOST:
         return {}
-    return {what.value: base64.b64encode(np.unique(_hashes(keys)).tobytes()).decode("ascii")}
+    return {what.value: base64.b64encode(np.unique(key_hashes(keys)).tobytes()).decode("ascii")}
 
 
 def none_stated(what: Stated, keys: Sequence[pa.Array], commits: Iterable[Mapping[str, Any]]) -> bool:
@@ -58,21 +59,24 @@ def none_stated(what: Stated, keys: Sequence[pa.Array], commits: Iterable[Mappin
         keys: String or binary.
         commits: The records of completed commits.
     """
-    found = [_decoded((commit.get("extraMetadata") or {}).get(what.value)) for commit in commits]
+    found = [stated_hashes(what, commit) for commit in commits]
     told = [one for one in found if one is not None]
     if len(told) < len(found):
         return False
-    return not told or not np.isin(_hashes(keys), np.concatenate(told)).any()
+    return not told or not np.isin(key_hashes(keys), np.concatenate(told)).any()
 
 
-def _hashes(keys: Sequence[pa.Array]) -> Hashes:
+def key_hashes(keys: Sequence[pa.Array]) -> Hashes:
+    """What stands for some keys, one each."""
     import pyarrow as pa
 
     found = [zlib.crc32(key) for array in keys for key in array.cast(pa.binary()).to_pylist()]
     return np.array(found, _HASH)
 
 
-def _decoded(text: str | None) -> Hashes | None:
+def stated_hashes(what: Stated, commit: Mapping[str, Any]) -> Hashes | None:
+    """What stands for the keys of a commit; None where it does not state them."""
+    text = (commit.get("extraMetadata") or {}).get(what.value)
     try:
         data = None if text is None else base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -332,6 +332,10 @@ class Timeline:
         """Read the files of several instants at once, so that `read` and `metadata` need not wait for each."""
         self._files.prefetch(instant.file_name for instant in instants)
 
+    def is_read(self, instant: Instant) -> bool:
+        """Whether the file of the instant's highest state was read already, so that `metadata` costs no request."""
+        return self._files.is_read(instant.file_name)
+
     def replaced_file_groups(self, as_of: str | None = None) -> pa.Table:
         """File groups that insert-overwrites, deleted partitions and clustering hid.
 

@@ -50,7 +50,7 @@ class InstantFiles:
 
     def prefetch(self, names: Iterable[str]) -> None:
         """Read several files at once."""
-        missing = [name for name in names if not self._is_read(name)]
+        missing = [name for name in names if not self.is_read(name)]
         if len(missing) > 1:
             at_once(self.read, missing)
 
@@ -74,9 +74,10 @@ class InstantFiles:
             return self._earlier.decoded(name, is_commit)
         return self._decoded(name, is_commit)
 
-    def _is_read(self, name: str) -> bool:
+    def is_read(self, name: str) -> bool:
+        """Whether a file was read already, so that asking for it is free."""
         if self._earlier is not None and name in self._same:
-            return self._earlier._is_read(name)
+            return self._earlier.is_read(name)
         return name in self._bytes
 
     def _decode(self, name: str, is_commit: bool) -> dict[str, Any]:

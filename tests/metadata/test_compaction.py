@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS
+from hudimeta.metadata import compaction
 from hudimeta.storage import open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -61,3 +62,11 @@ def test_a_compaction_that_went_on_meanwhile_is_not_run_again(tmp_path: Path) ->
     assert len(instants) == len(set(instants))
     table.model.check(table.read())
     check_all(table.storage)
+
+
+def test_beside_others_one_writer_merges() -> None:
+    alone = [fresh for fresh in range(40) if compaction.falls_to(fresh, 10, pending=False)]
+    assert alone == list(range(10, 40)), "whoever is alone merges as soon as there is enough"
+    beside = [fresh for fresh in range(40) if compaction.falls_to(fresh, 10, pending=True)]
+    assert beside == [30, *range(35, 40)], "the one whose commit makes it due; all, when that one must have died"
+    assert [fresh for fresh in range(6) if compaction.falls_to(fresh, 1, pending=True)] == [3, 4, 5]

@@ -1,0 +1,63 @@
+"""Logs of the record index that need not be read for some keys: their commits state which keys are in them.
+
+A log that no commit of ours stands for, such as one that merges others, may bend the order in which the rest counts: then all
+logs of the file group are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from hudimeta.metadata import record_index
+from hudimeta.metadata.group_files import FileGroup
+from hudimeta.metadata.groups import GroupFinder
+from hudimeta.table.stated_keys import Hashes, Stated, key_hashes, stated_hashes
+
+__all__ = ["told_of"]
+
+_MOST_KEYS = 2000
+"""Of more keys than these some are in most logs, and to hash them costs more than it saves."""
+
+
+def told_of(finder: GroupFinder, partition: str, keys: pa.Array) -> Callable[[FileGroup], FileGroup] | None:
+    """Takes from a file group the logs that hold none of some keys; None where that is not tried.
+
+    Args:
+        finder: Knows both timelines.
+        partition: Metadata partition.
+        keys: Strings.
+    """
+    if partition != record_index.PARTITION or finder.logs_name_base or len(keys) > _MOST_KEYS:
+        return None
+    wanted = key_hashes([keys])
+    holds: dict[str, bool | None] = {}
+
+    def may_hold(instant: str) -> bool | None:
+        if instant not in holds:
+            holds[instant] = _may_hold(finder, instant, wanted)
+        return holds[instant]
+
+    def told(group: FileGroup) -> FileGroup:
+        found = [may_hold(log.instant) for log in group.logs]
+        if None in found:
+            return group
+        return replace(group, logs=tuple(log for log, there in zip(group.logs, found, strict=True) if there))
+
+    return told
+
+
+def _may_hold(finder: GroupFinder, instant: str, wanted: Hashes) -> bool | None:
+    """Whether the log of an instant may hold a key; None where no commit stands for it."""
+    if finder.begins(instant):
+        return True
+    commit = finder.data_instant(instant)
+    if commit is None:
+        return None
+    if not finder.data.is_read(commit):
+        return True  # a log costs no more than its commit
+    stated = stated_hashes(Stated.INDEXED, finder.data.metadata(commit))
+    return stated is None or bool(np.isin(wanted, stated).any())
