@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("commit",),
     ("write",),
     ("services",),
+    ("procedures",),
     ("api", "sql", "cli", "observability", "testing"),
 )
 FACE = len(LAYERS) - 1

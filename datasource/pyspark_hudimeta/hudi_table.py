@@ -176,6 +176,19 @@ class HudiTable(RowVerbs, ServiceVerbs):
         """The visible file slices; see `hudimeta.Table.file_slices`."""
         return self.table.file_slices(as_of)
 
+    def call(self, procedure: str, **arguments: Any) -> DataFrame:
+        """Run a procedure of Hudi's SQL by its name; services run on Spark's executors. See `hudimeta.Table.call`.
+
+        >>> trips.call("run_clustering", order="fare").show()                  # doctest: +SKIP
+
+        Args:
+            procedure: Its name, such as `show_commits`; docs/procedures.md lists them.
+            arguments: Its own parameters, but those that name the table.
+        """
+        from pyspark_hudimeta.procedures import call_on_table
+
+        return call_on_table(self._spark, self.table, procedure, arguments)
+
     def history(self, limit: int | None = None, *, archived: bool = False) -> pa.Table:
         """What happened to the table, one row an instant; see `hudimeta.Table.history`."""
         return self.table.history(limit, archived=archived)

@@ -113,6 +113,26 @@ class Table(RowVerbs, ServiceVerbs):
         """What keeps it small and quick: `.compact()`, `.schedule_compaction()`, `.clean()`, `.archive()`, `.recover()`."""
         return TableServices(self._changing, self._engine)
 
+    def call(self, procedure: str, **arguments: Any) -> pa.Table:
+        """Run a procedure of Hudi's SQL, by its name there; docs/procedures.md lists them.
+
+        >>> table.call("show_commits", limit=5).to_pandas()                    # doctest: +SKIP
+
+        Args:
+            procedure: Its name; `table.call("help")` tells of all, `table.call("help", cmd="run_clean")` of one.
+            arguments: Its own parameters, but those that name the table.
+
+        Returns:
+            What `CALL` shows in SQL, with Hudi's columns.
+
+        Raises:
+            ConfigError: No such procedure, or arguments that do not fit it.
+            UnsupportedFeature: It does not run here; the text says why.
+        """
+        from hudimeta.api.calling import call_procedure
+
+        return call_procedure(*self._changing(), self._engine, procedure, arguments, self._reopen)
+
     def history(self, limit: int | None = None, *, archived: bool = False) -> pa.Table:
         """What happened to the table, one row an instant, the newest first.
 

@@ -20,6 +20,7 @@ DIFFERENT = {
     "create": "HudiTable needs a session, and takes Spark's schemas too",
     "scan": "HudiTable returns a FrameScan, and times without a zone are in the session's",
     "merge": "HudiTable takes a DataFrame",
+    "call": "gives a DataFrame",
 }
 """Whose signatures differ, and why."""
 

@@ -1,0 +1,91 @@
+"""Procedures in a session: `CALL system.run_clustering(table => 't', …)`, and `HudiTable.call`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hudimeta import Table
+from hudimeta.errors import ConfigError
+from hudimeta.procedures import Place, Procedure, bind, find, refuse_unless_runs
+from pyspark_hudimeta.arrow_types import spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["call_on_table"]
+
+_QUERY, _BEGIN, _END, _AS_OF = (
+    "hoodie.datasource.query.type",
+    "hoodie.datasource.read.begin.instanttime",
+    "hoodie.datasource.read.end.instanttime",
+    "as.of.instant",
+)
+
+
+def call_on_table(spark: SparkSession, table: Table, name: str, arguments: Mapping[str, Any]) -> DataFrame:
+    """Run a procedure on a table; see `hudimeta.Table.call`.
+
+    Args:
+        spark: The session.
+        table: Whose services run on that session.
+        name: Of the procedure.
+        arguments: By parameter, without those that name the table.
+    """
+    procedure = find(name)
+    if procedure.place is not Place.SPARK:
+        return _frame(spark, procedure, table.call(name, **arguments))
+    bound = bind(procedure, (), arguments, on_table=True)
+    return _run_in_session(spark, procedure, table.path, bound)
+
+
+def _run_in_session(spark: SparkSession, procedure: Procedure, path: str, arguments: Mapping[str, Any]) -> DataFrame:
+    refuse_unless_runs(procedure, session=True)
+    _IN_SESSION[procedure.name](spark, path, arguments)
+    return _frame(spark, procedure, procedure.table([(0,)]))
+
+
+def _frame(spark: SparkSession, procedure: Procedure, rows: pa.Table) -> DataFrame:
+    schema = spark_schema(procedure.schema)
+    return spark.createDataFrame([tuple(row.values()) for row in rows.to_pylist()], schema)
+
+
+def _queried(spark: SparkSession, path: str, arguments: Mapping[str, Any]) -> DataFrame:
+    """The rows of the query that a copy is asked of."""
+    kind = arguments["query_type"]
+    given = {_BEGIN: arguments["begin_instance_time"], _END: arguments["end_instance_time"], _AS_OF: arguments["as_of_instant"]}
+    if kind == "incremental" and not (given[_BEGIN] and given[_END]):
+        raise ConfigError("begin_instance_time", given[_BEGIN], "both ends of the range of an incremental query")
+    options = {_QUERY: kind, **{key: text for key, text in given.items() if text}}
+    return spark.read.format("hudimeta").options(**options).load(path)
+
+
+def _copy_to_table(spark: SparkSession, path: str, arguments: Mapping[str, Any]) -> None:
+    mode = arguments["save_mode"].strip().lower()
+    if mode not in ("overwrite", "append"):
+        raise ConfigError("save_mode", arguments["save_mode"], "overwrite or append")
+    rows, target = _queried(spark, path, arguments), arguments["new_table"]
+    if spark.catalog.tableExists(target):
+        rows = rows.select(*spark.table(target).columns)
+    elif arguments["columns"]:
+        rows = rows.select(*[name.strip() for name in arguments["columns"].split(",")])
+    rows.write.mode(mode).saveAsTable(target)
+
+
+def _copy_to_temp_view(spark: SparkSession, path: str, arguments: Mapping[str, Any]) -> None:
+    rows, name = _queried(spark, path, arguments), arguments["view_name"]
+    makers: dict[tuple[bool, bool], Callable[[str], None]] = {
+        (False, False): rows.createTempView,
+        (False, True): rows.createOrReplaceTempView,
+        (True, False): rows.createGlobalTempView,
+        (True, True): rows.createOrReplaceGlobalTempView,
+    }
+    makers[arguments["global"], arguments["replace"]](name)
+
+
+_IN_SESSION: Mapping[str, Callable[[SparkSession, str, Mapping[str, Any]], None]] = {
+    "copy_to_table": _copy_to_table,
+    "copy_to_temp_view": _copy_to_temp_view,
+}
