@@ -1,4 +1,4 @@
-"""The steps of planned services, each by itself: what `table.services.clustering` gives."""
+"""The steps of planned services, each by itself: what `table.services.clustering` and its likes give."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hudimeta.commit.report import CommitReport
     from hudimeta.config import Options
     from hudimeta.engine import Engine
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
+    from hudimeta.services.log_compaction import LogCompactionPlan
     from hudimeta.storage import Storage
 
-__all__ = ["ClusteringVerbs"]
+__all__ = ["ClusteringVerbs", "LogCompactionVerbs"]
 
 
 class ClusteringVerbs:
@@ -67,3 +69,56 @@ class ClusteringVerbs:
         from hudimeta.api import verbs
 
         verbs.cancel_clustering(*self._changing(), instant)
+
+
+class LogCompactionVerbs:
+    """The steps of a log compaction, each by itself: what `TableServices.log_compaction` gives.
+
+    >>> table.services.log_compaction.plan()                                   # doctest: +SKIP
+
+    Args:
+        changing: Tells that the table is about to change, and gives its storage and options.
+        engine: Where tasks run; threads of this process when None.
+    """
+
+    def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
+        self._changing, self._engine = changing, engine
+
+    def __repr__(self) -> str:
+        return "LogCompactionVerbs(plan, schedule, execute, cancel)"
+
+    def plan(self) -> LogCompactionPlan:
+        """Which logs would be merged now, by the options `hoodie.log.compaction.*`; nothing is written."""
+        from hudimeta.api import log_compacting
+
+        return log_compacting.plan(*self._changing(), self._engine)
+
+    def schedule(self) -> str | None:
+        """Plan a log compaction and leave it on the timeline, for `execute` or another process to run.
+
+        Returns:
+            Its instant; None when no log has enough blocks.
+        """
+        from hudimeta.api import log_compacting
+
+        return log_compacting.schedule(*self._changing(), self._engine)
+
+    def execute(self, instant: str) -> CommitReport:
+        """Run a log compaction that is on the timeline, whoever planned it.
+
+        Args:
+            instant: Of the plan.
+        """
+        from hudimeta.api import log_compacting
+
+        return log_compacting.execute(*self._changing(), self._engine, instant)
+
+    def cancel(self, instant: str) -> None:
+        """Take a log compaction off the timeline that nobody is running.
+
+        Args:
+            instant: Of the plan.
+        """
+        from hudimeta.api import log_compacting
+
+        log_compacting.cancel(*self._changing(), instant)

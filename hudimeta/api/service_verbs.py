@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
+    from hudimeta.services.log_compaction import LogCompactionPlan
     from hudimeta.services.maintenance import MaintenancePlan, MaintenanceReport
     from hudimeta.services.restore import RestoreReport
     from hudimeta.services.rollback import RollbackReport
@@ -40,6 +41,10 @@ class ServiceVerbs(ChangeVerbs):
     def schedule_compaction(self) -> str | None:
         """See `services.schedule_compaction`."""
         return self.services.schedule_compaction()
+
+    def log_compact(self, *, dry_run: bool = False) -> Reports[CommitReport] | LogCompactionPlan:
+        """See `services.log_compact`."""
+        return self.services.log_compact(dry_run=dry_run)
 
     def cluster(
         self,

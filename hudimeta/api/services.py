@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hudimeta.api.changes import Changing
 from hudimeta.api.maintaining import Maintaining
-from hudimeta.api.service_steps import ClusteringVerbs
+from hudimeta.api.service_steps import ClusteringVerbs, LogCompactionVerbs
 
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
+    from hudimeta.services.log_compaction import LogCompactionPlan
     from hudimeta.services.restore import RestoreReport
     from hudimeta.services.rollback import RollbackReport
     from hudimeta.services.savepoints import Savepoint
@@ -69,6 +70,29 @@ class TableServices(Maintaining, Changing):
         from hudimeta.api import verbs
 
         return verbs.schedule_compaction(*self._changing())
+
+    @property
+    def log_compaction(self) -> LogCompactionVerbs:
+        """The steps of a log compaction, each by itself: `plan`, `schedule`, `execute`, `cancel`."""
+        return LogCompactionVerbs(self._changing, self._engine)
+
+    def log_compact(self, *, dry_run: bool = False) -> Reports[CommitReport] | LogCompactionPlan:
+        """Merge the log blocks of each slice that has many into one log file; base files and rows do not change.
+
+        Log compactions that were planned before are run first. See the options `hoodie.log.compaction.*`.
+
+        >>> print(table.services.log_compact())                                # doctest: +SKIP
+
+        Args:
+            dry_run: Only plan.
+
+        Returns:
+            A report for each log compaction, none when no log has enough blocks; the plan alone of a dry run.
+        """
+        from hudimeta.api import log_compacting
+
+        to = (*self._changing(), self._engine)
+        return log_compacting.plan(*to) if dry_run else log_compacting.log_compact(*to)
 
     @property
     def clustering(self) -> ClusteringVerbs:

@@ -11,7 +11,7 @@ from hudimeta.table.clustering_plan import decode_clustering_plan
 from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.content import latest_schema, schema_of
-from hudimeta.types import COPYING_OPERATIONS, Action, FileGroupId, Instant
+from hudimeta.types import COPYING_OPERATIONS, Action, FileGroupId, Instant, Operation
 
 __all__ = [
     "ChangedFile",
@@ -63,12 +63,14 @@ class TableChange:
         files: Its files.
         replaced: File groups that it took out of the table.
         copies: It is a service, which brings no row of its own.
+        merges_logs: It is a log compaction, on which later log files lie as on what it merged.
     """
 
     time: str
     files: tuple[ChangedFile, ...]
     replaced: frozenset[FileGroupId]
     copies: bool
+    merges_logs: bool = False
 
     @classmethod
     def of(cls, timeline: Timeline, instant: Instant) -> TableChange:
@@ -86,12 +88,18 @@ class TableChange:
         )
         gone = metadata["partitionToReplaceFileIds"].items()
         replaced = frozenset(FileGroupId(partition, file_id) for partition, ids in gone for file_id in ids)
-        return cls(instant.time, files, replaced, metadata.get("operationType") in COPYING_OPERATIONS)
+        operation = metadata.get("operationType")
+        return cls(instant.time, files, replaced, operation in COPYING_OPERATIONS, operation == Operation.LOG_COMPACT.value)
 
     @cached_property
     def groups(self) -> frozenset[FileGroupId]:
         """File groups that it changed, began or replaced."""
-        return self.replaced | {file.group for file in self.files}
+        return self.replaced if self.merges_logs else self.replaced | {file.group for file in self.files}
+
+    @cached_property
+    def extended(self) -> frozenset[FileGroupId]:
+        """File groups whose slices a log compaction goes on with: nobody may have ended them meanwhile by a new base file."""
+        return frozenset(file.group for file in self.files if self.merges_logs)
 
     @cached_property
     def grown(self) -> frozenset[str]:

@@ -49,7 +49,7 @@ class OpenWrite:
     @property
     def runs_a_plan(self) -> bool:
         """True for a service that was planned: the table holds the same rows before and after."""
-        return self.action in (Action.COMPACTION, Action.CLUSTERING)
+        return self.action in (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
 
 
 class Settling(Protocol):
@@ -156,7 +156,7 @@ def commit_record(write: OpenWrite, publication: Publication, extra: Mapping[str
         stats.setdefault(file.partition_path, []).append(file.stat())
     record: dict[str, Any] = {
         "partitionToWriteStats": stats,
-        "compacted": write.operation is Operation.COMPACT,
+        "compacted": write.operation in (Operation.COMPACT, Operation.LOG_COMPACT),
         "operationType": write.operation.value,
         "extraMetadata": dict(extra),
     }

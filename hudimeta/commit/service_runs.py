@@ -16,7 +16,7 @@ from hudimeta.types import Action, Instant, State
 
 __all__ = ["ACTIONS", "is_ours", "note", "take_back"]
 
-ACTIONS = (Action.COMPACTION, Action.CLUSTERING)
+ACTIONS = (Action.COMPACTION, Action.LOG_COMPACTION, Action.CLUSTERING)
 """The services whose runs write data files."""
 
 

@@ -168,8 +168,6 @@ _SERVICES = (
     NotDone("hoodie.clean.trigger.strategy", ("num_commits",), _LEAVE),
     NotDone("hoodie.compaction.partition.path.regex", (), "Choose a hoodie.compaction.strategy of those in docs/options.md."),
     NotDone("hoodie.compaction.plan.generator", ("*.hoodiecompactionplangenerator",), _CLASS),
-    NotDone("hoodie.log.compaction.enable", _OFF, "Compact: Table.compact(), or hoodie.compact.inline=true."),
-    NotDone("hoodie.log.compaction.inline", _OFF, "Compact: Table.compact(), or hoodie.compact.inline=true."),
     NotDone("hoodie.rollback.instant.backup.enabled", _OFF, _LEAVE),
     NotDone("hoodie.table.service.manager.enabled", _OFF, "Call Table.compact() and Table.clean() where you want them to run."),
     NotDone("hoodie.metadata.table.service.manager.enabled", _OFF, _LEAVE),

@@ -120,7 +120,7 @@ _OFF = """
     errortable.source.rdd.persist errortable.target.table.name errortable.upsert.shuffle.parallelism
     errortable.validate.recordcreation.enable errortable.validate.targetschema.enable errortable.write.class
     errortable.write.failure.strategy errortable.write.union.enable expression.index.type
-    layout.optimize.data.skipping.enable log.compaction.blocks.threshold meta.sync.client.tool.class
+    layout.optimize.data.skipping.enable meta.sync.client.tool.class
     meta.sync.decode_partition meta.sync.incremental meta.sync.metadata_file_listing meta.sync.no_partition_metadata
     meta.sync.sync_snapshot_with_table_name meta.sync.touch.partitions.enabled meta_sync.global.replicate.timestamp
     meta_sync.spark.version metadata.log.compaction.blocks.threshold metadata.log.compaction.enable

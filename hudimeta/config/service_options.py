@@ -26,6 +26,9 @@ __all__ = [
     "COMPACT_STRATEGY",
     "COMPACT_TARGET_IO",
     "COMPACT_TRIGGER",
+    "LOG_BLOCKS",
+    "LOG_COMPACT_ENABLE",
+    "LOG_COMPACT_INLINE",
     "SERVICES",
     "TTL_DAYS",
     "TTL_INLINE",
@@ -76,6 +79,15 @@ COMPACT_LEAST_LOGS = OPTIONS.number(
 )
 COMPACT_DAYS = OPTIONS.number(
     "hoodie.compaction.daybased.target.partitions", 10, "Newest partitions that one compaction by days takes."
+)
+LOG_COMPACT_ENABLE = OPTIONS.flag(
+    "hoodie.log.compaction.enable", False, "Maintenance merges the logs of slices that have many blocks, when it is due."
+)
+LOG_COMPACT_INLINE = OPTIONS.flag(
+    "hoodie.log.compaction.inline", False, "Merge the logs of slices that have many blocks after writes, when it is due."
+)
+LOG_BLOCKS = OPTIONS.count(
+    "hoodie.log.compaction.blocks.threshold", 5, "Log blocks from which a log compaction merges those of a slice."
 )
 CLEAN_POLICY = OPTIONS.choice(
     "hoodie.clean.policy",

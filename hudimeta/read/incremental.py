@@ -29,7 +29,7 @@ from hudimeta.errors import ConfigError, TableError
 from hudimeta.table.slices import build_slices, slices_schema
 from hudimeta.timeline import normalise_instant
 from hudimeta.timeline.archived import ArchivedRecords
-from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS, Action, Instant, QueryType, TableType
+from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS, Action, Instant, Operation, QueryType, TableType
 
 if TYPE_CHECKING:
     from hudimeta.config import Options
@@ -258,12 +258,16 @@ def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:
 def _written_files(snapshot: Snapshot, instants: Sequence[Instant]) -> pa.Table:
     """Files that the write stats of some commits say they wrote: partition_path, name, size.
 
-    Of log files a stat may name the others of the slice as well, which earlier commits wrote.
+    Of log files a stat may name the others of the slice as well, which earlier commits wrote. Those of a log compaction are
+    left out: what they stand for is there still, and would be merged with rows of commits outside the range.
     """
     snapshot.timeline.prefetch(instants)
     rows: dict[tuple[str, str], int] = {}
     for instant in instants:
-        for partition, stats in snapshot.timeline.metadata(instant)["partitionToWriteStats"].items():
+        metadata = snapshot.timeline.metadata(instant)
+        if metadata["operationType"] == Operation.LOG_COMPACT.value:
+            continue
+        for partition, stats in metadata["partitionToWriteStats"].items():
             for stat in stats:
                 name = (stat["path"] or "").rpartition("/")[2]
                 if name:

@@ -6,6 +6,7 @@ __all__ = [
     "clean",  # files that no retained moment needs
     "clustering",  # small files into fewer ones, sorted
     "compaction",  # logs merged into new base files
+    "log_compaction",  # many log blocks into one
     "indexing",  # making, rebuilding and dropping indexes
     "maintenance",  # what is due, and all of it in the right order
     "repair",  # what went wrong around a table put right

@@ -1,4 +1,5 @@
-"""What a writer does for its table after it has published: compaction, clustering, expiry, cleaning, archival, each when due.
+"""What a writer does for its table after it has published: compaction of slices and of logs, clustering, expiry, cleaning,
+archival, each when due.
 
 The write is visible by then, so whatever fails here is a warning and never an error: an error would make the caller write the
 same rows again. The next write tries what failed.
@@ -15,7 +16,7 @@ from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import HudiError
 from hudimeta.redaction import hidden
-from hudimeta.services import archival, clean, clustering, compaction, ttl
+from hudimeta.services import archival, clean, clustering, compaction, log_compaction, ttl
 from hudimeta.timeline import Timeline
 from hudimeta.types import TableType
 from hudimeta.write.session import WriteSession
@@ -59,6 +60,11 @@ def _due(session: WriteSession, timeline: Timeline) -> Iterator[_Service]:
         timeline = session.properties.load_timeline(session.storage)
         if compaction.is_due(session, timeline):
             yield _compact if runs else _plan_compaction
+    is_log = session.properties.type is TableType.MERGE_ON_READ
+    if is_log and options.get(keys.LOG_COMPACT_INLINE) and log_compaction.may_be_due(session, timeline):
+        timeline = session.properties.load_timeline(session.storage)
+        if log_compaction.is_due(session, timeline):
+            yield _merge_logs
     runs, plans = options.get(keys.CLUSTER_INLINE), options.get(keys.CLUSTER_SCHEDULE)
     if (runs or plans) and clustering.may_be_due(session, timeline):
         timeline = session.properties.load_timeline(session.storage)
@@ -79,6 +85,10 @@ def _compact(session: WriteSession) -> list[str]:
 def _plan_compaction(session: WriteSession) -> list[str]:
     instant = compaction.schedule(session)
     return [] if instant is None else [f"planned a compaction at {instant}"]
+
+
+def _merge_logs(session: WriteSession) -> list[str]:
+    return [f"logs merged at {report.instant}" for report in log_compaction.log_compact(session, after_a_write=True)]
 
 
 def _cluster(session: WriteSession) -> list[str]:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.commit.conflicts import groups_under_clustering, groups_under_compaction
+from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.config import options as keys
 from hudimeta.redaction import without_user
 from hudimeta.reports import Report
@@ -165,7 +165,7 @@ def _earliest(session: WriteSession, timeline: Timeline) -> Instant | None:
     else:
         retained = max(1, session.options.get(keys.CLEAN_COMMITS))
         found = writes[-retained] if len(writes) > retained else None
-    pending = [i.time for i in timeline.pending_writes if i.action is not Action.COMPACTION]
+    pending = [i.time for i in timeline.pending_writes if i.action not in (Action.COMPACTION, Action.LOG_COMPACTION)]
     if found is not None and pending and min(pending) < found.time:
         found = next((i for i in reversed(writes) if i.time < min(pending)), None)
     return found if found is not None and found is not writes[0] else None
@@ -224,7 +224,7 @@ def _protected(placed: pa.Table, timeline: Timeline) -> np.ndarray[Any, Any]:
         if instant.action is Action.SAVEPOINT:
             for partition, part in timeline.metadata(instant)["partitionMetadata"].items():
                 saved.update((partition, name) for name in part["savepointDataFile"])
-    busy = groups_under_compaction(timeline) | groups_under_clustering(timeline)
+    busy = groups_in_plans(timeline)
     result = np.zeros(len(placed), dtype=bool)
     if saved:
         own = pc.binary_join_element_wise(placed["partition_path"], placed["name"], "\0")

@@ -2,10 +2,11 @@
 
     1. what died, and what was planned and never run
     2. compaction: log files become base files, whose old slices a clean may take
-    3. clustering, where the options ask for it: small files become few, the old ones a clean may take
-    4. partitions that have outlived their time, where the options ask for it: a clean may take their files
-    5. cleaning: files that no retained moment needs
-    6. archival: instants that a clean no longer looks at
+    3. log compaction, where the options ask for it: many log blocks become one
+    4. clustering, where the options ask for it: small files become few, the old ones a clean may take
+    5. partitions that have outlived their time, where the options ask for it: a clean may take their files
+    6. cleaning: files that no retained moment needs
+    7. archival: instants that a clean no longer looks at
 
 Each service is planned anew when its turn comes, since the one before it changed the table. Writers go on meanwhile: a service
 holds the table lock to plan and to publish, never while it reads or writes rows.
@@ -25,7 +26,7 @@ from hudimeta.engine.machine import monotonic, pause
 from hudimeta.errors import CommitConflict, ConfigError, LockError
 from hudimeta.redaction import hidden
 from hudimeta.reports import Report
-from hudimeta.services import archival, clean, clustering, compaction, ttl
+from hudimeta.services import archival, clean, clustering, compaction, log_compaction, ttl
 from hudimeta.storage import Storage
 from hudimeta.types import TableType
 from hudimeta.write.session import TableView, WriteSession
@@ -42,7 +43,7 @@ class DueService(Report):
     """One service that is due.
 
     Attributes:
-        name: `recover`, `compaction`, `clustering`, `ttl`, `clean` or `archival`.
+        name: `recover`, `compaction`, `logs`, `clustering`, `ttl`, `clean` or `archival`.
         why: In words, with the option that decides.
         reads: About how many bytes it reads and writes anew; 0 for those that touch no rows.
         frees: Bytes that it deletes.
@@ -214,6 +215,22 @@ def _look_compaction(session: WriteSession, view: TableView) -> DueService | Non
     return DueService("compaction", why, sum(one.size for one in the_plan.slices)) if the_plan.slices else None
 
 
+def _look_logs(session: WriteSession, view: TableView) -> DueService | None:
+    if session.properties.type is not TableType.MERGE_ON_READ:
+        return None
+    begun = log_compaction.pending(view.timeline)
+    if begun:
+        sizes = [log_compaction.size_of(view.timeline.plan(one)) for one in begun]
+        return DueService("logs", f"planned at {', '.join(one.time for one in begun)} and not run", sum(sizes))
+    asked = session.options.get(keys.LOG_COMPACT_INLINE) or session.options.get(keys.LOG_COMPACT_ENABLE)
+    if not asked or not log_compaction.is_due(session, view.timeline):
+        return None
+    the_plan = log_compaction.plan(session, view)
+    logs = sum(len(one.log_files) for one in the_plan.slices)
+    why = f"{logs:,} log files in {len(the_plan.slices):,} file slices become one each ({keys.LOG_BLOCKS.key})"
+    return DueService("logs", why, the_plan.size) if the_plan.slices else None
+
+
 def _look_clustering(session: WriteSession, view: TableView) -> DueService | None:
     begun = clustering.pending(view.timeline)
     if begun:
@@ -276,6 +293,7 @@ def _reported(reports: Iterator[object] | Sequence[object]) -> str:
 _STEPS = (
     _Step(_look_recover, _recovered),
     _Step(_look_compaction, lambda session: _reported(compaction.compact(session))),
+    _Step(_look_logs, lambda session: _reported(log_compaction.log_compact(session))),
     _Step(_look_clustering, lambda session: _reported(clustering.cluster(session))),
     _Step(_look_ttl, lambda session: str(ttl.expire(session)).partition("\n")[0]),
     _Step(_look_clean, lambda session: str(clean.clean(session))),

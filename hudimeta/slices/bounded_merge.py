@@ -13,13 +13,13 @@ from itertools import chain
 
 import pyarrow as pa
 
-from hudimeta.slices.fold import fold_log_records
+from hudimeta.slices.fold import FoldedLog, fold_log_records
 from hudimeta.slices.log_parts import LogPart
 from hudimeta.slices.merge import SliceMerger
 from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.slices.spill import BUCKETS, LogSpill
 
-__all__ = ["MergeMemory", "merged_rows"]
+__all__ = ["MergeMemory", "folded_parts", "merged_rows"]
 
 
 _DIVISIONS = 3
@@ -74,6 +74,33 @@ def merged_rows(
     for piece in base:
         yield merger.merge(piece)
     yield merger.remaining()
+
+
+def folded_parts(
+    parts: Iterable[LogPart],
+    schema: pa.Schema,
+    rules: MergeRules,
+    memory: MergeMemory,
+    spilled: Callable[[int], None] = lambda _: None,
+    *,
+    level: int = 0,
+) -> Iterator[FoldedLog]:
+    """The records of a log alone, folded, each key in one of the pieces. See `merged_rows`."""
+    source = iter(parts)
+    held: list[LogPart] = []
+    size = 0
+    for part in source:
+        held.append(part)
+        size += part.nbytes
+        if size > memory.limit and level < _DIVISIONS:
+            with LogSpill(level, memory.folder) as spill:
+                for more in chain(_handing_over(held), source):
+                    spill.add(more)
+                for number in range(BUCKETS):
+                    yield from folded_parts(spill.parts(number), schema, rules, memory, spilled, level=level + 1)
+                spilled(spill.written)
+            return
+    yield fold_log_records(held, schema, rules)
 
 
 def _handing_over(held: list[LogPart]) -> Iterator[LogPart]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hudimeta.formats.log import BlockType, CorruptSpan, LogBlock, LogScan
 from hudimeta.table.file_names import LogFileName
 
-__all__ = ["SliceBlocks", "SliceLog", "scan_slice_logs"]
+__all__ = ["SliceBlocks", "SliceLog", "file_order", "scan_slice_logs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def scan_slice_logs(logs: Iterable[SliceLog], *, visible: Callable[[str], bool],
         CorruptFileError: A block without an instant, or a command block that does not add up.
         UnsupportedFeature: A command other than rollback.
     """
-    ordered = sorted((log for log in logs if not log.name.is_cdc), key=lambda log: _file_order(log.name))
+    ordered = sorted((log for log in logs if not log.name.is_cdc), key=lambda log: file_order(log.name))
     corrupt = [span for log in ordered for span in log.scan.corrupt]
     by_instant: dict[str, list[LogBlock]] = {}
     invisible = rolled_back = 0
@@ -82,8 +82,8 @@ def scan_slice_logs(logs: Iterable[SliceLog], *, visible: Callable[[str], bool],
     return SliceBlocks(blocks, corrupt, invisible, rolled_back, total - len(blocks))
 
 
-def _file_order(name: LogFileName) -> tuple[str, int, str, bool]:
-    """Hudi compares write tokens as text."""
+def file_order(name: LogFileName) -> tuple[str, int, str, bool]:
+    """Sorts log files as readers take them; Hudi compares write tokens as text."""
     return name.instant, name.version, name.write_token, name.is_cdc
 
 

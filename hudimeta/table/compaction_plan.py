@@ -1,9 +1,10 @@
 """The plan of a compaction as its requested file stores it: which file slices are merged, in data and in metadata tables.
 
-    HoodieCompactionPlan
+    HoodieCompactionPlan, of a compaction and of a log compaction
       operations    one a file slice: fileId, partitionPath, baseInstantTime, dataFilePath (the base file, null without),
                     deltaFilePaths (the log files, oldest first) and metrics; files by their bare names
       version       2
+      strategy, preserveHoodieMetadata   null and false; of a log compaction Hudi's name of what runs it, and true
 
 Older writers store whole paths, of which only the last part counts.
 """
@@ -20,6 +21,11 @@ from hudimeta.formats.avro.schemas import COMPACTION_PLAN
 __all__ = ["PlannedSlice", "decode_compaction_plan", "encode_compaction_plan"]
 
 _VERSION = 2
+_LOG_STRATEGY = {
+    "compactorClassName": "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper",
+    "strategyParams": {},
+    "version": 1,
+}
 
 
 @dataclass(frozen=True)
@@ -43,8 +49,13 @@ class PlannedSlice:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
 
-def encode_compaction_plan(slices: Iterable[PlannedSlice]) -> bytes:
-    """A plan as an Avro container."""
+def encode_compaction_plan(slices: Iterable[PlannedSlice], *, of_logs: bool = False) -> bytes:
+    """A plan as an Avro container.
+
+    Args:
+        slices: What it names.
+        of_logs: Their logs alone are merged.
+    """
     operations = [
         {
             "baseInstantTime": one.base_instant,
@@ -61,8 +72,8 @@ def encode_compaction_plan(slices: Iterable[PlannedSlice]) -> bytes:
         "operations": operations,
         "extraMetadata": {},
         "version": _VERSION,
-        "strategy": None,
-        "preserveHoodieMetadata": False,
+        "strategy": _LOG_STRATEGY if of_logs else None,
+        "preserveHoodieMetadata": of_logs,
         "missingSchedulePartitions": [],
     }
     return encode_container(COMPACTION_PLAN, [record])

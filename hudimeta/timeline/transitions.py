@@ -24,12 +24,14 @@ _REQUESTED = (
     Action.ROLLBACK,
     Action.CLEAN,
     Action.COMPACTION,
+    Action.LOG_COMPACTION,
     Action.INDEXING,
 )
 _OF_OTHER_TABLES = {
-    Action.COMMIT: (Action.DELTA_COMMIT, Action.COMPACTION),
+    Action.COMMIT: (Action.DELTA_COMMIT, Action.COMPACTION, Action.LOG_COMPACTION),
     Action.DELTA_COMMIT: (Action.COMMIT,),
     Action.COMPACTION: (Action.COMMIT,),
+    Action.LOG_COMPACTION: (Action.COMMIT,),
 }
 """What is never requested where these are: tables are either copy-on-write or merge-on-read."""
 

@@ -12,6 +12,7 @@ __all__ = [
     "duplicates",  # what an insert does with keys that are there
     "execution",  # carrying out a plan
     "index_build",  # building an index over rows that are there
+    "log_files",  # writing log files
     "merge_builder",  # `Table.merge`
     "merge_clauses",  # the rows that a merge makes
     "opening",  # opening a table that may have to be created

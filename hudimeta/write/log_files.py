@@ -9,7 +9,7 @@ of the same key.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -121,14 +121,41 @@ class LogFileWriter:
             token: Of the task.
             below: The slice that the log belongs to; None where it begins its file group.
         """
-        partition_path, file_id, rows = group.partition_path, group.file_id, content.rows
-        if not self._format.populate:
-            rows = hide_meta_columns(rows, file_name=False)
+        fresh = content.rows.num_rows - content.updated
+        return self._write(group, self._contents([content], group.partition_path), token, below, fresh, content.facts)
+
+    def append_merged(
+        self, group: FileGroupId, contents: Iterable[LogContent], stands_for: Sequence[str], token: WriteToken, below: KeyFile
+    ) -> list[WrittenFile]:
+        """Write what stands for earlier blocks of the log of a file group.
+
+        Args:
+            group: The file group.
+            contents: What the earlier blocks come to, each key once; whole rows, rows with some columns, and deletes apart.
+            stands_for: The instants of those blocks, the newest first.
+            token: Of the task.
+            below: The slice that the log belongs to.
+        """
+        wanted = self._format.facts
+        facts = FileFacts(KeyChanges() if wanted.keys else None, {name: KeyChanges() for name, _, _ in wanted.values})
+        held = self._contents(contents, group.partition_path, {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(stands_for)})
+        return self._write(group, held, token, below, 0, facts)
+
+    def _write(
+        self,
+        group: FileGroupId,
+        contents: Iterable[_Content],
+        token: WriteToken,
+        below: KeyFile | None,
+        fresh: int,
+        facts: FileFacts | None,
+    ) -> list[WrittenFile]:
+        """Write files, of whose rows the first `fresh` are new to the file group."""
+        partition_path, file_id = group.partition_path, group.file_id
         files: list[WrittenFile] = []
         # Whoever tells the changes in a log needs the rows before it, and Apache Hudi finds them by the log's own stat.
         base = (below.name, *below.logs) if below is not None and self._format.changes is not None else ()
-        fresh = rows.num_rows - content.updated
-        for number, held in enumerate(self._contents(rows, partition_path, content.deletes), start=1):
+        for number, held in enumerate(contents, start=1):
             name = str(LogFileName(file_id, self._instant, number, str(token)))
             path = join(partition_path, name)
             marker = Marker(path, MarkerKind.CREATE)
@@ -151,7 +178,7 @@ class LogFileWriter:
                     held.deletes,
                     self._statistics(own, partition_path, name),
                     log_instant=self._instant,
-                    facts=self._facts(_of_file(content.facts, number), own, partition_path, name, held.size),
+                    facts=self._facts(_of_file(facts, number), own, partition_path, name, held.size),
                     begins_group=below is None and number == 1,
                     slice_names=(*base, *(file.name for file in files)) if base else (),
                 )
@@ -165,24 +192,37 @@ class LogFileWriter:
         records = expression_records(wanted, rows, partition_path, name, size) if wanted else {}
         return replace(changes, expressions=records)
 
-    def _contents(self, rows: pa.Table, partition_path: str, deletes: Deletes) -> Iterator[_Content]:
-        """What goes into each file."""
-        current = _Content(rows.slice(0, 0))
-        for part in self._parts(rows):
+    def _contents(
+        self, contents: Iterable[LogContent], partition_path: str, extra: Mapping[HeaderKey, str] | None = None
+    ) -> Iterator[_Content]:
+        """What goes into each file.
+
+        Args:
+            contents: One after the other.
+            partition_path: Of the file group.
+            extra: Further entries of each block's header.
+        """
+        current = _Content()
+        for block in self._blocks(contents, partition_path, {HeaderKey.INSTANT_TIME: self._instant, **(extra or {})}):
             if current.size >= self._form.file_bytes:
                 yield current
-                current = _Content(rows.slice(0, 0))
-            current.add(self._data_block(part), part)
-        if len(deletes):
-            if current.size >= self._form.file_bytes:
-                yield current
-                current = _Content(rows.slice(0, 0))
-            paths = pa.repeat(pa.scalar(partition_path, pa.string()), len(deletes))
-            header = {HeaderKey.SCHEMA: self._format.avro_schema, HeaderKey.INSTANT_TIME: self._instant}
-            content = encode_delete_content(deletes.keys, paths, deletes.ordering)
-            current.add(frame_block(BlockType.DELETE, header, content))
-            current.deletes = len(deletes)
+                current = _Content()
+            current.add(block)
         yield current
+
+    def _blocks(self, contents: Iterable[LogContent], partition_path: str, header: Mapping[HeaderKey, str]) -> Iterator[_Block]:
+        for content in contents:
+            rows = content.rows if self._format.populate else hide_meta_columns(content.rows, file_name=False)
+            for part in self._parts(rows):
+                yield _Block(self._data_block(part, header), part)
+            if len(content.deletes):
+                block = self._delete_block(content.deletes, partition_path, header)
+                yield _Block(block, rows.slice(0, 0), len(content.deletes))
+
+    def _delete_block(self, deletes: Deletes, partition_path: str, header: Mapping[HeaderKey, str]) -> bytearray:
+        paths = pa.repeat(pa.scalar(partition_path, pa.string()), len(deletes))
+        content = encode_delete_content(deletes.keys, paths, deletes.ordering)
+        return frame_block(BlockType.DELETE, {HeaderKey.SCHEMA: self._format.avro_schema, **header}, content)
 
     def _parts(self, rows: pa.Table) -> Iterator[pa.Table]:
         if not rows.num_rows:
@@ -191,9 +231,9 @@ class LogFileWriter:
         step = -(-rows.num_rows // count)
         yield from (rows.slice(start, step) for start in range(0, rows.num_rows, step))
 
-    def _data_block(self, rows: pa.Table) -> bytearray:
+    def _data_block(self, rows: pa.Table, header: Mapping[HeaderKey, str]) -> bytearray:
         schema = self._format.avro_schema
-        header = {HeaderKey.INSTANT_TIME: self._instant}
+        header = dict(header)
         stated = parse_json(schema)
         if len(stated["fields"]) > rows.num_columns:
             stated["fields"] = [f for f in stated["fields"] if f["name"] in rows.column_names]
@@ -220,19 +260,34 @@ def _of_file(changes: FileFacts | None, number: int) -> FileFacts:
     return FileFacts(None if changes.keys is None else KeyChanges(), {name: KeyChanges() for name in changes.values})
 
 
+@dataclass(frozen=True)
+class _Block:
+    """A block, its rows (those of a delete block are none), and how many deletes it holds."""
+
+    content: bytearray
+    rows: pa.Table
+    deletes: int = 0
+
+
 @dataclass
 class _Content:
     """What one log file holds."""
 
-    rows: pa.Table
     blocks: list[bytearray] = field(default_factory=list)
+    tables: list[pa.Table] = field(default_factory=list)
     deletes: int = 0
 
     @property
     def size(self) -> int:
         return sum(map(len, self.blocks))
 
-    def add(self, block: bytearray, rows: pa.Table | None = None) -> None:
-        self.blocks.append(block)
-        if rows is not None:
-            self.rows = pa.concat_tables([self.rows, rows])
+    @property
+    def rows(self) -> pa.Table:
+        """All rows; a column that some blocks lack is null there."""
+        held = [table for table in self.tables if table.num_rows] or self.tables[:1]
+        return pa.concat_tables(held, promote_options="default")
+
+    def add(self, block: _Block) -> None:
+        self.blocks.append(block.content)
+        self.tables.append(block.rows)
+        self.deletes += block.deletes

@@ -85,7 +85,7 @@ class Settlement:
         if crossed:
             # After so many rounds the rows of these file groups are too busy to be written beside others.
             group = next(iter(crossed))
-            raise self._conflict(group, [c for c in changes if group in c.groups])
+            raise self._conflict(group, [c for c in changes if group in c.groups | c.extended])
         return self._settled_with(timeline, changes)
 
     def settle(self, timeline: Timeline) -> Publication:
@@ -94,7 +94,7 @@ class Settlement:
         crossed = self._crossed(timeline, changes)
         if crossed:
             rebase = Rebase(self._session, self._session.table_at(timeline), self._write, self.outcome)
-            self.outcome = rebase.over({group: [c for c in changes if group in c.groups] for group in crossed})
+            self.outcome = rebase.over({group: [c for c in changes if group in c.groups | c.extended] for group in crossed})
             self._publication = None
         return self._settled_with(timeline, changes)
 
@@ -115,7 +115,14 @@ class Settlement:
         crossed = {group for change in changes for group in mine & change.groups}
         if crossed and self._non_blocking is not None:
             crossed = self._non_blocking.crossed(timeline, self._write, self.outcome.files, (c.time for c in changes))
+        crossed |= {group for change in changes for group in self._rewritten & change.extended}
         return sorted(crossed | (self.publication.changed & groups_under_clustering(timeline)), key=_in_order)
+
+    @property
+    def _rewritten(self) -> frozenset[FileGroupId]:
+        """File groups that get a new base file."""
+        files = (file for file in self.outcome.files if file.log_instant is None and not file.is_new_group)
+        return frozenset(FileGroupId(file.partition_path, file.file_id) for file in files)
 
     def _rivals(self, timeline: Timeline, changes: Sequence[TableChange]) -> list[TableChange]:
         """Those of some changes that may have added the keys that this write added, too, where keys are unique."""

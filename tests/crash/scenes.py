@@ -19,7 +19,7 @@ from hudimeta.api.plain_write import PlainWrite
 from hudimeta.api.table import Table
 from hudimeta.config import OPTIONS
 from hudimeta.engine import LocalEngine
-from hudimeta.services import archival, clean, clustering, compaction, restore, rollback, savepoints
+from hudimeta.services import archival, clean, clustering, compaction, log_compaction, restore, rollback, savepoints
 from hudimeta.services.indexing import create_index, drop_index, rebuild
 from hudimeta.storage import Storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_place, simple_rows
@@ -33,7 +33,7 @@ from hudimeta.write.streaming import write_stream
 from hudimeta.write.table_writer import delete_partitions, write_rows
 from tests.crash.killing import Scene, calls_of, killed_at
 
-__all__ = ["SCENES", "TYPES", "Starts"]
+__all__ = ["LOGS_ALONE", "SCENES", "TYPES", "Starts"]
 
 TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")
 INDEXED = {
@@ -53,6 +53,7 @@ SHORT = {
     "hoodie.keep.max.commits": "3",
     **UPKEEP,
 }
+MERGED_SOON = {"hoodie.log.compaction.blocks.threshold": "2"}
 FEW, ROWS = simple_rows([1, 3, 60], 5), simple_rows(range(6, 18), 5)
 
 
@@ -67,7 +68,7 @@ class Starts:
         self.home = home
         self.young, self.worn, self.aged = cache(self._young), cache(self._worn), cache(self._aged)
         self.dead, self.bare, self.captured = cache(self._dead), cache(self._bare), cache(self._captured)
-        self.empty, self.calls = cache(self._empty), cache(self._calls)
+        self.empty, self.calls, self.logged = cache(self._empty), cache(self._calls), cache(self._logged)
 
     def scene(self, name: str, type: str) -> Scene:
         """A scene by its name in `SCENES`."""
@@ -91,6 +92,15 @@ class Starts:
     def _worn(self, type: str) -> ModelledTable:
         """The same after a few more commits: files to clean, instants to archive."""
         return self._later("worn", type, range(3, 8))
+
+    def _logged(self, type: str) -> ModelledTable:
+        """The young one after one more commit: two log blocks in each slice."""
+        source = self.young(type)
+        path = self.home / f"logged {type}"
+        shutil.copytree(source.path, path, symlinks=True)
+        table = ModelledTable(str(path), options_of(type), model=source.model.copy(), exists=True)
+        table.write(Operation.UPSERT, simple_rows(range(2, 6), 3))
+        return table
 
     def _aged(self, type: str) -> ModelledTable:
         """The same after so many commits that the past of the metadata table can be cleaned and archived as well."""
@@ -205,6 +215,11 @@ def young(starts: Starts, type: str) -> tuple[str, ModelTable]:
 
 def worn(starts: Starts, type: str) -> tuple[str, ModelTable]:
     table = starts.worn(type)
+    return table.path, table.model
+
+
+def logged(starts: Starts, type: str) -> tuple[str, ModelTable]:
+    table = starts.logged(type)
     return table.path, table.model
 
 
@@ -325,6 +340,11 @@ def _compacted(starts: Starts, type: str) -> Scene:
     return _on(young, compaction.compact, again=compaction.compact)(starts, type)
 
 
+def _logs_merged(starts: Starts, type: str) -> Scene:
+    """The same of a log compaction."""
+    return _on(logged, log_compaction.log_compact, given=MERGED_SOON, again=log_compaction.log_compact)(starts, type)
+
+
 def _restored(model: ModelTable) -> None:
     """As of the earlier of the two moments that are kept."""
     point = min(model.past)
@@ -380,6 +400,7 @@ SCENES: Mapping[str, Make] = {
         again=lambda session: write_rows(session, Operation.UPSERT, FEW),
     ),
     "compaction": _compacted,
+    "log compaction": _logs_merged,
     "clustering": _clustered,
     "clean": _on(worn, clean.clean, given=SHORT, again=clean.clean, kept=1),
     "archive": _on(worn, archival.archive, given=SHORT, again=archival.archive),
@@ -397,4 +418,5 @@ SCENES: Mapping[str, Make] = {
     "drop an index": _on(young, _drop, again=_drop),
     "rebuild": _on(young, rebuild, again=rebuild),
 }
-"""Who does what; `compaction` for merge-on-read tables alone."""
+LOGS_ALONE = ("compaction", "log compaction")
+"""Scenes of merge-on-read tables alone."""

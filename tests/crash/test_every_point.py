@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.crash.killing import Point, survive_all, usual_points
-from tests.crash.scenes import SCENES, TYPES, Starts
+from tests.crash.scenes import LOGS_ALONE, SCENES, TYPES, Starts
 from tests.rotation import in_turn
 
-CASES = [(name, type) for name in SCENES for type in TYPES if name != "compaction" or type == "MERGE_ON_READ"]
+CASES = [(name, type) for name in SCENES for type in TYPES if name not in LOGS_ALONE or type == "MERGE_ON_READ"]
 LEAST_POINTS = 400
 PARTS = 8
 """Of the points of an act each run takes one part, by turns."""
