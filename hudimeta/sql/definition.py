@@ -7,7 +7,20 @@ from dataclasses import dataclass, field
 
 from hudimeta.redaction import redacted
 from hudimeta.sql.cursor import Cursor
-from hudimeta.sql.statement import AlterEntry, AlterTable, CreateTable, Delete, DropTable, SetOption, TableName
+from hudimeta.sql.insertion import partition_values
+from hudimeta.sql.statement import (
+    AlterEntry,
+    AlterTable,
+    CreateTable,
+    Delete,
+    DropTable,
+    Partitions,
+    PartitionValues,
+    PartitionVerb,
+    SetOption,
+    TableName,
+    TableProperties,
+)
 
 __all__ = [
     "alter_table",
@@ -131,12 +144,14 @@ def drop_table(cursor: Cursor) -> DropTable:
     return DropTable(name, if_exists, purge)
 
 
-def truncate_table(cursor: Cursor) -> Delete | AlterEntry:
+def truncate_table(cursor: Cursor) -> Delete | Partitions:
     """TRUNCATE TABLE name, which is a DELETE of all rows, or TRUNCATE TABLE name PARTITION (…)."""
     cursor.expect("TRUNCATE", "TABLE")
     name = TableName(cursor.dotted())
     if cursor.accept("PARTITION"):
-        return AlterEntry(name, "TRUNCATE TABLE … PARTITION")
+        given = partition_values(cursor.inside())
+        cursor.finish()
+        return Partitions(name, PartitionVerb.TRUNCATE, (given,))
     cursor.finish()
     return Delete(name, None, None)
 
@@ -150,7 +165,7 @@ def set_option(cursor: Cursor) -> SetOption:
     return SetOption(key.strip().strip("`"), value.strip())
 
 
-def alter_table(cursor: Cursor) -> AlterTable | AlterEntry:
+def alter_table(cursor: Cursor) -> AlterTable | AlterEntry | Partitions | TableProperties:
     """ALTER TABLE name ADD COLUMNS (…) | RENAME COLUMN a TO b | DROP COLUMNS (…) | ALTER COLUMN a TYPE t, or of the entry."""
     cursor.expect("ALTER", "TABLE")
     name = TableName(cursor.dotted())
@@ -187,11 +202,7 @@ _ENTRY_CHANGES = (
     ("SET", "SERDE"),
     ("SET", "SERDEPROPERTIES"),
     ("SET", "FILEFORMAT"),
-    ("ADD", "PARTITION"),
-    ("ADD", "IF", "NOT", "EXISTS", "PARTITION"),
     ("ADD", "CONSTRAINT"),
-    ("DROP", "PARTITION"),
-    ("DROP", "IF", "EXISTS", "PARTITION"),
     ("DROP", "CONSTRAINT"),
     ("RECOVER", "PARTITIONS"),
     ("CLUSTER", "BY"),
@@ -200,18 +211,39 @@ _ENTRY_CHANGES = (
 """What ALTER TABLE does to an entry, by the words after the table's name."""
 
 
-def _entry_change(cursor: Cursor, name: TableName) -> AlterEntry | None:
+_PARTITIONS: tuple[tuple[tuple[str, ...], PartitionVerb, bool], ...] = (
+    (("ADD", "PARTITION"), PartitionVerb.ADD, False),
+    (("ADD", "IF", "NOT", "EXISTS", "PARTITION"), PartitionVerb.ADD, True),
+    (("DROP", "PARTITION"), PartitionVerb.DROP, False),
+    (("DROP", "IF", "EXISTS", "PARTITION"), PartitionVerb.DROP, True),
+)
+
+
+def _entry_change(cursor: Cursor, name: TableName) -> AlterEntry | Partitions | TableProperties | None:
     """The change of an entry that comes next; None where a change of columns does."""
     for words in _ENTRY_CHANGES:
         if cursor.accept(*words):
             return AlterEntry(name, f"ALTER TABLE … {' '.join(words)}")
     if cursor.accept("RENAME", "TO"):
         return AlterEntry(name, "ALTER TABLE … RENAME TO", new_name=TableName(cursor.dotted()))
-    for verb in ("SET", "UNSET"):
-        if cursor.accept(verb, "TBLPROPERTIES"):
-            cursor.accept("IF", "EXISTS")
-            return AlterEntry(name, f"ALTER TABLE … {verb} TBLPROPERTIES", tuple(_property_names(cursor.inside())))
+    if cursor.accept("SET", "TBLPROPERTIES"):
+        return TableProperties(name, properties(cursor.inside()))
+    if cursor.accept("UNSET", "TBLPROPERTIES"):
+        cursor.accept("IF", "EXISTS")
+        return TableProperties(name, dict.fromkeys(_property_names(cursor.inside())))
+    for said, verb, lenient in _PARTITIONS:
+        if cursor.accept(*said):
+            return Partitions(name, verb, tuple(_partitions_named(cursor)), lenient)
     return None
+
+
+def _partitions_named(cursor: Cursor) -> Iterator[PartitionValues]:
+    """One PARTITION (…) after another; the first word is read already."""
+    yield partition_values(cursor.inside())
+    while not cursor.done:
+        cursor.accept(",")
+        cursor.expect("PARTITION")
+        yield partition_values(cursor.inside())
 
 
 def _property_names(inside: Cursor) -> Iterator[str]:

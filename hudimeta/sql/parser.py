@@ -6,24 +6,31 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from hudimeta.sql import asking, changes, definition, indexes
+from hudimeta.sql import asking, changes, definition, indexes, upkeep
 from hudimeta.sql.asking import Ask
 from hudimeta.sql.cursor import FIRST_WORD, Cursor, Unread
 from hudimeta.sql.insertion import insert
 from hudimeta.sql.statement import (
     AlterEntry,
     AlterTable,
+    Analyze,
     CreateIndex,
     CreateTable,
     Delete,
     DropIndex,
     DropTable,
+    Explain,
     Insert,
     Merge,
+    Optimize,
+    Partitions,
     RefreshIndex,
+    Restore,
     SetOption,
     TableName,
+    TableProperties,
     Update,
+    Vacuum,
 )
 
 __all__ = ["Statement", "may_write", "parse", "source_of", "target_of"]
@@ -42,6 +49,13 @@ Statement: TypeAlias = (
     | CreateIndex
     | DropIndex
     | RefreshIndex
+    | Partitions
+    | TableProperties
+    | Optimize
+    | Vacuum
+    | Restore
+    | Analyze
+    | Explain
 )
 
 _OWN = ("hoodie", "hudimeta")
@@ -68,6 +82,11 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "UPDATE": changes.update,
     "DELETE": changes.delete,
     "MERGE": changes.merge,
+    "OPTIMIZE": upkeep.optimize,
+    "VACUUM": upkeep.vacuum,
+    "RESTORE": upkeep.restore,
+    "ANALYZE": upkeep.analyze,
+    "EXPLAIN": upkeep.explain,
     "SHOW": asking.show,
     "DESCRIBE": asking.describe,
     "DESC": asking.describe,
@@ -121,7 +140,7 @@ def target_of(text: str) -> TableName | None:
     except Unread:
         return None
     statement = parse(text) if word else None
-    return None if statement is None or isinstance(statement, (CreateTable, SetOption)) else statement.name
+    return None if statement is None or isinstance(statement, (CreateTable, SetOption, Explain)) else statement.name
 
 
 def source_of(statement: Merge) -> TableName | None:

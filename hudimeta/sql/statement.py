@@ -12,21 +12,29 @@ from hudimeta.redaction import redacted
 __all__ = [
     "AlterEntry",
     "AlterTable",
+    "Analyze",
     "CreateIndex",
     "CreateTable",
     "Delete",
     "DropIndex",
     "DropTable",
+    "Explain",
     "Insert",
     "Merge",
     "MergeAction",
     "MergeClause",
     "MergeRows",
+    "Optimize",
     "PartitionValues",
+    "PartitionVerb",
+    "Partitions",
     "RefreshIndex",
+    "Restore",
     "SetOption",
     "TableName",
+    "TableProperties",
     "Update",
+    "Vacuum",
     "quoted",
 ]
 
@@ -196,13 +204,11 @@ class AlterEntry:
 
     Attributes:
         what: Its words, such as `SET LOCATION`.
-        properties: Names of table properties that it sets or takes away.
         new_name: Of the table, where it renames it.
     """
 
     name: TableName
     what: str
-    properties: tuple[str, ...] = ()
     new_name: TableName | None = None
 
 
@@ -257,3 +263,77 @@ class RefreshIndex:
 
     name: TableName
     index: str
+
+
+@dataclass(frozen=True)
+class Optimize:
+    """OPTIMIZE. where: Which partitions, None for all. columns: Of ZORDER BY; empty without."""
+
+    name: TableName
+    where: str | None = None
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Vacuum:
+    """VACUUM. hours: Of RETAIN, None without."""
+
+    name: TableName
+    hours: int | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Restore:
+    """RESTORE TABLE … TO. moment: The expression after AS OF. by_version: It is an instant."""
+
+    name: TableName
+    moment: str
+    by_version: bool
+
+
+@dataclass(frozen=True)
+class Explain:
+    """EXPLAIN. mode: Its word, lower case, "simple" without one. text: Of the statement."""
+
+    mode: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Analyze:
+    """ANALYZE TABLE. what: The words after the name."""
+
+    name: TableName
+    what: str
+
+
+class PartitionVerb(enum.Enum):
+    """What a statement does with partitions."""
+
+    ADD = "ALTER TABLE … ADD PARTITION"
+    DROP = "ALTER TABLE … DROP PARTITION"
+    TRUNCATE = "TRUNCATE TABLE … PARTITION"
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """ALTER TABLE … ADD or DROP PARTITION, TRUNCATE TABLE … PARTITION.
+
+    Attributes:
+        given: Of each PARTITION.
+        lenient: IF EXISTS, IF NOT EXISTS.
+    """
+
+    name: TableName
+    verb: PartitionVerb
+    given: tuple[PartitionValues, ...]
+    lenient: bool = False
+
+
+@dataclass(frozen=True)
+class TableProperties:
+    """ALTER TABLE … SET or UNSET TBLPROPERTIES. changes: None for those that go."""
+
+    name: TableName
+    changes: Mapping[str, str | None]

@@ -14,8 +14,8 @@ from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.plain.writer import writer_options
 from pyspark_hudimeta.sql.definition import create, refuse_to_replace
-from pyspark_hudimeta.sql.insertion import insert, opened
-from pyspark_hudimeta.sql.session import Entry, SqlSession
+from pyspark_hudimeta.sql.insertion import insert
+from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

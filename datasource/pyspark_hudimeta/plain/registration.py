@@ -17,7 +17,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StringType, StructField, StructType
@@ -40,6 +40,7 @@ __all__ = [
     "refuse_contradictions",
     "registered_schema",
     "stated_options",
+    "with_options",
     "without_sql_words",
 ]
 
@@ -182,6 +183,19 @@ def registered_schema(schema: StructType, location: str, options: Mapping[str, s
     column = schema[at]
     bearer = StructField(column.name, column.dataType, column.nullable, {**(column.metadata or {}), **carried})
     return StructType([bearer if number == at else other for number, other in enumerate(schema)])
+
+
+def with_options(schema: StructType, options: Mapping[str, str]) -> StructType:
+    """The schema of an entry that shall have other options."""
+
+    def told(column: StructField) -> StructField:
+        metadata = dict(column.metadata or {})
+        if CARRIER_KEY not in metadata:
+            return column
+        metadata[CARRIER_KEY] = replace(Registration.decode(metadata[CARRIER_KEY]), options=options).encode()
+        return StructField(column.name, column.dataType, column.nullable, metadata)
+
+    return StructType([told(column) for column in schema])
 
 
 def carriers(schema: StructType) -> Iterator[Carrier]:

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from hudimeta.sql import Ask, Question
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.sql.described import extended, properties_of, show_create, shown_properties
-from pyspark_hudimeta.sql.insertion import opened
 from pyspark_hudimeta.sql.partitions import partitions_like
+from pyspark_hudimeta.sql.session import opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

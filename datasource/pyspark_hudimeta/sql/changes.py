@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import reduce
+from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -21,18 +22,18 @@ from pyspark.sql.types import StringType, StructField, StructType
 from hudimeta.config.options import AS_OF, COLUMNS
 from hudimeta.errors import ConfigError
 from hudimeta.sql import Delete, Merge, MergeAction, MergeClause, MergeRows, Update, quoted
-from hudimeta.types import Operation
+from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, Action
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.routed.assignment import assigned, column_of
 from pyspark_hudimeta.routed.write import compute_frame
-from pyspark_hudimeta.sql.session import Entry, SqlSession, literal
+from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
     from hudimeta.sql import Assignments
 
-__all__ = ["delete", "merge", "update"]
+__all__ = ["delete", "explained", "merge", "update"]
 
 _NUMBER = count()
 _PRESENT, _CLAUSE = "_hudimeta_present", "_hudimeta_clause"
@@ -52,12 +53,7 @@ def update(session: SqlSession, entry: Entry, statement: Update) -> DataFrame:
         ConfigError: Columns that are not there or must not change.
         AnalysisException, of Spark: What does not fit.
     """
-    change = _Change(session, entry, statement.alias)
-    values = change.values(statement.assignments, keys_may_change=False)
-    report = change.write(
-        Operation.UPSERT,
-        lambda moment, schema: change.found(moment, schema, Action.UPDATE, values, statement.where),
-    )
+    report = _planned(session, entry, statement).written()
     return session.counts(num_affected_rows=report.updated)
 
 
@@ -67,10 +63,7 @@ def delete(session: SqlSession, entry: Entry, statement: Delete) -> DataFrame:
     Raises:
         AnalysisException, of Spark: A condition that does not fit.
     """
-    change = _Change(session, entry, statement.alias)
-    report = change.write(
-        Operation.DELETE, lambda moment, schema: change.found(moment, schema, Action.DELETE, {}, statement.where)
-    )
+    report = _planned(session, entry, statement).written()
     return session.counts(num_affected_rows=report.deleted)
 
 
@@ -82,14 +75,45 @@ def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
         CommitError: A row of the table would be changed twice.
         AnalysisException, of Spark: What does not fit.
     """
-    merging = _Merging(session, entry, statement)
-    report = merging.write(Operation.UPSERT, merging.merged)
+    report = _planned(session, entry, statement).written()
     return session.counts(
         num_affected_rows=report.updated + report.deleted + report.inserted,
         num_updated_rows=report.updated,
         num_deleted_rows=report.deleted,
         num_inserted_rows=report.inserted,
     )
+
+
+def explained(session: SqlSession, entry: Entry, statement: Update | Delete | Merge, mode: str) -> str:
+    """How Spark computes the changes of a statement; nothing is written. Args: mode: Of EXPLAIN."""
+    planned = _planned(session, entry, statement)
+    with planned.change.stack:
+        columns = opened(session, entry).schema
+        frame = planned.make(None, pa.schema([field for field in columns if field.name not in META_COLUMNS]))
+        return session.explained(frame, mode)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A statement that changes rows: what it writes, and how Spark finds that."""
+
+    change: _Change
+    operation: Operation
+    make: Callable[[str | None, pa.Schema], DataFrame]
+
+    def written(self) -> CommitReport:
+        return self.change.write(self.operation, self.make)
+
+
+def _planned(session: SqlSession, entry: Entry, statement: Update | Delete | Merge) -> _Planned:
+    if isinstance(statement, Merge):
+        merging = _Merging(session, entry, statement)
+        return _Planned(merging, Operation.UPSERT, merging.merged)
+    change, where = _Change(session, entry, statement.alias), statement.where
+    if isinstance(statement, Delete):
+        return _Planned(change, Operation.DELETE, partial(change.found, action=Action.DELETE, values={}, where=where))
+    values = change.values(statement.assignments, keys_may_change=False)
+    return _Planned(change, Operation.UPSERT, partial(change.found, action=Action.UPDATE, values=values, where=where))
 
 
 class _Change:
@@ -100,8 +124,6 @@ class _Change:
         self.alias = alias or entry.name.table
         self.options = {**session.settings, **entry.options}
         self.stack = ExitStack()
-        from pyspark_hudimeta.sql.insertion import opened
-
         properties = opened(session, entry).properties
         named = (*properties.record_keys, *properties.partition_fields)
         self.fixed = tuple(dict.fromkeys(name.partition(".")[0].partition(":")[0] for name in named))

@@ -20,8 +20,7 @@ from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.plain.registration import refuse_contradictions, stated_options
 from pyspark_hudimeta.routed.assignment import column_of
-from pyspark_hudimeta.sql.insertion import opened
-from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, literal
+from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, literal, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from hudimeta.sql import Ask, quoted
 from hudimeta.types import TableType
 from pyspark_hudimeta.plain.registration import stated_options
-from pyspark_hudimeta.sql.insertion import opened
-from pyspark_hudimeta.sql.session import OWNS_FILES, literal
+from pyspark_hudimeta.sql.session import OWNS_FILES, literal, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

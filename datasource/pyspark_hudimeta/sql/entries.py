@@ -9,35 +9,30 @@ import warnings
 from typing import TYPE_CHECKING
 
 from hudimeta.api.verbs import rename
-from hudimeta.config import OPTIONS, SQL_WORDS, HudiWarning, right_name
+from hudimeta.config import OPTIONS, SQL_WORDS, HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.redaction import hidden
 from hudimeta.storage import open_storage
+from pyspark_hudimeta.plain.registration import kept_options, refuse_contradictions, stated_options
+from pyspark_hudimeta.sql.session import opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from hudimeta.sql import AlterEntry, SetOption
+    from hudimeta.sql import AlterEntry, SetOption, TableProperties
     from pyspark_hudimeta.sql.session import Entry, SqlSession
 
-__all__ = ["alter_entry", "check_setting"]
+__all__ = ["alter_entry", "check_setting", "set_properties"]
 
-_OWN = ("hoodie.", "hudimeta.")
 _COLUMNS = "ADD COLUMNS, RENAME COLUMN, DROP COLUMNS and ALTER COLUMN … TYPE change the table and its entry."
-_PROPERTIES = (
-    "What a table was created with stays. Give options of a write with the write, or with SET; DROP TABLE and CREATE TABLE … "
-    "LOCATION register the table with other options."
-)
-_PARTITIONS = (
-    "Partitions come with their rows and go with them: INSERT INTO, DELETE FROM … WHERE, HudiTable.delete_partition(…)."
-)
+_PROPERTIES = "What a table was created with stays."
+_PARTITIONS = "Partitions come with their rows and go with them: INSERT INTO, ALTER TABLE … DROP PARTITION."
 _HINTS = {
     "REPLACE COLUMNS": _COLUMNS,
     "ALTER COLUMN": _COLUMNS,
     "CONSTRAINT": _COLUMNS,
     "SET LOCATION": "DROP TABLE keeps the files of a table with LOCATION; CREATE TABLE … LOCATION registers another folder.",
-    "TBLPROPERTIES": _PROPERTIES,
     "PARTITION": _PARTITIONS,
     "CLUSTER BY": "hoodie.bulkinsert.user.defined.partitioner.sort.columns sorts the rows of a bulk insert.",
 }
@@ -60,15 +55,39 @@ def alter_entry(session: SqlSession, entry: Entry, statement: AlterEntry, text: 
     """
     if statement.new_name is not None:
         return _renamed(session, entry, statement, text)
-    if statement.properties and not any(_is_ours(name) for name in statement.properties):
-        return None
     hint = next((hint for words, hint in _HINTS.items() if words in statement.what), "Spark would change its catalog alone.")
-    named = ", ".join(statement.properties)
-    raise UnsupportedFeature(f"{statement.what}{f' ({named})' if named else ''} for a hudimeta table", hint)
+    raise UnsupportedFeature(f"{statement.what} for a hudimeta table", hint)
 
 
-def _is_ours(name: str) -> bool:
-    return name.lower().startswith(_OWN) or name.lower() in SQL_WORDS or right_name(name, OPTIONS.names) is not None
+def set_properties(session: SqlSession, entry: Entry, statement: TableProperties, text: str) -> DataFrame:
+    """Set or unset properties: those of ours are options of all reads and writes from now on, as with CREATE TABLE.
+
+    Raises:
+        ConfigError: A slip, or what the table was created with otherwise; nothing was changed.
+        UnsupportedFeature: What the table was created with is to be unset, or an option that is not done.
+    """
+    given = {key: value for key, value in statement.changes.items() if value is not None}
+    stated = stated_options(given)
+    table = opened(session, entry)
+    refuse_contradictions(table.properties, stated, entry.location, table.schema.names)
+    gone = [key for key, value in statement.changes.items() if value is None]
+    fixed = [key for key in gone if key.lower() in SQL_WORDS]
+    if fixed:
+        raise UnsupportedFeature(f"UNSET TBLPROPERTIES ({', '.join(fixed)}) for a hudimeta table", _PROPERTIES)
+    options = {**entry.options, **kept_options(given)}
+    for key in gone:
+        options.pop(key, None)
+    OPTIONS.read(options)
+    changed = options != dict(entry.options)
+    if changed:
+        session.keep_options(entry, options)
+    try:
+        session.plain(text)
+    except BaseException:
+        if changed:
+            session.keep_options(entry, entry.options)
+        raise
+    return session.nothing()
 
 
 def _renamed(session: SqlSession, entry: Entry, statement: AlterEntry, text: str) -> DataFrame:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.sql import CreateIndex, DropIndex, RefreshIndex
 from pyspark_hudimeta.routed.assignment import column_of
-from pyspark_hudimeta.sql.insertion import opened
+from pyspark_hudimeta.sql.session import opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

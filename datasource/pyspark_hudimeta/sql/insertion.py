@@ -15,21 +15,16 @@ from hudimeta.sql import Insert, quoted
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import assigned, column_of, with_nulls
 from pyspark_hudimeta.sql.partitions import partition_path
-from pyspark_hudimeta.sql.session import Entry, SqlSession
+from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from hudimeta.commit.report import CommitReport
 
-__all__ = ["insert", "opened"]
+__all__ = ["explained_insert", "insert"]
 
 _SPARK_MODE = "spark.sql.sources.partitionOverwriteMode"
-
-
-def opened(session: SqlSession, entry: Entry) -> HudiTable:
-    """The table of an entry, with the options of the session and of the table; the latter go first."""
-    return HudiTable(session.spark, entry.location, {**session.settings, **entry.options})
 
 
 def insert(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame | None = None) -> DataFrame:
@@ -49,6 +44,11 @@ def insert(session: SqlSession, entry: Entry, statement: Insert, rows: DataFrame
     return session.counts(num_affected_rows=report.inserted + report.updated, num_inserted_rows=report.inserted)
 
 
+def explained_insert(session: SqlSession, entry: Entry, statement: Insert, mode: str) -> str:
+    """How Spark computes the rows of an INSERT; nothing is written. Args: mode: Of EXPLAIN."""
+    return session.explained(_Insertion(session, entry, statement, None).rows(), mode)
+
+
 class _Insertion:
     """One INSERT into one table."""
 
@@ -64,7 +64,7 @@ class _Insertion:
 
     def run(self) -> CommitReport:
         """Write the rows."""
-        rows = self._rows()
+        rows = self.rows()
         if not self._statement.overwrite:
             return self._writer(self._operation())(rows)
         if self._fields and (self._fixed or self._is_dynamic()):
@@ -104,7 +104,7 @@ class _Insertion:
 
     # Rows
 
-    def _rows(self) -> DataFrame:
+    def rows(self) -> DataFrame:
         """The query's rows as rows of the table."""
         entry, statement, jvm = self._entry, self._statement, self._session.jvm
         rows = self._frame if self._frame is not None else self._session.query(statement.query)

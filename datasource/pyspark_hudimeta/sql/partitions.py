@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError
 from hudimeta.keys import KeyGenerator, PartitionLayout
-from hudimeta.sql import PartitionValues, quoted
+from hudimeta.sql import Partitions, PartitionValues, PartitionVerb, quoted
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import column_of
-from pyspark_hudimeta.sql.session import Entry, SqlSession
+from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 
-__all__ = ["given_partition", "partition_path", "partitions_like"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["change_partitions", "given_partition", "partition_path", "partitions_like"]
 
 
 def given_partition(entry: Entry, fields: tuple[str, ...], given: PartitionValues) -> dict[str, str | None]:
@@ -53,6 +57,38 @@ def partitions_like(session: SqlSession, entry: Entry, table: HudiTable, given: 
         exact = partition_path(session, entry, table, values)
         return [path for path in have if path == exact]
     return _fitting(have, _row(session, entry, values), table)
+
+
+def change_partitions(session: SqlSession, entry: Entry, statement: Partitions) -> DataFrame:
+    """Drop, truncate or add partitions.
+
+    Rows go in one commit. A partition that is added is only checked, because in a Hudi table it comes with its first row.
+
+    Raises:
+        ConfigError: Columns that are no partition columns; a partition that is not there, or is there already.
+    """
+    table = opened(session, entry)
+    found = [(given, partitions_like(session, entry, table, given)) for given in statement.given]
+    if statement.verb is PartitionVerb.ADD:
+        fields = table.properties.partition_fields
+        for given, paths in found:
+            if sorted(given_partition(entry, fields, given)) != sorted(fields) or any(value is None for _, value in given):
+                raise ConfigError("PARTITION", _shown(given), f"values of all partition columns: {', '.join(fields)}")
+            if paths and not statement.lenient:
+                raise ConfigError("PARTITION", paths[0], "a partition that is not there yet", "Say IF NOT EXISTS.")
+        return session.nothing()
+    missing = [_shown(given) for given, paths in found if not paths]
+    if missing and not statement.lenient:
+        have = ", ".join(partitions_like(session, entry, table, None)[:10]) or "none"
+        raise ConfigError("PARTITION", missing[0], f"partitions that are there: {have}", "SHOW PARTITIONS lists them.")
+    gone = sorted({path for _, paths in found for path in paths})
+    if gone:
+        table.delete_partition(gone)
+    return session.nothing()
+
+
+def _shown(given: PartitionValues) -> str:
+    return ", ".join(name if value is None else f"{name} = {value}" for name, value in given)
 
 
 def _fitting(have: list[str], row: pa.Table, table: HudiTable) -> list[str]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 import zlib
 from contextlib import ExitStack
-from datetime import date, datetime
 from itertools import count
 from typing import TYPE_CHECKING
 
 from hudimeta.config.options import AS_OF, COLUMNS, PATH
-from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.errors import UnsupportedFeature
 from hudimeta.sql import Reference, quoted, references, without_database
 from hudimeta.types import META_COLUMNS
-from pyspark_hudimeta.sql.insertion import opened
+from pyspark_hudimeta.sql.moments import instant_named
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class _Exchange:
             if one.moment is None and not direct and not self._with_meta:
                 self._seen(entry, "")
                 continue
-            moment = self._instant(entry, one) if one.moment is not None else None
+            moment = self._instant(entry, one)
             shown = self._stated(entry, moment, direct) if self._is_permanent else self._viewed(entry, moment)
             if shown is None:
                 continue
@@ -88,23 +87,10 @@ class _Exchange:
             text = without_database(text, name)
         return text
 
-    def _instant(self, entry: Entry, one: Reference) -> str:
-        """The instant, or the time in the table's zone, that an expression names."""
-        text = one.moment or ""
-        value = self._session.plain(f"SELECT {text} AS v", self._session.parameters).collect()[0].v
-        if isinstance(value, datetime):
-            zone = opened(self._session, entry).properties.zone
-            shown = f"SELECT unix_millis(cast({text} AS timestamp)) AS v"
-            millis = self._session.plain(shown, self._session.parameters).collect()[0].v
-            return f"{datetime.fromtimestamp(millis // 1000, zone):%Y%m%d%H%M%S}{millis % 1000:03}"
-        if isinstance(value, date):
-            return value.isoformat()
-        if value is None:
-            raise ConfigError("AS OF", text, "an instant, a date or a time")
-        if one.by_version and (not str(value).isdigit() or len(str(value)) < 14):
-            hint = "Versions of a Hudi table are its instants: DESCRIBE HISTORY shows them. TIMESTAMP AS OF takes times."
-            raise ConfigError("VERSION AS OF", str(value), "an instant of the timeline", hint)
-        return str(value)
+    def _instant(self, entry: Entry, one: Reference) -> str | None:
+        if one.moment is None:
+            return None
+        return instant_named(self._session, entry, one.moment, by_version=one.by_version)
 
     def _viewed(self, entry: Entry, moment: str | None) -> str:
         """A temporary view over a read, by its quoted name."""

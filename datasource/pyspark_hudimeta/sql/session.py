@@ -16,20 +16,26 @@ from hudimeta.redaction import redacted
 from hudimeta.sql import TableName, quoted, target_of
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.arrow_types import arrow_schema, spark_schema
+from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.plain.location import resolve
-from pyspark_hudimeta.plain.registration import carriers
+from pyspark_hudimeta.plain.registration import carriers, with_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from pyspark_hudimeta.native.jvm import Jvm
 
-__all__ = ["OWNS_FILES", "Entry", "SqlSession", "literal"]
+__all__ = ["OWNS_FILES", "Entry", "SqlSession", "literal", "opened"]
 
 OWNS_FILES = "hudimeta_owns_files"
 """Table property of tables that were created without LOCATION: DROP TABLE deletes their files."""
 _SESSION_CATALOG = "spark_catalog"
 _OWN = ("hoodie.", "hudimeta.")
+
+
+def opened(session: SqlSession, entry: Entry) -> HudiTable:
+    """The table of an entry, with the options of the session and of the table; the latter go first."""
+    return HudiTable(session.spark, entry.location, {**session.settings, **entry.options})
 
 
 def literal(text: str) -> str:
@@ -94,6 +100,11 @@ class SqlSession:
         kinds = StructType.fromDDL(columns)
         held = [dict(zip(kinds.names, row, strict=True)) for row in values]
         return self.spark.createDataFrame(pa.Table.from_pylist(held, arrow_schema(kinds)), kinds)
+
+    def explained(self, frame: DataFrame, mode: str) -> str:
+        """The plans of a DataFrame as EXPLAIN shows them. Args: mode: Its word, lower case; "simple" without one."""
+        of_spark = self.jvm.view.org.apache.spark.sql.execution.ExplainMode.fromString(mode)
+        return str(frame._jdf.queryExecution().explainString(of_spark))
 
     def counts(self, **counts: int) -> DataFrame:
         """One row that says how many rows a statement changed."""
@@ -165,6 +176,12 @@ class SqlSession:
     def full_name(self, name: TableName) -> str:
         """The same as text, with backticks where they are needed."""
         return ".".join(part if part.isidentifier() else quoted(part) for part in self.full_parts(name))
+
+    def keep_options(self, entry: Entry, options: Mapping[str, str]) -> None:
+        """Let the reads and writes of an entry's table have these options from now on."""
+        identifier = self._identifier(entry.name)
+        stored = StructType.fromJson(json.loads(self._catalog.getTableMetadata(identifier).schema().json()))
+        self._catalog.alterTableDataSchema(identifier, self.jvm.schema(with_options(stored, options)))
 
     def is_ours(self, name: str) -> bool:
         """True for the name, as Spark takes it, of a hudimeta table of the session's catalog."""

@@ -10,20 +10,28 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import refuse_on_write
+from hudimeta.errors import UnsupportedFeature
 from hudimeta.sql import (
     AlterEntry,
     AlterTable,
+    Analyze,
     Ask,
     CreateIndex,
     CreateTable,
     Delete,
     DropIndex,
     DropTable,
+    Explain,
     Insert,
     Merge,
+    Optimize,
+    Partitions,
     RefreshIndex,
+    Restore,
     SetOption,
+    TableProperties,
     Update,
+    Vacuum,
     may_write,
     named_parameters,
     parse,
@@ -34,11 +42,14 @@ from hudimeta.sql import (
 from pyspark_hudimeta.sql.answers import answer
 from pyspark_hudimeta.sql.changes import delete, merge, update
 from pyspark_hudimeta.sql.definition import alter, create, drop
-from pyspark_hudimeta.sql.entries import alter_entry, check_setting
+from pyspark_hudimeta.sql.entries import alter_entry, check_setting, set_properties
+from pyspark_hudimeta.sql.explanation import explain, explain_query, reads_rows
 from pyspark_hudimeta.sql.indexing import create_index, drop_index, refresh_index
 from pyspark_hudimeta.sql.insertion import insert
+from pyspark_hudimeta.sql.partitions import change_partitions
 from pyspark_hudimeta.sql.queries import exchanged_query, may_exchange
 from pyspark_hudimeta.sql.session import Entry, SqlSession
+from pyspark_hudimeta.sql.upkeep import analyze, optimize, restore, vacuum
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -107,10 +118,26 @@ def _own(
         if isinstance(setting, SetOption):
             check_setting(setting)
         return None
-    name = target_of(written)
+    if word == "EXPLAIN":
+        explaining = parse(written)
+        return _explained(session, explaining) if isinstance(explaining, Explain) else None
+    found = _about(session, written)
+    return _run(session, *found, text) if found is not None else None
+
+
+def _about(session: SqlSession, text: str) -> tuple[Entry, Statement] | None:
+    """The table that a statement is about, and the statement; None where it is none of ours."""
+    name = target_of(text)
     entry = session.entry(name) if name is not None else None
-    statement = _parsed(written, name) if entry is not None and name is not None else None
-    return _run(session, entry, statement, text) if entry is not None and statement is not None else None
+    statement = _parsed(text, name) if entry is not None and name is not None else None
+    return (entry, statement) if entry is not None and statement is not None else None
+
+
+def _explained(session: SqlSession, statement: Explain) -> DataFrame | None:
+    found = _about(session, statement.text)
+    if found is not None:
+        return explain(session, *found, statement.mode)
+    return explain_query(session, statement) if reads_rows(statement.text) else None
 
 
 def _parsed(text: str, name: TableName) -> Statement | None:
@@ -123,28 +150,34 @@ def _parsed(text: str, name: TableName) -> Statement | None:
 def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> DataFrame | None:
     if isinstance(statement, (Insert, Update, Delete, Merge)):
         refuse_on_write(entry.options)
-    match statement:
-        case Insert():
-            return insert(session, entry, statement)
-        case AlterTable():
-            return alter(session, entry, statement, text)
-        case AlterEntry():
-            return alter_entry(session, entry, statement, text)
-        case DropTable():
-            return drop(session, entry, statement)
-        case Update():
-            return update(session, entry, statement)
-        case Delete():
-            return delete(session, entry, statement)
-        case Merge():
-            return merge(session, entry, statement)
-        case Ask():
-            return answer(session, entry, statement)
-        case CreateIndex():
-            return create_index(session, entry, statement)
-        case DropIndex():
-            return drop_index(session, entry, statement)
-        case RefreshIndex():
-            return refresh_index(session, entry, statement)
-        case CreateTable() | SetOption():
-            return None
+    if entry.name.is_folder and isinstance(statement, _OF_THE_CATALOG):
+        hint = "CREATE TABLE … USING hudimeta LOCATION gives the folder a name."
+        raise UnsupportedFeature(f"{type(statement).__name__} by the name of a folder", hint)
+    if isinstance(statement, AlterTable):
+        return alter(session, entry, statement, text)
+    if isinstance(statement, AlterEntry):
+        return alter_entry(session, entry, statement, text)
+    if isinstance(statement, TableProperties):
+        return set_properties(session, entry, statement, text)
+    run = _RUN.get(type(statement))
+    return run(session, entry, statement) if run is not None else None
+
+
+_OF_THE_CATALOG = (AlterTable, AlterEntry, TableProperties, DropTable)
+_RUN: Mapping[type, Callable[[SqlSession, Entry, Any], DataFrame]] = {
+    Insert: insert,
+    Update: update,
+    Delete: delete,
+    Merge: merge,
+    DropTable: drop,
+    Ask: answer,
+    CreateIndex: create_index,
+    DropIndex: drop_index,
+    RefreshIndex: refresh_index,
+    Partitions: change_partitions,
+    Optimize: optimize,
+    Vacuum: vacuum,
+    Restore: restore,
+    Analyze: analyze,
+}
+"""What runs a statement about a table, by its kind."""

@@ -1,0 +1,53 @@
+"""EXPLAIN of what runs: of queries with their native scans, and of statements that change rows."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hudimeta.sql import Delete, Explain, Insert, Merge, Statement, Update
+from pyspark_hudimeta.sql.changes import explained
+from pyspark_hudimeta.sql.insertion import explained_insert
+from pyspark_hudimeta.sql.queries import may_exchange
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pyspark_hudimeta.sql.session import Entry, SqlSession
+
+__all__ = ["explain", "explain_query", "reads_rows"]
+
+_PLAN = "plan string"
+_QUERY = re.compile(r"\s*(?:\(|(?:select|with|from|values|table)\b)", re.IGNORECASE)
+
+
+def explain(session: SqlSession, entry: Entry, statement: Statement, mode: str) -> DataFrame | None:
+    """How the rows of a statement are computed that writes them in one commit; None for a statement that has none."""
+    match statement:
+        case Insert():
+            word, text = "INSERT", explained_insert(session, entry, statement, mode)
+        case Update() | Delete() | Merge():
+            word, text = type(statement).__name__.upper(), explained(session, entry, statement, mode)
+        case _:
+            return None
+    head = f"== hudimeta {word} of {session.full_name(entry.name)}: these rows in one commit, written by Spark's tasks =="
+    return session.rows([(f"{head}\n{text}",)], _PLAN)
+
+
+def reads_rows(text: str) -> bool:
+    """True for a query."""
+    return _QUERY.match(text) is not None
+
+
+def explain_query(session: SqlSession, statement: Explain) -> DataFrame | None:
+    """The plans of a query as it runs in an attached session; None for one that reads no table of ours.
+
+    Raises:
+        AnalysisException, of Spark: A query that does not fit.
+    """
+    if not may_exchange(statement.text):
+        word = "" if statement.mode == "simple" else statement.mode
+        (shown,) = session.plain(f"EXPLAIN {word} {statement.text}", session.parameters, **session.frames).collect()
+        if "hudimeta" not in shown[0]:
+            return None
+    return session.rows([(session.explained(session.query(statement.text), statement.mode),)], _PLAN)

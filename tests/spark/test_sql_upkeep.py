@@ -1,0 +1,120 @@
+"""SQL in an attached session: partitions, properties, and what Delta Lake's users type for services; EXPLAIN of what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import hudimeta
+from tests.spark.tables import check
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture
+def path(attached: SparkSession, tmp_path: Path) -> Iterator[Path]:
+    """Of a table of six partitions by two columns."""
+    attached.sql(
+        f"create table kept (id int, x double, ts bigint, day string, hour int) using hudimeta location '{tmp_path / 'kept'}' "
+        "partitioned by (day, hour) tblproperties (primaryKey = 'id', orderingFields = 'ts')"
+    )
+    rows = ", ".join(f"({n}, {n}, 1, 'd{n % 3}', {n % 2})" for n in range(12))
+    attached.sql(f"insert into kept values {rows}")
+    yield tmp_path / "kept"
+    attached.sql("drop table if exists kept")
+
+
+def ids(spark: SparkSession) -> list[int]:
+    return sorted(row.id for row in spark.sql("select id from kept").collect())
+
+
+def row(frame: DataFrame) -> dict[str, Any]:
+    (found,) = frame.collect()
+    return dict(found.asDict())
+
+
+def newest(path: Path) -> str:
+    return hudimeta.Table(path).timeline.writes[-1].time
+
+
+def test_partitions_are_dropped_truncated_and_checked(attached: SparkSession, path: Path) -> None:
+    sql = attached.sql
+    sql("alter table kept add if not exists partition (day = 'd1', hour = 1)")
+    sql("alter table kept add partition (day = 'd9', hour = 1)")
+    sql("truncate table kept partition (day = 'd1', hour = 1)")
+    assert ids(attached) == [0, 2, 3, 4, 5, 6, 8, 9, 10, 11]
+    sql("alter table kept drop if exists partition (day = 'nope')")
+    sql("alter table kept drop partition (day = 'd0'), partition (HOUR = 1)")
+    assert ids(attached) == [2, 4, 8, 10]
+    assert [r.partition for r in sql("show partitions kept").collect()] == ["day=d1/hour=0", "day=d2/hour=0"]
+    assert len(hudimeta.Table(path).timeline.writes) == 3
+    sql("truncate table kept")
+    assert ids(attached) == []
+    check(path)
+
+
+def test_properties_are_options_of_all_reads_and_writes(attached: SparkSession, path: Path) -> None:
+    attached.sql("alter table kept set tblproperties ('hoodie.parquet.compression.codec' = 'gzip', team = 'taxis')")
+    attached.sql("update kept set x = 0.5, ts = 2 where id = 1")
+    (written,) = (file for file in path.rglob("day=d1/hour=1/*.parquet") if newest(path) in file.name)
+    assert pq.ParquetFile(written).metadata.row_group(0).column(0).compression == "GZIP"
+    found = {r.key: r.value for r in attached.sql("show tblproperties kept").collect()}
+    assert (found["hoodie.parquet.compression.codec"], found["team"]) == ("gzip", "taxis")
+    attached.sql("alter table kept unset tblproperties ('hoodie.parquet.compression.codec', nothing)")
+    assert "hoodie.parquet.compression.codec" not in {r.key for r in attached.sql("show tblproperties kept").collect()}
+    attached.sql("alter table kept set tblproperties (primaryKey = 'id', type = 'cow')")
+    assert ids(attached) == list(range(12))
+
+
+def test_delta_lakes_words_for_services(attached: SparkSession, path: Path) -> None:
+    sql = attached.sql
+    for number in (2, 3):
+        sql(f"update kept set x = x + 1, ts = {number} where day = 'd0'")
+    clustered = row(sql("optimize kept where day = 'd0' and hour = 1 zorder by (x, id)"))
+    assert (clustered["files_removed"], clustered["files_added"]) == (1, 1)
+    assert hudimeta.Table(path).timeline.writes[-1].action.value == "replacecommit"
+    assert sql("optimize kept where day = 'nope'").count() == 0
+    assert sql("vacuum kept dry run").count() == 0, "nothing is old enough"
+    assert row(sql("vacuum kept retain 1000 hours"))["files_deleted"] == 0
+    sql("set hoodie.clean.commits.retained = 1")
+    gone = [r.path for r in sql("vacuum kept dry run").collect()]
+    assert gone
+    assert all(Path(name).exists() for name in gone)
+    assert row(sql("vacuum kept"))["files_deleted"] == len(gone)
+    assert not any(Path(name).exists() for name in gone)
+    sql("reset hoodie.clean.commits.retained")
+    sql("analyze table kept compute statistics for all columns")
+    before, last = ids(attached), newest(path)
+    sql("delete from kept where day = 'd1'")
+    assert row(sql(f"restore table kept to version as of {last}"))["restored_to"] == last
+    assert ids(attached) == before
+    assert row(sql("restore kept timestamp as of current_timestamp()"))["instants_undone"] == 0
+    check(path)
+
+
+def test_explain_shows_what_runs_and_changes_nothing(attached: SparkSession, path: Path) -> None:
+    def plan(statement: str) -> str:
+        return str(row(attached.sql(statement))["plan"])
+
+    before = [str(i) for i in hudimeta.Table(path).timeline.instants]
+    assert "FileScan parquet" in plan("explain select * from kept where id = 3")
+    assert "== Analyzed Logical Plan ==" in plan("explain extended select * from kept")
+    changing = "merge into kept t using (select 1 as id, 2D as x) s on t.id = s.id when matched then update set x = s.x"
+    for statement, word in (
+        ("update kept set x = 1 where id = 3", "UPDATE"),
+        ("delete from kept where id = 3", "DELETE"),
+        (changing, "MERGE"),
+        ("insert into kept select * from kept", "INSERT"),
+    ):
+        shown = plan(f"explain formatted {statement}")
+        assert f"hudimeta {word} of spark_catalog.default.kept" in shown
+        assert "Scan parquet" in shown
+    assert "Range" in plan("explain select * from range(3)")
+    with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
+        attached.sql("explain delete from kept where nope = 1")
+    assert [str(i) for i in hudimeta.Table(path).timeline.instants] == before
