@@ -215,6 +215,17 @@ OVERWRITE_MODE = OPTIONS.choice(
     ["STATIC", "DYNAMIC"],
     "Overwrite the whole table, or only the partitions written to.",
 )
+SCHEMA_WIDEN = OPTIONS.choice(
+    "hudimeta.schema.widen",
+    "safe",
+    ["safe", "any"],
+    "Which types a column may take from rows: wider ones of its kind, or text too, as hoodie.schema.on.read.enable=true says.",
+)
+NULL_FOR_MISSING = OPTIONS.flag(
+    "hoodie.write.set.null.for.missing.columns",
+    True,
+    "Fill columns that the rows lack with null; false refuses such rows.",
+)
 COMBINE_BEFORE_INSERT = OPTIONS.flag("hoodie.combine.before.insert", False, "Keep one row a key among the rows of an insert.")
 COMBINE_BEFORE_UPSERT = OPTIONS.flag("hoodie.combine.before.upsert", True, "Keep one row a key among the rows of an upsert.")
 INSERT_DROP_DUPLICATES = OPTIONS.flag(

@@ -90,7 +90,6 @@ _ALWAYS = """
 
     write.concurrency.schema.conflict.resolution.enable
     write.empty.clean.interval.hours write.ignore.failed write.markers.type write.merge.handle.fallback
-    write.set.null.for.missing.columns
 """
 _OFF = """
     bootstrap.data.queries.only bootstrap.full.input.provider bootstrap.index.class bootstrap.index.enable

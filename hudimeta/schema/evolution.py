@@ -17,7 +17,10 @@ from hudimeta.schema.conform import cast_advice
 from hudimeta.schema.normalise import normalise_schema
 from hudimeta.schema.promotion import Fit, fit, is_bytes, is_list_like, is_text
 
-__all__ = ["SchemaChange", "check_compatible", "check_key_texts"]
+__all__ = ["SchemaChange", "check_compatible", "check_key_texts", "refuse_texts", "told"]
+
+_SHOWN = 20
+"""Names of columns in one line of a report."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,32 @@ def check_compatible(
     return SchemaChange(
         pa.schema(fields, metadata=table_schema.metadata), tuple(side.added), tuple(side.missing), tuple(side.widened)
     )
+
+
+def refuse_texts(change: SchemaChange) -> None:
+    """Refuse to turn a column into texts: one batch of wrong rows would do it, and nothing turns it back.
+
+    Raises:
+        UnsupportedEvolution: With the column and its types.
+    """
+    for path, old, new in change.widened:
+        if is_text(new) and not is_text(old):
+            hint = f"Cast the column to {old} before writing; hudimeta.schema.widen=any makes it a column of texts for good."
+            raise UnsupportedEvolution(path, f"from {old} to {new}", hint)
+
+
+def told(change: SchemaChange) -> list[str]:
+    """What a report says of a change, a line for each kind."""
+    lines = [f"column {path} is {new} now, it was {old}" for path, old, new in change.widened]
+    if change.added:
+        lines.append(f"new columns of the table: {_some(change.added)}")
+    if change.missing:
+        lines.append(f"columns that the rows lack, filled with null: {_some(change.missing)}")
+    return lines
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def check_key_texts(change: SchemaChange, names: Iterable[str]) -> None:

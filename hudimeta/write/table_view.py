@@ -24,7 +24,9 @@ from hudimeta.schema import (
     SchemaHistory,
     check_compatible,
     check_key_texts,
+    refuse_texts,
     table_avro_schema,
+    told,
     with_meta_columns,
 )
 from hudimeta.slices.merge_rules import KEY_COLUMN
@@ -93,10 +95,20 @@ class TableView:
         return column_history(session.storage, session.properties, self.timeline)
 
     def evolve(self, incoming: pa.Schema) -> SchemaChange:
-        """The schema after rows of another schema were written."""
+        """The schema after rows of another schema were written; the report will say what is another.
+
+        Raises:
+            SchemaError: Rows that do not fit; a column would become text, and no option asks for that.
+        """
         properties = self._session.properties
-        change = check_compatible(self.schema, files_hold(incoming, properties))
+        options, notes = self._session.options, self._session.notes
+        lenient = bool(options.get(keys.NULL_FOR_MISSING))
+        change = check_compatible(self.schema, files_hold(incoming, properties), allow_missing=lenient)
         check_key_texts(change, (*properties.record_keys, *properties.partition_fields))
+        asked = options.is_set(keys.SCHEMA_ON_READ) and options.get(keys.SCHEMA_ON_READ)
+        if options.get(keys.SCHEMA_WIDEN) != "any" and not asked:
+            refuse_texts(change)
+        notes += [line for line in told(change) if line not in notes]
         return change
 
     def files(self, partitions: Sequence[str] | None, *, key_ranges: bool = False) -> dict[str, list[KeyFile]]:

@@ -11,15 +11,18 @@ import pytest
 from hudimeta.api.table import Table
 from hudimeta.errors import SchemaError, UnsupportedEvolution
 from hudimeta.storage import open_storage
-from hudimeta.testing.builders import ModelledTable, simple_rows
+from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from tests.write.hudi_rs import read_with_hudi_rs
 
+WIDEN_ANY = {"hudimeta.schema.widen": "any"}
+
 
 @pytest.fixture
 def table(tmp_path: Path) -> ModelledTable:
-    made = ModelledTable(str(tmp_path / "t"), schema=rows_with("n", pa.int32(), []).schema)
+    options = {**SIMPLE_OPTIONS, **WIDEN_ANY}
+    made = ModelledTable(str(tmp_path / "t"), options, schema=rows_with("n", pa.int32(), []).schema)
     made.write(Operation.INSERT, rows_with("n", pa.int32(), range(6)))
     return made
 
@@ -96,7 +99,7 @@ def test_rows_that_do_not_fit_change_nothing(table: ModelledTable, name: str, co
 def test_a_column_of_the_key_or_path_is_not_widened_to_other_texts(tmp_path: Path, name: str) -> None:
     """Rows are found by the text of their key: 1 would not be found as 1.0, and each row would be there twice."""
     first = pa.table({"id": pa.array([1, 2], pa.int32()), "part": pa.array([3, 4], pa.int32()), "ts": pa.array([1, 1])})
-    table = Table.create(tmp_path / "t", first.schema, key="id", partition_by=["part"], ordering=["ts"])
+    table = Table.create(tmp_path / "t", first.schema, key="id", partition_by=["part"], ordering=["ts"], options=WIDEN_ANY)
     table.upsert(first)
 
     def second(kind: pa.DataType) -> pa.Table:
