@@ -77,6 +77,7 @@ class TableIndexes:
         *,
         expression: str | None = None,
         options: Mapping[str, Any] | None = None,
+        mode: str = "sync",
     ) -> IndexReport:
         """Build an index over the table as it is; see `TableMetadata.create_index`.
 
@@ -88,8 +89,9 @@ class TableIndexes:
             columns: What is indexed.
             expression: A Spark function over the column.
             options: Further arguments.
+            mode: `sync`, or `async` to build beside writers.
         """
-        return self._metadata().create_index(name, type, columns, expression=expression, options=options)
+        return self._metadata().create_index(name, type, columns, expression=expression, options=options, mode=mode)
 
     def drop(self, name: str) -> IndexReport:
         """Remove an index; see `TableMetadata.drop_index`.

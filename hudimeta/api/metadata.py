@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import OPTIONS
-from hudimeta.errors import IndexNotReady
+from hudimeta.errors import ConfigError, IndexNotReady
 from hudimeta.metadata import answers, files
 from hudimeta.redaction import hidden
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from hudimeta.write.session import WriteSession
 
 __all__ = ["TableMetadata"]
+
+_MODES = ("sync", "async")
 
 
 class TableMetadata:
@@ -247,8 +249,9 @@ class TableMetadata:
         *,
         expression: str | None = None,
         options: Mapping[str, Any] | None = None,
+        mode: str = "sync",
     ) -> IndexReport:
-        """Build an index over the table as it is; every commit keeps it from then on. Writers wait meanwhile.
+        """Build an index over the table as it is; every commit keeps it from then on.
 
         >>> table.metadata.create_index("by_rider", "secondary_index", "rider")# doctest: +SKIP
 
@@ -261,6 +264,8 @@ class TableMetadata:
             options: Further arguments of the function (`format`, `days`, `pos`, `len`, `pattern`, `replacement`, `idx`), of
                 filters (`filterType`, `numEntries`, `fpp`), and options by their full names, such as
                 `hoodie.metadata.index.expression.file.group.count`.
+            mode: `sync`, while writers wait; or `async`, where they go on while the table is read. What died is run again by
+                the next call, or by `t.services.indexing.execute`.
 
         Returns:
             What was built, and what it took.
@@ -271,11 +276,14 @@ class TableMetadata:
             UnsupportedFeature: An expression that is not known here.
             IndexNotReady: There is no metadata table.
         """
-        from hudimeta.services.indexing import create_index
+        from hudimeta.services.indexing import create_beside, create_index
 
+        if mode not in _MODES:
+            raise ConfigError("mode", mode, ", ".join(_MODES))
         given = {key: str(value) for key, value in (options or {}).items()}
         of_build = {key: value for key, value in given.items() if key.startswith(("hoodie.", "hudimeta."))}
-        report = create_index(
+        create = create_index if mode == "sync" else create_beside
+        report = create(
             self._session(of_build),
             kind=type,
             name=name,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
     from hudimeta.config import Options
     from hudimeta.engine import Engine
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
+    from hudimeta.services.indexing import IndexPlan, IndexReport
     from hudimeta.services.log_compaction import LogCompactionPlan
     from hudimeta.storage import Storage
+    from hudimeta.write.session import WriteSession
 
-__all__ = ["ClusteringVerbs", "LogCompactionVerbs"]
+__all__ = ["ClusteringVerbs", "IndexingVerbs", "LogCompactionVerbs"]
 
 
 class ClusteringVerbs:
@@ -122,3 +124,69 @@ class LogCompactionVerbs:
         from hudimeta.api import log_compacting
 
         log_compacting.cancel(*self._changing(), instant)
+
+
+class IndexingVerbs:
+    """The steps of building an index beside writers, each by itself: what `TableServices.indexing` gives.
+
+    >>> table.services.indexing.plan("record_index")                           # doctest: +SKIP
+
+    Args:
+        changing: Tells that the table is about to change, and gives its storage and options.
+        engine: Where tasks run; threads of this process when None.
+    """
+
+    def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
+        self._changing, self._engine = changing, engine
+
+    def __repr__(self) -> str:
+        return "IndexingVerbs(plan, schedule, execute, cancel)"
+
+    def plan(
+        self, type: str, name: str | None = None, columns: str | Sequence[str] = (), *, expression: str | None = None
+    ) -> IndexPlan:
+        """What would be built; nothing is written. See `TableMetadata.create_index` for the arguments."""
+        from hudimeta.services.indexing import beside_writers
+
+        return beside_writers.plan(self._session(), **_asked(type, name, columns, expression))
+
+    def schedule(
+        self, type: str, name: str | None = None, columns: str | Sequence[str] = (), *, expression: str | None = None
+    ) -> str:
+        """Plan an index and leave it on the timeline, for `execute` or another process to build; returns the instant.
+
+        See `TableMetadata.create_index` for the arguments.
+        """
+        from hudimeta.services.indexing import beside_writers
+
+        return beside_writers.schedule(self._session(), **_asked(type, name, columns, expression))
+
+    def execute(self, instant: str) -> IndexReport:
+        """Build an index that is planned on the timeline, whoever planned it.
+
+        Args:
+            instant: Of the plan.
+        """
+        from hudimeta.services.indexing import beside_writers
+
+        return beside_writers.execute(self._session(), instant)
+
+    def cancel(self, instant: str) -> None:
+        """Take the plan of an index off the timeline that nobody is building.
+
+        Args:
+            instant: Of the plan.
+        """
+        from hudimeta.services.indexing import beside_writers
+
+        beside_writers.cancel(self._session(), instant)
+
+    def _session(self) -> WriteSession:
+        from hudimeta.write.session import WriteSession
+
+        return WriteSession(*self._changing(), engine=self._engine)
+
+
+def _asked(type: str, name: str | None, columns: str | Sequence[str], expression: str | None) -> dict[str, Any]:
+    named = [columns] if isinstance(columns, str) else list(columns)
+    return {"kind": type, "name": name, "columns": named, "expression": expression}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hudimeta.api.changes import Changing
 from hudimeta.api.maintaining import Maintaining
-from hudimeta.api.service_steps import ClusteringVerbs, LogCompactionVerbs
+from hudimeta.api.service_steps import ClusteringVerbs, IndexingVerbs, LogCompactionVerbs
 
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
@@ -128,6 +128,11 @@ class TableServices(Maintaining, Changing):
         storage, options = self._changing()
         asked = verbs.clustering_options(options, columns, strategy, partitions)
         return verbs.plan_clustering(storage, asked) if dry_run else verbs.cluster(storage, asked, self._engine)
+
+    @property
+    def indexing(self) -> IndexingVerbs:
+        """The steps of building an index beside writers, each by itself: `plan`, `schedule`, `execute`, `cancel`."""
+        return IndexingVerbs(self._changing, self._engine)
 
     def clean(self) -> CleanReport:
         """Delete the files that no retained moment needs: see the options `hoodie.clean.*`.

@@ -1,8 +1,8 @@
 """Indexes that were built while a write was under way.
 
 What an index must know of a file is gathered when the file is written. An index that was not there then is brought along from
-the files, as far as that can be done. One that was dropped and built anew, perhaps over another column, has a name that the
-facts of the files know already: then nobody can tell what they speak of.
+the files, as far as that can be done; an index of keys cannot, so the write runs again. One that was dropped and built anew,
+perhaps over another column, has a name that the facts of the files know already: then nobody can tell what they speak of.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hudimeta.errors import CommitConflict
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.metadata import MetadataTable, column_stats
+from hudimeta.metadata import MetadataTable, column_stats, record_index, secondary_index
 from hudimeta.types import Action
 
 __all__ = ["built_since", "refuse_built_anew"]
@@ -38,7 +38,9 @@ def built_since(table: MetadataTable, instant: str) -> dict[str, str]:
 def refuse_built_anew(
     table: MetadataTable, instant: str, written: Sequence[WrittenFile], known: MetadataTable | None = None
 ) -> None:
-    """Refuse files with facts for an index that was built since the write began. It costs nothing where none was.
+    """Refuse files with facts for an index that was built since the write began, or without those that an index of keys needs.
+
+    It costs nothing where none was built.
 
     A service begins when its plan is run: its instant is older, and what was built in between it knows.
 
@@ -53,8 +55,15 @@ def refuse_built_anew(
     """
     seen = frozenset() if known is None else frozenset(i.time for i in known.data_timeline.completed)
     for name, winner in built_since(table, instant).items():
-        if winner not in seen and name in table.ready and any(_speaks_of(file, name) for file in written):
+        if winner not in seen and name in table.ready and any(_speaks_of(f, name) or _lacks(f, name) for f in written):
             raise CommitConflict("write", [("", name)], winner)
+
+
+def _lacks(file: WrittenFile, partition: str) -> bool:
+    """True where an index of keys cannot tell what the file changes."""
+    if partition == record_index.PARTITION:
+        return file.facts.keys is None
+    return partition.startswith(secondary_index.PREFIX) and partition not in file.facts.values
 
 
 def _speaks_of(file: WrittenFile, partition: str) -> bool:

@@ -7,10 +7,10 @@ of a file's rows is gathered by whoever writes the file, and comes along as `Wri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -33,6 +33,9 @@ from hudimeta.timeline import Timeline
 from hudimeta.types import Instant
 
 __all__ = ["BuiltIndex", "CleanChange", "CommitChange", "IndexDelta", "IndexMaintainer", "IndexSource"]
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +161,7 @@ class IndexSource:
         listing: partition_path, name, size of the files of committed instants.
         definitions: Of all indexes, the one to build among them, by metadata partition.
         memory: What one index computed and another can use.
+        kept: What earlier looks at the table made of its slices and files, to which this one adds; None keeps nothing.
     """
 
     storage: Storage
@@ -170,6 +174,22 @@ class IndexSource:
     listing: pa.Table
     definitions: Mapping[str, IndexDefinition]
     memory: dict[str, Any] = field(default_factory=dict)
+    kept: dict[str, dict[Any, Any]] | None = None
+
+    def of_each(self, what: str, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """What a task makes of each of some slices or files; of those that an earlier look met, what it made of them then.
+
+        Args:
+            what: Names the task and what it depends on beside the items.
+            task: See `Engine.map`.
+            items: Values that stay the same as long as their files do.
+        """
+        if self.kept is None:
+            return self.engine.map(task, items)
+        known = self.kept.setdefault(f"{what} of {self.schema}", {})
+        fresh = [item for item in items if item not in known]
+        known.update(zip(fresh, self.engine.map(task, fresh), strict=True))
+        return [known[item] for item in items]
 
     @cached_property
     def slices(self) -> pa.Table:
@@ -193,7 +213,8 @@ class IndexSource:
         """Record keys and some columns of the rows of each newest file slice, logs merged."""
         reader = SliceRows.at(self.storage, self.properties, self.schema, self.timeline)
         found = list(slices_of(self.slices))
-        return list(zip(found, self.engine.map(partial(reader.columns, names=columns), found), strict=True))
+        rows = self.of_each(f"rows with {','.join(columns)}", partial(reader.columns, names=columns), found)
+        return list(zip(found, rows, strict=True))
 
 
 @dataclass(frozen=True)

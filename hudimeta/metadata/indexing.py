@@ -4,7 +4,8 @@ An index that is built bears the instant of its `indexing` action: its base file
 that what older instants ever wrote to a partition of the same name lies below them. The completed action names each metadata
 partition, and says of a record or secondary index that it lacks no row.
 
-The building runs under the table lock: whoever holds the lock and sees an action of ours pending knows that its process died.
+An index is built under the table lock, or beside writers by a plan that does not name its maker. Whoever holds the lock and
+sees a pending action that names us knows that its process died; a plan without a maker waits for whoever runs it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,18 @@ from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, State
 
-__all__ = ["announce", "complete", "discard_dead", "remove_index", "remove_unnamed", "withdraw"]
+__all__ = [
+    "announce",
+    "complete",
+    "discard_dead",
+    "encode_index_plan",
+    "partitions_of",
+    "remove_index",
+    "remove_unnamed",
+    "take_back_build",
+    "waits",
+    "withdraw",
+]
 
 MAKER_KEY = "hudimeta.made.by"
 """Entry of the extraMetadata of a plan of ours: only those are ours to take back."""
@@ -44,6 +56,32 @@ def announce(storage: Storage, timeline: Timeline, instant: str, partitions: Ite
     writer = TimelineWriter(storage, timeline.folder)
     writer.create_requested(instant, Action.INDEXING, encode_container(INDEX_PLAN, [plan]))
     writer.create_inflight(instant, Action.INDEXING)
+
+
+def encode_index_plan(partitions: Iterable[str], upto: str) -> bytes:
+    """A plan that waits for whoever runs it, as its requested file has it.
+
+    Args:
+        partitions: Metadata partitions to build.
+        upto: The newest write when it was planned.
+    """
+    plan = {"version": 1, "indexPartitionInfos": [_info(name, upto, {}) for name in partitions]}
+    return encode_container(INDEX_PLAN, [plan])
+
+
+def take_back_build(storage: Storage, instant: str, partitions: Iterable[str]) -> None:
+    """Remove what a run of such a plan wrote that died; the plan and the definitions stay. The caller holds the table lock.
+
+    Args:
+        storage: Rooted at the table.
+        instant: Of the plan.
+        partitions: That it names.
+    """
+    ready = load(storage).metadata_partitions
+    for name in partitions:
+        if name not in ready:
+            storage.delete_folder(f"{METADATA_ROOT}/{name}")
+    _forget_in_metadata(storage, instant)
 
 
 def complete(
@@ -99,7 +137,7 @@ def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
     for instant in late:
         withdraw(storage, timeline, instant.time)
     for instant in planned:
-        for name in _partitions_of(timeline.plan(instant)):
+        for name in partitions_of(timeline.plan(instant)):
             if name not in properties.metadata_partitions:
                 remove_index(storage, properties, name)
         _forget_in_metadata(storage, instant.time)
@@ -120,7 +158,7 @@ def remove_unnamed(storage: Storage, timeline: Timeline) -> None:
     properties = load(storage)
     named = {*properties.metadata_partitions, *properties.metadata_partitions_inflight}
     there = {entry.name for entry in storage.list(METADATA_ROOT) if entry.is_folder}
-    for name in sorted({name for i in ours for name in _partitions_of(timeline.metadata(i))} & there - named):
+    for name in sorted({name for i in ours for name in partitions_of(timeline.metadata(i))} & there - named):
         remove_index(storage, properties, name)
 
 
@@ -155,9 +193,15 @@ def _forget_in_metadata(storage: Storage, instant: str) -> None:
         writer.delete_pending(instant, Action.DELTA_COMMIT, State.REQUESTED)
 
 
+def waits(record: Mapping[str, Any]) -> bool:
+    """True for a plan that waits for whoever runs it."""
+    return bool(record) and not _is_ours(record)
+
+
 def _is_ours(record: Mapping[str, Any]) -> bool:
     return any(MAKER_KEY in (info.get("extraMetadata") or {}) for info in record.get("indexPartitionInfos") or ())
 
 
-def _partitions_of(record: Mapping[str, Any]) -> list[str]:
+def partitions_of(record: Mapping[str, Any]) -> list[str]:
+    """The metadata partitions that a plan, or a completed action, names."""
     return [info["metadataPartitionPath"] for info in record.get("indexPartitionInfos") or ()]

@@ -3,10 +3,11 @@
     1. what died, and what was planned and never run
     2. compaction: log files become base files, whose old slices a clean may take
     3. log compaction, where the options ask for it: many log blocks become one
-    4. clustering, where the options ask for it: small files become few, the old ones a clean may take
-    5. partitions that have outlived their time, where the options ask for it: a clean may take their files
-    6. cleaning: files that no retained moment needs
-    7. archival: instants that a clean no longer looks at
+    4. indexes that were planned and not built
+    5. clustering, where the options ask for it: small files become few, the old ones a clean may take
+    6. partitions that have outlived their time, where the options ask for it: a clean may take their files
+    7. cleaning: files that no retained moment needs
+    8. archival: instants that a clean no longer looks at
 
 Each service is planned anew when its turn comes, since the one before it changed the table. Writers go on meanwhile: a service
 holds the table lock to plan and to publish, never while it reads or writes rows.
@@ -27,6 +28,7 @@ from hudimeta.errors import CommitConflict, ConfigError, LockError
 from hudimeta.redaction import hidden
 from hudimeta.reports import Report
 from hudimeta.services import archival, clean, clustering, compaction, log_compaction, ttl
+from hudimeta.services.indexing import beside_writers
 from hudimeta.storage import Storage
 from hudimeta.types import TableType
 from hudimeta.write.session import TableView, WriteSession
@@ -43,7 +45,7 @@ class DueService(Report):
     """One service that is due.
 
     Attributes:
-        name: `recover`, `compaction`, `logs`, `clustering`, `ttl`, `clean` or `archival`.
+        name: `recover`, `compaction`, `logs`, `indexing`, `clustering`, `ttl`, `clean` or `archival`.
         why: In words, with the option that decides.
         reads: About how many bytes it reads and writes anew; 0 for those that touch no rows.
         frees: Bytes that it deletes.
@@ -231,6 +233,16 @@ def _look_logs(session: WriteSession, view: TableView) -> DueService | None:
     return DueService("logs", why, the_plan.size) if the_plan.slices else None
 
 
+def _look_indexing(session: WriteSession, view: TableView) -> DueService | None:
+    begun = [one.time for one in beside_writers.pending(view.timeline)]
+    return DueService("indexing", f"planned at {', '.join(begun)} and not built") if begun else None
+
+
+def _indexed(session: WriteSession) -> str:
+    timeline = session.properties.load_timeline(session.storage)
+    return _reported([beside_writers.execute(session, one.time) for one in beside_writers.pending(timeline)])
+
+
 def _look_clustering(session: WriteSession, view: TableView) -> DueService | None:
     begun = clustering.pending(view.timeline)
     if begun:
@@ -294,6 +306,7 @@ _STEPS = (
     _Step(_look_recover, _recovered),
     _Step(_look_compaction, lambda session: _reported(compaction.compact(session))),
     _Step(_look_logs, lambda session: _reported(log_compaction.log_compact(session))),
+    _Step(_look_indexing, _indexed),
     _Step(_look_clustering, lambda session: _reported(clustering.cluster(session))),
     _Step(_look_ttl, lambda session: str(ttl.expire(session)).partition("\n")[0]),
     _Step(_look_clean, lambda session: str(clean.clean(session))),

@@ -15,12 +15,13 @@ import contextlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from hudimeta.config import Options
 from hudimeta.engine import LocalEngine
-from hudimeta.errors import HudiError, IndexNotReady, UnsupportedFeature
+from hudimeta.errors import HudiError, IndexNotReady, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.indexes.plan import IndexPlan, plan_index
 from hudimeta.indexes.protocol import IndexSource
@@ -28,16 +29,27 @@ from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata import MetadataTable, files
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
-from hudimeta.metadata.indexing import announce, complete, discard_dead
+from hudimeta.metadata.indexing import announce, complete, discard_dead, partitions_of, take_back_build
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.reports import Report
 from hudimeta.table.properties import update
-from hudimeta.timeline import Timeline
+from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.timeline.clean_record import being_cleaned
+from hudimeta.types import Action, Instant, State
 from hudimeta.write.session import WriteSession
 
-__all__ = ["IndexReport", "create_index", "every_group", "index_source", "newest_write", "ready_property"]
+__all__ = [
+    "IndexReport",
+    "build_index",
+    "create_index",
+    "every_group",
+    "index_source",
+    "newest_write",
+    "ready_property",
+    "refuse_planned",
+    "still_there",
+]
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,23 +120,58 @@ def create_index(
             expression=expression,
             index_options=index_options,
         )
-        return _build(session, timeline, schema, plan, begin)
+        refuse_planned(timeline, plan.partition)
+        return build_index(session, timeline, schema, plan, begin)
 
 
-def _build(session: WriteSession, timeline: Timeline, schema: pa.Schema, plan: IndexPlan, begin: float) -> IndexReport:
+def refuse_planned(timeline: Timeline, partition: str) -> None:
+    """Refuse an index that somebody has planned to build beside writers."""
+    for one in timeline.pending:
+        if one.action is Action.INDEXING and partition in partitions_of(timeline.plan(one)):
+            hint = f"Run that plan, t.services.indexing.execute({one.time!r}), or cancel it."
+            raise TableError(f"the index {partition} is planned at {one.time} and not built", hint)
+
+
+def build_index(
+    session: WriteSession,
+    timeline: Timeline,
+    schema: pa.Schema,
+    plan: IndexPlan,
+    begin: float,
+    *,
+    planned: Instant | None = None,
+    kept: dict[str, dict[Any, Any]] | None = None,
+) -> IndexReport:
+    """Build an index; the caller holds the table lock.
+
+    Args:
+        session: The table.
+        timeline: Of the table, listed under the lock.
+        schema: Data columns of the table.
+        plan: What to build.
+        begin: When the work began.
+        planned: The plan on the timeline that is run; None announces the building as it begins.
+        kept: See `IndexSource`.
+    """
     storage, properties, times = session.fenced, session.properties, session.times
     table = MetadataTable.open(storage, properties, timeline)
     definitions = {**table.index_definitions, **({plan.partition: plan.definition} if plan.definition is not None else {})}
     writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
-    source = index_source(session, timeline, schema, writer, _still_there(table.files(), timeline), definitions)
+    source = index_source(session, timeline, schema, writer, still_there(table.files(), timeline), definitions, kept=kept)
     built = maintainer_for(plan.partition).build(plan.partition, source)
     if not built.groups:
         raise UnsupportedFeature(f"building {plan.partition} later than the table", "Rebuild the metadata table instead.")
-    instant, upto = times.next(timeline.last_time, table.timeline.last_time), newest_write(timeline)
+    instant = planned.time if planned is not None else times.next(timeline.last_time, table.timeline.last_time)
+    upto = newest_write(timeline)
     path = properties.index_defs_path or DEFAULT_PATH
     proven = knows_whole_table(plan.partition) and built.complete
     counted = _Counted(every_group(built.groups, built.content))
-    announce(storage, timeline, instant, [plan.partition], upto)
+    if planned is None:
+        announce(storage, timeline, instant, [plan.partition], upto)
+    elif planned.state is State.INFLIGHT:
+        take_back_build(storage, instant, [plan.partition])
+    else:
+        TimelineWriter(storage, timeline.folder).create_inflight(instant, Action.INDEXING)
     try:
         storage.delete_folder(f"{METADATA_ROOT}/{plan.partition}")
         writer.initialise(plan.partition, instant, built.groups, counted, after=table.timeline.last_time)
@@ -132,8 +179,9 @@ def _build(session: WriteSession, timeline: Timeline, schema: pa.Schema, plan: I
             storage.put(path, encode_definitions(definitions))
         complete(storage, timeline, times, instant, {plan.partition: proven}, upto, properties.version)
     except HudiError:
-        with contextlib.suppress(HudiError):  # whoever holds the lock next does it else
-            discard_dead(storage, properties.load_timeline(storage))
+        with contextlib.suppress(HudiError):  # whoever holds the lock next, or runs the plan again, does it else
+            if planned is None:
+                discard_dead(storage, properties.load_timeline(storage))
         raise
     ready = {"hoodie.table.metadata.partitions": ready_property({*properties.metadata_partitions, plan.partition})}
     session.properties = update(storage, ready | ({"hoodie.table.index.defs.path": path} if definitions else {}))
@@ -148,6 +196,7 @@ def index_source(
     listing: pa.Table,
     definitions: Mapping[str, IndexDefinition],
     options: Options | None = None,
+    kept: dict[str, dict[Any, Any]] | None = None,
 ) -> IndexSource:
     """The table as builders of indexes see it.
 
@@ -159,6 +208,7 @@ def index_source(
         listing: All its files; only committed ones count.
         definitions: Of the indexes that it has.
         options: Of the build; the session's when None.
+        kept: See `IndexSource`.
     """
     from hudimeta.commit.metadata_bootstrap import committed_files
 
@@ -172,10 +222,11 @@ def index_source(
         timeline,
         committed_files(listing, timeline),
         definitions,
+        kept=kept,
     )
 
 
-def _still_there(listing: pa.Table, timeline: Timeline) -> pa.Table:
+def still_there(listing: pa.Table, timeline: Timeline) -> pa.Table:
     """The files of a listing without those that a clean which died may have deleted already."""
     import pyarrow.compute as pc
 

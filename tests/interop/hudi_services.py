@@ -61,6 +61,14 @@ class Services:
             if name == "plan_clean":
                 planned = client.scheduleTableService(none, self.spark._jvm.org.apache.hudi.common.model.TableServiceType.CLEAN)
                 return {"instant": planned.get() if planned.isPresent() else None}
+            if name == "plan_index":
+                kinds = self.spark._jvm.java.util.ArrayList()
+                kinds.add(self.spark._jvm.org.apache.hudi.metadata.MetadataPartitionType.valueOf(str(instant)))
+                planned = client.scheduleIndexing(kinds, self.spark._jvm.java.util.ArrayList())
+                return {"instant": planned.get() if planned.isPresent() else None}
+            if name == "run_index":
+                client.index(instant)
+                return {"instant": instant}
             if name == "run_log_compaction":
                 client.logCompact(instant, True)
                 return {"instant": instant}

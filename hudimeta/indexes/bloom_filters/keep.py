@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pyarrow as pa
 
 from hudimeta.config import options as keys
-from hudimeta.engine import Engine
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.formats.parquet import BLOOM_TYPE_KEY, read_footer
 from hudimeta.indexes.expression_index.facts import filter_rows
@@ -23,6 +25,10 @@ Filter = tuple[str, str, str, str, str]
 """Partition path, name and instant of a file, type code and base64 text of its filter."""
 
 
+_Read = Callable[[tuple[str, str]], Filter | None]
+_Run = Callable[[_Read, list[tuple[str, str]]], list[Filter | None]]
+
+
 class BloomFiltersKeep:
     """See `IndexMaintainer`."""
 
@@ -35,7 +41,7 @@ class BloomFiltersKeep:
         base = [f for f in change.written if f.log_instant is None]
         known = [(f.partition_path, f.name, change.instant, *f.facts.bloom) for f in base if f.facts.bloom is not None]
         unknown = [(f.partition_path, f.name) for f in base if f.facts.bloom is None]
-        found = [*known, *_filters(change.storage, change.engine, unknown)]
+        found = [*known, *_filters(change.storage, change.engine.map, unknown)]
         return IndexDelta([PartitionDelta(partition, bloom_filters.encode_values(filter_rows(found), change.layout))])
 
     def holds(self, partition: str, change: CommitChange, timeline: Timeline) -> bool:
@@ -55,7 +61,7 @@ class BloomFiltersKeep:
 
         def records(rows: pa.Array) -> KeyValues:
             files = list(zip(paths.take(rows).to_pylist(), names.take(rows).to_pylist(), strict=True))
-            found = _filters(source.storage, source.engine, files)
+            found = _filters(source.storage, partial(source.of_each, "filters"), files)
             return bloom_filters.encode_values(filter_rows(found), source.layout)
 
         return BuiltIndex(groups, ((group, records(rows)) for group, rows in shares))
@@ -70,7 +76,7 @@ def removed_filters(partition: str, change: CleanChange) -> IndexDelta:
     return IndexDelta([PartitionDelta(partition, removed=bloom_filter_keys(paths, names).cast(pa.string()))])
 
 
-def _filters(storage: Storage, engine: Engine, files: list[tuple[str, str]]) -> list[Filter]:
+def _filters(storage: Storage, run: _Run, files: list[tuple[str, str]]) -> list[Filter]:
     """The filters in the footers of some base files; a file without one is left out, and then nothing excludes it."""
 
     def read(file: tuple[str, str]) -> Filter | None:
@@ -82,4 +88,4 @@ def _filters(storage: Storage, engine: Engine, files: list[tuple[str, str]]) -> 
             return None
         return (*file, parsed.instant, footer.key_value.get(BLOOM_TYPE_KEY, "SIMPLE"), text)
 
-    return [found for found in engine.map(read, files) if found is not None]
+    return [found for found in run(read, files) if found is not None]

@@ -199,7 +199,8 @@ def file_bounds(source: IndexSource, definition: IndexDefinition) -> Sequence[tu
         base = source.base_files
         work = list(zip(base["partition_path"].to_pylist(), base["name"].to_pylist(), strict=True))
         columns, regime = definition.source_fields, "V2" if definition.is_v2 else "V1"
-        known = source.engine.map(lambda file: _bounds_of(source.storage, *file, columns, regime), work)
+        what = f"bounds of {','.join(columns)}"
+        known = source.of_each(what, lambda file: _bounds_of(source.storage, *file, columns, regime), work)
         source.memory[definition.name] = known
     return known
 

@@ -87,8 +87,8 @@ class ExpressionIndexKeep:
         if not parts:
             return BuiltIndex(groups)
         task = task_for(source.storage, source.properties, source.timeline, [wanted.column.split(".")[0]])
-        known = source.engine.map(
-            lambda part: _record(wanted, part, rows_of(part, task, source.storage), task.output_schema), parts
+        known = source.of_each(
+            partition, lambda part: _record(wanted, part, rows_of(part, task, source.storage), task.output_schema), parts
         )
         rows = [table for _, table in known]
         if wanted.kind is ExpressionKind.COLUMN_STATS and source.properties.is_partitioned:

@@ -2,6 +2,7 @@
 
     plan.py      what is asked for: a metadata partition and its definition, checked against the table
     build.py     create_index: built under the table lock, visible by the last step
+    beside_writers.py   create_beside: the same by a plan on the timeline, of which the long part is done without the lock
     drop.py      drop_index and drop_partition: out of the properties first, then off storage
     rebuild.py   every file group of the metadata table made anew beside the old ones, validated, then switched to
 
@@ -12,6 +13,7 @@ removed by whoever makes the same index next.
 from __future__ import annotations
 
 from hudimeta.indexes.plan import IndexPlan, plan_index
+from hudimeta.services.indexing.beside_writers import create_beside
 from hudimeta.services.indexing.drop import drop_index
 from hudimeta.services.indexing.rebuild import RebuildReport, rebuild
 from hudimeta.write.index_build import IndexReport, create_index
@@ -20,6 +22,8 @@ __all__ = [
     "IndexPlan",
     "IndexReport",
     "RebuildReport",
+    "beside_writers",  # building an index by a plan on the timeline
+    "create_beside",
     "create_index",
     "drop_index",
     "plan_index",
