@@ -32,8 +32,10 @@ def delete(cursor: Cursor) -> Delete:
 
 
 def merge(cursor: Cursor) -> Merge:
-    """MERGE INTO name [[AS] alias] USING source [[AS] alias] ON condition WHEN … THEN … …."""
-    cursor.expect("MERGE", "INTO")
+    """MERGE [WITH SCHEMA EVOLUTION] INTO name [[AS] alias] USING source [[AS] alias] ON condition WHEN … THEN … …."""
+    cursor.expect("MERGE")
+    evolves = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
+    cursor.expect("INTO")
     name = TableName(cursor.dotted())
     alias = _alias(cursor, "USING")
     cursor.expect("USING")
@@ -43,7 +45,7 @@ def merge(cursor: Cursor) -> Merge:
     clauses = []
     while not cursor.done:
         clauses.append(_clause(cursor))
-    return Merge(name, alias, source, source_alias, on, tuple(clauses))
+    return Merge(name, alias, source, source_alias, on, tuple(clauses), evolves)
 
 
 def _alias(cursor: Cursor, end: str) -> str | None:

@@ -11,6 +11,7 @@ from hudimeta.sql.insertion import partition_values
 from hudimeta.sql.statement import (
     AlterEntry,
     AlterTable,
+    CreateLike,
     CreateTable,
     Delete,
     DropTable,
@@ -49,16 +50,18 @@ class _Clauses:
     odd: str | None = None
 
 
-def create_table(cursor: Cursor) -> CreateTable:
+def create_table(cursor: Cursor) -> CreateTable | CreateLike:
     """CREATE [OR REPLACE] [EXTERNAL] TABLE [IF NOT EXISTS] name [(columns)] clauses [AS query], or REPLACE TABLE …."""
-    replaces = cursor.accept("REPLACE")
-    if not replaces:
+    creates = not cursor.accept("REPLACE")
+    if creates:
         cursor.expect("CREATE")
-        replaces = cursor.accept("OR", "REPLACE")
+    replaces = not creates or cursor.accept("OR", "REPLACE")
     cursor.accept("EXTERNAL")
     cursor.expect("TABLE")
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     name = TableName(cursor.dotted())
+    if not replaces and cursor.accept("LIKE"):
+        return _like(cursor, name, if_not_exists)
     columns = None
     if cursor.peek() == "(":
         columns = cursor.inside().rest()
@@ -78,7 +81,17 @@ def create_table(cursor: Cursor) -> CreateTable:
         clauses.query,
         clauses.odd,
         replaces,
+        creates,
     )
+
+
+def _like(cursor: Cursor, name: TableName, if_not_exists: bool) -> CreateLike:
+    source, found = TableName(cursor.dotted()), _Clauses()
+    while not cursor.done:
+        if cursor.peek() not in ("USING", "TBLPROPERTIES", "LOCATION", "COMMENT"):
+            cursor.fail()
+        _clause(cursor, found)
+    return CreateLike(name, source, found.provider, if_not_exists, found.options, found.location, found.comment)
 
 
 def _clause(cursor: Cursor, found: _Clauses) -> None:

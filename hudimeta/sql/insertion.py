@@ -11,7 +11,7 @@ _QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
 
 
 def insert(cursor: Cursor) -> Insert:
-    """[WITH …] INSERT INTO|OVERWRITE [TABLE] name [PARTITION (…)] [(columns)|BY NAME] query."""
+    """[WITH …] INSERT INTO|OVERWRITE [TABLE] name [PARTITION (…)] [(columns)|BY NAME] [REPLACE WHERE condition] query."""
     before = cursor.until("INSERT") if cursor.peek() == "WITH" else ""
     cursor.expect("INSERT")
     overwrite = cursor.accept("OVERWRITE")
@@ -22,11 +22,13 @@ def insert(cursor: Cursor) -> Insert:
     name = TableName(cursor.dotted())
     partition = partition_values(cursor.inside()) if cursor.accept("PARTITION") else None
     by_name = cursor.accept("BY", "NAME")
+    replaces = not overwrite and cursor.accept("REPLACE", "WHERE")
+    where = cursor.until(*(word for word in _QUERY if word != "(")) if replaces else None
     columns = _columns(cursor.inside()) if cursor.peek() == "(" and cursor.peek(1) not in _QUERY else None
     if cursor.peek() not in _QUERY:
         cursor.fail()
     query = f"{before} {cursor.rest()}".strip()
-    return Insert(name, query, overwrite, columns, by_name, partition)
+    return Insert(name, query, overwrite, columns, by_name, partition, where)
 
 
 def _columns(inside: Cursor) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from hudimeta.sql.statement import (
     AlterTable,
     Analyze,
     CreateIndex,
+    CreateLike,
     CreateTable,
     Delete,
     DropIndex,
@@ -37,6 +38,7 @@ __all__ = ["Statement", "may_write", "parse", "source_of", "target_of"]
 
 Statement: TypeAlias = (
     CreateTable
+    | CreateLike
     | Insert
     | Update
     | Delete
@@ -61,7 +63,7 @@ Statement: TypeAlias = (
 _OWN = ("hoodie", "hudimeta")
 
 
-def _create(cursor: Cursor) -> CreateTable | CreateIndex:
+def _create(cursor: Cursor) -> CreateTable | CreateLike | CreateIndex:
     return indexes.create_index(cursor) if cursor.peek(1) == "INDEX" else definition.create_table(cursor)
 
 
@@ -105,9 +107,10 @@ _BEFORE_NAME = {
     ),
     "UPDATE": (("UPDATE",),),
     "DELETE": (("DELETE", "FROM"),),
-    "MERGE": (("MERGE", "INTO"),),
+    "MERGE": (("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO")),
 }
-_INDEX = re.compile(r"\s+index\b", re.IGNORECASE)
+_ABOUT_OTHERS = re.compile(r"\bindex\b|\blike\b", re.IGNORECASE)
+"""What a CREATE says that may be about a table of ours without naming the format."""
 
 
 def may_write(text: str) -> str:
@@ -120,7 +123,7 @@ def may_write(text: str) -> str:
     if word == "WITH":
         return word if "insert" in text.lower() else ""
     if word in ("CREATE", "REPLACE") and "hudimeta" not in text.lower():
-        return word if _INDEX.match(text, found.end() if found else 0) else ""
+        return word if _ABOUT_OTHERS.search(text) else ""
     if word == "SET":
         return word if any(own in text.lower() for own in _OWN) else ""
     return word if word in _STATEMENTS else ""
@@ -140,7 +143,7 @@ def target_of(text: str) -> TableName | None:
     except Unread:
         return None
     statement = parse(text) if word else None
-    return None if statement is None or isinstance(statement, (CreateTable, SetOption, Explain)) else statement.name
+    return None if statement is None or isinstance(statement, (CreateTable, CreateLike, SetOption, Explain)) else statement.name
 
 
 def source_of(statement: Merge) -> TableName | None:

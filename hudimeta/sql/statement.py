@@ -14,6 +14,7 @@ __all__ = [
     "AlterTable",
     "Analyze",
     "CreateIndex",
+    "CreateLike",
     "CreateTable",
     "Delete",
     "DropIndex",
@@ -87,7 +88,8 @@ class CreateTable:
         location, comment: Unquoted.
         query: What AS names; None without.
         odd: A clause that hudimeta has no meaning for.
-        replaces: A table of this name shall go first.
+        replaces: A table of this name gives way to it.
+        creates: It is also made where there is none of this name.
     """
 
     name: TableName
@@ -102,6 +104,21 @@ class CreateTable:
     query: str | None = None
     odd: str | None = None
     replaces: bool = False
+    creates: bool = True
+
+
+@redacted
+@dataclass(frozen=True)
+class CreateLike:
+    """CREATE TABLE … LIKE. source: The table that it is like. Everything else as of `CreateTable`."""
+
+    name: TableName
+    source: TableName
+    provider: str = ""
+    if_not_exists: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
+    comment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +129,7 @@ class Insert:
         query: Whose rows.
         columns: The list of columns, None without.
         by_name: Columns are matched by name.
+        where: Of REPLACE WHERE: which rows of the table give way; None without.
         partition: Of PARTITION: columns with the expression of their value, or None where the rows say it; None without.
     """
 
@@ -121,6 +139,7 @@ class Insert:
     columns: tuple[str, ...] | None = None
     by_name: bool = False
     partition: PartitionValues | None = None
+    where: str | None = None
 
 
 @dataclass(frozen=True)
@@ -170,7 +189,13 @@ class MergeClause:
 
 @dataclass(frozen=True)
 class Merge:
-    """MERGE INTO. source: A table's name or a query in parentheses, as written, without its alias; `source_alias` of both."""
+    """MERGE INTO.
+
+    Attributes:
+        source: A table's name or a query in parentheses, as written, without its alias.
+        source_alias: Of both.
+        evolves: WITH SCHEMA EVOLUTION: columns that only the source has become the table's.
+    """
 
     name: TableName
     alias: str | None
@@ -178,6 +203,7 @@ class Merge:
     source_alias: str | None
     on: str
     clauses: tuple[MergeClause, ...]
+    evolves: bool = False
 
 
 @dataclass(frozen=True)

@@ -108,27 +108,30 @@ def test_rows_are_written_to_a_table_by_the_names_of_columns(attached: SparkSess
     assert attached.table(name).count() == 3
 
 
-def test_a_table_that_cannot_be_replaced_stays(attached: SparkSession, name: str) -> None:
-    """Spark drops the entry, and the files of a table of another format, before it finds that it cannot make the new table."""
+def test_a_table_is_replaced_by_one_of_other_columns_or_stays(attached: SparkSession, name: str) -> None:
     some(attached, [1, 2], 1).write.format("hudimeta").options(**KEYS).saveAsTable(name)
     new = some(attached, [9], 1)
-    for replacing in (new.writeTo(name).using("hudimeta").createOrReplace, new.writeTo(name).using("hudimeta").replace):
-        with pytest.raises(Exception, match=r"HUDIMETA_UNSUPPORTED.*DROP TABLE"):
-            replacing()
     by_x = new.write.format("hudimeta").partitionBy("x")
     for mode in ("overwrite", "append"):
         with pytest.raises(Exception, match=r"HUDIMETA_CONFIG.*partitionBy.*what the table has: part"):
             by_x.mode(mode).saveAsTable(name)
     assert [i for i, *_ in shown(attached, name)] == [1, 2]
     new.write.format("hudimeta").partitionBy("PART").mode("append").saveAsTable(name)
-    assert [i for i, *_ in shown(attached, name)] == [1, 2, 9]
     new.write.format("hudimeta").partitionBy("part").mode("overwrite").saveAsTable(name)
     assert [i for i, *_ in shown(attached, name)] == [9]
+    with pytest.raises(Exception, match="HUDIMETA_"):
+        new.writeTo(name).using("hudimeta").option("hoodie.datasource.write.recordkey.field", "nope").createOrReplace()
+    assert [i for i, *_ in shown(attached, name)] == [9]
+    new.selectExpr("id", "'z' as z").writeTo(name).using("hudimeta").createOrReplace()
+    assert [tuple(row) for row in attached.table(name).collect()] == [(9, "z")]
+    new.writeTo(name).using("hudimeta").options(**KEYS).replace()
+    assert [i for i, *_ in shown(attached, name)] == [9]
+    with pytest.raises(Exception, match="NOT_FOUND"):
+        new.writeTo("no_such_table").using("hudimeta").replace()
     other = f"{name}_of_parquet"
     some(attached, [1, 2], 1).write.format("parquet").saveAsTable(other)
-    with pytest.raises(Exception, match=f"HUDIMETA_UNSUPPORTED: replacing `?{other}.*DROP TABLE"):
-        new.write.format("hudimeta").options(**KEYS).mode("overwrite").saveAsTable(other)
-    assert [i for i, *_ in shown(attached, other)] == [1, 2]
+    new.write.format("hudimeta").options(**KEYS).mode("overwrite").saveAsTable(other)
+    assert [i for i, *_ in shown(attached, other)] == [9]
     attached.sql(f"drop table {other}")
 
 

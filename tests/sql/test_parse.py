@@ -10,6 +10,7 @@ from hudimeta.sql import (
     AlterEntry,
     AlterTable,
     Analyze,
+    CreateLike,
     CreateTable,
     Delete,
     DropTable,
@@ -64,6 +65,10 @@ def test_create_table() -> None:
         made = parse(text)
         assert isinstance(made, CreateTable)
         assert made.replaces
+        assert made.creates == text.startswith("create")
+    like = parse("create table if not exists t like db.u using hudimeta tblproperties (type = 'mor') location '/t'")
+    assert like == CreateLike(name("t"), name("db", "u"), "hudimeta", True, {"type": "mor"}, "/t")
+    assert may_write("create table t like u")
     odd = parse("create table t (id int) using hudimeta partitioned by (days(ts))")
     assert isinstance(odd, CreateTable)
     assert odd.odd == "the partition transform days(…)"
@@ -134,7 +139,8 @@ def test_alter_and_drop() -> None:
         "create view v as select 'hudimeta'",
         "insert overwrite directory '/x' using parquet select 1",
         "insert into t",
-        "insert into t replace where x select 1",
+        "insert overwrite t replace where x select 1",
+        "insert into t replace using (x) select 1",
         "update t set",
         "delete from t where",
         "merge into t using s on t.id = s.id when matched then update set * when",
@@ -214,6 +220,16 @@ def test_no_text_makes_the_parser_fail(text: str) -> None:
         parse(beginning + text)
         target_of(beginning + text)
         named_parameters(beginning + text, [])
+
+
+def test_rows_that_give_way_and_columns_that_come() -> None:
+    found = parse("insert into table t replace where day = 'd' and (x > 1) values (1)")
+    assert found == Insert(name("t"), "values (1)", where="day = 'd' and (x > 1)")
+    text = "merge with schema evolution into t using s on t.id = s.id when not matched then insert *"
+    merging = parse(text)
+    assert isinstance(merging, Merge)
+    assert merging.evolves
+    assert target_of(text) == name("t")
 
 
 @pytest.mark.parametrize(

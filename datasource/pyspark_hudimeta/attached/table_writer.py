@@ -1,7 +1,7 @@
 """`df.writeTo(table)` of an attached session: rows go into tables of ours, and make new ones, as SQL's statements do it.
 
-Spark itself finds no table of ours without a string column; and to replace a table it drops the catalog's entry first, and
-then finds that it cannot make the new one.
+Spark itself finds no table of ours without a string column; and to replace a table it would drop the catalog's entry first, and
+then find that it cannot make the new one.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from pyspark.sql.readwriter import DataFrameWriterV2
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import ROUTED_WRITES
-from pyspark_hudimeta.attached.table_writes import append_to, overwrite_partitions, save_as_table
+from pyspark_hudimeta.attached.table_writes import append_to, overwrite_partitions, replace_table, save_as_table
 from pyspark_hudimeta.plain.registration import without_sql_words
 from pyspark_hudimeta.plain.writer import writer_options
-from pyspark_hudimeta.sql.definition import refuse_to_replace
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -94,18 +93,19 @@ class AttachedTableWriter(DataFrameWriterV2):  # type: ignore[misc]  # Spark's o
             super().create()
 
     def replace(self) -> None:
-        """As Spark's; a table is not replaced by one of ours."""
-        self._refuse_to_replace("writeTo(…).replace()")
-        super().replace()
+        """As Spark's; a table of ours is made beside the old one, which goes when the new one is whole."""
+        if not self._replaced(creates=False):
+            super().replace()
 
     def createOrReplace(self) -> None:  # noqa: N802 - Spark's name
-        """As Spark's; a table is not replaced by one of ours."""
-        self._refuse_to_replace("writeTo(…).createOrReplace()")
-        super().createOrReplace()
+        """As Spark's; see `replace`."""
+        if not self._replaced(creates=True):
+            super().createOrReplace()
 
-    def _refuse_to_replace(self, what: str) -> None:
-        if self._provider == _FORMAT:
-            refuse_to_replace(what)
+    def _replaced(self, *, creates: bool) -> bool:
+        if self._provider != _FORMAT or self._clustered or not self._is_routed():
+            return False
+        return replace_table(self._session, self._table, self._df, self._told, self._partitions, creates=creates)
 
     def _remember(self, key: str, value: Any) -> None:
         if value is not None:

@@ -13,14 +13,14 @@ from hudimeta.sql import CreateTable, Insert, TableName, target_of
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.plain.writer import writer_options
-from pyspark_hudimeta.sql.definition import create, refuse_to_replace
+from pyspark_hudimeta.sql.definition import create
 from pyspark_hudimeta.sql.insertion import insert
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["append_to", "insert_into", "overwrite_partitions", "save_as_table"]
+__all__ = ["append_to", "insert_into", "overwrite_partitions", "replace_table", "save_as_table"]
 
 
 def insert_into(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str], *, overwrite: bool) -> bool:
@@ -82,14 +82,14 @@ def save_as_table(
         False where Spark has to answer; then nothing was done.
 
     Raises:
-        HudiError, AnalysisException: The write was not published; a table that was begun is gone. A table of another format
-            is to be overwritten: it stays.
+        HudiError, AnalysisException: The write was not published; a table that was begun is gone, one that was to be replaced
+            is as it was.
     """
     target = _named(name)
     entry = _entry(session, target)
+    if target is not None and mode == "overwrite" and entry is None:
+        return replace_table(session, name, rows, told, partition_by)
     if target is None or (entry is None and not session.is_free(target)):
-        if target is not None and mode == "overwrite" and session.is_taken(target):
-            refuse_to_replace(f"replacing {target.sql}, which is no hudimeta table, by saveAsTable")
         return False
     if entry is not None:
         if mode not in ("append", "overwrite"):
@@ -97,9 +97,44 @@ def save_as_table(
         _refuse_other_partitions(session, entry, partition_by)
         _insert(session, entry, rows, told, overwrite=mode == "overwrite", by_name=True)
         return True
-    options = writer_options(told)
-    statement = CreateTable(target, "hudimeta", partition_by=tuple(partition_by), options=options, location=_place(told))
+    return create(session, _statement(target, told, partition_by), _data(rows)) is not None
+
+
+def replace_table(
+    session: SqlSession,
+    name: str,
+    rows: DataFrame,
+    told: Mapping[str, str],
+    partition_by: Sequence[str],
+    *,
+    creates: bool = True,
+) -> bool:
+    """Make a table of rows that takes the place of the one of its name, whatever its format, when it is whole.
+
+    Args:
+        session: Where the table is named.
+        name: As Spark takes it.
+        rows: Their `_hoodie_*` columns are ignored.
+        told: The writer's options, those of the table too, its place among them.
+        partition_by: Partition columns.
+        creates: It is also made where there is none of this name.
+
+    Returns:
+        False where Spark has to answer; then nothing was done.
+
+    Raises:
+        HudiError, AnalysisException: The new table cannot be made; the old one is as it was.
+    """
+    target = _named(name)
+    if target is None:
+        return False
+    statement = replace(_statement(target, told, partition_by), replaces=True, creates=creates)
     return create(session, statement, _data(rows)) is not None
+
+
+def _statement(target: TableName, told: Mapping[str, str], partition_by: Sequence[str]) -> CreateTable:
+    options = writer_options(told)
+    return CreateTable(target, "hudimeta", partition_by=tuple(partition_by), options=options, location=_place(told))
 
 
 def _refuse_other_partitions(session: SqlSession, entry: Entry, given: Sequence[str]) -> None:

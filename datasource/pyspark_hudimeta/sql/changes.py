@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import count
 from typing import TYPE_CHECKING
@@ -21,19 +21,20 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from hudimeta.config.options import AS_OF, COLUMNS
 from hudimeta.errors import ConfigError
-from hudimeta.sql import Delete, Merge, MergeAction, MergeClause, MergeRows, Update, quoted
+from hudimeta.sql import AlterTable, Delete, Merge, MergeAction, MergeClause, MergeRows, Update, quoted
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, Action
-from pyspark_hudimeta.arrow_types import spark_schema
+from pyspark_hudimeta.arrow_types import arrow_schema, spark_schema
 from pyspark_hudimeta.routed.assignment import assigned, column_of
 from pyspark_hudimeta.routed.write import compute_frame
+from pyspark_hudimeta.sql.definition import alter
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
     from hudimeta.sql import Assignments
 
-__all__ = ["delete", "explained", "merge", "update"]
+__all__ = ["Change", "delete", "explained", "merge", "update"]
 
 _NUMBER = count()
 _PRESENT, _CLAUSE = "_hudimeta_present", "_hudimeta_clause"
@@ -75,6 +76,8 @@ def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
         CommitError: A row of the table would be changed twice.
         AnalysisException, of Spark: What does not fit.
     """
+    if statement.evolves:
+        entry = _evolved(session, entry, statement)
     report = _planned(session, entry, statement).written()
     return session.counts(
         num_affected_rows=report.updated + report.deleted + report.inserted,
@@ -82,6 +85,22 @@ def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
         num_deleted_rows=report.deleted,
         num_inserted_rows=report.inserted,
     )
+
+
+def _evolved(session: SqlSession, entry: Entry, statement: Merge) -> Entry:
+    """Add the columns that only the source has, if the statement fits the table with them."""
+    merging = _Merging(session, entry, statement)
+    own = {name.lower() for name in entry.columns.names}
+    added = StructType([c for c in merging.source().schema if c.name.lower() not in (*own, *META_COLUMNS)])
+    if not added.fields or all(clause.assignments is not None for clause in statement.clauses):
+        return entry
+    wider = replace(entry, columns=StructType([*entry.columns, *added]))
+    trial = _Merging(session, wider, statement, added)
+    with trial.stack:
+        trial.merged(None, arrow_schema(wider.columns))
+    ddl = ", ".join(f"{quoted(c.name)} {c.dataType.simpleString()}" for c in added)
+    alter(session, entry, AlterTable(entry.name, add=ddl), f"ALTER TABLE {entry.name.sql} ADD COLUMNS ({ddl})")
+    return session.entry(entry.name) or entry
 
 
 def explained(session: SqlSession, entry: Entry, statement: Update | Delete | Merge, mode: str) -> str:
@@ -97,7 +116,7 @@ def explained(session: SqlSession, entry: Entry, statement: Update | Delete | Me
 class _Planned:
     """A statement that changes rows: what it writes, and how Spark finds that."""
 
-    change: _Change
+    change: Change
     operation: Operation
     make: Callable[[str | None, pa.Schema], DataFrame]
 
@@ -109,18 +128,20 @@ def _planned(session: SqlSession, entry: Entry, statement: Update | Delete | Mer
     if isinstance(statement, Merge):
         merging = _Merging(session, entry, statement)
         return _Planned(merging, Operation.UPSERT, merging.merged)
-    change, where = _Change(session, entry, statement.alias), statement.where
+    change, where = Change(session, entry, statement.alias), statement.where
     if isinstance(statement, Delete):
         return _Planned(change, Operation.DELETE, partial(change.found, action=Action.DELETE, values={}, where=where))
     values = change.values(statement.assignments, keys_may_change=False)
     return _Planned(change, Operation.UPSERT, partial(change.found, action=Action.UPDATE, values=values, where=where))
 
 
-class _Change:
+class Change:
     """Rows of one table, under the name that a statement's expressions give it."""
 
-    def __init__(self, session: SqlSession, entry: Entry, alias: str | None) -> None:
+    def __init__(self, session: SqlSession, entry: Entry, alias: str | None, added: StructType | None = None) -> None:
         self.session, self.entry = session, entry
+        self._added = added or StructType()
+        """Columns that the table shall get."""
         self.alias = alias or entry.name.table
         self.options = {**session.settings, **entry.options}
         self.stack = ExitStack()
@@ -138,7 +159,8 @@ class _Change:
         options = {key: value for key, value in self.options.items() if key not in (AS_OF.key, COLUMNS.key)}
         if moment is not None:
             options[AS_OF.key] = moment
-        return self.named(self.session.spark.read.format("hudimeta").options(**options).load(self.entry.location))
+        rows = self.session.spark.read.format("hudimeta").options(**options).load(self.entry.location)
+        return self.named(rows.withColumns({c.name: lit(None).cast(c.dataType) for c in self._added}) if self._added else rows)
 
     def named(self, frame: DataFrame) -> str:
         """A DataFrame as a temporary view of a name that nobody else has, while the statement runs."""
@@ -198,11 +220,11 @@ class _Change:
         return rows.withColumn(ACTION, lit(int(action)))
 
 
-class _Merging(_Change):
+class _Merging(Change):
     """One MERGE: the two sides are joined once; what each clause makes is read from that."""
 
-    def __init__(self, session: SqlSession, entry: Entry, statement: Merge) -> None:
-        super().__init__(session, entry, statement.alias)
+    def __init__(self, session: SqlSession, entry: Entry, statement: Merge, added: StructType | None = None) -> None:
+        super().__init__(session, entry, statement.alias, added)
         self._statement = statement
         self._source = statement.source_alias or "_hudimeta_source"
         if self._source.lower() == self.alias.lower():
@@ -211,9 +233,13 @@ class _Merging(_Change):
             if clause.assignments is not None:
                 self.values(clause.assignments, keys_may_change=True, inserting=clause.action is MergeAction.INSERT)
 
+    def source(self) -> DataFrame:
+        """The rows to merge."""
+        return self.session.query(f"SELECT * FROM {self._statement.source} AS {quoted(self._source)}")
+
     def merged(self, moment: str | None, schema: pa.Schema) -> DataFrame:
         """What the clauses make of the table at a moment."""
-        source = self.session.query(f"SELECT * FROM {self._statement.source} AS {quoted(self._source)}")
+        source = self.source()
         joined = self._joined(self.view(moment), self.named(source), source.columns, schema)
         if len(self._statement.clauses) > 1:
             joined = joined.persist()

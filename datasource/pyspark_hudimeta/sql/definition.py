@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NoReturn
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from pyspark.errors import ParseException
 from pyspark.sql.types import StructField, StructType
@@ -12,7 +15,8 @@ from pyspark.sql.types import StructField, StructType
 from hudimeta import Table
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
-from hudimeta.sql import AlterTable, CreateTable, DropTable, quoted
+from hudimeta.redaction import redacted
+from hudimeta.sql import AlterTable, CreateLike, CreateTable, DropTable, TableName, quoted
 from hudimeta.storage import open_storage
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.arrow_types import written_schema
@@ -20,12 +24,13 @@ from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.plain.registration import refuse_contradictions, stated_options
 from pyspark_hudimeta.routed.assignment import column_of
+from pyspark_hudimeta.sql.described import declared_column, properties_of
 from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, literal, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["alter", "create", "drop", "refuse_to_replace"]
+__all__ = ["alter", "create", "create_like", "drop", "replaced"]
 
 
 def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None = None) -> DataFrame | None:
@@ -42,39 +47,138 @@ def create(session: SqlSession, statement: CreateTable, rows: DataFrame | None =
     Raises:
         HudiError: Columns or properties that do not fit; nothing was created.
     """
-    with_rows = statement.query is not None or rows is not None
-    made = statement.columns is not None or with_rows or statement.partition_columns
-    if statement.provider == "hudimeta" and statement.replaces:
-        refuse_to_replace("CREATE OR REPLACE TABLE")
-    if statement.provider != "hudimeta" or not made or not session.is_free(statement.name):
+    if statement.replaces:
+        return replaced(session, statement, rows)
+    if not _is_ours(statement, rows) or not session.is_free(statement.name):
         return None
-    if statement.odd is not None:
-        raise UnsupportedFeature(statement.odd, "Leave it out; partition by columns of the table.")
-    rows = session.query(statement.query) if statement.query is not None else rows
-    columns = _columns(statement, rows)
-    place = _place(statement)
-    location = resolve(place) if place else session.default_location(statement.name)
-    options = {**session.settings, **_options(statement, columns)}
-    if rows is not None:
-        _refuse_occupied(location, options)
-    with _taken_back(location, options):
-        new = _make(location, columns, options)
-        if not new and (rows is not None or place is None):
-            raise _taken_place(location)
-        if rows is not None:
-            ordered = rows.select(*[rows[quoted(name)] for name in columns.names])
-            HudiTable(session.spark, location, options).bulk_insert(ordered)
-        _register(session, statement, location)
-    for column in columns:
-        if "comment" in (column.metadata or {}):
-            comment = literal(column.metadata["comment"])
-            session.plain(f"ALTER TABLE {statement.name.sql} ALTER COLUMN {quoted(column.name)} COMMENT {comment}")
+    new = _New.of(session, statement, rows)
+    with new.taken_back():
+        new.make(session, statement.name)
     return session.nothing()
 
 
-def refuse_to_replace(what: str) -> NoReturn:
-    """Spark would drop the table that is there, and then find that it cannot make the new one. Args: what: Is asked for."""
-    raise UnsupportedFeature(what, "INSERT OVERWRITE replaces the rows; DROP TABLE and CREATE TABLE replace the table.")
+def create_like(session: SqlSession, statement: CreateLike) -> DataFrame | None:
+    """Create a table with the columns, the partitions and the properties of another one, and without its rows.
+
+    Returns:
+        None where Spark shall run the statement: neither of the two is ours, or the name is taken.
+
+    Raises:
+        HudiError: Properties that do not fit; nothing was created.
+    """
+    source = session.entry(statement.source)
+    if (statement.provider or "hudimeta" if source is not None else statement.provider) != "hudimeta":
+        return None
+    if statement.if_not_exists and session.is_taken(statement.name):
+        return session.nothing()
+    if source is not None:
+        columns, given = source.declared, {**properties_of(session, source), **statement.options}
+        fields = opened(session, source).properties.partition_fields
+    else:
+        columns, given, fields = session.spark.table(statement.source.sql).schema, dict(statement.options), ()
+    text = ", ".join(declared_column(column) for column in columns)
+    place, comment = statement.location, statement.comment
+    return create(session, CreateTable(statement.name, "hudimeta", False, text, fields, "", given, place, comment))
+
+
+def _is_ours(statement: CreateTable, rows: DataFrame | None) -> bool:
+    made = statement.columns is not None or statement.query is not None or statement.partition_columns or rows is not None
+    return statement.provider == "hudimeta" and bool(made)
+
+
+def replaced(session: SqlSession, statement: CreateTable, rows: DataFrame | None = None) -> DataFrame | None:
+    """Make a table beside the one of its name, whatever its format, and let it take the name; then the old one is dropped.
+
+    The old table is as it was until the new one is whole.
+
+    Args:
+        session: Where it is run.
+        statement: What is run.
+        rows: Take the place of those of the statement's query.
+
+    Returns:
+        None where Spark shall answer: there is none to replace, or the name is that of a view.
+
+    Raises:
+        HudiError, AnalysisException: The new table cannot be made; the old one is as it was.
+    """
+    if not _is_ours(statement, rows):
+        return None
+    if session.is_free(statement.name):
+        return create(session, replace(statement, replaces=False), rows) if statement.creates else None
+    if not session.is_table(statement.name):
+        return None
+    old = session.entry(statement.name)
+    new = _New.of(session, statement, rows, beside=True)
+    if old is not None and old.location.rstrip("/") == new.location.rstrip("/"):
+        hint = "INSERT OVERWRITE replaces its rows; give the new table another folder, or leave LOCATION out."
+        raise UnsupportedFeature("replacing a table by one in the same folder", hint)
+    _, database, table = session.full_parts(statement.name)
+    mark = uuid4().hex[:8]
+    named = TableName((database, table))
+    entered, parked = (TableName((database, f"_hudimeta_{word}_{mark}")) for word in ("new", "old"))
+    with new.taken_back():
+        new.make(session, entered)
+        try:
+            session.plain(f"ALTER TABLE {named.sql} RENAME TO {parked.sql}")
+            try:
+                session.plain(f"ALTER TABLE {entered.sql} RENAME TO {named.sql}")
+            except BaseException:
+                session.plain(f"ALTER TABLE {parked.sql} RENAME TO {named.sql}")
+                raise
+        except BaseException:
+            session.plain(f"DROP TABLE {entered.sql}")
+            raise
+    if old is None:
+        session.plain(f"DROP TABLE {parked.sql}")
+    else:
+        drop(session, replace(old, name=parked), DropTable(parked))
+    return session.nothing()
+
+
+@redacted
+@dataclass(frozen=True)
+class _New:
+    """A table that is to be made: where, of what, and with which rows."""
+
+    statement: CreateTable
+    columns: StructType
+    rows: DataFrame | None
+    location: str
+    options: dict[str, str]
+
+    @classmethod
+    def of(cls, session: SqlSession, statement: CreateTable, rows: DataFrame | None, *, beside: bool = False) -> _New:
+        """Check what can be checked. Args: beside: In the warehouse, a folder of its own beside that of the name."""
+        if statement.odd is not None:
+            raise UnsupportedFeature(statement.odd, "Leave it out; partition by columns of the table.")
+        rows = session.query(statement.query) if statement.query is not None else rows
+        columns = _columns(statement, rows)
+        place = _place(statement)
+        free = session.default_location(statement.name) + (f"-{uuid4().hex[:8]}" if beside else "")
+        location = resolve(place) if place else free
+        options = {**session.settings, **_options(statement, columns)}
+        if rows is not None:
+            _refuse_occupied(location, options)
+        return cls(statement, columns, rows, location, options)
+
+    def taken_back(self) -> AbstractContextManager[None]:
+        """Deletes what was created when something fails."""
+        return _taken_back(self.location, self.options)
+
+    def make(self, session: SqlSession, entered: TableName) -> None:
+        """Make the table and write its rows, then enter it into the catalog."""
+        new = _make(self.location, self.columns, self.options)
+        if not new and (self.rows is not None or _place(self.statement) is None):
+            raise _taken_place(self.location)
+        if self.rows is not None:
+            ordered = self.rows.select(*[self.rows[quoted(name)] for name in self.columns.names])
+            HudiTable(session.spark, self.location, self.options).bulk_insert(ordered)
+        _register(session, self.statement, entered, self.location)
+        for column in self.columns:
+            if "comment" in (column.metadata or {}):
+                comment = literal(column.metadata["comment"])
+                session.plain(f"ALTER TABLE {entered.sql} ALTER COLUMN {quoted(column.name)} COMMENT {comment}")
 
 
 def _columns(statement: CreateTable, rows: DataFrame | None) -> StructType:
@@ -171,11 +275,11 @@ def _place(statement: CreateTable) -> str | None:
     return stated[0] if stated else None
 
 
-def _register(session: SqlSession, statement: CreateTable, location: str) -> None:
+def _register(session: SqlSession, statement: CreateTable, entered: TableName, location: str) -> None:
     properties = {key: value for key, value in statement.options.items() if key.lower() != keys.PATH.key}
     if _place(statement) is None:
         properties[OWNS_FILES] = "true"
-    _enter(session, statement.name.sql, location, properties, statement.comment)
+    _enter(session, entered.sql, location, properties, statement.comment)
 
 
 def _enter(session: SqlSession, name: str, location: str, properties: dict[str, str], comment: str | None) -> None:

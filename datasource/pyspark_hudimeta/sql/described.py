@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark_hudimeta.sql.session import Entry, SqlSession
 
-__all__ = ["extended", "properties_of", "show_create", "shown_properties"]
+__all__ = ["declared_column", "extended", "properties_of", "show_create", "shown_properties"]
 
 _OF_SPARK = ("location", "provider", "owner", "path", OWNS_FILES)
 """Properties of every entry, which no statement states."""
@@ -29,7 +29,7 @@ _DESCRIBED = "col_name string, data_type string, comment string"
 
 def show_create(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
     """The statement that registers this table again where it lies, or makes one like it when its folder is empty."""
-    columns = ",\n".join(f"  {_declared(column)}" for column in entry.declared)
+    columns = ",\n".join(f"  {declared_column(column)}" for column in entry.declared)
     fields = opened(session, entry).properties.partition_fields
     lines = [f"CREATE TABLE {session.full_name(entry.name)} (\n{columns})", "USING hudimeta"]
     if fields:
@@ -95,7 +95,8 @@ def _columns(columns: Iterable[StructField]) -> Iterable[tuple[str, str, str | N
         yield column.name, column.dataType.simpleString().lower(), (column.metadata or {}).get("comment")
 
 
-def _declared(column: StructField) -> str:
+def declared_column(column: StructField) -> str:
+    """A column as CREATE TABLE declares it."""
     comment = (column.metadata or {}).get("comment")
     words = [quoted(column.name), column.dataType.simpleString().upper()]
     return " ".join([*words, *([f"COMMENT {literal(comment)}"] if comment is not None else [])])

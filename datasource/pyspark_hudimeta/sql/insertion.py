@@ -15,6 +15,7 @@ from hudimeta.sql import Insert, quoted
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.routed.assignment import assigned, column_of, with_nulls
 from pyspark_hudimeta.sql.partitions import partition_path
+from pyspark_hudimeta.sql.replacing import replace_where
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class _Insertion:
     def run(self) -> CommitReport:
         """Write the rows."""
         rows = self.rows()
+        if self._statement.where is not None:
+            return replace_where(self._session, self._entry, self._statement.where, rows)
         if not self._statement.overwrite:
             return self._writer(self._operation())(rows)
         if self._fields and (self._fixed or self._is_dynamic()):

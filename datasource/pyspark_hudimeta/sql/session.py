@@ -193,6 +193,13 @@ class SqlSession:
         identifier = self._identifier(name)
         return identifier is not None and bool(self._catalog.tableExists(identifier))
 
+    def is_table(self, name: TableName) -> bool:
+        """True when the session's catalog has a table of this name, and no view hides it."""
+        identifier = self._identifier(name)
+        if identifier is None or self._catalog.isTempView(identifier) or not self._catalog.tableExists(identifier):
+            return False
+        return str(self._catalog.getTableMetadata(identifier).tableType().name()) != "VIEW"
+
     def is_free(self, name: TableName) -> bool:
         """True when a table of this name can be created in the session's catalog."""
         identifier = self._identifier(name)

@@ -17,6 +17,7 @@ from hudimeta.sql import (
     Analyze,
     Ask,
     CreateIndex,
+    CreateLike,
     CreateTable,
     Delete,
     DropIndex,
@@ -41,7 +42,7 @@ from hudimeta.sql import (
 )
 from pyspark_hudimeta.sql.answers import answer
 from pyspark_hudimeta.sql.changes import delete, merge, update
-from pyspark_hudimeta.sql.definition import alter, create, drop
+from pyspark_hudimeta.sql.definition import alter, create, create_like, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting, set_properties
 from pyspark_hudimeta.sql.explanation import explain, explain_query, reads_rows
 from pyspark_hudimeta.sql.indexing import create_index, drop_index, refresh_index
@@ -111,6 +112,8 @@ def _own(
     session = SqlSession(spark, jvm, plain, parameters, frames)
     if word in ("CREATE", "REPLACE"):
         made = parse(written)
+        if isinstance(made, CreateLike):
+            return create_like(session, made)
         if not isinstance(made, CreateIndex):
             return create(session, made) if isinstance(made, CreateTable) else None
     if word == "SET":
