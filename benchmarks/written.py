@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 from collections.abc import Iterator
@@ -91,6 +92,19 @@ def by_hudi(job: Job, process: ApacheHudi, written: Written) -> Path:
                 count = round(pq.read_metadata(rows).num_rows * written.updated)
                 batch, options = str(batch_file(own, count, RANDOM, 0)), hudi_options(written, "upsert")
                 process.call("write", timeout=1200, path=str(unfinished), rows=batch, options=options)
+    return path
+
+
+def in_pieces(settings: Settings, pieces: int) -> Path:
+    """A table of ours with the same rows in so many bulk inserts, each of new files."""
+    path = settings.data / f"{lineitem.rows_file(settings).stem}-in-{pieces}"
+    with _once(path) as unfinished:
+        if unfinished is not None:
+            rows = lineitem.rows(settings)
+            cuts = [len(rows) * at // pieces for at in range(pieces + 1)]
+            ours.bulk_insert(unfinished, rows.slice(0, cuts[1]), ["column_stats"], COW)
+            for first, end in itertools.pairwise(cuts[1:]):
+                ours.open_table(unfinished).bulk_insert(rows.slice(first, end - first))
     return path
 
 

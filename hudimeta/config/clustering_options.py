@@ -57,8 +57,14 @@ CLUSTER_STRATEGY = OPTIONS.java_class(
 CLUSTER_EXECUTOR = OPTIONS.java_class(
     "hoodie.clustering.execution.strategy.class",
     "SparkSortAndSizeExecutionStrategy",
-    ["SparkSortAndSizeExecutionStrategy", "SparkSingleFileSortExecutionStrategy"],
-    "What a plan names for whoever executes it, by the name of one of Hudi's own classes.",
+    [
+        "SparkSortAndSizeExecutionStrategy",
+        "SparkSingleFileSortExecutionStrategy",
+        "SparkBinaryCopyClusteringExecutionStrategy",
+    ],
+    "What a plan names for whoever executes it, by the name of one of Hudi's own classes. The one of binary copies puts files "
+    "together without decoding them, where rows are not sorted, files have the same columns and no log; Apache Hudi knows it "
+    "from 1.1 on.",
 )
 CLUSTER_FILTER = OPTIONS.choice(
     "hoodie.clustering.plan.partition.filter.mode",

@@ -54,6 +54,7 @@ __all__ = [
 
 _MEBIBYTE = 1 << 20
 _PACKAGE = "org.apache.hudi.client.clustering.run.strategy."
+_COPYING = "SparkBinaryCopyClusteringExecutionStrategy"
 _STALE = "Take the plan back with t.services.clustering.cancel(…), and plan again."
 
 
@@ -195,7 +196,8 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     threads = session.engine.workers if isinstance(session.engine, LocalEngine) else None
     with timings.phase("rewrite"):
         task: ReadTask = reading(session, view, schema, history)
-        run = ClusterGroup(session.storage, task, view.writer(instant, schema), planned.order, virtual, threads)
+        writer, copies = view.writer(instant, schema), planned.executor == _COPYING
+        run = ClusterGroup(session.storage, task, writer, planned.order, virtual, threads, copies)
         size = sum(one.size for work in works for one in work.slices)
         written = nearby_if_small(session.engine, size).map(run, works)
     replaced: dict[str, list[str]] = {}
@@ -220,11 +222,11 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
         seconds=timings.seconds,
         requests=session.requests_since(mark),
     )
-    return _report(commit, works, written, planned.order)
+    return _report(commit, works, written, planned)
 
 
 def _report(
-    commit: CommitReport, works: Sequence[GroupWork], written: Sequence[WrittenGroup], order: RowOrder
+    commit: CommitReport, works: Sequence[GroupWork], written: Sequence[WrittenGroup], planned: ClusteringPlan
 ) -> ClusteringReport:
     slices = [one for work in works for one in work.slices]
     layouts = [GroupLayout(g.read, len(work.slices), len(g.files)) for work, g in zip(works, written, strict=True)]
@@ -234,7 +236,9 @@ def _report(
         sum(one.size for one in slices),
         commit.files_written,
         commit.bytes_written,
-        shares_skipped(order.columns, layouts),
+        shares_skipped(planned.order.columns, layouts),
+        None if planned.executor != _COPYING else sum(not group.decoded for group in written),
+        tuple(dict.fromkeys(group.decoded for group in written if group.decoded)),
     )
 
 

@@ -51,6 +51,8 @@ class ClusteringReport(Report):
         files_after, bytes_after: Files that took their place.
         skipped: By column, the share of files that a filter on one of its values leaves out, before and after; of the columns
             that rows were sorted by.
+        groups_copied: Groups whose files were put together without being decoded; None where that was not asked for.
+        decoded_because: Why others were decoded.
     """
 
     commit: CommitReport
@@ -59,6 +61,8 @@ class ClusteringReport(Report):
     files_after: int
     bytes_after: int
     skipped: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    groups_copied: int | None = None
+    decoded_because: tuple[str, ...] = ()
 
     @property
     def instant(self) -> str:
@@ -75,6 +79,9 @@ class ClusteringReport(Report):
             f"  layout    a filter on one value of {name} leaves out {after:.0%} of the files, before {before:.0%}"
             for name, (before, after) in self.skipped.items()
         ]
+        if self.groups_copied is not None:
+            lines.append(f"  copied    {self.groups_copied:,} groups without decoding them")
+        lines += [f"  decoded   the other groups: {reason}" for reason in self.decoded_because]
         return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ Ids of the new file groups come with the task, so that one which is run again wr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ from hudimeta.keys import KeyGenerator
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.services.clustering_report import FilesRead, files_read
 from hudimeta.services.space_curves import Numbers, bits_each, by_columns, hilbert_keys, ordinals, places, z_order_keys
+from hudimeta.slices.bootstrap import METADATA_ONLY_INSTANT
 from hudimeta.slices.ordering import ordering_columns
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.slices.reader import SliceReader
@@ -30,6 +32,7 @@ from hudimeta.slices.slice_keys import with_virtual_keys
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.storage import Storage
 from hudimeta.write.base_files import BaseFileWriter, WriteToken
+from hudimeta.write.copied_files import CopiedFiles
 
 __all__ = ["ClusterGroup", "GroupWork", "RowOrder", "WrittenGroup"]
 
@@ -132,10 +135,12 @@ class WrittenGroup:
     Attributes:
         files: None where no row was left.
         read: Of a filter on each column that rows were sorted by.
+        decoded: Why the group was not copied as it was asked to be; "" where it was, or was not asked to be.
     """
 
     files: tuple[WrittenFile, ...]
     read: tuple[FilesRead, ...]
+    decoded: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,6 +154,7 @@ class ClusterGroup:
         order: Of their rows.
         virtual: Makes record keys that are not stored; None where they are.
         threads: Of each task; as many as there are cores when None.
+        copies: Put row groups together without decoding them, where that can be.
     """
 
     storage: Storage
@@ -157,9 +163,16 @@ class ClusterGroup:
     order: RowOrder
     virtual: KeyGenerator | None = None
     threads: int | None = None
+    copies: bool = False
 
     def __call__(self, work: GroupWork) -> WrittenGroup:
         engine = LocalEngine(self.threads)
+        decoded = ""
+        if self.copies:
+            copied = self._copied(engine, work)
+            if not isinstance(copied, str):
+                return copied
+            decoded = copied
         pieces = engine.map(self._read, work.slices)
         rows = pa.concat_tables(pieces)
         if not rows.num_rows:
@@ -171,7 +184,31 @@ class ClusterGroup:
         del columns
         files = self._write(engine, work, rows, order, counts)
         before = [piece.num_rows for piece in pieces]
-        return WrittenGroup(files, tuple(files_read(one, before, counts, order) for one in values))
+        return WrittenGroup(files, tuple(files_read(one, before, counts, order) for one in values), decoded)
+
+    def _copied(self, engine: Engine, work: GroupWork) -> WrittenGroup | str:
+        """The group without decoding its files; why not, where that cannot be."""
+        if self.order.columns:
+            return "rows are sorted"
+        if self.virtual is not None:
+            return "record keys are not stored"
+        if self.task.history is not None:
+            return "columns were altered"
+        if any(one.log_files or one.base_path is None or one.base_instant == METADATA_ONLY_INSTANT for one in work.slices):
+            return "there are slices with log files, or whose rows lie elsewhere"
+        parts = _parted(work.slices, len(work.file_ids))
+        schema = self.writer.schema
+        with ExitStack() as opened:
+            sources = [opened.enter_context(CopiedFiles(self.storage, _files(part), schema)) for part in parts]
+            refusal = next((one.refusal for one in sources if one.refusal), None)
+            if refusal is not None:
+                return refusal
+
+            def write(at: int) -> WrittenFile:
+                partition = work.slices[0].partition_path
+                return self.writer.write_copied(partition, work.file_ids[at], sources[at], WriteToken(work.number))
+
+            return WrittenGroup(tuple(engine.map(write, range(len(parts)))), ())
 
     def _read(self, one: FileSlice) -> pa.Table:
         rows = pa.concat_tables([self.task.output_schema.empty_table(), *SliceReader(self.task, self.storage).tables(one)])
@@ -194,6 +231,18 @@ class ClusterGroup:
             return self.writer.write_clustered(partition, work.file_ids[at], own, WriteToken(work.number))
 
         return tuple(engine.map(write, range(len(counts))))
+
+
+def _files(slices: Sequence[FileSlice]) -> list[tuple[str, int]]:
+    return [(one.base_path or "", one.base_size) for one in slices]
+
+
+def _parted(slices: Sequence[FileSlice], files: int) -> list[list[FileSlice]]:
+    """Slices of each of at most so many files, of about the same size, in their order; no file is without any."""
+    ends = np.cumsum([one.base_size for one in slices])
+    middles = ends - np.array([one.base_size for one in slices]) / 2
+    numbers = np.minimum((middles * files / max(int(ends[-1]), 1)).astype(np.int64), files - 1)
+    return [[slices[at] for at in np.flatnonzero(numbers == number).tolist()] for number in np.unique(numbers)]
 
 
 def _taken(rows: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:

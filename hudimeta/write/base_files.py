@@ -15,8 +15,15 @@ from hudimeta.config import Options
 from hudimeta.config.options import BLOOM_FPP, BLOOM_MOST_KEYS, BLOOM_TYPE
 from hudimeta.engine.machine import machine
 from hudimeta.formats.bloom import TypeCode
-from hudimeta.formats.parquet import BLOOM_TYPE_KEY, BloomSettings, ParquetFooter, ParquetSettings, write_base_file
-from hudimeta.formats.parquet.known_keys import KnownKeys
+from hudimeta.formats.parquet import (
+    BLOOM_TYPE_KEY,
+    BaseFileSummary,
+    BloomSettings,
+    ParquetFooter,
+    ParquetSettings,
+    write_base_file,
+)
+from hudimeta.formats.parquet.known_keys import FileKeys, KnownKeys
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.expression_index.facts import expression_records
 from hudimeta.indexes.facts import NO_CHANGE, FileFacts, KeyChanges, WantedFacts, row_changes
@@ -33,6 +40,7 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import BaseFileName
 from hudimeta.write.change_files import ChangeFormat, changed_rows, write_change_file
+from hudimeta.write.copied_files import CopiedFiles
 
 __all__ = ["BaseFileWriter", "FileFormat", "WriteToken", "bloom_settings", "mark_partition", "new_file_id"]
 
@@ -138,7 +146,7 @@ class BaseFileWriter:
     """
 
     def __init__(self, storage: Storage, instant: str, file_format: FileFormat, schema: pa.Schema, rules: MergeRules) -> None:
-        self._storage, self._instant, self._format, self._schema = storage, instant, file_format, schema
+        self._storage, self._instant, self._format, self.schema = storage, instant, file_format, schema
         self._rules = rules
 
     def write_new(
@@ -190,7 +198,7 @@ class BaseFileWriter:
             token: Of the task.
         """
         base, rules = stored.rows, self._rules
-        merger = SliceMerger(fold_log_records(changes, self._schema, rules), rules, every_row=True)
+        merger = SliceMerger(fold_log_records(changes, self.schema, rules), rules, every_row=True)
         merged = merger.merge(base)
         name = BaseFileName(previous.file_id, str(token), self._instant)
         touched = [_keys_of(part) for part in changes] + ([inserts[KEY_COLUMN].combine_chunks()] if inserts.num_rows else [])
@@ -206,7 +214,7 @@ class BaseFileWriter:
         """The keys as the superseded file's filter tells them; None where that may have others."""
         if not self._format.populate or not _keeps_rows(merged, stored.rows, self._rules):
             return None
-        return KnownKeys.of(stored.footer, inserts[KEY_COLUMN])
+        return KnownKeys([FileKeys.of(stored.footer)], inserts[KEY_COLUMN])
 
     def _with_changes(self, written: WrittenFile, before: pa.Table, after: pa.Table, token: str) -> WrittenFile:
         """The file together with its change file, where the table captures changes."""
@@ -259,10 +267,22 @@ class BaseFileWriter:
         facts = row_changes(None, full, self._format.facts)
         return self._write(_File(partition_path, name, full, facts, inserted=rows.num_rows))
 
+    def write_copied(self, partition_path: str, file_id: str, files: CopiedFiles, token: WriteToken) -> WrittenFile:
+        """Write the row groups of base files of other file groups, as they are, as the first base file of a new one.
+
+        Args: see `write_clustered`.
+            files: The base files.
+        """
+        name, form = BaseFileName(file_id, str(token), self._instant), self._format
+        with marked_output(self._storage, self._instant, _marker(partition_path, name), in_task=form.in_task) as stream:
+            written = files.write(stream, str(name), form.avro_schema, form.codec, form.bloom, form.statistics)
+        moved = KeyChanges(added=single_array(files.keys)) if form.facts.keys else None
+        rows = files.columns([wanted.column for wanted in form.facts.expressions])
+        return self._recorded(_File(partition_path, name, rows, FileFacts(moved), inserted=written.rows), written)
+
     def _write(self, file: _File) -> WrittenFile:
-        partition_path, name, rows, previous = file.partition_path, str(file.name), file.rows, file.previous
-        marker = Marker(join(partition_path, name), MarkerKind.CREATE if previous is None else MarkerKind.MERGE)
-        stored = rows if self._format.populate else hide_meta_columns(rows, file_name=True)
+        marker = _marker(file.partition_path, file.name, merges=file.previous is not None)
+        stored = file.rows if self._format.populate else hide_meta_columns(file.rows, file_name=True)
         with marked_output(self._storage, self._instant, marker, in_task=self._format.in_task) as stream:
             written = write_base_file(
                 stream,
@@ -271,8 +291,12 @@ class BaseFileWriter:
                 settings=ParquetSettings(self._format.codec, bloom=self._format.bloom),
                 bounds_of=self._format.statistics,
                 known=file.known,
-                name=name,
+                name=str(file.name),
             )
+        return self._recorded(file, written)
+
+    def _recorded(self, file: _File, written: BaseFileSummary) -> WrittenFile:
+        partition_path, name, previous = file.partition_path, str(file.name), file.previous
         mark_partition(self._storage, self._instant, partition_path)
         statistics = file_statistics(written.bounds, partition_path, name, self._format.regime, written.column_bytes)
         return WrittenFile(
@@ -280,7 +304,7 @@ class BaseFileWriter:
             file.name.file_id,
             name,
             written.size,
-            rows.num_rows,
+            written.rows,
             file.inserted,
             file.merged.updated,
             file.merged.deleted,
@@ -289,7 +313,7 @@ class BaseFileWriter:
             previous.instant if previous else None,
             outdated=file.merged.outdated,
             facts=self._with_bloom(
-                self._with_expressions(file.facts, rows, partition_path, name, written.size), written.footer
+                self._with_expressions(file.facts, file.rows, partition_path, name, written.size), written.footer
             ),
         )
 
@@ -300,6 +324,10 @@ class BaseFileWriter:
     def _with_expressions(self, facts: FileFacts, rows: pa.Table, partition_path: str, name: str, size: int) -> FileFacts:
         wanted = self._format.facts.expressions
         return replace(facts, expressions=expression_records(wanted, rows, partition_path, name, size)) if wanted else facts
+
+
+def _marker(partition_path: str, name: BaseFileName, *, merges: bool = False) -> Marker:
+    return Marker(join(partition_path, str(name)), MarkerKind.MERGE if merges else MarkerKind.CREATE)
 
 
 def mark_partition(storage: Storage, instant: str, partition_path: str) -> None:

@@ -86,6 +86,23 @@ def test_hudi_goes_on_after_our_clustering(hudi: ApacheHudi, tmp_path: Path, kin
 
 
 @pytest.mark.timeout(400)
+def test_hudi_goes_on_after_files_were_put_together(hudi: ApacheHudi, tmp_path: Path) -> None:
+    """Files of both sides, whose pages nobody decoded."""
+    sides = Sides(tmp_path / "table", hudi, TYPES[0])
+    newest = max(i.completed_at for i in hudimeta.Table(sides.path).timeline.writes)
+    before = sides.changes_after(newest)
+    copies = {"hoodie.clustering.execution.strategy.class": "SparkBinaryCopyClusteringExecutionStrategy"}
+    (report,) = hudimeta.Table(sides.path, {**SMALL, **copies}).cluster()
+    assert (report.groups_copied, report.commit.file_groups_replaced) == (3, 6)
+    sides.agree()
+    assert sides.changes_after(newest) == before
+    sides.go_on(4)
+    (report,) = hudimeta.Table(sides.path, {**SMALL, **copies}).cluster()
+    assert report.groups_copied is not None
+    sides.agree()
+
+
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("kind", TYPES)
 def test_hudi_runs_our_plan(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
     sides = Sides(tmp_path / "table", hudi, kind)

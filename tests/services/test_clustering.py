@@ -95,6 +95,51 @@ def test_no_answer_changes(tmp_path: Path, type: str, indexes: str, version: str
     check_all(table.storage)
 
 
+COPIES = {"hoodie.clustering.execution.strategy.class": "SparkBinaryCopyClusteringExecutionStrategy"}
+
+
+@pytest.mark.parametrize("indexes", INDEXES)
+def test_files_are_put_together_without_decoding_them(tmp_path: Path, indexes: str) -> None:
+    table = written(tmp_path / "t", **INDEXES[indexes])
+    begin = Table(table.path).timeline.writes[1].completed_at
+    before = answers(table.path, begin)
+    if indexes == "all":
+        Table(table.path).indexes.create("up", "column_stats", "id", expression="upper")
+    (report,) = Table(table.path, COPIES).cluster()
+    assert (report.groups_copied, report.files_before, report.files_after) == (2, 6, 2)
+    assert "copied    2 groups without decoding them" in str(report)
+    assert answers(table.path, begin) == before
+    check_all(table.storage)
+    if indexes == "all":
+        Table(table.path).metadata.validate().raise_if_differs()
+    table.write(Operation.UPSERT, simple_rows(range(10, 30), 12, 1.0))
+    table.check()
+
+
+@pytest.mark.parametrize(
+    ("type", "more", "why"),
+    [
+        ("COPY_ON_WRITE", SORTED, "rows are sorted"),
+        ("MERGE_ON_READ", {}, "there are slices with log files, or whose rows lie elsewhere"),
+    ],
+)
+def test_what_cannot_be_copied_is_decoded(tmp_path: Path, type: str, more: dict[str, str], why: str) -> None:
+    table = written(tmp_path / "t", type)
+    (report,) = Table(table.path, COPIES | more).cluster()
+    assert (report.groups_copied, report.decoded_because) == (0, (why,))
+    assert f"decoded   the other groups: {why}" in str(report)
+    table.check()
+
+
+def test_files_of_before_a_new_column_are_decoded(tmp_path: Path) -> None:
+    table = written(tmp_path / "t")
+    Table(table.path).upsert(simple_rows([5], 20).append_column("more", pa.array([1])))
+    (report,) = Table(table.path, COPIES).cluster()
+    assert (report.groups_copied, len(report.decoded_because)) == (0, 2)
+    assert all(because.endswith("has other columns than the table") for because in report.decoded_because)
+    assert Table(table.path).scan("more = 1").to_table().num_rows == 1
+
+
 def _before(path: str, completion: str) -> str:
     """The completion time before another one."""
     return max(i.completed_at for i in Table(path).timeline.writes if i.completed_at < completion)

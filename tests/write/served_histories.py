@@ -19,6 +19,7 @@ from tests.write.histories import SHORT, History, Tally, run_histories
 
 __all__ = ["ServedHistory"]
 
+COPIES = {"hoodie.clustering.execution.strategy.class": "SparkBinaryCopyClusteringExecutionStrategy"}
 faults = st.sampled_from([None, None, Fault.ERROR_BEFORE, Fault.ERROR_AFTER])
 orders = st.sampled_from([([], None), (["x"], "linear"), (["x", "ts"], "zorder"), (["id", "x"], "hilbert")])
 
@@ -87,6 +88,11 @@ class ServedHistory(History):
     @rule(order=orders)
     def cluster(self, order: tuple[list[str], str | None]) -> None:
         Table(self.t.path).cluster(*order)
+
+    @rule()
+    def copy(self) -> None:
+        """A clustering that decodes no file that it need not."""
+        Table(self.t.path, COPIES).cluster()
 
     @rule()
     def plan_a_clustering(self) -> None:

@@ -1,7 +1,7 @@
 """Base files: footers, statistics from the rows themselves, and the recipe by which they are written."""
 
 from hudimeta.formats.parquet.bounds import BoundsOfColumns, column_bounds, leaf_names, typed_scalar
-from hudimeta.formats.parquet.footer import BLOOM_TYPE_KEY, ParquetFooter, footer_of, read_footer
+from hudimeta.formats.parquet.footer import BLOOM_TYPE_KEY, CALENDAR_KEY, ParquetFooter, footer_of, read_footer
 from hudimeta.formats.parquet.key_column import read_key_column
 from hudimeta.formats.parquet.seal import blank_entries, sealed_file
 from hudimeta.formats.parquet.verified import open_verified, verify_parquet_file
@@ -10,11 +10,13 @@ from hudimeta.formats.parquet.writer import (
     BloomSettings,
     ParquetFileWriter,
     ParquetSettings,
+    footer_entries,
     write_base_file,
 )
 
 __all__ = [
     "BLOOM_TYPE_KEY",
+    "CALENDAR_KEY",
     "BaseFileSummary",
     "ParquetFileWriter",
     "BloomSettings",
@@ -23,6 +25,7 @@ __all__ = [
     "ParquetSettings",
     "blank_entries",
     "column_bounds",
+    "footer_entries",
     "footer_of",
     "known_keys",  # the bloom filter of a file's next version
     "leaf_names",
@@ -31,6 +34,7 @@ __all__ = [
     "read_footer",
     "read_key_column",
     "sealed_file",
+    "stitched",  # files put together from row groups of others
     "thrift",  # Thrift's compact protocol
     "typed_scalar",
     "verified",  # opening files so that damage is found

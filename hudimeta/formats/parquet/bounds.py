@@ -78,6 +78,10 @@ class BoundsOfColumns:
             old = self._found.get(name)
             self._found[name] = new if old is None else _wider(old, new)
 
+    def tell(self, column: str, low: pa.Scalar, high: pa.Scalar, nulls: int, values: int) -> None:
+        """Take the bounds of a column as they are; it is none of those that `add` looks at."""
+        self._found[column] = _Bounds(low.type, low, high, nulls, values)
+
     def table(self) -> pa.Table:
         """The bounds so far, as `column_bounds` gives them."""
         found = list(self._found.values())

@@ -35,6 +35,7 @@ __all__ = [
     "BLOOM_CHECKSUM_KEY",
     "BLOOM_KEY",
     "BLOOM_TYPE_KEY",
+    "CALENDAR_KEY",
     "MAX_KEY_KEY",
     "MIN_KEY_KEY",
     "MODEL_KEY",

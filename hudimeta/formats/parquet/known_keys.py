@@ -1,4 +1,4 @@
-"""The bloom filter of a file's next version, made of the filter that the file has: hashing every key again is dear.
+"""The bloom filter of a file, made of the filters of the files that its rows come from: hashing every key again is dear.
 
 A filter tells nothing of the keys that it was made of, so it is taken over only with the checksum that was written beside it,
 and only where it is, bit for bit, the filter that hashing all keys would give.
@@ -7,14 +7,16 @@ and only where it is, bit for bit, the filter that hashing all keys would give.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
 from hudimeta.formats.bloom import BloomFilter, TypeCode, size_of_filter
 from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, ParquetFooter
 
-__all__ = ["KnownKeys", "checksum_of"]
+__all__ = ["FileKeys", "KnownKeys", "checksum_of"]
 
 
 def checksum_of(text: str) -> str:
@@ -23,24 +25,42 @@ def checksum_of(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class KnownKeys:
-    """The record keys of rows to write, told by a filter of one row over some of them.
+class FileKeys:
+    """The keys of a file whose rows are written again.
 
     Attributes:
-        text: The filter, base64; made of keys of these rows and of no others.
-        added: The keys that it was not made of.
+        text: A filter over these keys and no others, base64; None where there is none that can be trusted.
+        keys: The keys; None where nobody has read them.
     """
 
-    text: str
-    added: pa.ChunkedArray
+    text: str | None
+    keys: pa.ChunkedArray | None = None
 
     @classmethod
-    def of(cls, footer: ParquetFooter, added: pa.ChunkedArray) -> KnownKeys | None:
-        """Those of a file and some more; None where its filter cannot be trusted."""
+    def of(cls, footer: ParquetFooter, keys: pa.ChunkedArray | None = None) -> FileKeys:
+        """Those of a file with a footer."""
         text = footer.bloom_text
-        if text is None or footer.key_value.get(BLOOM_CHECKSUM_KEY) != checksum_of(text):
-            return None
-        return cls(text, added)
+        trusted = text is not None and footer.key_value.get(BLOOM_CHECKSUM_KEY) == checksum_of(text)
+        return cls(text if trusted else None, keys)
+
+    def filter_of(self, bits: int, hashes: int) -> BloomFilter | None:
+        """The filter, if it has one row of such a size."""
+        found = None if self.text is None else BloomFilter.from_base64(self.text)
+        fits = found is not None and len(found.rows) == 1 and (found.bit_count, found.hash_count) == (bits, hashes)
+        return found if fits else None
+
+
+@dataclass(frozen=True)
+class KnownKeys:
+    """The record keys of rows to write.
+
+    Attributes:
+        files: The files whose rows they are, all of them.
+        added: Keys of other rows.
+    """
+
+    files: Sequence[FileKeys]
+    added: pa.ChunkedArray
 
     def filter_text(self, kind: TypeCode, capacity: int, p: float, count: int) -> str | None:
         """Base64 of the filter over all keys.
@@ -52,12 +72,17 @@ class KnownKeys:
             count: How many keys that are.
 
         Returns:
-            None where the known filter has another size.
+            None where no filter has that size, or one has another size and its keys are not known.
         """
-        known = BloomFilter.from_base64(self.text)
-        if len(known.rows) != 1 or (known.bit_count, known.hash_count) != size_of_filter(capacity, p):
+        filters = [one.filter_of(*size_of_filter(capacity, p)) for one in self.files]
+        known = [one for one in filters if one is not None]
+        unknown = [one.keys for one, found in zip(self.files, filters, strict=True) if found is None]
+        if not known or any(keys is None for keys in unknown):
             return None
-        if not len(self.added) and known.type_code == kind:
-            return self.text
-        whole = known.with_keys(self.added)
+        more = pa.chunked_array(
+            [chunk for keys in [*unknown, self.added] if keys is not None for chunk in keys.chunks], pa.string()
+        )
+        if not len(more) and len(self.files) == 1 and known[0].type_code == kind:
+            return self.files[0].text
+        whole = replace(known[0], rows=np.bitwise_or.reduce([one.rows for one in known])).with_keys(more)
         return (whole if kind == "SIMPLE" else whole.as_dynamic(capacity, count)).to_base64()

@@ -18,7 +18,7 @@ from hudimeta.formats.parquet.whole_footer import MAGIC
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["damaged_page", "open_verified", "read_metadata", "verify_parquet_file"]
+__all__ = ["bad_pages", "damaged_page", "open_verified", "read_metadata", "verify_parquet_file"]
 
 TAIL_BYTES = 64 << 10
 _END = 8
@@ -135,12 +135,19 @@ def damaged_page(
             name = chunk.path_in_schema
             if columns is None or any(name == c or name.startswith(f"{c}.") for c in columns):
                 start, length = chunk_span(chunk)
-                for offset, expected, actual in _bad_pages(memoryview(read(start, length)), start, length):
+                for offset, expected, actual in bad_pages(memoryview(read(start, length)), start, length):
                     return offset, f"{expected} (column {name})", actual
     return None
 
 
-def _bad_pages(data: memoryview, start: int, length: int) -> Iterator[tuple[int, str, str]]:
+def bad_pages(data: memoryview, start: int, length: int) -> Iterator[tuple[int, str, str]]:
+    """Pages of a column that are not what their headers say: offset, what was expected, and what is there.
+
+    Args:
+        data: The column's pages.
+        start: Where they begin in the file.
+        length: Bytes that they should have.
+    """
     at = 0
     if len(data) < length:
         yield start + len(data), f"{length} bytes of pages", f"the file's end after {len(data)}"

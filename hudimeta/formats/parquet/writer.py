@@ -45,7 +45,7 @@ from hudimeta.formats.parquet.seal import blank_entries, sealed_end
 from hudimeta.formats.parquet.sink import CountingSink
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["BaseFileSummary", "ParquetFileWriter", "BloomSettings", "ParquetSettings", "write_base_file"]
+__all__ = ["BaseFileSummary", "ParquetFileWriter", "BloomSettings", "ParquetSettings", "footer_entries", "write_base_file"]
 
 CODECS = ("zstd", "snappy", "gzip", "uncompressed")
 RECORD_KEY = META_COLUMNS[2]
@@ -234,7 +234,8 @@ class ParquetFileWriter:
     def close(self) -> BaseFileSummary:
         """Write what is left and the footer. The stream stays open."""
         self._flush(last=True)
-        entries, low, high = self._footer_entries()
+        keys = pa.chunked_array([c for k in self._keys for c in getattr(k, "chunks", [k])], pa.string())
+        entries, low, high = footer_entries(keys, self._avro_schema, self._settings.bloom, self._known)
         self._file.add_key_value_metadata(entries | blank_entries(self._name))
         self._sink.hold()
         self._file.close()
@@ -243,23 +244,33 @@ class ParquetFileWriter:
         footer = ParquetFooter(self._rows, entries, metadata)
         return BaseFileSummary(self._sink.written, self._rows, footer, self._bounds.table(), low, high)
 
-    def _footer_entries(self) -> tuple[dict[str, str], str | None, str | None]:
-        import pyarrow.compute as pc
 
-        entries = {CALENDAR_KEY: _CALENDAR}
-        low = high = None
-        if self._avro_schema is not None:
-            entries |= {AVRO_SCHEMA_KEY: self._avro_schema, MODEL_KEY: "avro"}
-        keys = pa.chunked_array([c for k in self._keys for c in getattr(k, "chunks", [k])], pa.string())
-        if keys.null_count:  # a table with virtual keys: no keys in the file, so nothing to look up by
-            return entries, None, None
-        if len(keys):
-            found = pc.min_max(keys)
-            low, high = str(found["min"]), str(found["max"])
-            entries |= {MIN_KEY_KEY: low, MAX_KEY_KEY: high}
-        if self._settings.bloom is not None:
-            entries |= _bloom_entries(keys, self._settings.bloom, self._known)
-        return entries, low, high
+def footer_entries(
+    keys: pa.ChunkedArray, avro_schema: str | None, bloom: BloomSettings | None, known: KnownKeys | None = None
+) -> tuple[dict[str, str], str | None, str | None]:
+    """What Hudi keeps in a footer, and the smallest and greatest key; None where no row has one.
+
+    Args:
+        keys: Record keys of all rows.
+        avro_schema: Of the columns; None leaves it out.
+        bloom: Of the filter; None for no filter.
+        known: A filter over the keys, where there is one.
+    """
+    import pyarrow.compute as pc
+
+    entries = {CALENDAR_KEY: _CALENDAR}
+    low = high = None
+    if avro_schema is not None:
+        entries |= {AVRO_SCHEMA_KEY: avro_schema, MODEL_KEY: "avro"}
+    if keys.null_count:  # a table with virtual keys: no keys in the file, so nothing to look up by
+        return entries, None, None
+    if len(keys):
+        found = pc.min_max(keys)
+        low, high = str(found["min"]), str(found["max"])
+        entries |= {MIN_KEY_KEY: low, MAX_KEY_KEY: high}
+    if bloom is not None:
+        entries |= _bloom_entries(keys, bloom, known)
+    return entries, low, high
 
 
 def write_base_file(

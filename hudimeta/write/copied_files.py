@@ -1,0 +1,135 @@
+"""Base files whose row groups become those of a new base file, without being decoded.
+
+What Hudi and the indexes want to know of the new file is put together from what there is: bounds from the footers, where these
+tell them, and filter and key range from the keys, the only column that is read in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.formats.parquet import (
+    CALENDAR_KEY,
+    BaseFileSummary,
+    BloomSettings,
+    BoundsOfColumns,
+    footer_entries,
+    footer_of,
+    typed_scalar,
+)
+from hudimeta.formats.parquet.known_keys import FileKeys, KnownKeys
+from hudimeta.formats.parquet.stitched import StitchSource, stitch, why_not_stitched
+from hudimeta.formats.parquet.verified import read_metadata
+from hudimeta.schema.conform import conform
+from hudimeta.storage import Storage
+from hudimeta.types import META_COLUMNS
+
+__all__ = ["CopiedFiles"]
+
+_KEY_COLUMN, _NAME_COLUMN = META_COLUMNS[2], META_COLUMNS[4]
+
+
+class CopiedFiles:
+    """Open base files of one partition; a context manager.
+
+    Args:
+        storage: Rooted at the table.
+        paths: Of the files, with their sizes.
+        schema: Columns that they must have, meta columns first.
+    """
+
+    def __init__(self, storage: Storage, paths: Sequence[tuple[str, int]], schema: pa.Schema) -> None:
+        self._storage, self._paths, self._schema = storage, paths, schema.remove_metadata()
+        self._open = ExitStack()
+        self._files: list[Any] = []
+        self._sources: list[StitchSource] = []
+
+    def __enter__(self) -> CopiedFiles:
+        with self._open:  # closes what is open when one cannot be opened
+            for path, size in self._paths:
+                file = self._open.enter_context(self._storage.open_input(path))
+                self._files.append(file)
+                self._sources.append(StitchSource(path, read_metadata(file, path, size), _reader(file)))
+            self._open = self._open.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the files cannot be copied; None where they can."""
+        return why_not_stitched(self._sources, self._schema, _NAME_COLUMN)
+
+    @cached_property
+    def keys(self) -> pa.ChunkedArray:
+        """The record keys of all rows."""
+        return self.columns([_KEY_COLUMN])[_KEY_COLUMN]
+
+    def columns(self, names: Sequence[str]) -> pa.Table:
+        """Columns of all rows. Args: names: Of columns, or of fields of structs, by dotted paths."""
+        import pyarrow.parquet as pq
+
+        tops = dict.fromkeys(name if name in self._schema.names else name.partition(".")[0] for name in names)
+        wanted = pa.schema([self._schema.field(name) for name in tops])
+        pieces = []
+        for file, source in zip(self._files, self._sources, strict=True) if names else ():
+            with pq.ParquetFile(file, metadata=source.metadata, page_checksum_verification=True) as parquet:
+                pieces.append(conform(parquet.read(wanted.names), wanted))
+        return pa.concat_tables([wanted.empty_table(), *pieces])
+
+    def write(
+        self, stream: Any, name: str, avro_schema: str, codec: str, bloom: BloomSettings, bounds_of: Sequence[str]
+    ) -> BaseFileSummary:
+        """Write the new file.
+
+        Args:
+            stream: Has `write(bytes)`; closing it stays with the caller.
+            name: Of the file.
+            avro_schema: For the footer.
+            codec: Of what is not copied.
+            bloom: Of the filter over record keys.
+            bounds_of: Columns to keep bounds of.
+        """
+        footers = [footer_of(source.metadata, source.path) for source in self._sources]
+        ends = np.cumsum([footer.num_rows for footer in footers]).tolist()
+        each = [self.keys.slice(end - footer.num_rows, footer.num_rows) for footer, end in zip(footers, ends, strict=True)]
+        known = KnownKeys([FileKeys.of(*one) for one in zip(footers, each, strict=True)], pa.chunked_array([], pa.string()))
+        entries, low, high = footer_entries(self.keys, avro_schema, bloom, known)
+        calendar = self._sources[0].entry(CALENDAR_KEY)
+        entries.pop(CALENDAR_KEY)
+        entries |= {CALENDAR_KEY: calendar.decode()} if calendar is not None else {}
+        size, metadata = stitch(stream, self._sources, _NAME_COLUMN, name, entries, codec)
+        footer = footer_of(metadata, name)
+        return BaseFileSummary(size, metadata.num_rows, footer, self._bounds(footer.statistics, bounds_of), low, high)
+
+    def _bounds(self, told: pa.Table, wanted: Sequence[str]) -> pa.Table:
+        """Exact bounds, as `column_bounds` gives them: columns of which the footers tell too little are read."""
+        told = told.filter(pc.is_in(told["column"], pa.array(wanted, pa.string())))
+        rows = {told["column"][at].as_py(): told.slice(at, 1) for at in range(told.num_rows)}
+        unknown = [name for name, row in rows.items() if not _is_told(row)]
+        found = BoundsOfColumns(unknown)
+        for name in rows.keys() - unknown:
+            sides = (typed_scalar(rows[name][side][0]) for side in ("min", "max"))
+            found.tell(name, *sides, *(rows[name][count][0].as_py() for count in ("null_count", "value_count")))
+        found.add(self.columns(unknown))
+        return found.table()
+
+
+def _is_told(row: pa.Table) -> bool:
+    """Whether footers tell the exact bounds of a column: not where NaN was left out, or what was too long."""
+    low, nulls = typed_scalar(row["min"][0]), row["null_count"][0].as_py()
+    kind = low.type
+    exact = not (pa.types.is_floating(kind) or pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns"))
+    return nulls is not None and exact and (low.is_valid or nulls == row["value_count"][0].as_py())
+
+
+def _reader(file: Any) -> Any:
+    return lambda offset, length: bytes(file.read_at(length, offset))

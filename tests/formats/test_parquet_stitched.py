@@ -1,0 +1,121 @@
+"""Stitched Parquet files: the rows of their sources under a new name, pages and page indexes as they were, damage refused."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from hudimeta.errors import CorruptFileError
+from hudimeta.formats.parquet import ParquetSettings, verify_parquet_file, write_base_file
+from hudimeta.formats.parquet.stitched import StitchSource, stitch, why_not_stitched
+from hudimeta.formats.parquet.verified import read_metadata
+from hudimeta.types import META_COLUMNS
+
+NAME = META_COLUMNS[4]
+INNER = pa.struct({"x": pa.int32(), "y": pa.string()})
+SETTINGS = ParquetSettings("snappy", row_group_rows=70, page_rows=16)
+
+
+def rows(first: int, count: int, name: str) -> pa.Table:
+    numbers = range(first, first + count)
+    texts = pa.array([f"{n:05d}" for n in numbers], pa.string())
+    meta = dict.fromkeys(META_COLUMNS, texts) | {NAME: pa.array([name] * count, pa.string())}
+    return pa.table(
+        {
+            **meta,
+            "number": pa.array([n if n % 5 else None for n in numbers], pa.int64()),
+            "share": pa.array([float("nan") if n == 7 else n / 3 for n in numbers], pa.float64()),
+            "price": pa.array([Decimal(n) for n in numbers], pa.decimal128(12, 2)),
+            "day": pa.array([date(2020, 1, 1 + n % 28) for n in numbers], pa.date32()),
+            "at": pa.array([datetime(2020, 1, 1, n % 24, tzinfo=timezone.utc) for n in numbers], pa.timestamp("us", "UTC")),
+            "inner": pa.array([{"x": n, "y": None} if n % 3 else None for n in numbers], INNER),
+            "many": pa.array([[str(n)] * (n % 4) for n in numbers], pa.list_(pa.string())),
+        }
+    )
+
+
+def file_of(table: pa.Table, name: str, settings: ParquetSettings = SETTINGS) -> bytes:
+    sink = io.BytesIO()
+    write_base_file(sink, table, avro_schema="{}", settings=settings, name=name)
+    return sink.getvalue()
+
+
+def source_of(content: bytes, name: str) -> StitchSource:
+    metadata = read_metadata(pa.BufferReader(content), name)
+    return StitchSource(name, metadata, lambda offset, length: content[offset : offset + length])
+
+
+def test_rows_pages_and_indexes_are_those_of_the_sources() -> None:
+    parts = [rows(0, 200, "a.parquet"), rows(200, 0, "b.parquet"), rows(200, 90, "c.parquet")]
+    contents = [file_of(part, f"{letter}.parquet") for part, letter in zip(parts, "abc", strict=True)]
+    sources = [source_of(content, f"{letter}.parquet") for content, letter in zip(contents, "abc", strict=True)]
+    assert why_not_stitched(sources, parts[0].schema, NAME) is None
+    sink = io.BytesIO()
+    size, metadata = stitch(sink, sources, NAME, "new.parquet", {"hello": "world"}, "zstd")
+    content = sink.getvalue()
+    assert size == len(content)
+    found = verify_parquet_file(content, "new.parquet")
+    whole = pa.concat_tables(parts)
+    named = whole.set_column(whole.schema.get_field_index(NAME), NAME, pa.array(["new.parquet"] * 290))
+    assert found.drop_columns(["share"]).equals(named.drop_columns(["share"]))
+    assert pc.all(pc.equal(found["share"].fill_null(0), named["share"]).filter(pc.invert(pc.is_nan(named["share"])))).as_py()
+    assert metadata.metadata[b"hello"] == b"world"
+    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+    assert [g.num_rows for g in groups] == [67, 67, 66, 45, 45]
+    lacking = {g.column(n).path_in_schema for g in groups for n in range(g.num_columns) if not g.column(n).has_column_index}
+    assert lacking == {"share"}, "pyarrow keeps none where NaN may be"
+    assert all(g.column(n).has_offset_index for g in groups for n in range(metadata.num_columns))
+    assert {groups[1].column(4).statistics.min, groups[1].column(4).statistics.max} == {"new.parquet"}
+    assert (groups[-1].column(5).statistics.max, groups[-1].column(7).statistics.min) == (289, Decimal(245))
+
+
+def test_a_stitched_file_is_stitched_again() -> None:
+    first = file_of(rows(0, 100, "a.parquet"), "a.parquet")
+    for name in ("b.parquet", "c.parquet"):
+        sink = io.BytesIO()
+        stitch(sink, [source_of(first, "a.parquet" if name == "b.parquet" else "b.parquet")] * 2, NAME, name, {}, "zstd")
+        first = sink.getvalue()
+    assert verify_parquet_file(first, "c.parquet").num_rows == 400
+
+
+def test_damage_is_not_copied() -> None:
+    content = bytearray(file_of(rows(0, 100, "a.parquet"), "a.parquet"))
+    source = source_of(bytes(content), "a.parquet")
+    start = source.metadata.row_group(0).column(5).data_page_offset
+    content[start + 40] ^= 1
+    with pytest.raises(CorruptFileError, match=r"column number"):
+        stitch(io.BytesIO(), [source_of(bytes(content), "a.parquet")], NAME, "b.parquet", {}, "zstd")
+
+
+def _of_spark(content: bytes) -> bytes:
+    table = pq.read_table(pa.BufferReader(content))
+    sink = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata({"org.apache.spark.legacyDateTime": ""}), sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (lambda: file_of(rows(0, 9, "b").drop_columns(["many"]), "b"), "b has other columns than the table"),
+        (lambda: _of_spark(file_of(rows(0, 9, "b"), "b")), "b says otherwise of its calendar than a"),
+        (
+            lambda: file_of(rows(0, 9, "b").select([*META_COLUMNS, *reversed(rows(0, 9, "b").column_names[5:])]), "b"),
+            "other columns",
+        ),
+    ],
+)
+def test_files_that_do_not_go_together(other: Callable[[], bytes], why: str) -> None:
+    sources = [source_of(file_of(rows(0, 9, "a"), "a"), "a"), source_of(other(), "b")]
+    assert why in (why_not_stitched(sources, rows(0, 0, "").schema, NAME) or "")
+
+
+def test_no_rows_are_no_file() -> None:
+    assert why_not_stitched([source_of(file_of(rows(0, 0, "a"), "a"), "a")], rows(0, 0, "").schema, NAME) == "there are no rows"
