@@ -89,7 +89,7 @@ _ALWAYS = """
 
 
     write.concurrency.schema.conflict.resolution.enable
-    write.empty.clean.interval.hours write.ignore.failed write.markers.type write.merge.handle.fallback
+    write.ignore.failed write.markers.type write.merge.handle.fallback
 """
 _OFF = """
     bootstrap.data.queries.only bootstrap.full.input.provider bootstrap.index.class bootstrap.index.enable

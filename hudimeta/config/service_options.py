@@ -13,7 +13,11 @@ __all__ = [
     "CLEAN_AUTOMATIC",
     "CLEAN_COMMITS",
     "CLEAN_HOURS",
+    "CLEAN_EMPTY_HOURS",
     "CLEAN_INCREMENTAL",
+    "CLEAN_MOST_COMMITS",
+    "CLEAN_PARTITIONS",
+    "CLEAN_PATTERN",
     "CLEAN_POLICY",
     "CLEAN_VERSIONS",
     "COMPACT_AFTER",
@@ -120,6 +124,32 @@ CLEAN_INCREMENTAL = OPTIONS.flag(
     True,
     "A clean looks only at partitions that were written to since the last one.",
     aliases=("hoodie.cleaner.incremental.mode",),
+)
+CLEAN_MOST_COMMITS = OPTIONS.count(
+    "hoodie.clean.max.commits.to.clean",
+    (1 << 63) - 1,
+    "So many commits at most leave the readable past by one clean, which bounds what a clean after a long time does.",
+    aliases=("hoodie.cleaner.max.commits.clean",),
+)
+CLEAN_PARTITIONS = OPTIONS.listing(
+    "hoodie.clean.partition.filter.selected",
+    "Clean only these partitions, by their paths; needs hoodie.clean.incremental.enabled=false.",
+    aliases=("hoodie.cleaner.partition.filter.selected",),
+)
+CLEAN_PATTERN = OPTIONS.text(
+    "hoodie.clean.partition.filter.regex",
+    None,
+    "Clean only partitions that this pattern matches as a whole; needs hoodie.clean.incremental.enabled=false.",
+    aliases=("hoodie.cleaner.partition.filter.regex",),
+)
+CLEAN_EMPTY_HOURS = OPTIONS.add(
+    Option(
+        "hoodie.write.empty.clean.interval.hours",
+        int,
+        -1,
+        "a whole number",
+        "Hours after which a clean that deletes nothing is recorded, so that the next one begins there; never with 0 and less.",
+    )
 )
 TTL_INLINE = OPTIONS.flag(
     "hoodie.partition.ttl.inline", False, "Take partitions that have outlived their time out of the table after writes."

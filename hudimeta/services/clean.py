@@ -11,6 +11,7 @@ then the timeline say so. A clean that died is finished by the next one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,13 +22,14 @@ import pyarrow.compute as pc
 
 from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.config import options as keys
+from hudimeta.errors import ConfigError
 from hudimeta.redaction import without_user
 from hudimeta.reports import Report
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.slices import place_files
 from hudimeta.table.text_arrays import instant_number
 from hudimeta.timeline import Timeline, format_instant, parse_instant
-from hudimeta.timeline.clean_record import CleanPlan, encode_plan, savepoints_of
+from hudimeta.timeline.clean_record import CleanPlan, encode_plan, is_partial, savepoints_of
 from hudimeta.types import Action, Instant, TableType
 from hudimeta.write.session import TableView, WriteSession
 
@@ -55,20 +57,59 @@ def plan(session: WriteSession, view: TableView) -> CleanPlan:
     """Find the files that nothing retained needs."""
     timeline = view.timeline
     policy = session.options.get(keys.CLEAN_POLICY) or _COMMITS
-    earliest = _earliest(session, timeline) if policy in (_COMMITS, _HOURS) else None
+    earliest = _bounded(session, timeline, _earliest(session, timeline)) if policy in (_COMMITS, _HOURS) else None
     last = timeline.writes[-1].time if timeline.writes else ""
     saved = tuple(sorted(timeline.savepoints))
     if policy in (_COMMITS, _HOURS) and earliest is None:
         return CleanPlan(policy, None, {}, (), last, saved)
-    touched = _partitions_touched(session, timeline, earliest, saved)
+    chosen = _partitions_chosen(session, view)
+    touched = _partitions_touched(session, timeline, earliest, saved) if chosen is None else chosen
     if touched is not None and not touched:
-        return CleanPlan(policy, earliest, {}, (), last, saved)
+        return CleanPlan(policy, earliest, {}, (), last, saved, chosen is not None)
     placed = place_files(view.listing(touched), view.visibility())
     gone = _obsolete(session, placed, timeline, earliest)
     gone &= ~_protected(placed, timeline)
     files = _by_partition(placed.filter(pa.array(gone)))
     left = set(placed.filter(pa.array(~gone))["partition_path"].unique().to_pylist())
-    return CleanPlan(policy, earliest, files, tuple(sorted(set(files) - left)), last, saved)
+    return CleanPlan(policy, earliest, files, tuple(sorted(set(files) - left)), last, saved, chosen is not None)
+
+
+def _bounded(session: WriteSession, timeline: Timeline, found: Instant | None) -> Instant | None:
+    """The earliest commit to retain, no more commits after that of the last clean than one clean may take."""
+    most = session.options.get(keys.CLEAN_MOST_COMMITS)
+    if found is None or most >= len(timeline.writes):
+        return found
+    passed = [i for i in timeline.writes if _retained_before(timeline) <= i.time <= found.time]
+    return passed[min(most, len(passed) - 1)] if passed else found
+
+
+def _retained_before(timeline: Timeline) -> str:
+    """The earliest commit that the last clean retained; "" where there was none, or it retained none."""
+    cleans = [i for i in timeline.completed if i.action is Action.CLEAN]
+    return timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or "" if cleans else ""
+
+
+def _partitions_chosen(session: WriteSession, view: TableView) -> list[str] | None:
+    """The partitions that options name; None where they name none.
+
+    Raises:
+        ConfigError: A pattern that is none, or cleaning goes on from the last clean, which knows of no choice.
+    """
+    options = session.options
+    pattern, selected = options.get(keys.CLEAN_PATTERN), options.get(keys.CLEAN_PARTITIONS)
+    if not pattern and not selected:
+        return None
+    if options.get(keys.CLEAN_INCREMENTAL):
+        hint = "A clean of some partitions looks at all of their files."
+        raise ConfigError(keys.CLEAN_INCREMENTAL.key, True, "false beside a filter of partitions", hint)
+    if selected:
+        return sorted(selected)
+    try:
+        wanted = re.compile(pattern or "")
+    except re.error as error:
+        raise ConfigError(keys.CLEAN_PATTERN.key, pattern, f"a regular expression ({error})") from error
+    paths = view.listing()["partition_path"].unique().to_pylist()
+    return sorted(path for path in paths if wanted.fullmatch(path))
 
 
 def is_due(session: WriteSession, timeline: Timeline) -> bool:
@@ -77,6 +118,8 @@ def is_due(session: WriteSession, timeline: Timeline) -> bool:
     Only as many commits are read as may have come since the last look; one request each. Compactions, of which several may
     have come, are known by their action.
     """
+    if _empty_is_due(session, timeline, None):
+        return True
     fresh = max(1, session.options.get(keys.CLEAN_AFTER))
     last = max((i.time for i in timeline.completed if i.action is Action.CLEAN), default="")
     if sum(i.time > last for i in timeline.writes) < fresh:
@@ -120,6 +163,27 @@ def _compacted_since(session: WriteSession, timeline: Timeline, passed: Sequence
     return any(i.action is Action.COMMIT and i.time > seen for i in passed[-_COMPACTIONS_AMONG:])
 
 
+def _empty_is_due(session: WriteSession, timeline: Timeline, earliest: Instant | None) -> bool:
+    """True when a clean is to be recorded even if it deletes nothing.
+
+    Args:
+        session: The table.
+        timeline: Of the table.
+        earliest: That it would retain; None finds it out.
+    """
+    hours = session.options.get(keys.CLEAN_EMPTY_HOURS)
+    policy = session.options.get(keys.CLEAN_POLICY) or _COMMITS
+    if hours <= 0 or policy == _VERSIONS or not timeline.writes:
+        return False
+    found = earliest or _bounded(session, timeline, _earliest(session, timeline))
+    if found is None or found.time <= _retained_before(timeline):
+        return False
+    since = max((i.time for i in timeline.completed if i.action is Action.CLEAN), default=timeline.writes[0].time)
+    zone = session.properties.zone
+    now = parse_instant(session.times.next(timeline.last_time), zone)
+    return now - parse_instant(since, zone) >= hours * _MS_AN_HOUR
+
+
 def _supersedes(commit: Mapping[str, Any]) -> bool:
     """True when a commit replaced file groups, or wrote base files on top of others; logs supersede nothing."""
     if commit.get("partitionToReplaceFileIds"):
@@ -143,7 +207,8 @@ def _partitions_touched(
         return None
     record = timeline.metadata(cleans[-1])
     begin = record.get("earliestCommitToRetain") or ""
-    if not begin or set(savepoints_of(record)) - set(saved) or begin < (timeline.first_active_write or ""):
+    given_up = set(savepoints_of(record)) - set(saved)
+    if not begin or given_up or is_partial(record) or begin < (timeline.first_active_write or ""):
         return None
     last = cleans[-1].time
     between = [i for i in timeline.writes if i.time < earliest.time and (begin <= i.time or (i.completion or "") > last)]
@@ -254,7 +319,7 @@ def clean(session: WriteSession) -> CleanReport:
             died = next((i.time for i in view.timeline.pending if i.action is Action.CLEAN), None)
             if died is None:
                 the_plan = plan(session, view)
-                if not the_plan.n_files:
+                if not the_plan.n_files and not _empty_is_due(session, view.timeline, the_plan.earliest):
                     return CleanReport(None, 0, the_plan)
                 content = encode_plan(without_user(session.storage.root), the_plan)
                 time = session.coordinator.plan(view.timeline, Action.CLEAN, content)

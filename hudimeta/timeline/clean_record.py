@@ -15,10 +15,13 @@ from hudimeta.types import Action, Instant, State
 if TYPE_CHECKING:
     from hudimeta.timeline.active import Timeline
 
-__all__ = ["CleanPlan", "being_cleaned", "decode_plan", "encode_metadata", "encode_plan", "savepoints_of"]
+__all__ = ["CleanPlan", "being_cleaned", "decode_plan", "encode_metadata", "encode_plan", "is_partial", "savepoints_of"]
 
 SAVEPOINTS_KEY = "savepointed_timestamps"
 """Entry of a clean's extraMetadata, Apache Hudi's too: savepointed moments, separated by commas."""
+
+PARTIAL_KEY = "hudimeta.clean.partial"
+"""Entry of the extraMetadata of a clean of ours that was told to look at some partitions alone."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,6 +35,7 @@ class CleanPlan(Report):
         emptied: Partitions that have no file any more afterwards.
         last_commit: Newest completed commit when the plan was made.
         savepoints: Savepointed moments then, whose files stay; a clean after one is given up looks at the whole table.
+        partial: Only some partitions were looked at, as options said; the next clean looks at the whole table.
     """
 
     policy: str
@@ -40,6 +44,12 @@ class CleanPlan(Report):
     emptied: tuple[str, ...]
     last_commit: str
     savepoints: tuple[str, ...] = ()
+    partial: bool = False
+
+    @property
+    def extra(self) -> dict[str, str]:
+        """Entries of its extraMetadata."""
+        return {SAVEPOINTS_KEY: ",".join(self.savepoints)} | ({PARTIAL_KEY: "true"} if self.partial else {})
 
     @property
     def n_files(self) -> int:
@@ -67,7 +77,7 @@ def encode_plan(root: str, the_plan: CleanPlan) -> bytes:
             for partition, names in the_plan.files.items()
         },
         "partitionsToBeDeleted": list(the_plan.emptied),
-        "extraMetadata": {SAVEPOINTS_KEY: ",".join(the_plan.savepoints)},
+        "extraMetadata": the_plan.extra,
     }
     return encode_container(CLEANER_PLAN, [record])
 
@@ -85,6 +95,7 @@ def decode_plan(record: Mapping[str, Any]) -> CleanPlan:
         tuple(record["partitionsToBeDeleted"] or ()),
         record["lastCompletedCommitTimestamp"],
         savepoints_of(record),
+        is_partial(record),
     )
 
 
@@ -103,6 +114,11 @@ def savepoints_of(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Savepointed moments that a plan, or the metadata of a clean, respected."""
     text = (record.get("extraMetadata") or {}).get(SAVEPOINTS_KEY) or ""
     return tuple(filter(None, text.split(",")))
+
+
+def is_partial(record: Mapping[str, Any]) -> bool:
+    """True where a clean looked at some partitions alone."""
+    return (record.get("extraMetadata") or {}).get(PARTIAL_KEY) == "true"
 
 
 def encode_metadata(time: str, the_plan: CleanPlan, deleted: int) -> bytes:
@@ -126,6 +142,6 @@ def encode_metadata(time: str, the_plan: CleanPlan, deleted: int) -> bytes:
         },
         "version": 2,
         "bootstrapPartitionMetadata": {},
-        "extraMetadata": {SAVEPOINTS_KEY: ",".join(the_plan.savepoints)},
+        "extraMetadata": the_plan.extra,
     }
     return encode_container(CLEAN_METADATA, [record])

