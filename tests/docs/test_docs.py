@@ -42,6 +42,11 @@ def test_the_option_page_is_what_the_registry_says() -> None:
     assert (ROOT / "docs" / "options.md").read_text(encoding="utf-8") == made, "run: python tools/option_docs.py"
 
 
+def test_the_page_of_statements_is_what_the_tests_run() -> None:
+    made = runpy.run_path(str(ROOT / "tools" / "sql_docs.py"))["text"]()
+    assert (ROOT / "docs" / "sql.md").read_text(encoding="utf-8") == made, "run: python tools/sql_docs.py"
+
+
 def test_the_changelog_begins_with_the_version_of_the_package() -> None:
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert newest is not None

@@ -16,8 +16,9 @@ import pytest
 import hudimeta
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
-from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.apache_hudi import ApacheHudi, HudiFailed
 from tests.interop.sides import FULL
+from tests.spark.sql_list import SECTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -158,3 +159,42 @@ def _other_doors(spark: SparkSession, hudi: ApacheHudi, tables: list[str]) -> No
         ours = hudimeta.Table(f"{warehouse}/{table}").scan().to_table()
         assert sorted(whole["uuid"].to_pylist()) == sorted(ours["uuid"].to_pylist())
         assert sorted(whole["fare"].to_pylist()) == sorted(ours["fare"].to_pylist())
+
+
+LISTED = tuple(SECTIONS) if FULL else ("Rows",)
+_ANSWERS = ("SELECT", "SHOW PARTITIONS", "SHOW INDEXES")
+_OF_OURS = ("column_stats", "partition_stats")
+"""Indexes that the two make without being asked, each by its own defaults."""
+
+
+@pytest.mark.filterwarnings("ignore:a Hudi table has strings of any length")
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("section", LISTED)
+def test_hudi_does_with_the_statements_of_the_page_what_it_says(attached: SparkSession, hudi: ApacheHudi, section: str) -> None:
+    attached.sql("CREATE DATABASE listed")
+    attached.sql("USE listed")
+    hudi.sql("CREATE DATABASE listed")
+    hudi.sql("USE listed")
+    times = {"there": "", "here": ""}
+    try:
+        for one in SECTIONS[section]:
+            there = one.text.format(format="hudi", at=times["there"])
+            if one.hudi in ("refuses it", "does not know it"):
+                with pytest.raises(HudiFailed):
+                    hudi.sql(there)
+            elif not one.refused:
+                answer = hudi.sql(there)
+            if one.refused:
+                continue
+            frame = attached.sql(one.text.format(format="hudimeta", at=times["here"]))
+            mine = sorted((tuple(row) for row in frame.collect() if row[0] not in _OF_OURS), key=repr)
+            if one.hudi == "the same" and one.text.startswith(_ANSWERS):
+                theirs = zip(*(column.to_pylist() for column in answer.columns), strict=True)
+                assert mine == sorted((row for row in theirs if row[0] not in _OF_OURS), key=repr), one.text
+            if not times["here"]:
+                first = "SELECT min(_hoodie_commit_time) AS t FROM trips"
+                times = {"here": attached.sql(first).collect()[0].t or "", "there": hudi.sql(first)["t"][0].as_py() or ""}
+    finally:
+        for side in (attached.sql, hudi.sql):
+            side("USE default")
+            side("DROP DATABASE IF EXISTS listed CASCADE")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hudimeta
+from hudimeta.config import HudiWarning
 from tests.spark.tables import check, refusal
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ def test_a_table_like_another_has_its_columns_keys_and_partitions(session: Spark
     sql("create table target like plain using hudimeta tblproperties (primaryKey = 'a')")
     sql("insert into target values (1, 'x'), (1, 'y')")
     assert rows(session, "select a from target") == [(1,), (1,)]
+    with pytest.warns(HudiWarning, match=r"any length only: v varchar\(3\)"):
+        sql("create table keyless (v varchar(3)) using hudimeta")
 
 
 def test_rows_give_way_where_a_condition_is_true(session: SparkSession, tmp_path: Path) -> None:

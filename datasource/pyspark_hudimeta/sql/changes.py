@@ -76,9 +76,8 @@ def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
         CommitError: A row of the table would be changed twice.
         AnalysisException, of Spark: What does not fit.
     """
-    if statement.evolves:
-        entry = _evolved(session, entry, statement)
-    report = _planned(session, entry, statement).written()
+    planned = _evolved(session, entry, statement) if statement.evolves else _planned(session, entry, statement)
+    report = planned.written()
     return session.counts(
         num_affected_rows=report.updated + report.deleted + report.inserted,
         num_updated_rows=report.updated,
@@ -87,20 +86,21 @@ def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
     )
 
 
-def _evolved(session: SqlSession, entry: Entry, statement: Merge) -> Entry:
-    """Add the columns that only the source has, if the statement fits the table with them."""
-    merging = _Merging(session, entry, statement)
+def _evolved(session: SqlSession, entry: Entry, statement: Merge) -> _Planned:
+    """Add the columns that only the source has, if the statement fits the table with them; what to write then."""
+    source = _Merging(session, entry, statement).source()
     own = {name.lower() for name in entry.columns.names}
-    added = StructType([c for c in merging.source().schema if c.name.lower() not in (*own, *META_COLUMNS)])
-    if not added.fields or all(clause.assignments is not None for clause in statement.clauses):
-        return entry
-    wider = replace(entry, columns=StructType([*entry.columns, *added]))
-    trial = _Merging(session, wider, statement, added)
-    with trial.stack:
-        trial.merged(None, arrow_schema(wider.columns))
-    ddl = ", ".join(f"{quoted(c.name)} {c.dataType.simpleString()}" for c in added)
-    alter(session, entry, AlterTable(entry.name, add=ddl), f"ALTER TABLE {entry.name.sql} ADD COLUMNS ({ddl})")
-    return session.entry(entry.name) or entry
+    added = StructType([c for c in source.schema if c.name.lower() not in (*own, *META_COLUMNS)])
+    if added.fields and any(clause.assignments is None for clause in statement.clauses):
+        wider = replace(entry, columns=StructType([*entry.columns, *added]))
+        trial = _Merging(session, wider, statement, added, source)
+        with trial.stack:
+            trial.merged(None, arrow_schema(wider.columns))
+        ddl = ", ".join(f"{quoted(c.name)} {c.dataType.simpleString()}" for c in added)
+        alter(session, entry, AlterTable(entry.name, add=ddl), f"ALTER TABLE {entry.name.sql} ADD COLUMNS ({ddl})")
+        entry = session.entry(entry.name) or entry
+    merging = _Merging(session, entry, statement, source=source)
+    return _Planned(merging, Operation.UPSERT, merging.merged)
 
 
 def explained(session: SqlSession, entry: Entry, statement: Update | Delete | Merge, mode: str) -> str:
@@ -223,8 +223,16 @@ class Change:
 class _Merging(Change):
     """One MERGE: the two sides are joined once; what each clause makes is read from that."""
 
-    def __init__(self, session: SqlSession, entry: Entry, statement: Merge, added: StructType | None = None) -> None:
+    def __init__(
+        self,
+        session: SqlSession,
+        entry: Entry,
+        statement: Merge,
+        added: StructType | None = None,
+        source: DataFrame | None = None,
+    ) -> None:
         super().__init__(session, entry, statement.alias, added)
+        self._rows = source
         self._statement = statement
         self._source = statement.source_alias or "_hudimeta_source"
         if self._source.lower() == self.alias.lower():
@@ -234,7 +242,9 @@ class _Merging(Change):
                 self.values(clause.assignments, keys_may_change=True, inserting=clause.action is MergeAction.INSERT)
 
     def source(self) -> DataFrame:
-        """The rows to merge."""
+        """The rows to merge, as they were before the table got columns of theirs."""
+        if self._rows is not None:
+            return self._rows
         return self.session.query(f"SELECT * FROM {self._statement.source} AS {quoted(self._source)}")
 
     def merged(self, moment: str | None, schema: pa.Schema) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pyspark.errors import ParseException
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
 from hudimeta import Table
+from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
 from hudimeta.redaction import redacted
@@ -200,10 +202,21 @@ def _columns(statement: CreateTable, rows: DataFrame | None) -> StructType:
 
 def _declared(text: str) -> StructType:
     try:
-        return StructType.fromDDL(text)
+        return _without_lengths(StructType.fromDDL(text))
     except ParseException as error:
         hint = "Give columns as name and type, with NOT NULL and COMMENT if you like; values for them in each INSERT."
         raise UnsupportedFeature(f"the declaration of columns ({text})", hint) from error
+
+
+def _without_lengths(columns: StructType) -> StructType:
+    """Char and varchar as the strings that Apache Hudi makes of them; it keeps no lengths."""
+    found = [column for column in columns if isinstance(column.dataType, (CharType, VarcharType))]
+    if not found:
+        return columns
+    named = ", ".join(f"{column.name} {column.dataType.simpleString()}" for column in found)
+    warnings.warn(f"a Hudi table has strings of any length only: {named} will not be cut, padded or checked", HudiWarning, 2)
+    plain = {c.name: StructField(c.name, StringType(), c.nullable, c.metadata) for c in found}
+    return StructType([plain.get(column.name, column) for column in columns])
 
 
 def _options(statement: CreateTable, columns: StructType) -> dict[str, str]:

@@ -1,0 +1,208 @@
+"""Statements of SQL in attached sessions, with where each comes from and what becomes of it: the source of docs/sql.md.
+
+`{format}` stands for the word after USING, `{at}` for the instant of the table's first write. The statements of a section run
+one after another, in a session that has nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SECTIONS", "Listed"]
+
+SAME = "the same"
+"""Apache Hudi 1.0.2 takes the statement, and a query gives the same rows."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One statement.
+
+    Attributes:
+        text: As a user types it.
+        source: The page on which it stands.
+        hudi: What Apache Hudi 1.0.2 does.
+        refused: Part of the error that says why hudimeta refuses it; "" for what works.
+        because: The reason, for the page.
+    """
+
+    text: str
+    source: str
+    hudi: str = SAME
+    refused: str = ""
+    because: str = ""
+
+
+_DDL, _DML, _QUERIES, _INDEXES, _EVOLUTION = "SQL DDL", "SQL DML", "SQL queries", "Indexes", "Schema evolution"
+_SPARK, _DELTA = "Spark SQL", "Delta Lake"
+_NOT_IN_HUDI = "refuses it"
+_NOT_KNOWN = "does not know it"
+_COLUMNS = "(ts BIGINT, uuid STRING, rider STRING, fare DOUBLE, city STRING)"
+_ROWS = (
+    "(1, 'u1', 'rider-A', 19.1, 'sf'), (2, 'u2', 'rider-B', 27.7, 'sf'), (3, 'u3', 'rider-C', 33.9, 'paris'), "
+    "(4, 'u4', 'rider-D', 1.5, 'oslo')"
+)
+_CREATE = Listed(
+    f"CREATE TABLE IF NOT EXISTS trips {_COLUMNS} USING {{format}} "
+    "TBLPROPERTIES (type = 'cow', primaryKey = 'uuid', preCombineField = 'ts') PARTITIONED BY (city)",
+    _DDL,
+)
+_INSERT = Listed(f"INSERT INTO trips VALUES {_ROWS}", _DML)
+_SHOWN = Listed("SELECT uuid, fare, city FROM trips", _QUERIES)
+
+SECTIONS: dict[str, list[Listed]] = {
+    "Tables": [
+        _CREATE,
+        _INSERT,
+        Listed("CREATE TABLE kept USING {format} TBLPROPERTIES (primaryKey = 'uuid') AS SELECT uuid, fare FROM trips", _DDL),
+        Listed("SELECT * FROM kept", _QUERIES, "the same, after its meta columns"),
+        Listed("CREATE TABLE alike LIKE trips USING {format}", _SPARK),
+        Listed("SELECT uuid, fare FROM alike", _QUERIES),
+        Listed("SHOW PARTITIONS trips", _DDL),
+        Listed("ALTER TABLE trips DROP PARTITION (city = 'oslo')", _DDL),
+        Listed("TRUNCATE TABLE trips PARTITION (city = 'paris')", _DDL),
+        Listed("SHOW PARTITIONS trips", _DDL),
+        _SHOWN,
+        Listed("ALTER TABLE trips ADD IF NOT EXISTS PARTITION (city = 'rome')", _DDL, "makes an empty folder"),
+        Listed("ALTER TABLE trips SET TBLPROPERTIES ('hoodie.keep.max.commits' = '40')", _DDL),
+        Listed("ALTER TABLE trips UNSET TBLPROPERTIES ('hoodie.keep.max.commits')", _DDL),
+        Listed("ALTER TABLE trips ADD COLUMNS (note STRING COMMENT 'said by riders')", _DDL),
+        Listed("ALTER TABLE trips ALTER COLUMN fare COMMENT 'in euros'", _DDL),
+        Listed("SELECT uuid, fare, note FROM trips", _QUERIES),
+        Listed("SHOW CREATE TABLE trips", _SPARK, "the same, with its meta columns"),
+        Listed("DESCRIBE TABLE EXTENDED trips", _SPARK, "the same, with its meta columns"),
+        Listed("SHOW TBLPROPERTIES trips", _SPARK, "the same, with `path`"),
+        Listed("ALTER TABLE kept RENAME TO renamed", _DDL),
+        Listed("SELECT uuid FROM renamed", _QUERIES),
+        Listed("CREATE OR REPLACE TABLE renamed USING {format} AS SELECT 7 AS n", _SPARK, _NOT_IN_HUDI),
+        Listed("REPLACE TABLE renamed (m INT) USING {format}", _SPARK, _NOT_IN_HUDI),
+        Listed(
+            "ALTER TABLE trips REPLACE COLUMNS (uuid STRING)",
+            _SPARK,
+            _NOT_IN_HUDI,
+            "HUDIMETA_UNSUPPORTED",
+            "columns are added, renamed, retyped and dropped one by one",
+        ),
+        Listed(
+            "ALTER TABLE trips SET LOCATION '/elsewhere'",
+            _SPARK,
+            "changes its catalog alone",
+            "HUDIMETA_UNSUPPORTED",
+            "the table's own files would stay where they are",
+        ),
+        Listed(
+            "ALTER TABLE trips ALTER COLUMN fare FIRST",
+            _EVOLUTION,
+            _NOT_IN_HUDI,
+            "HUDIMETA_UNSUPPORTED",
+            "the order of a table's columns is that of its files",
+        ),
+        Listed(
+            "CREATE TABLE defaults (id INT, n INT DEFAULT 3) USING {format}",
+            _SPARK,
+            _NOT_IN_HUDI,
+            "HUDIMETA_UNSUPPORTED",
+            "nothing in a Hudi table keeps the default value of a column",
+        ),
+        Listed("CREATE TABLE lengths (id INT, v VARCHAR(3), c CHAR(4)) USING {format}", _SPARK),
+        Listed("INSERT INTO lengths VALUES (1, 'abcd', 'ab')", _DML),
+        Listed("SELECT id, v, c FROM lengths", _QUERIES),
+        Listed("DROP TABLE IF EXISTS alike", _DDL),
+        Listed("TRUNCATE TABLE trips", _DDL),
+        _SHOWN,
+    ],
+    "Rows": [
+        _CREATE,
+        _INSERT,
+        Listed("INSERT INTO trips (uuid, city, ts, fare) VALUES ('u5', 'rome', 5, 5.5)", _DML),
+        Listed("INSERT INTO trips PARTITION (city = 'rome') SELECT 6, 'u6', 'rider-F', 6.5", _DML),
+        Listed("UPDATE trips SET fare = fare * 2, ts = ts + 10 WHERE rider = 'rider-A'", _DML),
+        Listed("DELETE FROM trips WHERE uuid = 'u2'", _DML),
+        Listed(
+            "MERGE INTO trips t USING (SELECT 'u3' AS uuid, 'paris' AS city, 30L AS ts, 3.25D AS fare) s ON t.uuid = s.uuid "
+            "WHEN MATCHED THEN UPDATE SET fare = s.fare, ts = s.ts",
+            _DML,
+        ),
+        Listed(
+            "MERGE INTO trips t USING (SELECT 31L AS ts, 'u7' AS uuid, 'rider-G' AS rider, 7.5D AS fare, 'oslo' AS city) s "
+            "ON t.uuid = s.uuid WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+            _DML,
+        ),
+        _SHOWN,
+        Listed("INSERT OVERWRITE trips PARTITION (city = 'oslo') SELECT 8, 'u8', 'rider-H', 8.5", _DML),
+        _SHOWN,
+        Listed("INSERT INTO trips REPLACE WHERE city = 'oslo' VALUES (9, 'u9', 'rider-I', 9.5, 'oslo')", _SPARK, _NOT_IN_HUDI),
+        Listed(
+            "MERGE WITH SCHEMA EVOLUTION INTO trips t USING (SELECT *, 'new' AS note FROM trips) s ON t.uuid = s.uuid "
+            "WHEN MATCHED THEN UPDATE SET *",
+            _SPARK,
+            _NOT_KNOWN,
+        ),
+        Listed("EXPLAIN UPDATE trips SET fare = 0", _SPARK),
+        Listed(
+            "UPDATE trips SET uuid = 'u0' WHERE uuid = 'u1'",
+            _DML,
+            _NOT_IN_HUDI,
+            "neither part of the key nor of the partition",
+            "a row's key says which row it is",
+        ),
+        Listed("UPDATE trips SET nope = 1", _SPARK, _NOT_IN_HUDI, "columns of the table", "there is no such column"),
+        Listed("UPDATE trips SET fare = 'much'", _SPARK, _NOT_IN_HUDI, "CANNOT_SAFELY_CAST", "Spark's rules of assignment"),
+        Listed("DELETE FROM nothing WHERE id = 1", _SPARK, _NOT_IN_HUDI, "TABLE_OR_VIEW_NOT_FOUND", "there is no such table"),
+    ],
+    "Queries": [
+        _CREATE,
+        _INSERT,
+        Listed("INSERT INTO trips VALUES (10, 'u1', 'rider-A', 0.5, 'sf')", _DML),
+        Listed("SELECT uuid, fare FROM trips TIMESTAMP AS OF '{at}' WHERE fare > 2", _QUERIES),
+        Listed(
+            "SELECT n.uuid, n.fare - o.fare AS more FROM trips n JOIN trips TIMESTAMP AS OF '{at}' o ON n.uuid = o.uuid",
+            _QUERIES,
+        ),
+        Listed("SELECT uuid, fare FROM trips VERSION AS OF {at}", _QUERIES, _NOT_IN_HUDI),
+        Listed("SELECT _hoodie_record_key, _hoodie_partition_path FROM trips WHERE fare > 20", _QUERIES),
+        Listed("CREATE TEMPORARY VIEW earlier AS SELECT uuid, fare FROM trips TIMESTAMP AS OF '{at}'", _QUERIES, _NOT_IN_HUDI),
+        Listed("SELECT * FROM earlier", _QUERIES, _NOT_IN_HUDI),
+        Listed("DROP VIEW earlier", _SPARK, _NOT_IN_HUDI),
+        Listed(
+            "SELECT uuid FROM trips VERSION AS OF 3",
+            _DELTA,
+            _NOT_IN_HUDI,
+            "DESCRIBE HISTORY",
+            "versions of a Hudi table are its instants",
+        ),
+    ],
+    "Indexes": [
+        _CREATE,
+        _INSERT,
+        Listed("CREATE INDEX record_index ON trips (uuid)", _INDEXES),
+        Listed("CREATE INDEX by_rider ON trips (rider)", _INDEXES),
+        Listed(
+            "CREATE INDEX by_day ON trips USING column_stats(ts) OPTIONS (expr = 'from_unixtime', format = 'yyyy-MM-dd')",
+            _INDEXES,
+        ),
+        Listed("CREATE INDEX of_riders ON trips USING bloom_filters(rider) OPTIONS (expr = 'lower')", _INDEXES),
+        Listed("SHOW INDEXES FROM trips", _INDEXES),
+        Listed("SELECT uuid, fare FROM trips WHERE rider = 'rider-B'", _QUERIES),
+        Listed("REFRESH INDEX by_rider ON trips", _INDEXES),
+        Listed("DROP INDEX IF EXISTS nothing ON trips", _INDEXES),
+        Listed("DROP INDEX by_day ON trips", _INDEXES),
+        Listed("SHOW INDEXES FROM trips", _INDEXES),
+        Listed("DROP INDEX nothing ON trips", _INDEXES, _NOT_IN_HUDI, "an index of the table", "there is no such index"),
+    ],
+    "Services": [
+        _CREATE,
+        _INSERT,
+        Listed("DESCRIBE HISTORY trips LIMIT 5", _DELTA, _NOT_KNOWN),
+        Listed("DESCRIBE DETAIL trips", _DELTA, _NOT_KNOWN),
+        Listed("OPTIMIZE trips WHERE city = 'sf' ZORDER BY (fare, ts)", _DELTA, _NOT_KNOWN),
+        Listed("VACUUM trips RETAIN 168 HOURS DRY RUN", _DELTA, _NOT_KNOWN),
+        Listed("RESTORE TABLE trips TO VERSION AS OF {at}", _DELTA, _NOT_KNOWN),
+        Listed("ANALYZE TABLE trips COMPUTE STATISTICS", _SPARK, "computes statistics of its catalog"),
+        Listed("SET hoodie.metadata.enable = true", _DML),
+        Listed("RESET hoodie.metadata.enable", _SPARK),
+        Listed("SET hoodie.metadata.enabled = true", _DML, "passes over it", "hoodie.metadata.enable", "a slip"),
+        _SHOWN,
+    ],
+}
+"""By what they are about."""

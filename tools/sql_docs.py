@@ -1,0 +1,45 @@
+"""Write docs/sql.md from the statements that tests run: `python tools/sql_docs.py`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.spark.sql_list import Listed
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "docs" / "sql.md"
+HEAD = """# Statements of SQL
+
+What a session says after `pyspark_hudimeta.attach(spark)`; [spark.md](spark.md#sql-in-an-attached-session) explains it. Tests
+run each of these statements, by Apache Hudi 1.0.2 as well, with no more than the word after `USING` changed, and compare the
+rows of queries. Statements that are not about hudimeta tables go to Spark as they were written. Errors are Spark's own, or
+begin with a code such as `HUDIMETA_CONFIG` and end with what to do; a statement that is refused has changed nothing on disk.
+
+This page is written by `tools/sql_docs.py`.
+"""
+_INSTANT = "20260102030405678"
+
+
+def text() -> str:
+    """The page."""
+    sys.path.insert(0, str(ROOT))
+    from tests.spark.sql_list import SECTIONS
+
+    parts = [HEAD]
+    for title, statements in SECTIONS.items():
+        parts += [f"\n## {title}\n\n| statement | page | hudimeta | Apache Hudi 1.0.2 |\n|---|---|---|---|\n"]
+        rows = dict.fromkeys(_row(one) for one in statements)
+        parts += [f"| `{shown}` | {source} | {outcome} | {hudi} |\n" for shown, source, outcome, hudi in rows]
+    return "".join(parts)
+
+
+def _row(one: Listed) -> tuple[str, str, str, str]:
+    outcome = f"refused: {one.because}" if one.refused else "works"
+    return one.text.format(format="hudimeta", at=_INSTANT), one.source, outcome, one.hudi
+
+
+if __name__ == "__main__":
+    TARGET.write_text(text(), encoding="utf-8")
