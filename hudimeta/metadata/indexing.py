@@ -23,10 +23,11 @@ from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, load
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
 from hudimeta.timeline.naming import pending_name
-from hudimeta.types import Action, State
+from hudimeta.types import Action, Instant, State
 
 __all__ = [
     "announce",
+    "begin_run",
     "complete",
     "discard_dead",
     "encode_index_plan",
@@ -121,7 +122,7 @@ def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
     """Take back the indexing actions of ours that died; returns their instants. The caller holds the table lock.
 
     Indexes that are complete, but that the table's properties do not name yet, are removed as well. So is what a maker left
-    that stood still while it was taken back, and then announced that it was at work.
+    that stood still while it was taken back, and then announced that it was at work. A plan that one of us ran waits again.
 
     Args:
         storage: Rooted at the table.
@@ -130,7 +131,8 @@ def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
     pending = [i for i in timeline.pending if i.action is Action.INDEXING]
     late = [i for i in pending if pending_name(i.time, i.action, State.REQUESTED) not in timeline.files_of(i)]
     planned = [i for i in pending if i not in late and _is_ours(timeline.plan(i))]
-    dead = [*late, *planned]
+    runs = [i for i in pending if i.state is State.INFLIGHT and i not in late + planned and _runs_here(timeline, i)]
+    dead = [*late, *planned, *runs]
     if not dead:
         return ()
     properties = load(storage)
@@ -142,7 +144,19 @@ def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
                 remove_index(storage, properties, name)
         _forget_in_metadata(storage, instant.time)
         withdraw(storage, timeline, instant.time)
+    for instant in runs:
+        take_back_build(storage, instant.time, partitions_of(timeline.plan(instant)))
+        TimelineWriter(storage, timeline.folder).delete_pending(instant.time, Action.INDEXING, State.INFLIGHT)
     return tuple(i.time for i in dead)
+
+
+def begin_run(storage: Storage, timeline: Timeline, instant: str) -> None:
+    """Say that a plan which waited is run by us, under the lock: whoever holds that next and sees this knows that we died."""
+    TimelineWriter(storage, timeline.folder).create_inflight(instant, Action.INDEXING, MAKER_KEY.encode())
+
+
+def _runs_here(timeline: Timeline, instant: Instant) -> bool:
+    return timeline.pending_bytes(instant, State.INFLIGHT) == MAKER_KEY.encode()
 
 
 def remove_unnamed(storage: Storage, timeline: Timeline) -> None:

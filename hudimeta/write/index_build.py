@@ -29,12 +29,12 @@ from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata import MetadataTable, files
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
-from hudimeta.metadata.indexing import announce, complete, discard_dead, partitions_of, take_back_build
+from hudimeta.metadata.indexing import announce, begin_run, complete, discard_dead, partitions_of, take_back_build
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.reports import Report
 from hudimeta.table.properties import update
-from hudimeta.timeline import Timeline, TimelineWriter
+from hudimeta.timeline import Timeline
 from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.types import Action, Instant, State
 from hudimeta.write.session import WriteSession
@@ -168,10 +168,10 @@ def build_index(
     counted = _Counted(every_group(built.groups, built.content))
     if planned is None:
         announce(storage, timeline, instant, [plan.partition], upto)
-    elif planned.state is State.INFLIGHT:
+    elif planned.state is State.INFLIGHT:  # of a run of Apache Hudi that died
         take_back_build(storage, instant, [plan.partition])
     else:
-        TimelineWriter(storage, timeline.folder).create_inflight(instant, Action.INDEXING)
+        begin_run(storage, timeline, instant)
     try:
         storage.delete_folder(f"{METADATA_ROOT}/{plan.partition}")
         writer.initialise(plan.partition, instant, built.groups, counted, after=table.timeline.last_time)
@@ -179,9 +179,8 @@ def build_index(
             storage.put(path, encode_definitions(definitions))
         complete(storage, timeline, times, instant, {plan.partition: proven}, upto, properties.version)
     except HudiError:
-        with contextlib.suppress(HudiError):  # whoever holds the lock next, or runs the plan again, does it else
-            if planned is None:
-                discard_dead(storage, properties.load_timeline(storage))
+        with contextlib.suppress(HudiError):  # whoever holds the lock next does it else
+            discard_dead(storage, properties.load_timeline(storage))
         raise
     ready = {"hoodie.table.metadata.partitions": ready_property({*properties.metadata_partitions, plan.partition})}
     session.properties = update(storage, ready | ({"hoodie.table.index.defs.path": path} if definitions else {}))

@@ -20,7 +20,7 @@ from hudimeta.api.table import Table
 from hudimeta.config import OPTIONS
 from hudimeta.engine import LocalEngine
 from hudimeta.services import archival, clean, clustering, compaction, log_compaction, restore, rollback, savepoints
-from hudimeta.services.indexing import create_index, drop_index, rebuild
+from hudimeta.services.indexing import create_beside, create_index, drop_index, rebuild
 from hudimeta.storage import Storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_place, simple_rows
 from hudimeta.testing.model import ModelTable
@@ -323,6 +323,11 @@ def _index(partition: str, **what: Any) -> Make:
     return _on(young, make, again=make)
 
 
+def _index_beside(session: WriteSession) -> None:
+    if "secondary_index_part" not in session.properties.metadata_partitions:
+        create_beside(session, kind="secondary_index", name="part", columns=["part"])
+
+
 def _drop(session: WriteSession) -> None:
     if "secondary_index_ts" in session.properties.metadata_partitions:
         drop_index(session.storage, session.options, "secondary_index_ts")
@@ -415,6 +420,7 @@ SCENES: Mapping[str, Make] = {
     ),
     "make an index of values": _index("secondary_index_part", kind="secondary_index", name="part", columns=["part"]),
     "make an index of bounds": _index("expr_index_far", kind="column_stats", name="far", columns=["x"], expression="identity"),
+    "make an index beside writers": _on(young, _index_beside, again=_index_beside),
     "drop an index": _on(young, _drop, again=_drop),
     "rebuild": _on(young, rebuild, again=rebuild),
 }

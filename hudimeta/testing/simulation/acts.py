@@ -12,8 +12,8 @@ from hudimeta.errors import CommitOutcomeUnknown, HudiError, NotFound, Validatio
 from hudimeta.read.incremental import Moment
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
-from hudimeta.services import archival, clean, compaction
-from hudimeta.services.indexing import create_index, drop_index
+from hudimeta.services import archival, clean, compaction, log_compaction
+from hudimeta.services.indexing import create_beside, create_index, drop_index
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.properties import load as load_properties
@@ -26,7 +26,7 @@ from hudimeta.types import Action, Operation
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
-__all__ = ["Act", "Kind", "Log", "perform", "published", "read_state", "recover"]
+__all__ = ["OF_LOGS", "Act", "Kind", "Log", "perform", "published", "read_state", "recover"]
 
 _NAME = "_simulated.write"
 """Key of a commit's metadata that tells which write it is."""
@@ -40,11 +40,17 @@ class Kind(enum.Enum):
     WRITE = "write"
     READ = "read"
     COMPACT = "compact"
+    MERGE_LOGS = "merge logs"
     CLEAN = "clean"
     ARCHIVE = "archive"
     BUILD_INDEX = "build an index"
+    BUILD_BESIDE = "build an index beside writers"
     DROP_INDEX = "drop an index"
     RECOVER = "recover"
+
+
+OF_LOGS = (Kind.COMPACT, Kind.MERGE_LOGS)
+"""What tables without log files do not need."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +136,8 @@ def _serve(storage: Storage, kind: Kind, options: Options) -> None:
     session = WriteSession(storage, options, engine=LocalEngine(1))
     if kind is Kind.COMPACT:
         compaction.compact(session)
+    elif kind is Kind.MERGE_LOGS:
+        log_compaction.log_compact(session)
     elif kind is Kind.CLEAN:
         clean.clean(session)
     elif kind is Kind.ARCHIVE:
@@ -137,7 +145,7 @@ def _serve(storage: Storage, kind: Kind, options: Options) -> None:
     elif kind is Kind.RECOVER:
         session.coordinator.recover()
     elif _INDEX not in session.properties.metadata_partitions:
-        create_index(session, kind=_INDEX)
+        (create_index if kind is Kind.BUILD_INDEX else create_beside)(session, kind=_INDEX)
 
 
 def recover(actor: Actor, options: Mapping[str, str]) -> None:

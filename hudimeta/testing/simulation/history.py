@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hudimeta.errors import ValidationFailed
 from hudimeta.testing.invariants import ALWAYS, AT_REST, check_all, nothing_is_left_over
 from hudimeta.testing.simulation.actors import Actor, Call
-from hudimeta.testing.simulation.acts import Act, Kind, Log, perform, published, read_state, recover
+from hudimeta.testing.simulation.acts import OF_LOGS, Act, Kind, Log, perform, published, read_state, recover
 from hudimeta.testing.simulation.consistency import Outcome, ReadSeen, check_serial
 from hudimeta.testing.simulation.faults import CALM, Troubles
 from hudimeta.testing.simulation.isolation import as_processes
@@ -128,7 +128,7 @@ def plan(seed: int) -> History:
             acts = tuple(_write(rng, f"{name}.{n}", fresh) for n in range(1 if count > 3 else rng.choice((1, 1, 2))))
         else:
             name = f"other{number}"
-            kinds = [k for k in Kind if k is not Kind.WRITE and (k is not Kind.COMPACT or kind.is_mor)]
+            kinds = [k for k in Kind if k is not Kind.WRITE and (k not in OF_LOGS or kind.is_mor)]
             weights = [6 if k is Kind.READ else 2 for k in kinds]
             acts = tuple(Act(k) for k in rng.choices(kinds, weights, k=1 if count > 3 else rng.choice((1, 1, 2))))
         parts.append(Part(name, acts, _troubles(rng, lock) if troubled else replace(CALM, latency_s=_latency(rng))))

@@ -91,6 +91,7 @@ class TableKind(enum.Enum):
             "hoodie.metadata.index.partition.stats.enable": "false",
             "hoodie.metadata.compact.max.delta.commits": "5",
             "hoodie.clean.commits.retained": "1",
+            "hoodie.log.compaction.blocks.threshold": "2",
             "hoodie.keep.min.commits": "2",
             "hoodie.keep.max.commits": "3",
         }
