@@ -102,7 +102,8 @@ class History(RuleBasedStateMachine):
         }
         self.given, self.is_mor = options, type == "MERGE_ON_READ"
         self.table = ModelledTable(str(self.home / "t"), options)
-        del options["hoodie.write.table.version"]  # which says what is created, and may become another one
+        for name in ("hoodie.write.table.version", "hoodie.datasource.write.table.type"):
+            del options[name]  # which say what is created, and may become others
         self.table.options = OPTIONS.read(options)
         self.write(Operation.INSERT, simple_rows(range(0, 31, 5), 0))
         for name in MADE:

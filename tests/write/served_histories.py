@@ -19,6 +19,7 @@ from tests.write.histories import SHORT, History, Tally, run_histories
 
 __all__ = ["ServedHistory"]
 
+COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 COPIES = {"hoodie.clustering.execution.strategy.class": "SparkBinaryCopyClusteringExecutionStrategy"}
 faults = st.sampled_from([None, None, Fault.ERROR_BEFORE, Fault.ERROR_AFTER])
 orders = st.sampled_from([([], None), (["x"], "linear"), (["x", "ts"], "zorder"), (["id", "x"], "hilbert")])
