@@ -20,6 +20,7 @@ from hudimeta.sql.statement import (
     Delete,
     DropIndex,
     DropTable,
+    Execute,
     Explain,
     Insert,
     Merge,
@@ -57,6 +58,7 @@ Statement: TypeAlias = (
     | Vacuum
     | Restore
     | Analyze
+    | Execute
     | Explain
 )
 
@@ -88,6 +90,7 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "VACUUM": upkeep.vacuum,
     "RESTORE": upkeep.restore,
     "ANALYZE": upkeep.analyze,
+    "EXECUTE": upkeep.execute,
     "EXPLAIN": upkeep.explain,
     "SHOW": asking.show,
     "DESCRIBE": asking.describe,
@@ -109,6 +112,7 @@ _BEFORE_NAME = {
     "DELETE": (("DELETE", "FROM"),),
     "MERGE": (("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO")),
 }
+_OF_NO_TABLE = (CreateTable, CreateLike, SetOption, Explain, Execute)
 _ABOUT_OTHERS = re.compile(r"\bindex\b|\blike\b", re.IGNORECASE)
 """What a CREATE says that may be about a table of ours without naming the format."""
 
@@ -143,7 +147,7 @@ def target_of(text: str) -> TableName | None:
     except Unread:
         return None
     statement = parse(text) if word else None
-    return None if statement is None or isinstance(statement, (CreateTable, CreateLike, SetOption, Explain)) else statement.name
+    return None if statement is None or isinstance(statement, _OF_NO_TABLE) else statement.name
 
 
 def source_of(statement: Merge) -> TableName | None:

@@ -19,6 +19,7 @@ __all__ = [
     "Delete",
     "DropIndex",
     "DropTable",
+    "Execute",
     "Explain",
     "Insert",
     "Merge",
@@ -324,6 +325,14 @@ class Explain:
 
     mode: str
     text: str
+
+
+@dataclass(frozen=True)
+class Execute:
+    """EXECUTE IMMEDIATE. text: Of the statement. given: Of USING: expressions, with their names or "" where they have none."""
+
+    text: str
+    given: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

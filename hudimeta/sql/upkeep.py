@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hudimeta.sql.cursor import Cursor
 from hudimeta.sql.relations import moment
-from hudimeta.sql.statement import Analyze, Explain, Optimize, Restore, TableName, Vacuum
+from hudimeta.sql.statement import Analyze, Execute, Explain, Optimize, Restore, TableName, Vacuum
 
-__all__ = ["analyze", "explain", "optimize", "restore", "vacuum"]
+__all__ = ["analyze", "execute", "explain", "optimize", "restore", "vacuum"]
 
 
 def optimize(cursor: Cursor) -> Optimize:
@@ -61,6 +61,22 @@ def explain(cursor: Cursor) -> Explain:
         if cursor.accept(word):
             mode = word.lower()
     return Explain(mode, cursor.rest())
+
+
+def execute(cursor: Cursor) -> Execute:
+    """EXECUTE IMMEDIATE 'statement' [USING expression [AS name], …]."""
+    cursor.expect("EXECUTE", "IMMEDIATE")
+    text, given = cursor.string(), []
+    if cursor.accept("USING"):
+        inside = cursor.inside() if cursor.peek() == "(" else cursor
+        while True:
+            value = inside.until("AS", ",")
+            given.append((inside.identifier() if inside.accept("AS") else "", value))
+            if not inside.accept(","):
+                break
+        inside.finish()
+    cursor.finish()
+    return Execute(text, tuple(given))
 
 
 def analyze(cursor: Cursor) -> Analyze:

@@ -38,7 +38,7 @@ def with_settings(spark: SparkSession, options: Mapping[str, str]) -> Mapping[st
     given, found = {key.lower() for key in options}, dict[str, str]()
     for names in (*((option.key, *option.aliases) for option in _TAKEN), *((name,) for name in _NOT_DONE)):
         if given.isdisjoint(names):
-            values = ((name, spark.conf.get(name, None)) for name in names)
+            values = ((name, spark.conf.get(name, spark.conf.get(f"spark.{name}", None))) for name in names)
             found |= {name: value for name, value in values if value is not None}
     if not found:
         return options

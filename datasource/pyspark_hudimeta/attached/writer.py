@@ -12,7 +12,7 @@ from functools import partial
 from threading import RLock
 from typing import Any
 
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameWriterV2
 from pyspark.sql.streaming import DataStreamWriter
@@ -33,6 +33,7 @@ __all__ = ["AttachedWriter", "route_writes", "stop_routing"]
 
 _FORMAT = "hudimeta"
 _MODES = {"append": False, "overwrite": True}
+_TAKEN = ("write", "writeTo", "writeStream", "mergeInto")
 _UNROUTED = "delete_partition"
 _lock = RLock()
 Find = Callable[[SparkSession], SqlSession | None]
@@ -54,9 +55,12 @@ def route_writes(owner: int, find: Find, adopt: Adopt) -> None:
     """
     with _lock:
         if not _original:
-            _original.update({name: ClassicDataFrame.__dict__[name] for name in ("write", "writeTo", "writeStream")})
+            _original.update(
+                {name: ClassicDataFrame.__dict__[name] for name in ("write", "writeTo", "writeStream", "mergeInto")}
+            )
             ClassicDataFrame.write = property(_write, doc=DataFrame.write.__doc__)
             ClassicDataFrame.writeTo = _write_to
+            ClassicDataFrame.mergeInto = _merge_into
             ClassicDataFrame.writeStream = property(_write_stream, doc=DataFrame.writeStream.__doc__)
         _routes[owner] = find
         _adopters[owner] = adopt
@@ -100,6 +104,15 @@ def _write_to(self: DataFrame, table: str) -> DataFrameWriterV2:
     """As Spark's; see `AttachedTableWriter`."""
     session = _session_of(self)
     return AttachedTableWriter(self, table, session) if session is not None else DataFrameWriterV2(self, table)
+
+
+def _merge_into(self: DataFrame, table: str, condition: Column) -> Any:
+    """As Spark's, which has no MERGE for tables of ours."""
+    session = _session_of(self)
+    if session is not None and session.is_ours(table):
+        hint = f"Say MERGE INTO {table} by spark.sql, or HudiTable.for_name(spark, '{table}').merge(df, on=…)."
+        raise UnsupportedFeature("DataFrame.mergeInto for a hudimeta table", hint)
+    return _original["mergeInto"](self, table, condition)
 
 
 class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own classes are not typed here

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 from pyspark.sql.types import StructType
 
@@ -59,9 +59,16 @@ def with_nulls(columns: StructType, rows: DataFrame, named: Sequence[str]) -> Da
 
 
 def column_of(columns: StructType, name: str) -> str:
-    """A column's own spelling. Raises ConfigError when there is none of this name."""
-    found = [c for c in columns.names if c == name] or [c for c in columns.names if c.lower() == name.lower()]
+    """A column's own spelling, as the session compares names. Raises ConfigError when there is none of this name."""
+    found = [c for c in columns.names if c == name]
+    if not found and not _is_case_sensitive():
+        found = [c for c in columns.names if c.lower() == name.lower()]
     if not found:
         hint = "Name columns of the table."
         raise ConfigError("column", name, f"columns of the table: {', '.join(columns.names)}", hint)
     return str(found[0])
+
+
+def _is_case_sensitive() -> bool:
+    spark = SparkSession.getActiveSession()
+    return spark is not None and str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"

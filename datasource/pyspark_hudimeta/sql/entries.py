@@ -121,8 +121,9 @@ def check_setting(statement: SetOption) -> None:
         ConfigError: A slip, a value that is not allowed, or an option of reads, which SELECT would not look at.
         UnsupportedFeature: An option that is not done.
     """
-    option = OPTIONS.find(statement.key)
+    key = statement.key.removeprefix("spark.")
+    option = OPTIONS.find(key)
     if option in keys.OF_READS and statement.value.strip("'\"").lower() != str(option.default).lower():
         hint = "Give it to the read: spark.read.option(…), the table functions, or OPTIONS of a view."
         raise ConfigError(statement.key, statement.value, "an option of writes: SELECT does not read what SET sets", hint)
-    OPTIONS.read({statement.key: statement.value.strip("'\"")})
+    OPTIONS.read({key: statement.value.strip("'\"")})

@@ -31,6 +31,8 @@ OWNS_FILES = "hudimeta_owns_files"
 """Table property of tables that were created without LOCATION: DROP TABLE deletes their files."""
 _SESSION_CATALOG = "spark_catalog"
 _OWN = ("hoodie.", "hudimeta.")
+_OF_SPARK = "spark."
+"""What stands before options of Hudi in the configuration of a session that is started with them."""
 
 
 def opened(session: SqlSession, entry: Entry) -> HudiTable:
@@ -113,7 +115,9 @@ class SqlSession:
     @cached_property
     def settings(self) -> dict[str, str]:
         """Options that were given with SET, for all tables of the session."""
-        return {k: v for k, v in self.spark.conf.getAll.items() if k.startswith(_OWN)}
+        known = self.spark.conf.getAll
+        of_spark = {k.removeprefix(_OF_SPARK): v for k, v in known.items() if k.startswith(_OF_SPARK + "hoodie.")}
+        return of_spark | {k: v for k, v in known.items() if k.startswith(_OWN)}
 
     # The catalog
 
@@ -192,6 +196,13 @@ class SqlSession:
         """True when the session's catalog has a table or a view of this name that is not temporary."""
         identifier = self._identifier(name)
         return identifier is not None and bool(self._catalog.tableExists(identifier))
+
+    def is_missing(self, name: TableName) -> bool:
+        """True when the session's catalog has neither a table nor a view of this name."""
+        identifier = self._identifier(name)
+        if identifier is None:
+            return False
+        return not (self._catalog.isTempView(identifier) or self._catalog.tableExists(identifier))
 
     def is_table(self, name: TableName) -> bool:
         """True when the session's catalog has a table of this name, and no view hides it."""

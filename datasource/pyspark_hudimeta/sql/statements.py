@@ -22,6 +22,7 @@ from hudimeta.sql import (
     Delete,
     DropIndex,
     DropTable,
+    Execute,
     Explain,
     Insert,
     Merge,
@@ -36,6 +37,7 @@ from hudimeta.sql import (
     may_write,
     named_parameters,
     parse,
+    quoted,
     source_of,
     target_of,
     without_database,
@@ -121,11 +123,40 @@ def _own(
         if isinstance(setting, SetOption):
             check_setting(setting)
         return None
+    if word == "EXECUTE":
+        executing = parse(written)
+        return _executed(session, executing) if isinstance(executing, Execute) else None
     if word == "EXPLAIN":
         explaining = parse(written)
         return _explained(session, explaining) if isinstance(explaining, Explain) else None
     found = _about(session, written)
-    return _run(session, *found, text) if found is not None else None
+    if found is None:
+        _refuse_missing(session, written)
+        return None
+    return _run(session, *found, text)
+
+
+_WITHOUT_SPARK = (Ask, Optimize, Vacuum, Restore, DropIndex, RefreshIndex)
+
+
+def _refuse_missing(session: SqlSession, text: str) -> None:
+    """Let Spark say that there is no such table, of statements that it cannot even read."""
+    statement = parse(text)
+    if isinstance(statement, _WITHOUT_SPARK) and session.is_missing(statement.name):
+        session.plain(f"DESCRIBE TABLE {statement.name.sql}")
+
+
+def _executed(session: SqlSession, statement: Execute) -> DataFrame | None:
+    """Run what EXECUTE IMMEDIATE names; None where that is Spark's."""
+    text = statement.text
+    mine = may_write(text) in ("CREATE", "REPLACE") or may_exchange(text) or _about(session, text) is not None
+    if not mine:
+        return None
+    names = [name or f"_{number}" for number, (name, _) in enumerate(statement.given)]
+    shown = ", ".join(f"{value} AS {quoted(name)}" for name, (_, value) in zip(names, statement.given, strict=True))
+    values = list(session.query(f"SELECT {shown}").collect()[0]) if shown else []
+    named = any(name for name, _ in statement.given)
+    return session.spark.sql(text, dict(zip(names, values, strict=True)) if named else values or None)
 
 
 def _about(session: SqlSession, text: str) -> tuple[Entry, Statement] | None:
