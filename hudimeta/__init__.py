@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hudimeta.api.bootstrapping import bootstrap
     from hudimeta.api.table import Table
     from hudimeta.commit.report import CommitReport
     from hudimeta.config import HudiWarning
@@ -31,6 +32,7 @@ __all__ = [
     "Split",
     "Table",
     "__version__",
+    "bootstrap",
     "errors",
     "read_split",
 ]
@@ -44,6 +46,7 @@ _HOMES = {
     "ScanReport": "hudimeta.indexes.scan_report",
     "Split": "hudimeta.read.split",
     "Table": "hudimeta.api.table",
+    "bootstrap": "hudimeta.api.bootstrapping",
     "read_split": "hudimeta.read.split",
 }
 """Where each name lives; imported when first asked for, so that `import hudimeta` costs next to nothing."""

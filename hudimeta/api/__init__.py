@@ -1,6 +1,7 @@
 """What people touch in Python: `Table`, its verbs, its metadata."""
 
 __all__ = [
+    "bootstrapping",  # a table out of a dataset
     "indexes",  # `table.indexes`
     "metadata",  # `table.metadata`
     "plain_write",  # a plain write of Spark, from its first task to its commit

@@ -78,6 +78,20 @@ def create(
     options: Mapping[str, Any],
 ) -> None:
     """Create an empty table; see `hudimeta.Table.create`."""
+    create_table(storage, schema, creation_options(storage, name, key, partition_by, ordering, type, indexes, options))
+
+
+def creation_options(
+    storage: Storage,
+    name: str | None,
+    key: str | Sequence[str] | None,
+    partition_by: str | Sequence[str],
+    ordering: str | Sequence[str],
+    type: str | None,
+    indexes: Sequence[str] | None,
+    options: Mapping[str, Any],
+) -> Options:
+    """The arguments of `hudimeta.Table.create` as options. Raises ConfigError: An argument and an option disagree."""
     given = OPTIONS.read(options)
     arguments: tuple[tuple[str, Option[Any], str | None], ...] = (
         ("name", keys.TABLE_NAME, name),
@@ -94,7 +108,7 @@ def create(
             stated[option.key] = text
     if not name and not given.is_set(keys.TABLE_NAME):
         stated[keys.TABLE_NAME.key] = storage.root.rstrip("/").rpartition("/")[2]
-    create_table(storage, schema, OPTIONS.read(_index_options(indexes) | stated | given.given))
+    return OPTIONS.read(_index_options(indexes) | stated | given.given)
 
 
 def _check_agree(argument: str, option: Option[Any], text: str, given: Options) -> None:

@@ -8,11 +8,11 @@ metadata table last, so that a bootstrap that died leaves nothing that anybody r
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudimeta.config import Options
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.indexes.planned import (
+    OF_STORED_COLUMNS,
     PlannedIndex,
     definitions_of,
     index_properties,
@@ -26,13 +26,12 @@ from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.storage import Storage
-from hudimeta.table.discovery import list_table
-from hudimeta.table.file_names import parse_names
+from hudimeta.table.discovery import committed_files, list_table
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.stated_sizes import listed_as_stated
 from hudimeta.timeline import InstantGenerator, Timeline
 
-__all__ = ["bootstrap_metadata", "committed_files", "lay_out_indexes"]
+__all__ = ["bootstrap_metadata", "lay_out_indexes"]
 
 
 def bootstrap_metadata(
@@ -64,6 +63,8 @@ def bootstrap_metadata(
     storage.delete_folder(METADATA_ROOT)
     if planned is None:
         planned = planned_indexes(schema, options, properties.version, properties.is_partitioned)
+        if properties.bootstrap_base_path is not None:
+            planned = [one for one in planned if one.partition not in OF_STORED_COLUMNS]
     complete = lay_out_indexes(storage, properties, planned, schema, options, times, engine, timeline, listing)
     changed = update(storage, dict(index_properties(planned)))
     if complete:
@@ -130,13 +131,3 @@ def lay_out_indexes(
 
 def _no_files() -> pa.Table:
     return pa.schema([("partition_path", pa.string()), ("name", pa.string()), ("size", pa.int64())]).empty_table()
-
-
-def committed_files(listing: pa.Table, timeline: Timeline) -> pa.Table:
-    """The files of committed instants, with a size: an empty file is what a dead writer left."""
-    from hudimeta.table.text_arrays import instant_text
-
-    parsed = parse_names(listing["name"].combine_chunks() if len(listing) else pa.array([], pa.string()))
-    committed = timeline.are_committed(instant_text(parsed.instants))
-    keep = pc.and_(pa.array(parsed.valid & committed), pc.greater(listing["size"], 0))
-    return listing.filter(keep)

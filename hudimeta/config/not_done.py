@@ -64,7 +64,7 @@ _TABLE = (
     NotDone("hoodie.table.secondary.indexes.metadata", (), _BY_INDEX),
     NotDone("hoodie.write.auto.upgrade", _OFF, "No table is ever upgraded here: it keeps its version. Leave it out."),
     NotDone("hoodie.base.path", (), "Name the table's folder with path."),
-    NotDone("hoodie.bootstrap.base.path", (), "Bootstrap with Apache Hudi; the table can be read here."),
+    NotDone("hoodie.bootstrap.base.path", (), "Name the dataset as hudimeta.bootstrap(source, path, …)."),
     NotDone("hoodie.metaserver.enabled", _OFF, _LEAVE),
     NotDone("hoodie.index.class", (), "Choose one of Hudi's own with hoodie.index.type."),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudimeta.config.bootstrap_options import *  # noqa: F403
 from hudimeta.config.clustering_options import *  # noqa: F403
 from hudimeta.config.concurrency_options import *  # noqa: F403
 from hudimeta.config.lock_options import *  # noqa: F403

@@ -93,7 +93,7 @@ _ALWAYS = """
 """
 _OFF = """
     bootstrap.data.queries.only bootstrap.full.input.provider bootstrap.index.class bootstrap.index.enable
-    bootstrap.index.type bootstrap.mode.selector bootstrap.mode.selector.regex bootstrap.mode.selector.regex.mode
+    bootstrap.index.type
     bootstrap.parallelism bootstrap.partitionpath.translator.class clustering.async.max.commits
     clustering.enable.expirations clustering.expiration.threshold.mins
     clustering.fail.on.pending.ingestion.during.conflict.resolution clustering.group.read.parallelism

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from hudimeta.config import Options
 from hudimeta.config import options as keys
-from hudimeta.errors import ConfigError, TableError
+from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of
-from hudimeta.indexes.planned import record_index_definition, secondary_index_definition
+from hudimeta.indexes.planned import OF_STORED_COLUMNS, record_index_definition, secondary_index_definition
 from hudimeta.metadata import (
     bloom_filters,
     column_stats,
@@ -114,6 +114,11 @@ def plan_index(
     """
     if kind not in PLANNERS:
         raise ConfigError("type", kind, ", ".join(PLANNERS))
+    if properties.bootstrap_base_path is not None and kind in OF_STORED_COLUMNS:
+        hint = (
+            "Use a record index, bloom filters or a secondary index; or cluster a copy of the table that was not bootstrapped."
+        )
+        raise UnsupportedFeature(f"{kind} over rows whose columns lie in the files of a bootstrap's source", hint)
     if expression is not None:
         plan = _expression(properties, schema, kind, name, columns, expression, index_options or {})
     else:

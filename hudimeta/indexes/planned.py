@@ -17,6 +17,7 @@ from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage
 
 __all__ = [
+    "OF_STORED_COLUMNS",
     "PlannedIndex",
     "definitions_of",
     "index_properties",
@@ -25,6 +26,9 @@ __all__ = [
     "secondary_index_definition",
     "store_definitions",
 ]
+
+OF_STORED_COLUMNS = (column_stats.PARTITION, partition_stats.PARTITION)
+"""Indexes of what base files hold, which of a table bootstrapped by METADATA_ONLY is nothing but meta columns."""
 
 FIRST_WITH_INDEX_VERSIONS = 9
 """Tables of this version say in their definitions which form an index has."""

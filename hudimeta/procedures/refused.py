@@ -13,10 +13,10 @@ _AUDIT = (
 )
 _BUCKETS = "A table keeps the number of buckets that it was made with. Write its rows to a new table with another number."
 _REPAIR = (
-    "CALL validate_metadata_table_files and table.metadata.validate(deep=True) say what differs; table.metadata.rebuild() "
-    "mends the metadata table."
+    "In Python table.repair does it: deduplicate, metafiles, cleans, properties, orphans. table.metadata.validate(deep=True) "
+    "says what differs, and table.metadata.rebuild() mends the metadata table."
 )
-_BOOTSTRAP = "Bootstrapped tables can be read; making one is not there yet. INSERT INTO … SELECT writes the rows anew."
+_BOOTSTRAP = "In Python hudimeta.bootstrap(source, path, …) makes one; INSERT INTO … SELECT writes the rows anew."
 _TABLE = "@table string, @path string"
 
 

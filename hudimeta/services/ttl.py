@@ -21,7 +21,7 @@ from hudimeta.reports import Report
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import parse_log_file
-from hudimeta.timeline import parse_instant
+from hudimeta.timeline import OF_BOOTSTRAPS, parse_instant
 from hudimeta.write.session import TableView, WriteSession
 from hudimeta.write.table_writer import delete_chosen_partitions
 
@@ -120,7 +120,7 @@ def _last_written(view: TableView, selected: Iterable[str]) -> dict[str, str]:
             parsed = [parse_log_file(name) for name in logs]
             times = [base, *(one.instant for one in parsed if one is not None)]
             found[partition] = max([found.get(partition, ""), *times])
-    return found
+    return {partition: time for partition, time in found.items() if time not in OF_BOOTSTRAPS}
 
 
 def _created(storage: Storage, partitions: Iterable[str]) -> dict[str, str]:

@@ -18,8 +18,11 @@ from hudimeta.formats.parquet import ParquetFooter, footer_of
 from hudimeta.formats.parquet.verified import read_metadata
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import SchemaHistory, conform
+from hudimeta.slices.bootstrap import METADATA_ONLY_INSTANT
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.slices.slice_keys import with_virtual_keys
+from hudimeta.slices.slice_rows import SliceRows
+from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file
 
@@ -48,6 +51,7 @@ class StoredRowsReader:
         history: Of a table that was altered.
         virtual: Makes keys that are not stored.
         codable: Columns that may be codes.
+        sources: Reads the rows of skeletons together with the files of the source, in a bootstrapped table; None in all others.
     """
 
     storage: Storage
@@ -55,12 +59,16 @@ class StoredRowsReader:
     history: SchemaHistory | None
     virtual: KeyGenerator | None
     codable: Collection[str] = ()
+    sources: SliceRows | None = None
 
     def __call__(self, partition_path: str, name: str, size: int) -> StoredRows:
         """All rows of a file of so many bytes. Raises CorruptFileError: it is not what was written."""
         import pyarrow.parquet as pq
 
         path = join(partition_path, name)
+        file_name = parse_base_file(name)
+        if self.sources is not None and file_name is not None and file_name.instant == METADATA_ONLY_INSTANT:
+            return self._whole(FileSlice(partition_path, file_name.file_id, file_name.instant, name, size), self.sources)
         with self.storage.open_input(path) as source, damage_named(path):
             metadata = read_metadata(source, path, size)
             coded = self._coded(metadata)
@@ -71,6 +79,13 @@ class StoredRowsReader:
         if rows.num_rows != metadata.num_rows:
             raise CorruptFileError(path, 0, f"{metadata.num_rows} rows", rows.num_rows)
         return StoredRows(self._fitted(rows, name, coded), footer_of(metadata, path))
+
+    def _whole(self, skeleton: FileSlice, sources: SliceRows) -> StoredRows:
+        """The rows that a skeleton stands for, with the columns of its source."""
+        path = skeleton.base_path or ""
+        with self.storage.open_input(path) as source, damage_named(path):
+            footer = footer_of(read_metadata(source, path, skeleton.base_size), path)
+        return StoredRows(conform(sources.columns(skeleton, self.schema.names), self.schema), footer)
 
     def _coded(self, metadata: Any) -> list[str]:
         """The columns that stand in a file as codes alone."""

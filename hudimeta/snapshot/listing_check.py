@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudimeta.snapshot.snapshot import Snapshot
-    from hudimeta.timeline import Timeline
 
 __all__ = ["ListingDifference", "ListingPair", "check_against_storage"]
 
@@ -49,16 +48,18 @@ class ListingPair:
     @cached_property
     def stored(self) -> pa.Table:
         """Files on storage: partition_path, name, size."""
-        from hudimeta.table.discovery import list_table
+        from hudimeta.table.discovery import committed_files, list_table
 
-        return _committed(list_table(self._snapshot.storage), self._snapshot.timeline)
+        return committed_files(list_table(self._snapshot.storage), self._snapshot.timeline)
 
     @cached_property
     def listed(self) -> pa.Table:
         """Files in the metadata table: partition_path, name, size."""
+        from hudimeta.table.discovery import committed_files
+
         metadata = self._snapshot.metadata
         assert metadata is not None
-        return _committed(metadata.files(), self._snapshot.timeline)
+        return committed_files(metadata.files(), self._snapshot.timeline)
 
     def differences(self) -> Iterator[ListingDifference]:
         """What the two do not agree on."""
@@ -93,19 +94,6 @@ def check_against_storage(snapshot: Snapshot) -> str:
     if now.instants != snapshot.timeline.instants:
         return "not validated: the table changed while its folders were listed"
     raise ValidationFailed(f"the metadata table and storage: {'. '.join(map(str, found))}")
-
-
-def _committed(listing: pa.Table, timeline: Timeline) -> pa.Table:
-    """Files whose names bear a completed instant, with a size: an empty file is what a dead writer left."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from hudimeta.table.file_names import parse_names
-    from hudimeta.table.text_arrays import instant_text
-
-    parsed = parse_names(listing["name"].combine_chunks() if len(listing) else pa.array([], pa.string()))
-    committed = timeline.are_committed(instant_text(parsed.instants))
-    return listing.filter(pc.and_(pa.array(parsed.valid & committed), pc.greater(listing["size"], 0)))
 
 
 def _paths(listing: pa.Table) -> pa.Array:

@@ -1,6 +1,7 @@
 """The table on storage: its properties, its file names, its file groups and slices."""
 
 __all__ = [
+    "bootstrap_index",  # which source files stand behind skeletons
     "clustering_plan",  # the plan of a clustering
     "compaction_plan",  # the plan of a compaction
     "create",  # creating a table, with nothing in it

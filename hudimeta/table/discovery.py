@@ -11,7 +11,9 @@ from hudimeta.storage import FileInfo, Storage
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["PARTITION_METAFILE", "folders_with_files", "list_table", "partitions_on_storage"]
+    from hudimeta.timeline import Timeline
+
+__all__ = ["PARTITION_METAFILE", "committed_files", "folders_with_files", "list_table", "partitions_on_storage"]
 
 PARTITION_METAFILE = ".hoodie_partition_metadata"
 _HUDI_FOLDER = ".hoodie"
@@ -52,6 +54,24 @@ def list_table(storage: Storage) -> pa.Table:
         [pa.array(columns[0], pa.string()), pa.array(columns[1], pa.string()), pa.array(columns[2], pa.int64())],
         names=["partition_path", "name", "size"],
     )
+
+
+def committed_files(listing: pa.Table, timeline: Timeline) -> pa.Table:
+    """The files of a listing whose names bear a completed instant, with a size: an empty file is what a dead writer left."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from hudimeta.table.file_names import parse_names
+    from hudimeta.table.text_arrays import instant_number
+
+    parsed = parse_names(listing["name"].combine_chunks() if len(listing) else pa.array([], pa.string()))
+    # As numbers, in which instants of 14 digits and of 17 compare.
+    done = np.array([instant_number(time) for time in timeline.completion_times], dtype=np.int64)
+    committed = np.isin(parsed.instants, done)
+    if timeline.first_active_write is not None:
+        committed |= parsed.instants < instant_number(timeline.first_active_write)
+    return listing.filter(pc.and_(pa.array(parsed.valid & committed), pc.greater(listing["size"], 0)))
 
 
 def _walk(storage: Storage) -> Iterable[tuple[str, list[FileInfo]]]:

@@ -2,6 +2,7 @@
 
 from hudimeta.timeline.active import DEFAULT_FOLDER, Timeline
 from hudimeta.timeline.clock import (
+    OF_BOOTSTRAPS,
     TIMEZONE_KEY,
     Clock,
     InstantGenerator,
@@ -18,6 +19,7 @@ from hudimeta.timeline.write_times import WriteTimes
 
 __all__ = [
     "DEFAULT_FOLDER",
+    "OF_BOOTSTRAPS",
     "TIMEZONE_KEY",
     "Clock",
     "History",

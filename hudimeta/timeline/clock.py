@@ -17,6 +17,7 @@ from hudimeta.errors import ConfigError
 
 __all__ = [
     "ALLOWED_SPELLINGS",
+    "OF_BOOTSTRAPS",
     "TIMEZONE_KEY",
     "Clock",
     "InstantGenerator",
@@ -33,6 +34,9 @@ ALLOWED_SPELLINGS = (
     "yyyyMMddHHmmssSSS, yyyyMMddHHmmss, yyyy-MM-dd, yyyy-MM-dd HH:mm:ss[.SSS], or ISO 8601 such as "
     "yyyy-MM-ddTHH:mm:ss[.SSS][Z|+HH:mm]"
 )
+
+OF_BOOTSTRAPS = ("00000000000001", "00000000000002")
+"""Instants of bootstraps by METADATA_ONLY and FULL_RECORD, which are no dates."""
 
 _MILLIS_DIGITS = 17
 _LAST_MILLIS = 999
@@ -93,13 +97,15 @@ def format_instant(epoch_ms: int, zone: tzinfo | None) -> str:
 def parse_instant(text: str, zone: tzinfo | None) -> int:
     """The moment that an instant names, in milliseconds since 1970-01-01T00:00:00Z.
 
-    14 digits mean the last millisecond of their second, as in Hudi. Digits after the 17th (a suffix that the metadata table
-    of version 6 appends) are ignored. A wall-clock time that occurs twice at the end of summer time is the earlier one; one
-    that is skipped in spring is taken as if the clock had not been changed yet.
+    14 digits mean the last millisecond of their second, as in Hudi; a bootstrap's are its number of milliseconds. Digits after
+    the 17th (a suffix that the metadata table of version 6 appends) are ignored. A wall-clock time that occurs twice at the end
+    of summer time is the earlier one; one that is skipped in spring is taken as if the clock had not been changed yet.
 
     Raises:
         ConfigError: not 14 or at least 17 digits, or no such date.
     """
+    if text in OF_BOOTSTRAPS:
+        return int(text)
     try:
         wall, millis = _wall(text)
         return round(wall.replace(tzinfo=zone).timestamp()) * 1000 + millis

@@ -209,7 +209,7 @@ def index_source(
         options: Of the build; the session's when None.
         kept: See `IndexSource`.
     """
-    from hudimeta.commit.metadata_bootstrap import committed_files
+    from hudimeta.table.discovery import committed_files
 
     return IndexSource(
         session.storage,

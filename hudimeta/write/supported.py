@@ -20,7 +20,6 @@ def check_supported(properties: TableProperties, options: Options) -> None:
     refusals = (
         (bool(unmaintained), f"keeping the metadata partitions {', '.join(unmaintained)} up to date"),
         (properties.base_file_format != "PARQUET", f"writing {properties.base_file_format} base files"),
-        (properties.bootstrap_base_path is not None, "writing to a bootstrapped table"),
     )
     for applies, feature in refusals:
         if applies:

@@ -206,7 +206,10 @@ class TableView:
         codable: frozenset[str] = frozenset()
         if not (facts.expressions or session.properties.cdc_enabled):
             codable = codable_columns(schema, session.rules, [column for _, column, _ in facts.values])
-        return StoredRowsReader(session.storage, schema, self.history, virtual, codable)
+        sources = None
+        if session.properties.bootstrap_base_path is not None:
+            sources = SliceRows.at(session.storage, session.properties, self.schema, self.timeline)
+        return StoredRowsReader(session.storage, schema, self.history, virtual, codable, sources)
 
     def log_writer(self, instant: str, schema: pa.Schema) -> LogFileWriter | None:
         """The writer of log files for a write at `instant`; None for a copy-on-write table."""

@@ -50,7 +50,7 @@ def test_what_does_not_run_says_why_and_what_instead() -> None:
     [
         ("hive_sync", "Hive metastore"),
         ("set_audit_lock", "audit"),
-        ("run_bootstrap", "not there yet"),
+        ("run_bootstrap", "hudimeta.bootstrap"),
         ("copy_to_temp_view", "without a session of Spark"),
     ],
 )

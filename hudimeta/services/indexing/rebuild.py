@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from hudimeta.commit.metadata_again import planned_again
-from hudimeta.commit.metadata_bootstrap import committed_files, lay_out_indexes
+from hudimeta.commit.metadata_bootstrap import lay_out_indexes
 from hudimeta.config import OPTIONS, HudiWarning, Options
 from hudimeta.config import options as keys
 from hudimeta.engine import LocalEngine
@@ -38,7 +38,7 @@ from hudimeta.services.indexing.proof import record_proof
 from hudimeta.services.validation import ValidationReport, validate
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, Storage, join
-from hudimeta.table.discovery import list_table
+from hudimeta.table.discovery import committed_files, list_table
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.stated_sizes import listed_as_stated
 from hudimeta.timeline import Timeline, TimelineWriter

@@ -1,0 +1,205 @@
+"""A dataset becomes a table: described or copied by partition, read, written to, and finished by the next call if it dies."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+
+import hudimeta
+from hudimeta import Table
+from hudimeta.config import OPTIONS
+from hudimeta.engine import LocalEngine
+from hudimeta.errors import ConfigError, HudiError, SchemaMismatch, TableError, UnsupportedFeature
+from hudimeta.formats.avro.container import decode_container
+from hudimeta.formats.hfile import HFileReader
+from hudimeta.services.bootstrapping import bootstrap
+from hudimeta.storage import open_storage
+from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
+from hudimeta.table.bootstrap_index import BY_FILE, BY_PARTITION
+from hudimeta.testing.builders import simple_rows
+from hudimeta.write.session import WriteSession
+from tests.conftest import Unpack
+from tests.rotation import in_turn
+
+RECORD_INDEX = {"hoodie.metadata.record.index.enable": "true"}
+PARTS = 6
+LOST_LOCK = pytest.mark.filterwarnings("ignore:the upkeep of the metadata table is left to a later write")
+
+
+def dataset(path: Path, extension: str = "parquet") -> Path:
+    """Three partitions of two files with ten rows in all each; the partition column stands in the folders alone."""
+    for part in range(3):
+        for file in range(2):
+            rows = simple_rows([n for n in range(30) if n % 3 == part and n % 2 == file], 1, partitions=3)
+            folder = path / f"part=p{part}"
+            folder.mkdir(parents=True, exist_ok=True)
+            write = pq.write_table if extension == "parquet" else orc.write_table
+            write(rows.drop_columns(["part"]), folder / f"f{file}.{extension}")
+    (path / "_SUCCESS").write_bytes(b"")
+    return path
+
+
+def rows_of(path: Path, **scan: Any) -> list[dict[str, Any]]:
+    rows = Table(path).scan(columns=["id", "part", "ts", "x"], **scan).to_table()
+    return sorted(rows.to_pylist(), key=lambda row: str(row["id"]))
+
+
+def plain(rows: pa.Table) -> list[dict[str, Any]]:
+    return sorted(rows.select(["id", "part", "ts", "x"]).to_pylist(), key=lambda row: str(row["id"]))
+
+
+ROWS = plain(simple_rows(range(30), 1, partitions=3))
+MODES = [(None, None, 6), ("FULL_RECORD", None, 0), ("METADATA_ONLY", "part=p[01]", 4), ("FULL_RECORD", "part=p0", 4)]
+
+
+@pytest.mark.parametrize("version", ["8", "9"])
+@pytest.mark.parametrize("type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(("mode", "pattern", "described"), MODES)
+def test_a_dataset_is_a_table_to_write_to(
+    tmp_path: Path, mode: str | None, pattern: str | None, described: int, type: str, version: str
+) -> None:
+    source, path = dataset(tmp_path / "source"), tmp_path / "t"
+    before = {p: p.read_bytes() for p in source.rglob("*.parquet")}
+    options = {**RECORD_INDEX, "hoodie.write.table.version": version}
+    given = (source, path, "id", "part", "ts", type)
+    plan = hudimeta.bootstrap(*given, options=options, mode=mode, pattern=pattern, dry_run=True)
+    assert str(plan).startswith("bootstrap 6 files in 3 partitions")
+    assert not path.exists()
+    report = hudimeta.bootstrap(*given, options=options, mode=mode, pattern=pattern)
+    assert f"described {described} files" in str(report)
+    assert len(list(path.rglob("*_00000000000001.parquet"))) == described
+    assert rows_of(path) == ROWS
+    assert [row["id"] for row in rows_of(path, where="id = 'k0005'")] == ["k0005"]
+    assert [row["id"] for row in rows_of(path, where="part = 'p1' and x < 2 and ts = 1")] == [
+        row["id"] for row in ROWS if row["part"] == "p1"
+    ]
+    face = Table(path)
+    face.metadata.validate(deep=True).raise_if_differs()
+    assert face.upsert(simple_rows(range(5, 8), 2, partitions=3)).updated == 3 or type == "MERGE_ON_READ"
+    face.delete("id = 'k0007'")
+    face.upsert(simple_rows([50], 2, partitions=3))
+    expected = {row["id"]: row for row in [*ROWS, *plain(simple_rows([5, 6, 50], 2, partitions=3))]}
+    del expected["k0007"]
+    wanted = [expected[key] for key in sorted(expected)]
+    assert rows_of(path) == wanted
+    if type == "MERGE_ON_READ":
+        assert face.compact()
+        assert rows_of(path) == wanted
+    face.metadata.validate(deep=True).raise_if_differs()
+    small = {"hoodie.clustering.plan.strategy.small.file.limit": "1000000000"}
+    assert Table(path, small).cluster("ts")
+    assert rows_of(path) == wanted
+    assert not list(path.rglob("*_00000000000001.parquet")) or Table(path).repair.orphans().findings == ()
+    assert {p: p.read_bytes() for p in source.rglob("*.parquet")} == before, "the source stays as it is"
+
+
+def test_orc_files_are_copied(tmp_path: Path) -> None:
+    source = dataset(tmp_path / "source", "orc")
+    with pytest.raises(UnsupportedFeature, match="ORC"):
+        hudimeta.bootstrap(source, tmp_path / "t", "id", "part")
+    hudimeta.bootstrap(source, tmp_path / "t", "id", "part", mode="FULL_RECORD")
+    assert rows_of(tmp_path / "t") == ROWS
+
+
+def test_the_index_is_as_apache_hudis(tmp_path: Path, recorded_table: Unpack) -> None:
+    """Keys, schemas and members as in the one that Apache Hudi wrote."""
+    theirs, path = recorded_table("bootstrap_meta"), tmp_path / "t"
+    hudimeta.bootstrap(dataset(tmp_path / "source"), path, "id", "part", "ts")
+    for name in (BY_FILE, BY_PARTITION):
+        their, our = (HFileReader((root / name).read_bytes(), name) for root in (theirs, path))
+        for reader, count in ((their, 3), (our, 6 if name == BY_FILE else 3)):
+            cells = reader.scan()
+            assert reader.entry_count == count
+            (info,) = decode_container(reader.file_info["INDEX_INFO"])
+            assert info["numKeys"] == count
+            (record,) = decode_container(cells.values[0].as_py())
+            assert cells.keys[0].as_py().startswith(f"part={record['partitionPath']}".encode())
+            status = record.get("bootstrapFileStatus") or next(iter(record["fileIdToBootstrapFile"].values()))
+            assert status["path"]["uri"].startswith(f"file:{info['bootstrapBasePath']}/{record['partitionPath']}/")
+            assert status["length"] > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        ({"partition_by": "month"}, ConfigError, "month=value"),
+        ({"partition_by": ()}, ConfigError, "folders of 0 levels"),
+        ({"key": None}, ConfigError, "recordkey"),
+        ({"key": "nothing"}, ConfigError, "nothing"),
+        ({"pattern": "("}, ConfigError, "regular expression"),
+        ({"mode": "SOME"}, ConfigError, "METADATA_ONLY or FULL_RECORD"),
+        ({"indexes": ["column_stats"]}, ConfigError, "only described"),
+        ({"path": "source/inside"}, ConfigError, "outside of the source"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path: Path, change: dict[str, Any], error: type[HudiError], match: str) -> None:
+    source = dataset(tmp_path / "source")
+    given = {"path": "t", "key": "id", "partition_by": "part", "ordering": "ts", **change}
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(error, match=match):
+        hudimeta.bootstrap(source, tmp_path / given.pop("path"), **given)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_files_that_disagree_and_tables_are_refused(tmp_path: Path) -> None:
+    source = dataset(tmp_path / "source")
+    pq.write_table(pa.table({"id": [1]}), source / "part=p0/odd.parquet")
+    with pytest.raises(SchemaMismatch, match="odd"):
+        hudimeta.bootstrap(source, tmp_path / "t", "id", "part")
+    (source / "part=p0/odd.parquet").unlink()
+    hudimeta.bootstrap(source, tmp_path / "t", "id", "part", mode="FULL_RECORD")
+    with pytest.raises(TableError, match="there is a table"):
+        hudimeta.bootstrap(source, tmp_path / "t", "id", "part")
+    with pytest.raises(ConfigError, match="Hudi table"):
+        hudimeta.bootstrap(tmp_path / "t", tmp_path / "u", "id", "part")
+
+
+def test_statistics_of_described_files_are_refused(tmp_path: Path) -> None:
+    hudimeta.bootstrap(dataset(tmp_path / "source"), tmp_path / "t", "id", "part", "ts")
+    assert Table(tmp_path / "t").properties.metadata_partitions == ("files",)
+    with pytest.raises(UnsupportedFeature, match="column_stats over rows"):
+        Table(tmp_path / "t").metadata.create_index(type="column_stats")
+
+
+@LOST_LOCK
+@pytest.mark.parametrize("fault", [Fault.ERROR_BEFORE, Fault.ERROR_AFTER])
+@pytest.mark.parametrize("number", in_turn(range(60), PARTS))
+def test_one_that_fails_is_finished_by_the_next(tmp_path: Path, number: int, fault: Fault) -> None:
+    source, path = dataset(tmp_path / "source"), tmp_path / "t"
+    asked = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "part",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.bootstrap.mode.selector": "BootstrapRegexModeSelector",
+        "hoodie.bootstrap.mode.selector.regex": "part=p[01]",
+        **RECORD_INDEX,
+    }
+    options, engine = OPTIONS.read(asked), LocalEngine(1)
+    faulty = FaultyStorage(open_storage(str(path)), FaultPlan(number, fault))
+    try:
+        bootstrap(open_storage(str(source)), faulty, options, engine)
+    except HudiError:
+        try:
+            bootstrap(open_storage(str(source)), open_storage(str(path)), options, engine)
+        except TableError:  # what failed came after the last row
+            assert rows_of(path) == ROWS
+    assert rows_of(path) == ROWS
+    WriteSession(open_storage(str(path)), OPTIONS.read({})).coordinator.recover()
+    Table(path).metadata.validate().raise_if_differs()
+    Table(path).upsert(simple_rows(range(3), 4, partitions=3))
+    assert len(rows_of(path)) == 30
+
+
+def test_a_source_that_is_gone_is_no_answer(tmp_path: Path) -> None:
+    hudimeta.bootstrap(dataset(tmp_path / "source"), tmp_path / "t", "id", "part", "ts")
+    shutil.rmtree(tmp_path / "source/part=p0")
+    with pytest.raises(HudiError):
+        rows_of(tmp_path / "t")
+    assert len(rows_of(tmp_path / "t", where="part = 'p1'")) == 10
