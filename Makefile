@@ -14,7 +14,7 @@ MUTANTS_ARGS ?=
 WRITERS_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full fencing-full writers-full faults-full spark-kills-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full fencing-full logs-full writers-full faults-full spark-kills-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -60,6 +60,9 @@ pairs-full: ## a thousand random pairs of writes that meet, against what one aft
 fencing-full: ## writers that stand still for longer than their lock lasts, at every request of a publication, and two writers over an S3 that fails, an hour
 	@HUDIMETA_TURN=all HUDIMETA_FENCING_FULL=1 $(RUN) python -m pytest tests/concurrency/test_fencing.py tests/concurrency/test_sigstop.py --timeout=3600 $(PYTEST_ARGS)
 	@HUDIMETA_S3_TURNS=$${HUDIMETA_S3_TURNS:-200} $(RUN) python -m pytest tests/concurrency/test_s3.py --timeout=7200 $(PYTEST_ARGS)
+
+logs-full: ## random histories with log compactions against the same without: two hundred of each kind of table, two hours
+	@HUDIMETA_TURN=all HUDIMETA_LOG_COMPACTION_SEEDS=$${HUDIMETA_LOG_COMPACTION_SEEDS:-200} $(RUN) python -m pytest tests/services/test_log_compaction.py -k twin --timeout=7200 $(PYTEST_ARGS)
 
 writers-full: ## two to sixteen writers in processes that are killed, beside services and a reader, on all kinds of table: a thousand commits (WRITERS_ARGS="--commits 100")
 	@$(RUN) python -m tests.concurrency.storm $(WRITERS_ARGS)

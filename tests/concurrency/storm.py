@@ -1,4 +1,4 @@
-"""Many processes at one table, killed at random: writers, a cleaner, an archiver, a compactor and a reader.
+"""Many processes at one table, killed at random: writers, a reader, and one each that cleans, archives, compacts, indexes.
 
 Every write puts three rows of its own, the row in which its writer counts, and where keys are shared three of those. Before and
 after it the writer says so in its journal. What the journals say is held against the table: what was acknowledged is there
@@ -39,6 +39,8 @@ SPREADS = (PARTITIONS, PARTITION, KEYS)
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("tag", pa.string())])
 OWN_ROWS, SHARED_KEYS, SHARED_ROWS = 3, 12, 3
 COUNTER, SHARED = "counter", "shared"
+BUILT = "bloom_filters"
+"""The index that a service makes and drops."""
 WRITES = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", "hoodie.write.lock.wait_time_ms": "300000"}
 CONFLICT_RETRIES = {"hoodie.write.num.retries.on.conflict.failures": "50"}
 BETWEEN_SERVICES_S = 1.0
@@ -147,12 +149,29 @@ def write(path: str, weather: Weather, writer: int, journal: Journal) -> None:
     journal.say(finished=True)
 
 
+def _index(table: hudimeta.Table) -> None:
+    """Build an index beside the writers, or drop the one that is there."""
+    if BUILT in table.metadata.ready:
+        table.metadata.drop_index(BUILT)
+    else:
+        table.metadata.create_index(type=BUILT, mode="async")
+
+
+SERVICES: dict[str, Callable[[hudimeta.Table], object]] = {
+    "clean": lambda table: table.clean(),
+    "archive": lambda table: table.archive(),
+    "index": _index,
+    "compact": lambda table: table.compact(),
+    "log_compact": lambda table: table.log_compact(),
+}
+
+
 def serve(path: str, verb: str, journal: Journal) -> None:
     """A service that runs again and again. Others may be in its way; any other error is one that nobody may see."""
     while True:
         time.sleep(BETWEEN_SERVICES_S)
         try:
-            getattr(hudimeta.Table(path, WRITES), verb)()
+            SERVICES[verb](hudimeta.Table(path, {**WRITES, "hoodie.log.compaction.blocks.threshold": "3"}))
         except IN_THE_WAY as error:
             journal.say(typed=type(error).__name__, why=str(error))
         except Exception:
@@ -213,7 +232,7 @@ def storm(folder: Path, weather: Weather, seed: int = 0) -> Told:
     for writer in range(weather.writers):
         acts[f"writer{writer}"] = lambda journal, writer=writer: write(path, weather, writer, journal)  # type: ignore[misc]
     if weather.services:
-        verbs = ["clean", "archive", *(["compact"] if weather.kind == "MERGE_ON_READ" else [])]
+        verbs = [verb for verb in SERVICES if weather.kind == "MERGE_ON_READ" or not verb.endswith("compact")]
         acts |= {verb: lambda journal, verb=verb: serve(path, verb, journal) for verb in verbs}  # type: ignore[misc]
         acts["reader"] = lambda journal: read(path, journal)
     began = time.monotonic()
