@@ -20,7 +20,7 @@ from hudimeta.errors import CorruptFileError
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.formats.parquet import ParquetFooter, column_bounds, read_footer
 from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, BLOOM_KEY
-from hudimeta.formats.parquet.known_keys import KnownKeys, checksum_of
+from hudimeta.formats.parquet.known_keys import FileKeys, KnownKeys, checksum_of
 from hudimeta.metadata import column_stats
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
@@ -276,8 +276,8 @@ def test_a_filter_that_was_not_written_so_is_not_taken_over(damage: str) -> None
         entries[BLOOM_KEY] = text[:50] + ("A" if text[50] != "A" else "B") + text[51:]
     if damage == "checksum":
         del entries[BLOOM_CHECKSUM_KEY]
-    known = KnownKeys.of(ParquetFooter(100, entries, None), keys[:0])
-    assert (known is not None) == (damage == "neither")
+    known = FileKeys.of(ParquetFooter(100, entries, None))
+    assert (known.text is not None) == (damage == "neither")
 
 
 @given(st.lists(st.text(max_size=12), unique=True, max_size=40), st.integers(0, 40))
@@ -288,9 +288,9 @@ def test_a_filter_with_more_keys_is_that_of_all_keys(keys: list[str], first: int
     text = BloomFilter.create_simple(some, 1e-9, size).to_base64()
     for kind in ("SIMPLE", "DYNAMIC_V0"):
         whole = BloomFilter.create_sized(pa.array(keys, pa.string()), kind, 1e-9, size).to_base64()
-        assert KnownKeys(text, more).filter_text(kind, size, 1e-9, len(keys)) == whole
-        assert KnownKeys(whole, more[:0]).filter_text(kind, size, 1e-9, len(keys)) == whole
-        assert KnownKeys(text, more).filter_text(kind, size + 1, 1e-9, len(keys)) is None
+        assert KnownKeys([FileKeys(text)], more).filter_text(kind, size, 1e-9, len(keys)) == whole
+        assert KnownKeys([FileKeys(whole)], more[:0]).filter_text(kind, size, 1e-9, len(keys)) == whole
+        assert KnownKeys([FileKeys(text)], more).filter_text(kind, size + 1, 1e-9, len(keys)) is None
 
 
 def test_bounds_count_nan_after_a_rewrite(tmp_path: Path) -> None:
