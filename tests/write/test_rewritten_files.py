@@ -276,8 +276,8 @@ def test_a_filter_that_was_not_written_so_is_not_taken_over(damage: str) -> None
         entries[BLOOM_KEY] = text[:50] + ("A" if text[50] != "A" else "B") + text[51:]
     if damage == "checksum":
         del entries[BLOOM_CHECKSUM_KEY]
-    known = FileKeys.of(ParquetFooter(100, entries, None))
-    assert (known.text is not None) == (damage == "neither")
+    known = KnownKeys([FileKeys.of(ParquetFooter(100, entries, None))], keys[:0])
+    assert (known.filter_text("SIMPLE", 100, 1e-9, 100) is not None) == (damage == "neither")
 
 
 @given(st.lists(st.text(max_size=12), unique=True, max_size=40), st.integers(0, 40))
@@ -291,6 +291,22 @@ def test_a_filter_with_more_keys_is_that_of_all_keys(keys: list[str], first: int
         assert KnownKeys([FileKeys(text)], more).filter_text(kind, size, 1e-9, len(keys)) == whole
         assert KnownKeys([FileKeys(whole)], more[:0]).filter_text(kind, size, 1e-9, len(keys)) == whole
         assert KnownKeys([FileKeys(text)], more).filter_text(kind, size + 1, 1e-9, len(keys)) is None
+
+
+@given(st.lists(st.text(max_size=12), unique=True, max_size=40), st.integers(0, 40), st.integers(0, 40))
+@settings(max_examples=60, deadline=None)
+def test_a_filter_of_several_files_is_that_of_all_keys(keys: list[str], first: int, second: int) -> None:
+    """Of files with a filter of that size it is taken over, of others the keys are."""
+    cuts = sorted((first, second))
+    parts = [pa.chunked_array([pa.array(p, pa.string())]) for p in (keys[: cuts[0]], keys[cuts[0] : cuts[1]], keys[cuts[1] :])]
+    size = 25
+    one, two = (BloomFilter.create_simple(part, 1e-9, size).to_base64() for part in parts[:2])
+    other = BloomFilter.create_simple(parts[2], 1e-9, size + 9).to_base64()
+    for kind in ("SIMPLE", "DYNAMIC_V0"):
+        whole = BloomFilter.create_sized(pa.array(keys, pa.string()), kind, 1e-9, size).to_base64()
+        files = [FileKeys(one), FileKeys(two, parts[1]), FileKeys(other, parts[2])]
+        assert KnownKeys(files, parts[0][:0]).filter_text(kind, size, 1e-9, len(keys)) == whole
+        assert KnownKeys([*files[:2], FileKeys(other)], parts[0][:0]).filter_text(kind, size, 1e-9, len(keys)) is None
 
 
 def test_bounds_count_nan_after_a_rewrite(tmp_path: Path) -> None:
