@@ -15,7 +15,7 @@ from pyspark_hudimeta.arrow_types import spark_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["call_on_table"]
+__all__ = ["call_on_table", "frame_of"]
 
 _QUERY, _BEGIN, _END, _AS_OF = (
     "hoodie.datasource.query.type",
@@ -36,7 +36,7 @@ def call_on_table(spark: SparkSession, table: Table, name: str, arguments: Mappi
     """
     procedure = find(name)
     if procedure.place is not Place.SPARK:
-        return _frame(spark, procedure, table.call(name, **arguments))
+        return frame_of(spark, procedure, table.call(name, **arguments))
     bound = bind(procedure, (), arguments, on_table=True)
     return _run_in_session(spark, procedure, table.path, bound)
 
@@ -44,10 +44,11 @@ def call_on_table(spark: SparkSession, table: Table, name: str, arguments: Mappi
 def _run_in_session(spark: SparkSession, procedure: Procedure, path: str, arguments: Mapping[str, Any]) -> DataFrame:
     refuse_unless_runs(procedure, session=True)
     _IN_SESSION[procedure.name](spark, path, arguments)
-    return _frame(spark, procedure, procedure.table([(0,)]))
+    return frame_of(spark, procedure, procedure.table([(0,)]))
 
 
-def _frame(spark: SparkSession, procedure: Procedure, rows: pa.Table) -> DataFrame:
+def frame_of(spark: SparkSession, procedure: Procedure, rows: pa.Table) -> DataFrame:
+    """What a procedure gives, in Spark's types."""
     schema = spark_schema(procedure.schema)
     return spark.createDataFrame([tuple(row.values()) for row in rows.to_pylist()], schema)
 

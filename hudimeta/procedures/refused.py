@@ -12,10 +12,6 @@ _AUDIT = (
     "CALL show_timeline tells who wrote when."
 )
 _BUCKETS = "A table keeps the number of buckets that it was made with. Write its rows to a new table with another number."
-_REPAIR = (
-    "In Python table.repair does it: deduplicate, metafiles, cleans, properties, orphans. table.metadata.validate(deep=True) "
-    "says what differs, and table.metadata.rebuild() mends the metadata table."
-)
 _BOOTSTRAP = "In Python hudimeta.bootstrap(source, path, …) makes one; INSERT INTO … SELECT writes the rows anew."
 _TABLE = "@table string, @path string"
 
@@ -119,41 +115,5 @@ PROCEDURES = (
         "indexed_partitions string",
         "The partitions of a bootstrapped table.",
         _BOOTSTRAP,
-    ),
-    _later(
-        "repair_add_partition_meta",
-        "@table string!, dry_run boolean = true",
-        "partition_path string, metadata_is_present string, action string",
-        "Write missing partition metafiles.",
-        _REPAIR,
-    ),
-    _later(
-        "repair_corrupted_clean_files",
-        "@table string!",
-        "result boolean",
-        "Delete pending cleans that cannot be read.",
-        _REPAIR,
-    ),
-    _later(
-        "repair_deduplicate",
-        "@table string!, duplicated_partition_path string!, repaired_output_path string!, dry_run boolean = true, "
-        "dedupe_type string = 'insert_type'",
-        "result string",
-        "Write the files of a partition anew without duplicates of keys.",
-        _REPAIR,
-    ),
-    _later(
-        "repair_migrate_partition_meta",
-        "@table string!, dry_run boolean = true",
-        "partition_path string, text_metafile_present string, base_metafile_present string, action string",
-        "Write partition metafiles as base files.",
-        _REPAIR,
-    ),
-    _later(
-        "repair_overwrite_hoodie_props",
-        "@table string!, new_props_file_path string!",
-        "property string, old_value string, new_value string",
-        "Replace `hoodie.properties`.",
-        _REPAIR,
     ),
 )

@@ -8,6 +8,7 @@ statement that only the engine knows.
 from __future__ import annotations
 
 from hudimeta.sql.asking import Ask, Question
+from hudimeta.sql.calling import CallProcedure
 from hudimeta.sql.parameters import named_parameters
 from hudimeta.sql.parser import Statement, may_write, parse, source_of, target_of
 from hudimeta.sql.qualifiers import without_database
@@ -56,6 +57,7 @@ __all__ = [
     "AlterTable",
     "Ask",
     "Assignments",
+    "CallProcedure",
     "CreateIndex",
     "CreateLike",
     "CreateTable",

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from hudimeta.sql import asking, changes, definition, indexes, upkeep
 from hudimeta.sql.asking import Ask
+from hudimeta.sql.calling import CallProcedure, call_procedure
 from hudimeta.sql.cursor import FIRST_WORD, Cursor, Unread
 from hudimeta.sql.insertion import insert
 from hudimeta.sql.statement import (
@@ -60,6 +61,7 @@ Statement: TypeAlias = (
     | Analyze
     | Execute
     | Explain
+    | CallProcedure
 )
 
 _OWN = ("hoodie", "hudimeta")
@@ -95,6 +97,7 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "SHOW": asking.show,
     "DESCRIBE": asking.describe,
     "DESC": asking.describe,
+    "CALL": call_procedure,
 }
 
 _BEFORE_NAME = {
@@ -112,7 +115,7 @@ _BEFORE_NAME = {
     "DELETE": (("DELETE", "FROM"),),
     "MERGE": (("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO")),
 }
-_OF_NO_TABLE = (CreateTable, CreateLike, SetOption, Explain, Execute)
+_OF_NO_TABLE = (CreateTable, CreateLike, SetOption, Explain, Execute, CallProcedure)
 _ABOUT_OTHERS = re.compile(r"\bindex\b|\blike\b", re.IGNORECASE)
 """What a CREATE says that may be about a table of ours without naming the format."""
 

@@ -131,3 +131,15 @@ def test_markers_of_a_pending_write_stay(tmp_path: Path) -> None:
     (folder / "x.parquet.marker.CREATE").touch()
     table.call("delete_marker", instant_time="20200101000000000")
     assert not folder.exists()
+
+
+def test_repairs_look_first(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    (tmp_path / "t" / "a" / ".hoodie_partition_metadata").unlink()
+    looked = table.call("repair_add_partition_meta").to_pylist()
+    assert [tuple(r.values()) for r in looked] == [("a", "No", "None"), ("b", "Yes", "None")]
+    assert [r["action"] for r in table.call("repair_add_partition_meta", dry_run=False).to_pylist()] == ["Repaired", "None"]
+    assert (tmp_path / "t" / "a" / ".hoodie_partition_metadata").exists()
+    assert table.call("repair_corrupted_clean_files")["result"].to_pylist() == [True]
+    said = table.call("repair_deduplicate", duplicated_partition_path="a", repaired_output_path="x")["result"][0].as_py()
+    assert said == "no key is there twice"

@@ -16,6 +16,7 @@ from hudimeta.sql import (
     AlterTable,
     Analyze,
     Ask,
+    CallProcedure,
     CreateIndex,
     CreateLike,
     CreateTable,
@@ -43,6 +44,7 @@ from hudimeta.sql import (
     without_database,
 )
 from pyspark_hudimeta.sql.answers import answer
+from pyspark_hudimeta.sql.calling import call
 from pyspark_hudimeta.sql.changes import delete, merge, update
 from pyspark_hudimeta.sql.definition import alter, create, create_like, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting, set_properties
@@ -123,6 +125,9 @@ def _own(
         if isinstance(setting, SetOption):
             check_setting(setting)
         return None
+    if word == "CALL":
+        called = parse(written)
+        return call(session, called) if isinstance(called, CallProcedure) else None
     if word == "EXECUTE":
         executing = parse(written)
         return _executed(session, executing) if isinstance(executing, Execute) else None
