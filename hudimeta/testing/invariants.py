@@ -88,7 +88,10 @@ def metadata_follows_the_timeline(table: Inspection) -> None:
     inner, outer = table.metadata.timeline, table.timeline
     deltas = {i.time: i for i in inner if i.action is Action.DELTA_COMMIT}
     # What was completed before the metadata table was built is in its first base files.
-    built = max((d.completion or "" for time, d in deltas.items() if time < _FIRST_REAL_INSTANT), default="")
+    laid_out = [i for i in inner if i.time < _FIRST_REAL_INSTANT] or [
+        i for i in inner.history.instants() if i.time < _FIRST_REAL_INSTANT
+    ]
+    built = max((i.completion or "" for i in laid_out), default="")
     wrong = []
     for instant in (i for i in outer.writes if (i.completion or "") > built):
         delta = deltas.get(instant.time)

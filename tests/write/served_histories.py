@@ -11,11 +11,13 @@ from hypothesis.stateful import precondition, rule
 from hudimeta.api import verbs
 from hudimeta.api.table import Table
 from hudimeta.errors import HudiError, TableError, UndoError
-from hudimeta.services import restore
+from hudimeta.services import log_compaction, restore, table_type
+from hudimeta.services.indexing import drop_index
+from hudimeta.services.indexing.beside_writers import create_beside
 from hudimeta.storage.faults import Fault
 from hudimeta.testing.model import Row
-from hudimeta.types import Action
-from tests.write.histories import SHORT, History, Tally, run_histories
+from hudimeta.types import Action, TableType
+from tests.write.histories import MADE, SHORT, History, Tally, run_histories
 
 __all__ = ["ServedHistory"]
 
@@ -107,6 +109,44 @@ class ServedHistory(History):
         except HudiError:
             event("a clustering failed")
         self.failed = True
+
+    @precondition(lambda self: self.table is not None and self.is_mor)
+    @rule(fault=faults, at=st.integers(0, 40), waits=st.booleans())
+    def merge_logs(self, fault: Fault | None, at: int, waits: bool) -> None:
+        storage = self.t.storage if fault is None else self.broken(at, fault)
+        session = self.t.session(storage, self.t.options.having({"hoodie.log.compaction.blocks.threshold": "2"}))
+        try:
+            log_compaction.schedule(session) if waits else log_compaction.log_compact(session)
+        except HudiError:
+            assert fault is not None, "nobody else is at work"
+            event("a log compaction failed")
+        self.failed |= fault is not None
+
+    @rule(name=st.sampled_from(sorted(MADE)), fault=faults, at=st.integers(0, 30))
+    def make_an_index_beside_writers(self, name: str, fault: Fault | None, at: int) -> None:
+        if name in self.made():
+            drop_index(self.t.storage, self.t.options, name)
+        storage = self.t.storage if fault is None else self.broken(at, fault)
+        try:
+            create_beside(self.t.session(storage), **MADE[name])
+        except HudiError:
+            assert fault is not None, "nobody else is at work"
+            event("making an index beside writers failed")
+        self.failed |= fault is not None
+
+    @rule(fault=faults, at=st.integers(0, 40))
+    def change_type(self, fault: Fault | None, at: int) -> None:
+        """To the other type; refused while something is pending."""
+        storage = self.t.storage if fault is None else self.broken(at, fault)
+        try:
+            table_type.change_type(self.t.session(storage), COW if self.is_mor else MOR)
+        except TableError:
+            event("a change of type was refused")
+        except HudiError:
+            assert fault is not None, "what is at work is all that refuses a change of type"
+            event("a change of type failed")
+        self.failed |= fault is not None
+        self.is_mor = self.t.session().properties.type is TableType.MERGE_ON_READ
 
     @rule(fault=faults, at=st.integers(0, 60))
     def change_version(self, fault: Fault | None, at: int) -> None:
