@@ -19,8 +19,8 @@ def table_of(path: Path, *types: pa.DataType, **options: Any) -> hudimeta.Table:
     for number, kind in enumerate(types):
         rows = pa.table({"id": [number], "part": [f"p{number}"], "n": pa.array([number]).cast(kind)})
         if not number:
-            table = hudimeta.Table.create(path, rows.schema, key="id", partition_by="part", options=options)
-        table.insert(rows)
+            hudimeta.Table.create(path, rows.schema, key="id", partition_by="part", options=options)
+        hudimeta.Table(path, {"hudimeta.schema.widen": "any"}).insert(rows)
     return hudimeta.Table(path)
 
 

@@ -76,7 +76,7 @@ def test_slices_without_a_base_file_and_instants_that_are_no_times() -> None:
     slices = pa.table(
         {
             "partition_path": ["", "p"],
-            "base_instant": ["00000000000001", "20260101000000000"],
+            "base_instant": ["00000000000009", "20260101000000000"],
             "base_file": ["f.parquet", None],
             "base_size": pa.array([5, None], pa.int64()),
         }

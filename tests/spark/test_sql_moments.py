@@ -77,6 +77,7 @@ def test_moments_that_cannot_be_read_are_refused(attached: SparkSession, at: str
     attached.range(2).createOrReplaceTempView("others")
     with pytest.raises(Exception, match="TIME_TRAVEL"):
         attached.sql("select * from others timestamp as of '2026-01-01'")
+    attached.catalog.dropTempView("others")
     assert [str(i) for i in hudimeta.Table(tmp_path / "trips").timeline.instants] == before
 
 
