@@ -52,10 +52,13 @@ def announce(storage: Storage, timeline: Timeline, instant: str, partitions: Ite
         instant: Of the action.
         partitions: Metadata partitions that are built or judged.
         upto: The newest write that they cover.
+
+    Raises:
+        InstantExists: A writer chose the same instant just now; nothing is on the timeline.
     """
     plan = {"version": 1, "indexPartitionInfos": [_info(name, upto, {MAKER_KEY: "hudimeta"}) for name in partitions]}
     writer = TimelineWriter(storage, timeline.folder)
-    writer.create_requested(instant, Action.INDEXING, encode_container(INDEX_PLAN, [plan]))
+    writer.create_alone(instant, Action.INDEXING, encode_container(INDEX_PLAN, [plan]))
     writer.create_inflight(instant, Action.INDEXING)
 
 
@@ -70,11 +73,12 @@ def encode_index_plan(partitions: Iterable[str], upto: str) -> bytes:
     return encode_container(INDEX_PLAN, [plan])
 
 
-def take_back_build(storage: Storage, instant: str, partitions: Iterable[str]) -> None:
+def take_back_build(storage: Storage, timeline: Timeline, instant: str, partitions: Iterable[str]) -> None:
     """Remove what a run of such a plan wrote that died; the plan and the definitions stay. The caller holds the table lock.
 
     Args:
         storage: Rooted at the table.
+        timeline: Listed under the lock.
         instant: Of the plan.
         partitions: That it names.
     """
@@ -82,7 +86,7 @@ def take_back_build(storage: Storage, instant: str, partitions: Iterable[str]) -
     for name in partitions:
         if name not in ready:
             storage.delete_folder(f"{METADATA_ROOT}/{name}")
-    _forget_in_metadata(storage, instant)
+    _forget_in_metadata(storage, timeline, instant)
 
 
 def complete(
@@ -122,7 +126,8 @@ def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
     """Take back the indexing actions of ours that died; returns their instants. The caller holds the table lock.
 
     Indexes that are complete, but that the table's properties do not name yet, are removed as well. So is what a maker left
-    that stood still while it was taken back, and then announced that it was at work. A plan that one of us ran waits again.
+    that stood still while it was taken back, and then announced that it was at work, or that it was done. A plan that one of us
+    ran waits again.
 
     Args:
         storage: Rooted at the table.
@@ -132,7 +137,8 @@ def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
     late = [i for i in pending if pending_name(i.time, i.action, State.REQUESTED) not in timeline.files_of(i)]
     planned = [i for i in pending if i not in late and _is_ours(timeline.plan(i))]
     runs = [i for i in pending if i.state is State.INFLIGHT and i not in late + planned and _runs_here(timeline, i)]
-    dead = [*late, *planned, *runs]
+    done = _done_too_late(timeline)
+    dead = [*late, *planned, *runs, *done]
     if not dead:
         return ()
     properties = load(storage)
@@ -142,12 +148,27 @@ def discard_dead(storage: Storage, timeline: Timeline) -> tuple[str, ...]:
         for name in partitions_of(timeline.plan(instant)):
             if name not in properties.metadata_partitions:
                 remove_index(storage, properties, name)
-        _forget_in_metadata(storage, instant.time)
+        _forget_in_metadata(storage, timeline, instant.time)
         withdraw(storage, timeline, instant.time)
     for instant in runs:
-        take_back_build(storage, instant.time, partitions_of(timeline.plan(instant)))
+        take_back_build(storage, timeline, instant.time, partitions_of(timeline.plan(instant)))
         TimelineWriter(storage, timeline.folder).delete_pending(instant.time, Action.INDEXING, State.INFLIGHT)
+    for instant in done:  # of which everything else was taken back
+        TimelineWriter(storage, timeline.folder).delete_completed(instant)
     return tuple(i.time for i in dead)
+
+
+def _done_too_late(timeline: Timeline) -> list[Instant]:
+    """Completed actions of ours without their earlier files, among writes that are not archived."""
+    first = timeline.first_active_write or ""
+    return [
+        i
+        for i in timeline.completed
+        if i.action is Action.INDEXING
+        and i.time > first
+        and pending_name(i.time, i.action, State.REQUESTED) not in timeline.files_of(i)
+        and _is_ours(timeline.metadata(i))
+    ]
 
 
 def begin_run(storage: Storage, timeline: Timeline, instant: str) -> None:
@@ -195,11 +216,18 @@ def remove_index(storage: Storage, properties: TableProperties, partition: str) 
     storage.delete_folder(f"{METADATA_ROOT}/{partition}")
 
 
-def _forget_in_metadata(storage: Storage, instant: str) -> None:
+def _forget_in_metadata(storage: Storage, timeline: Timeline, instant: str) -> None:
+    """Take what an indexing action wrote off the metadata table's timeline.
+
+    A maker that stood still for longer than its lock lasted may have chosen its instant before a writer that has it, too: then
+    what is there is the writer's.
+    """
+    if any(i.time == instant and i.action is not Action.INDEXING for i in timeline):
+        return
     inner = storage.sub(METADATA_ROOT)
-    timeline = Timeline.load(inner, place=METADATA_ROOT)
-    writer = TimelineWriter(inner, timeline.folder)
-    found = timeline.get(instant, Action.DELTA_COMMIT)
+    own = Timeline.load(inner, place=METADATA_ROOT)
+    writer = TimelineWriter(inner, own.folder)
+    found = own.get(instant, Action.DELTA_COMMIT)
     if found is not None and found.is_completed:
         writer.delete_completed(found)
     if found is not None:

@@ -169,7 +169,7 @@ def build_index(
     if planned is None:
         announce(storage, timeline, instant, [plan.partition], upto)
     elif planned.state is State.INFLIGHT:  # of a run of Apache Hudi that died
-        take_back_build(storage, instant, [plan.partition])
+        take_back_build(storage, timeline, instant, [plan.partition])
     else:
         begin_run(storage, timeline, instant)
     try:

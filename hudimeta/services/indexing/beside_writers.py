@@ -156,7 +156,7 @@ def cancel(session: WriteSession, instant: str) -> None:
         timeline = session.properties.load_timeline(session.storage)
         found = idle(session.storage, timeline, instant, Action.INDEXING)
         names = partitions_of(timeline.plan(found))
-        take_back_build(session.fenced, instant, names)
+        take_back_build(session.fenced, timeline, instant, names)
         for name in names:
             if name not in session.properties.metadata_partitions:
                 remove_index(session.fenced, session.properties, name)
