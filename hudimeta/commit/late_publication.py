@@ -1,8 +1,9 @@
 """A write that was published, perhaps, after its lock was lost: its writer stood still between the last look and the request.
 
 Nothing tells the store to refuse such a request, so the writer looks once more behind it, with the lock taken anew. Mostly
-nobody came in between, and the write stands. Where another writer took it for dead and rolled it back, or published first what
-this one conflicts with, it is taken off the timeline again, and the user is told that nothing was written.
+nobody came in between, and the write stands. Where another writer took it for dead and rolled it back, published first what
+this one conflicts with, or built an index without it, it is taken off the timeline again, and the user is told that nothing was
+written.
 """
 
 from __future__ import annotations
@@ -65,11 +66,14 @@ def _settle(
             f"instant {write.instant} was taken for dead and rolled back while its writer stood still",
             "Nothing was published; run the write again.",
         )
-    if write.action is Action.COMPACTION:
+    built = [i for i in timeline.completed if i.action is Action.INDEXING and known.get(i.time, i.action) != i]
+    if write.action is Action.COMPACTION and not built:
         return  # what others add to a file group meanwhile lies on top of its base file
     seen = frozenset(known.completion_times) | {write.instant}
     rest_on_it = _begun_behind(storage, timeline, found, writes_since(timeline, seen))
     try:
+        if built:  # over the table without this write
+            raise CommitConflict(write.operation.value, [("", "the table's indexes")], built[0].time)
         keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
         check_conflicts(timeline, seen | rest_on_it, write.operation.value, publication.changed, keyed, write.instant)
         if not write.runs_a_plan:

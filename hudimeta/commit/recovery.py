@@ -205,7 +205,7 @@ class Recovery:
             the_plan = rollback.plan(self._storage, instant, self._partitions() if partitions is None else partitions)
             time = None
         forget_schema_commit(self._storage, the_plan.instant)
-        has_metadata = self._properties.has_metadata_table and not shared
+        has_metadata = self._properties.has_metadata_table and not _shares_its_instant(timeline, instant, begun=True)
         rollback.execute(self._storage, timeline, self._times, the_plan, time=time, has_metadata=has_metadata)
         return the_plan.instant
 
@@ -292,10 +292,17 @@ class Recovery:
         remove_markers(self._storage, instant)
 
 
-def _shares_its_instant(timeline: Timeline, instant: Instant) -> bool:
-    """True when another action has the instant of a pending write: what the metadata table holds of it is the other's."""
+def _shares_its_instant(timeline: Timeline, instant: Instant, *, begun: bool = False) -> bool:
+    """True when another action has the instant of a pending write.
+
+    Args:
+        timeline: As listed under the lock.
+        instant: The pending write, or a rollback, which never does.
+        begun: Only another one that has begun, so that what the metadata table holds of the instant may be the other's.
+    """
     own = (instant.action, instant.pending_action, Action.SAVEPOINT)
-    return instant.action is not Action.ROLLBACK and any(i.time == instant.time and i.action not in own for i in timeline)
+    others = [i for i in timeline if i.time == instant.time and i.action not in own]
+    return instant.action is not Action.ROLLBACK and any(not begun or i.state is not State.REQUESTED for i in others)
 
 
 def _refuse_half_published(timeline: Timeline) -> None:

@@ -220,9 +220,10 @@ def _forget_in_metadata(storage: Storage, timeline: Timeline, instant: str) -> N
     """Take what an indexing action wrote off the metadata table's timeline.
 
     A maker that stood still for longer than its lock lasted may have chosen its instant before a writer that has it, too: then
-    what is there is the writer's.
+    what is there is the writer's, if that has begun.
     """
-    if any(i.time == instant and i.action is not Action.INDEXING for i in timeline):
+    others = [i for i in timeline if i.time == instant and i.action is not Action.INDEXING]
+    if any(i.state is not State.REQUESTED for i in others):
         return
     inner = storage.sub(METADATA_ROOT)
     own = Timeline.load(inner, place=METADATA_ROOT)

@@ -54,3 +54,20 @@ def test_a_write_gives_way_to_a_rollback_that_is_going_to_take_its_instant_back(
     check_all(table.storage)
     table.model.write(Operation.UPSERT, simple_rows([1], 2))
     table.model.check(table.read())
+
+
+def test_an_action_that_has_not_begun_keeps_nothing_of_a_write_in_the_metadata_table(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), SIMPLE_OPTIONS)
+    table.write(Operation.UPSERT, simple_rows(range(3), 1))
+    before = table.copy(str(tmp_path / "before"))
+    instant = table.write(Operation.UPSERT, simple_rows([1], 2)).instant
+    writer, newest = TimelineWriter(table.storage), Table(table.path).timeline.writes[-1]
+    writer.delete_completed(newest)  # it died just before it was published
+    writer.create_requested(instant, Action.REPLACE_COMMIT)
+    assert set(Table(table.path).recover()) == {instant}
+    before.model.check(table.read())
+    check_all(table.storage)
+    table.model = before.model
+    table.write(Operation.UPSERT, simple_rows([2], 3))
+    table.check()
+    check_all(table.storage)
