@@ -45,8 +45,8 @@ LATER = (("show_cleans", {}), ("show_cleans_metadata", {}), ("show_clean_plans",
 
 
 def rows_of(found: pa.Table, name: str) -> list[tuple[Any, ...]]:
-    """Rows to compare."""
-    rows = [tuple(r.values()) for r in found.to_pylist()]
+    """Rows to compare; of deviations the last digits follow from the order in which they are summed up."""
+    rows = [tuple(float(f"{v:.12g}") if isinstance(v, float) else v for v in r.values()) for r in found.to_pylist()]
     return rows if name in ORDERED else sorted(rows, key=str)
 
 
