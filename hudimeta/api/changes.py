@@ -6,6 +6,8 @@ import abc
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from hudimeta.api.grouped import GroupedVerbs
+
 if TYPE_CHECKING:
     from hudimeta.config import Options
     from hudimeta.engine import Engine
@@ -17,21 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["ChangeVerbs", "Changing", "TableRepairs"]
 
 
-class TableRepairs:
+class TableRepairs(GroupedVerbs):
     """Repairs of what went wrong around a table: what `table.repair` gives.
 
     >>> print(table.repair.orphans())                                          # doctest: +SKIP
-
-    Args:
-        changing: Tells that the table is about to change, and gives its storage and options.
-        engine: Where tasks run; threads of this process when None.
     """
-
-    def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
-        self._changing, self._engine = changing, engine
-
-    def __repr__(self) -> str:
-        return "TableRepairs(deduplicate, orphans, metafiles, cleans, properties)"
 
     def deduplicate(self, partitions: str | Sequence[str] = (), *, dry_run: bool = False) -> DuplicatesReport:
         """Drop all but the newest of the rows that have a record key in common within their partition, in one commit.

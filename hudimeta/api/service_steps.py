@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from hudimeta.api.grouped import GroupedVerbs
 
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
-    from hudimeta.config import Options
-    from hudimeta.engine import Engine
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
     from hudimeta.services.indexing import IndexPlan, IndexReport
     from hudimeta.services.log_compaction import LogCompactionPlan
-    from hudimeta.storage import Storage
     from hudimeta.write.session import WriteSession
 
 __all__ = ["ClusteringVerbs", "IndexingVerbs", "LogCompactionVerbs"]
 
 
-class ClusteringVerbs:
+class ClusteringVerbs(GroupedVerbs):
     """The steps of a clustering, each by itself: what `TableServices.clustering` gives.
 
     >>> table.services.clustering.plan()                                       # doctest: +SKIP
-
-    Args:
-        changing: Tells that the table is about to change, and gives its storage and options.
-        engine: Where tasks run; threads of this process when None.
     """
-
-    def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
-        self._changing, self._engine = changing, engine
-
-    def __repr__(self) -> str:
-        return "ClusteringVerbs(plan, schedule, execute, cancel)"
 
     def plan(self) -> ClusteringPlan:
         """What a clustering would take now, by the options `hoodie.clustering.*`; nothing is written."""
@@ -73,21 +62,11 @@ class ClusteringVerbs:
         verbs.cancel_clustering(*self._changing(), instant)
 
 
-class LogCompactionVerbs:
+class LogCompactionVerbs(GroupedVerbs):
     """The steps of a log compaction, each by itself: what `TableServices.log_compaction` gives.
 
     >>> table.services.log_compaction.plan()                                   # doctest: +SKIP
-
-    Args:
-        changing: Tells that the table is about to change, and gives its storage and options.
-        engine: Where tasks run; threads of this process when None.
     """
-
-    def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
-        self._changing, self._engine = changing, engine
-
-    def __repr__(self) -> str:
-        return "LogCompactionVerbs(plan, schedule, execute, cancel)"
 
     def plan(self) -> LogCompactionPlan:
         """Which logs would be merged now, by the options `hoodie.log.compaction.*`; nothing is written."""
@@ -126,21 +105,11 @@ class LogCompactionVerbs:
         log_compacting.cancel(*self._changing(), instant)
 
 
-class IndexingVerbs:
+class IndexingVerbs(GroupedVerbs):
     """The steps of building an index beside writers, each by itself: what `TableServices.indexing` gives.
 
     >>> table.services.indexing.plan("record_index")                           # doctest: +SKIP
-
-    Args:
-        changing: Tells that the table is about to change, and gives its storage and options.
-        engine: Where tasks run; threads of this process when None.
     """
-
-    def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
-        self._changing, self._engine = changing, engine
-
-    def __repr__(self) -> str:
-        return "IndexingVerbs(plan, schedule, execute, cancel)"
 
     def plan(
         self, type: str, name: str | None = None, columns: str | Sequence[str] = (), *, expression: str | None = None

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hudimeta.api.changes import Changing
+from hudimeta.api.grouped import GroupedVerbs
 from hudimeta.api.maintaining import Maintaining
 from hudimeta.api.service_steps import ClusteringVerbs, IndexingVerbs, LogCompactionVerbs
 
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
-    from hudimeta.config import Options
-    from hudimeta.engine import Engine
     from hudimeta.reports import Reports
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
@@ -23,27 +22,15 @@ if TYPE_CHECKING:
     from hudimeta.services.savepoints import Savepoint
     from hudimeta.services.ttl import TtlReport
     from hudimeta.services.versions import VersionPlan, VersionReport
-    from hudimeta.storage import Storage
 
 __all__ = ["TableServices"]
 
 
-class TableServices(Maintaining, Changing):
+class TableServices(GroupedVerbs, Maintaining, Changing):
     """The services of a table.
 
     >>> table.services.compact()                                               # doctest: +SKIP
-
-    Args:
-        changing: Tells that the table is about to change, and gives its storage and options.
-        engine: Where tasks run; threads of this process when None.
     """
-
-    def __init__(self, changing: Callable[[], tuple[Storage, Options]], engine: Engine | None = None) -> None:
-        self._changing, self._engine = changing, engine
-
-    def __repr__(self) -> str:
-        names = (*vars(type(self)), *vars(Maintaining), *vars(Changing))
-        return f"TableServices({', '.join(name for name in names if not name.startswith('_'))})"
 
     def compact(self) -> Reports[CommitReport]:
         """Merge the log files of a merge-on-read table into new base files; rows do not change.
