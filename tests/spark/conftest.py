@@ -41,3 +41,6 @@ def attached(spark: SparkSession) -> Iterator[SparkSession]:
     pyspark_hudimeta.attach(spark)
     yield spark
     pyspark_hudimeta.detach(spark)
+    for view in spark.catalog.listTables():
+        if view.name.startswith("_hudimeta_read"):  # what a temporary view of an earlier moment reads
+            spark.catalog.dropTempView(view.name)
