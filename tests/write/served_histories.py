@@ -178,8 +178,8 @@ class ServedHistory(History):
 
     @rule()
     def maintain(self) -> None:
+        """What a failed run left may stay: the next write, or recover, removes it."""
         Table(self.t.path, {**self.given, **SHORT}).maintain()
-        self.failed = False
 
 
 if __name__ == "__main__":
