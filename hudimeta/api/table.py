@@ -269,20 +269,13 @@ class Table(RowVerbs, ServiceVerbs):
             TableError: One is there already.
         """
         from hudimeta.api import verbs
+        from hudimeta.write.creation import create_table
 
         given = dict(options or {})
         where = absolute_location(path)
-        verbs.create(
-            open_storage(where, given),
-            schema,
-            name=name,
-            key=key,
-            partition_by=partition_by,
-            ordering=ordering,
-            type=type,
-            indexes=indexes,
-            options=given,
-        )
+        storage = open_storage(where, given)
+        asked = verbs.creation_options(storage, name, key, partition_by, ordering, type, indexes, given)
+        create_table(storage, schema, asked)
         return cls(where, given)
 
     def update(self, set: Mapping[str, Any], where: Where | None = None) -> CommitReport:

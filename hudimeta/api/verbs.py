@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS, Option, Options
 from hudimeta.config import options as keys
@@ -17,7 +15,6 @@ from hudimeta.storage import Storage
 from hudimeta.table.properties import update as update_properties
 from hudimeta.table.properties_file import NAME_KEY
 from hudimeta.types import Operation, TableType
-from hudimeta.write.creation import create_table
 from hudimeta.write.rows_in import as_stream, as_table
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import delete_partitions, write_rows
@@ -40,7 +37,6 @@ __all__ = [
     "cluster",
     "clustering_options",
     "compact",
-    "create",
     "delete_partition",
     "delete_where",
     "execute_clustering",
@@ -63,22 +59,6 @@ _INDEX_OPTIONS = {
     "record_index": keys.RECORD_INDEX.key,
     "bloom_filters": keys.BLOOM_FILTERS.key,
 }
-
-
-def create(
-    storage: Storage,
-    schema: pa.Schema,
-    *,
-    name: str | None,
-    key: str | Sequence[str] | None,
-    partition_by: str | Sequence[str],
-    ordering: str | Sequence[str],
-    type: str | None,
-    indexes: Sequence[str] | None,
-    options: Mapping[str, Any],
-) -> None:
-    """Create an empty table; see `hudimeta.Table.create`."""
-    create_table(storage, schema, creation_options(storage, name, key, partition_by, ordering, type, indexes, options))
 
 
 def creation_options(

@@ -28,7 +28,7 @@ from hudimeta.reports import Report, Reports
 from hudimeta.services.clustering_report import ClusteringReport, GroupLayout, shares_skipped
 from hudimeta.services.clustering_rows import ClusterGroup, GroupWork, RowOrder, WrittenGroup
 from hudimeta.services.clustering_strategy import Group, choose
-from hudimeta.services.plan_runs import run_plans
+from hudimeta.services.plan_runs import put_plan, run_plans
 from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, with_sizes
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
@@ -147,13 +147,12 @@ def plan(session: WriteSession, view: TableView) -> ClusteringPlan:
 
 def schedule(session: WriteSession) -> str | None:
     """Put a clustering on the timeline; returns its instant, None when there is nothing to cluster."""
-    with session.lock.held():
-        view = session.table_now()
+
+    def encoded(view: TableView) -> bytes | None:
         the_plan = plan(session, view)
-        if not the_plan.groups:
-            return None
-        content = the_plan.encode(without_user(session.storage.root))
-        return session.coordinator.plan(view.timeline, Action.CLUSTERING, content)
+        return the_plan.encode(without_user(session.storage.root)) if the_plan.groups else None
+
+    return put_plan(session, Action.CLUSTERING, encoded)
 
 
 def cancel(session: WriteSession, instant: str) -> None:

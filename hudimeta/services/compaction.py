@@ -26,7 +26,7 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.reports import Report, Reports
 from hudimeta.schema import SchemaHistory
 from hudimeta.services.compaction_strategy import choose
-from hudimeta.services.plan_runs import run_plans
+from hudimeta.services.plan_runs import put_plan, run_plans
 from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, with_sizes
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.slices.reader import SliceReader
@@ -119,12 +119,12 @@ def plan(session: WriteSession, view: TableView) -> CompactionPlan:
 
 def schedule(session: WriteSession) -> str | None:
     """Put a compaction on the timeline; returns its instant, None when no slice has log files."""
-    with session.lock.held():
-        view = session.table_now()
+
+    def encoded(view: TableView) -> bytes | None:
         the_plan = plan(session, view)
-        if not the_plan.slices:
-            return None
-        return session.coordinator.plan(view.timeline, Action.COMPACTION, the_plan.encode())
+        return the_plan.encode() if the_plan.slices else None
+
+    return put_plan(session, Action.COMPACTION, encoded)
 
 
 def execute(session: WriteSession, instant: str) -> CommitReport:

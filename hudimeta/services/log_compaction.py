@@ -32,7 +32,7 @@ from hudimeta.engine import nearby_if_small
 from hudimeta.errors import CommitConflict, UnsupportedFeature
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.reports import Report, Reports
-from hudimeta.services.plan_runs import run_plans
+from hudimeta.services.plan_runs import put_plan, run_plans
 from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers
 from hudimeta.slices.log_folding import LogFolder
 from hudimeta.slices.read_task import ReadTask
@@ -161,12 +161,12 @@ class _Look:
 
 def schedule(session: WriteSession) -> str | None:
     """Put a log compaction on the timeline; returns its instant, None when no log has enough blocks."""
-    with session.lock.held():
-        view = session.table_now()
+
+    def encoded(view: TableView) -> bytes | None:
         the_plan = plan(session, view)
-        if not the_plan.slices:
-            return None
-        return session.coordinator.plan(view.timeline, Action.LOG_COMPACTION, the_plan.encode())
+        return the_plan.encode() if the_plan.slices else None
+
+    return put_plan(session, Action.LOG_COMPACTION, encoded)
 
 
 def cancel(session: WriteSession, instant: str) -> None:

@@ -1,4 +1,4 @@
-"""A planned service in one call: what died is rolled back, what others planned is run, then a new plan is made and run."""
+"""Planned services: putting a plan on the timeline; or all at once: what died goes, what is planned is run, then a new plan."""
 
 from __future__ import annotations
 
@@ -9,12 +9,29 @@ from hudimeta.commit.liveness import HEARTBEAT_FOLDER
 from hudimeta.commit.markers import MARKERS
 from hudimeta.reports import Report, Reports
 from hudimeta.timeline import Timeline
-from hudimeta.types import Instant
-from hudimeta.write.session import WriteSession
+from hudimeta.types import Action, Instant
+from hudimeta.write.session import TableView, WriteSession
 
-__all__ = ["run_plans"]
+__all__ = ["put_plan", "run_plans"]
 
 R = TypeVar("R", bound=Report)
+
+
+def put_plan(session: WriteSession, action: Action, encoded: Callable[[TableView], bytes | None]) -> str | None:
+    """Plan a service under the lock, and leave the plan on the timeline.
+
+    Args:
+        session: The table.
+        action: Of the service.
+        encoded: The plan for the table as it is; None where there is nothing to do.
+
+    Returns:
+        The instant; None where there is nothing to do.
+    """
+    with session.lock.held():
+        view = session.table_now()
+        content = encoded(view)
+        return None if content is None else session.coordinator.plan(view.timeline, action, content)
 
 
 def run_plans(

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.formats.base_file import damage_named
 from hudimeta.formats.parquet import (
     CALENDAR_KEY,
     BaseFileSummary,
@@ -81,7 +82,8 @@ class CopiedFiles:
         wanted = pa.schema([self._schema.field(name) for name in tops])
         pieces = []
         for file, source in zip(self._files, self._sources, strict=True) if names else ():
-            with pq.ParquetFile(file, metadata=source.metadata, page_checksum_verification=True) as parquet:
+            verified = pq.ParquetFile(file, metadata=source.metadata, page_checksum_verification=True)
+            with damage_named(source.path), verified as parquet:
                 pieces.append(conform(parquet.read(wanted.names), wanted))
         return pa.concat_tables([wanted.empty_table(), *pieces])
 

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hudimeta import Table
 from hudimeta.commit.markers import MARKERS
 from hudimeta.config import OPTIONS
-from hudimeta.errors import CommitConflict, CommitError, ConfigError, StorageError, UnsupportedFeature
+from hudimeta.errors import CommitConflict, CommitError, ConfigError, CorruptFileError, StorageError, UnsupportedFeature
 from hudimeta.services import clustering
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -128,6 +129,23 @@ def test_what_cannot_be_copied_is_decoded(tmp_path: Path, type: str, more: dict[
     (report,) = Table(table.path, COPIES | more).cluster()
     assert (report.groups_copied, report.decoded_because) == (0, (why,))
     assert f"decoded   the other groups: {why}" in str(report)
+    table.check()
+
+
+def test_damage_is_not_put_together(tmp_path: Path) -> None:
+    """In the column of keys, which is read, as well as where pages are only copied."""
+    table = written(tmp_path / "t")
+    file = next(Path(table.path).glob("p0/*.parquet"))
+    whole = file.read_bytes()
+    for column in ("_hoodie_record_key", "x"):
+        metadata = pq.read_metadata(file)
+        chunk = metadata.row_group(0).column(metadata.schema.names.index(column))
+        at = chunk.data_page_offset + chunk.total_compressed_size - 3
+        file.write_bytes(whole[:at] + bytes((whole[at] ^ 1,)) + whole[at + 1 :])
+        with pytest.raises(CorruptFileError, match=file.name):
+            Table(table.path, COPIES).cluster()
+        file.write_bytes(whole)
+    Table(table.path, COPIES).cluster()
     table.check()
 
 

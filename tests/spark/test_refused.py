@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -152,7 +153,7 @@ CATALOG_ALONE = {
 def test_statements_of_the_catalog_alone_are_refused(attached: SparkSession, table: str, tmp_path: Path) -> None:
     described = attached.sql(f"describe extended {table}").collect()
     for statement, says in CATALOG_ALONE.items():
-        assert says in refusal(lambda text=statement: attached.sql(text.format(t=table))), statement  # type: ignore[misc]
+        assert says in refusal(partial(attached.sql, statement.format(t=table))), statement
     assert attached.sql(f"describe extended {table}").collect() == described
     assert ids(attached.table(table)) == list(range(10))
     check(tmp_path / "t")
@@ -195,7 +196,7 @@ def test_set_judges_what_writes_will_read(attached: SparkSession) -> None:
         ("set hoodie.datasource.query.type = incremental", "an option of writes"),
         ("set hudimeta.filtre = a", "Did you mean hudimeta.filter?"),
     ):
-        assert says in refusal(lambda text=statement: attached.sql(text))  # type: ignore[misc]
+        assert says in refusal(partial(attached.sql, statement))
         assert attached.conf.get(statement.split()[1], None) is None
     attached.sql("set hoodie.datasource.query.type = snapshot")
     attached.conf.unset("hoodie.datasource.query.type")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,7 @@ def test_indexes_are_made_shown_refreshed_and_dropped(attached: SparkSession, at
     attached.sql("refresh index by_name on trips")
     assert "DROP INDEX by_name" in refusal(lambda: attached.sql("create index by_name on trips (name)"))
     for statement in ("drop index nope on trips", "refresh index nope on trips", "create index i on trips using btree (name)"):
-        refusal(lambda text=statement: attached.sql(text))  # type: ignore[misc]
+        refusal(partial(attached.sql, statement))
     assert "columns of the table" in refusal(lambda: attached.sql("create index i on trips (nope)"))
     attached.sql("drop index if exists nope on trips")
     for index in ("by_name", "expr_index_by_day", "of_names", "record_index"):

@@ -35,7 +35,7 @@ from hudimeta.formats.parquet.whole_footer import MAGIC, decode_footer, encode_f
 __all__ = ["StitchSource", "stitch", "why_not_stitched"]
 
 _I16, _I32, _I64, _BINARY, _STRUCT = 4, 5, 6, 8, 12
-_SCHEMA, _ROWS, _GROUPS, _ENTRIES, _CREATED_BY, _ORDERS = 2, 3, 4, 5, 6, 7
+_ROWS, _GROUPS, _ENTRIES = 3, 4, 5
 _REBASED = "org.apache.spark.legacy"
 """Entries of Spark that begin so say that dates or timestamps are those of another calendar."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,7 +141,7 @@ def test_others_who_write_meanwhile_lose_nothing(tmp_path: Path) -> None:
     table = doubled(tmp_path / "t")
 
     class Meanwhile(FaultPlan):
-        def around(self, name: str, act):  # type: ignore[no-untyped-def]
+        def around(self, name: str, act: Callable[[], Any]) -> Any:
             if name.endswith(".inflight") and not self.calls:
                 self.calls.append(name)
                 table.write(Operation.UPSERT, simple_rows([5], 7))
