@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.api.metadata_verbs import MetadataVerbs
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, IndexNotReady
 from hudimeta.metadata import answers, files
@@ -29,7 +30,7 @@ __all__ = ["TableMetadata"]
 _MODES = ("sync", "async")
 
 
-class TableMetadata:
+class TableMetadata(MetadataVerbs):
     """The metadata table of a table as it is now, to look into and to keep in order.
 
     It is opened when something is first read from it: verbs that repair it must work where it cannot be opened. Whatever reads

@@ -19,6 +19,7 @@ __all__ = [
     "LISTED_SLICES",
     "MERGER",
     "MERGE_MEMORY",
+    "LISTING_RETURNED",
     "METADATA_ENABLE",
     "META_COLUMNS_SHOWN",
     "OF_READS",
@@ -108,6 +109,12 @@ VALIDATE = OPTIONS.flag(
     "hudimeta.metadata.validate",
     False,
     "A read lists storage too, and fails when that is not what the metadata table lists.",
+)
+LISTING_RETURNED = OPTIONS.flag(
+    "hoodie.metadata.validate",
+    False,
+    "A read plans from a listing of storage, and only compares it with the metadata table: a difference is a warning, and "
+    "stands in the ScanReport.",
 )
 MERGE_MEMORY = OPTIONS.number(
     "hudimeta.merge.memory.bytes",

@@ -13,15 +13,14 @@ from hudimeta.metadata import MetadataTable, answers, files
 from hudimeta.procedures.call import Call
 from hudimeta.procedures.procedure import Procedure, Rows
 from hudimeta.schema import java_text
+from hudimeta.services.metadata_table import create, delete, stats_of
 from hudimeta.snapshot.listing_check import ListingPair
-from hudimeta.table.properties import update
 from hudimeta.types import META_COLUMNS
 
 __all__ = ["PROCEDURES"]
 
 _TABLE = "@table string, @path string"
 _FOLDER = ".hoodie/metadata"
-_PARTITIONS, _BUILDING = "hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight"
 _STATS = ("baseFileCount", "totalBaseFileSizeInBytes", "logFileCount", "totalLogFileSizeInBytes")
 _SHARES = (50, 75, 95, 99)
 
@@ -48,23 +47,11 @@ def _show_files(call: Call) -> Rows:
 
 
 def _show_stats(call: Call) -> Rows:
-    metadata, rows = _opened(call), []
-    for partition in metadata.ready:
-        groups = metadata.file_groups(partition)
-        bases = [group.base for group in groups if group.base is not None]
-        logs = [log for group in groups for log in group.logs]
-        sizes = [sum(_size(call, file.path, file.size) for file in of_kind) for of_kind in (bases, logs)]
-        figures = (len(bases), sizes[0], len(logs), sizes[1])
-        rows += [(f"{partition}.{name}", str(figure)) for name, figure in zip(_STATS, figures, strict=True)]
+    rows = []
+    for one in stats_of(call.snapshot).partitions:
+        figures = (one.base_files, one.base_bytes, one.log_files, one.log_bytes)
+        rows += [(f"{one.name}.{name}", str(figure)) for name, figure in zip(_STATS, figures, strict=True)]
     return rows
-
-
-def _size(call: Call, path: str, known: int | None) -> int:
-    """Of a file of the metadata table, whose listing does not always tell it."""
-    if known is not None:
-        return known
-    found = call.storage.stat(f"{_FOLDER}/{path}")
-    return found.size if found is not None else 0
 
 
 def _validate_files(call: Call) -> Rows:
@@ -161,11 +148,8 @@ def _overlap(bounds: list[tuple[Any, Any]], files_in_all: int) -> tuple[Any, ...
 
 
 def _create(call: Call) -> Rows:
-    if call.properties.has_metadata_table:
-        raise TableError("the table has a metadata table", "CALL delete_metadata_table removes it.")
-    begin = now_ms()
-    call.session().ensure_metadata()
-    return [(f"Created Metadata Table in {call.storage.root}/{_FOLDER} (duration={_seconds(begin)}secs)",)]
+    made = create(call.session())
+    return [(f"Created Metadata Table in {call.storage.root}/{_FOLDER} (duration={made.seconds:.3f}secs)",)]
 
 
 def _init(call: Call) -> Rows:
@@ -177,13 +161,7 @@ def _init(call: Call) -> Rows:
 
 
 def _delete(call: Call) -> Rows:
-    session = call.session()
-    if not call.properties.has_metadata_table and not call.storage.list(_FOLDER):
-        raise TableError("the table has no metadata table", "There is nothing to remove.")
-    session.coordinator.recover()
-    with session.lock.held():
-        update(session.fenced, {_PARTITIONS: "", _BUILDING: ""})
-        session.fenced.delete_folder(_FOLDER)
+    delete(call.session())
     return [(f"Removed Metadata Table from {call.storage.root}/{_FOLDER}",)]
 
 

@@ -99,6 +99,10 @@ def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType =
         from hudimeta.snapshot.listing_check import check_against_storage
 
         notes = (check_against_storage(snapshot),)
+    elif snapshot.modes.validated:
+        from hudimeta.snapshot.listing_check import compare_with_metadata
+
+        notes = (compare_with_metadata(snapshot),)
     if bound is None:
         plan = planned_range(snapshot, snapshot.slices(None, query_type))
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hudimeta.errors import MetadataOutOfSync
 from hudimeta.storage import Storage
+from hudimeta.table.modes import MetadataModes
 from hudimeta.types import Action
 
 if TYPE_CHECKING:
@@ -58,13 +59,15 @@ class StorageListing:
 
 
 def open_metadata(
-    storage: Storage, properties: TableProperties, timeline: Timeline, enabled: bool
+    storage: Storage, properties: TableProperties, timeline: Timeline, modes: MetadataModes
 ) -> tuple[MetadataTable | None, str]:
     """The table's metadata table; without one, the reason why storage must be listed."""
     if not properties.has_metadata_table:
         return None, "the table has no metadata table"
-    if not enabled:
-        return None, "the metadata table is switched off by hoodie.metadata.enable=false"
+    if not modes.enabled:
+        return None, f"the metadata table is switched off by {modes.disabled_by}=false"
+    if modes.validated:
+        return None, "hoodie.metadata.validate: the metadata table is only compared with what is on storage"
     restore = next((i.time for i in timeline.pending if i.action is Action.RESTORE), None)
     if restore is not None:
         return None, f"the restore at {restore} is not finished: the metadata table may know what it has undone"

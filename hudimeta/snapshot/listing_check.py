@@ -5,19 +5,22 @@ Only files of completed writes count, on both sides. Storage is listed whole, fo
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hudimeta.errors import ValidationFailed
+from hudimeta.config import HudiWarning
+from hudimeta.errors import CorruptFileError, MetadataError, ValidationFailed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hudimeta.metadata import MetadataTable
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["ListingDifference", "ListingPair", "check_against_storage"]
+__all__ = ["ListingDifference", "ListingPair", "check_against_storage", "compare_with_metadata"]
 
 SHOWN = 5
 
@@ -40,10 +43,11 @@ class ListingPair:
 
     Args:
         snapshot: Of a table with a metadata table.
+        metadata: Its metadata table where the snapshot itself does not use it.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+    def __init__(self, snapshot: Snapshot, metadata: MetadataTable | None = None) -> None:
+        self._snapshot, self._metadata = snapshot, metadata or snapshot.metadata
 
     @cached_property
     def stored(self) -> pa.Table:
@@ -57,9 +61,8 @@ class ListingPair:
         """Files in the metadata table: partition_path, name, size."""
         from hudimeta.table.discovery import committed_files
 
-        metadata = self._snapshot.metadata
-        assert metadata is not None
-        return committed_files(metadata.files(), self._snapshot.timeline)
+        assert self._metadata is not None
+        return committed_files(self._metadata.files(), self._snapshot.timeline)
 
     def differences(self) -> Iterator[ListingDifference]:
         """What the two do not agree on."""
@@ -94,6 +97,31 @@ def check_against_storage(snapshot: Snapshot) -> str:
     if now.instants != snapshot.timeline.instants:
         return "not validated: the table changed while its folders were listed"
     raise ValidationFailed(f"the metadata table and storage: {'. '.join(map(str, found))}")
+
+
+def compare_with_metadata(snapshot: Snapshot) -> str:
+    """Compare the metadata table with storage, for a read that goes by storage; a difference is a warning.
+
+    Returns:
+        What to note in the read's report.
+    """
+    if not snapshot.properties.has_metadata_table:
+        return "the table has no metadata table, so there was nothing to validate"
+    from hudimeta.metadata import MetadataTable
+
+    try:
+        metadata = MetadataTable.open(snapshot.storage, snapshot.properties, snapshot.timeline)
+        pair = ListingPair(snapshot, metadata)
+        found = [str(difference) for difference in pair.differences()]
+    except (MetadataError, CorruptFileError) as error:
+        found = [error.message]
+    if not found:
+        return f"validated: the metadata table lists the {len(pair.stored):,} files that storage has"
+    if snapshot.properties.load_timeline(snapshot.storage).instants != snapshot.timeline.instants:
+        return "not validated: the table changed while its folders were listed"
+    text = f"the metadata table is not what storage has, which was read: {'. '.join(found)}"
+    warnings.warn(f"{text}. t.metadata.rebuild() repairs it", HudiWarning, stacklevel=2)
+    return text
 
 
 def _paths(listing: pa.Table) -> pa.Array:

@@ -14,11 +14,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hudimeta.config import Options
-from hudimeta.config.options import METADATA_ENABLE, SCHEMA_ON_READ
+from hudimeta.config.options import SCHEMA_ON_READ
 from hudimeta.errors import TableNotFound
 from hudimeta.snapshot.listing import StorageListing, TableListing, open_metadata
 from hudimeta.storage import CountingStorage, join
 from hudimeta.table import properties as table_properties
+from hudimeta.table.modes import MetadataModes
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline import Timeline, normalise_instant
 from hudimeta.types import Action, QueryType
@@ -156,7 +157,12 @@ class Snapshot:
     def _metadata(self) -> tuple[MetadataTable | None, str]:
         if self._parent is not None:
             return self._parent._metadata
-        return open_metadata(self.storage, self.properties, self.timeline, self.options.get(METADATA_ENABLE))
+        return open_metadata(self.storage, self.properties, self.timeline, self.modes)
+
+    @property
+    def modes(self) -> MetadataModes:
+        """How the metadata table is used, by options and by the table's own word."""
+        return MetadataModes.of(self.options, self.properties)
 
     @property
     def metadata(self) -> MetadataTable | None:

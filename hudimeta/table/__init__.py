@@ -10,6 +10,7 @@ __all__ = [
     "key_file",  # file slices as the look-up of keys sees them
     "key_generator",  # which key generator a table uses
     "merge_settings",  # which of two versions of a row wins
+    "modes",  # how a table wants its metadata table used
     "positions",  # sorting rows out by what they have in common
     "properties",  # hoodie.properties as a value
     "properties_file",  # reading and replacing hoodie.properties

@@ -19,6 +19,7 @@ from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.storage import CountingStorage, Storage
+from hudimeta.table.modes import MetadataModes
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import Clock, InstantGenerator, SystemClock, Timeline
 from hudimeta.write.placement import FileSizing, row_bytes_of
@@ -106,7 +107,7 @@ class WriteSession:
 
         Call it when everything else about the write was checked: it is the first thing that changes the table.
         """
-        if self.properties.has_metadata_table or not self.options.get(keys.METADATA_ENABLE):
+        if self.properties.has_metadata_table or not MetadataModes.of(self.options, self.properties).enabled:
             return False
         with self.lock.held():
             self.properties = load_properties(self.storage)

@@ -22,6 +22,7 @@ from hudimeta.api.services import TableServices
 from hudimeta.services.archival import ArchivalReport
 from hudimeta.services.clean import CleanReport
 from hudimeta.services.indexing import IndexReport, RebuildReport
+from hudimeta.services.metadata_table import ListingCost, MetadataChange, MetadataStats
 from hudimeta.services.restore import RestorePlan, RestoreReport, UndoneInstant
 from hudimeta.services.rollback import RollbackReport
 from hudimeta.services.savepoints import Savepoint
@@ -34,7 +35,8 @@ GROUPS = (TableServices, TableIndexes, TableMetadata, MergeBuilder, FrameScan)
 MADE_BY_VERBS = (*GROUPS, hudimeta.Scan)
 """Nobody else makes these, so that their constructors are ours to change."""
 UNDO = (RestorePlan, RestoreReport, RollbackReport, Savepoint, UndoneInstant)
-REPORTS = (ArchivalReport, CleanReport, IndexReport, RebuildReport, TtlPlan, TtlReport, ValidationReport, *UNDO)
+OF_METADATA = (ListingCost, MetadataChange, MetadataStats, ValidationReport)
+REPORTS = (ArchivalReport, CleanReport, IndexReport, RebuildReport, TtlPlan, TtlReport, *OF_METADATA, *UNDO)
 """What public verbs return, beside what `hudimeta` itself names."""
 
 
