@@ -15,7 +15,7 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 def _packages() -> set[str]:
     found = {f"hudimeta.{p.parent.name}" for p in (ROOT / "hudimeta").glob("*/__init__.py")}
-    found |= {f"hudimeta.{p.stem}" for p in (ROOT / "hudimeta").glob("*.py") if p.stem != "__init__"}
+    found |= {f"hudimeta.{p.stem}" for p in (ROOT / "hudimeta").glob("*.py") if not p.stem.startswith("__")}
     return found | {p.parent.name for p in (ROOT / "datasource").glob("*/__init__.py")}
 
 

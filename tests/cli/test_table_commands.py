@@ -1,0 +1,64 @@
+"""`hudimeta show`, `history`, `maintain`, `call`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import hudimeta
+from hudimeta.cli.output import Answer, Rows, TextOutput
+from hudimeta.procedures import PROCEDURES
+from hudimeta.testing.builders import simple_rows
+from tests.cli.test_metadata_commands import DONE, REFUSED, USAGE, run, told
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    table = hudimeta.Table.create(tmp_path / "t", simple_rows([], 0).schema, key="id", ordering="ts", type="MERGE_ON_READ")
+    for ts in range(1, 7):
+        table.upsert(simple_rows(range(6), ts))
+    return tmp_path / "t"
+
+
+def test_show_and_history(path: Path) -> None:
+    code, found = told("show", path)
+    assert code == DONE
+    assert (found["type"], found["record_keys"], found["ordering_fields"]) == ("MERGE_ON_READ", ["id"], ["ts"])
+    assert {"column": "ts", "type": "int64"} in found["columns"]
+    code, found = told("history", path, "--limit", "2")
+    assert [one["rows_updated"] for one in found["instants"]] == [6, 6]
+    code, text, _ = run("history", path)
+    assert len(text.splitlines()) == 1 + 6
+
+
+def test_maintain_runs_what_a_dry_run_tells(path: Path) -> None:
+    before = hudimeta.Table(path).timeline.instants
+    assert any("compaction" in line for line in told("maintain", path, "--dry-run")[1]["report"])
+    assert hudimeta.Table(path).timeline.instants == before
+    assert run("maintain", path)[0] == DONE
+    assert hudimeta.Table(path).timeline.instants != before
+
+
+def test_procedures_by_their_names(path: Path) -> None:
+    code, found = told("call", path, "show_commits", "limit=2")
+    assert (code, len(found["rows"])) == (DONE, 2)
+    assert list(found["rows"][0]) == PROCEDURES["show_commits"].schema.names
+    code, text, _ = run("call", path, "help")
+    assert code == DONE
+    assert all(name in text for name in PROCEDURES)
+    code, found = told("call", path, "show_comits")
+    assert (code, found["error"]["hint"]) == (USAGE, "Did you mean show_commits?")
+    assert run("call", path, "show_commits", "limit")[0] == USAGE
+    refused = next(one.name for one in PROCEDURES.values() if one.place.name == "NOWHERE")
+    assert run("call", path, refused)[0] == REFUSED
+
+
+def test_text_on_a_terminal_is_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    TextOutput().show(Answer({"table": "/data/[bold]t"}, [Rows("files", ["name", "size"], [("a[b]", 1234567), ("c", None)])]))
+    shown = capsys.readouterr().out
+    assert "table: /data/[bold]t" in shown
+    assert "┃" in shown
+    assert "a[b]" in shown
+    assert "1,234,567" in shown
