@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(MARKER_OF_FIXTURE[fixture])
         if "interop" in item.path.parent.parts:
             item.add_marker("interop")
-        if item.get_closest_marker("spark"):
+        if item.get_closest_marker("spark") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("spark"))  # one session for the whole run, in one of its processes
     by_name = config.option.keyword or any("::" in argument for argument in config.args)
     left = [] if by_name else waiting(items)

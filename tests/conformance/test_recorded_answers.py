@@ -48,7 +48,7 @@ def attached(spark: Any) -> Iterator[Any]:
     pyspark_hudimeta.detach(spark)
 
 
-@pytest.mark.rotation(6)
+@pytest.mark.rotation(9)
 @pytest.mark.parametrize("name", TABLES)
 def test_attached_spark_answers_every_query(
     attached: Any, conformance_table: Callable[[str], Path], tally: Tally, name: str
@@ -66,7 +66,7 @@ def test_attached_spark_answers_every_query(
     assert not [*wrong, *([difference] if difference else [])], "\n".join(wrong)
 
 
-@pytest.mark.rotation(6)
+@pytest.mark.rotation(9)
 @pytest.mark.parametrize("name", TABLES)
 def test_spark_answers_every_query(spark: Any, conformance_table: Callable[[str], Path], tally: Tally, name: str) -> None:
     from tests.conformance import spark_reader

@@ -23,6 +23,7 @@ MODULES = (
 
 
 @pytest.mark.spark
+@pytest.mark.xdist_group("sessions of their own")
 @pytest.mark.timeout(600)
 @pytest.mark.skipif("HUDIMETA_TEST_REMOTE" in os.environ, reason="this run is the one through Connect")
 def test_a_connect_session_passes_the_tests_of_a_classic_one() -> None:

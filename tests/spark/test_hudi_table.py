@@ -86,6 +86,7 @@ def test_rows_are_those_of_the_engine(spark: SparkSession, recorded_table: Calla
     same_rows(HudiTable(spark, path).scan().to_df(), hudimeta.Table(path).scan().to_table())
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("name", ["stayed_cow9", "stayed_mor9", "stayed_bloom_cow9"])
 def test_a_row_that_stayed_in_its_partition_shows_the_value_of_that(
     spark: SparkSession, rich_table: Callable[[str], Path], name: str
@@ -116,6 +117,7 @@ def dropping(path: Path, kind: str) -> Path:
     return path
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("name", ["drop_partition_mor9", "dropped_two_mor9", "COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_columns_that_no_file_holds_are_shown_in_every_query(
     spark: SparkSession, rich_table: Callable[[str], Path], tmp_path: Path, name: str
@@ -207,6 +209,7 @@ def test_a_frame_shows_one_moment(spark: SparkSession, tmp_path: Path) -> None:
     assert ids(hudi.scan(as_of=first).to_df()) == list(range(20))
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_incremental_reads_end_where_they_were_planned(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     table = create(tmp_path / "t", type=kind)

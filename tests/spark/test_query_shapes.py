@@ -241,6 +241,7 @@ CASES = [
 ]
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(("door", "kind"), CASES)
 def test_every_shape_gives_the_right_rows(
     spark: SparkSession, tables: Any, opened: Any, expected: Callable[[str], dict[str, Rows]], door: str, kind: str

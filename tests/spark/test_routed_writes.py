@@ -45,6 +45,7 @@ def some(spark: SparkSession, first: int, last: int, ts: int) -> DataFrame:
 # Semantics
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("options", [BY_TASKS, {}], ids=["by tasks", "the small rest by the driver"])
 def test_verbs_keep_rows_and_indexes(spark: SparkSession, tmp_path: Path, kind: str, options: dict[str, str]) -> None:
@@ -161,6 +162,7 @@ def interfere(path: Path, executors: SparkExecutors, frame: DataFrame) -> None:
     write_routed(session, GivenRows(Operation.UPSERT, written_schema(frame.schema)), executors)
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("at", [0, 1, 2, 3])
 def test_a_worker_that_dies_after_its_work_is_replaced(spark: SparkSession, tmp_path: Path, at: int) -> None:
     create(tmp_path / "t", indexes=INDEXES)

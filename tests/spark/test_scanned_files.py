@@ -99,6 +99,7 @@ def test_selected_renamed_and_reordered_columns(spark: SparkSession, tmp_path: P
     assert "tasks" in loaded(spark, chosen.select("y", "id", "y2", chosen.y.alias("z")), tmp_path)
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("columns", [["*"], ["id", "d", "x"], ["n", "id"]], ids=str)
 def test_partitioned_folders(spark: SparkSession, tmp_path: Path, columns: list[str]) -> None:
     frame = some(spark, 0, 30, 1).selectExpr("*", "if(id % 3 = 0, null, concat('a/b ', id % 3)) d", "cast(id % 2 as int) n")
@@ -121,6 +122,7 @@ def test_registered_tables_and_views(spark: SparkSession, tmp_path: Path) -> Non
         spark.sql("DROP TABLE plain_rows")
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("split", [300, 1_000, 7_777])
 def test_splits_smaller_than_files_lose_and_double_no_row(
     spark: SparkSession, tmp_path: Path, conf: Callable[[str, str], None], split: int
@@ -321,6 +323,7 @@ def test_rows_of_the_table_that_they_overwrite(spark: SparkSession, tmp_path: Pa
     check(tmp_path / "t")
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("what", ["deleted", "replaced"])
 def test_a_file_that_changes_before_it_is_read_stops_the_write(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str

@@ -85,12 +85,14 @@ def by_arrow(path: Path, kind: pa.DataType, values: Sequence[int | None], versio
     return str(path)
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Kathmandu"])
 def test_files_of_spark(spark: SparkSession, tmp_path: Path, conf: Conf, zone: str) -> None:
     conf("spark.sql.session.timeZone", zone)
     assert BY_TASKS in loaded(spark, saved(times(spark), tmp_path / "rows"), tmp_path)
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles"])
 def test_files_of_the_old_calendar(spark: SparkSession, tmp_path: Path, conf: Conf, zone: str) -> None:
     conf("spark.sql.session.timeZone", zone)
@@ -98,6 +100,7 @@ def test_files_of_the_old_calendar(spark: SparkSession, tmp_path: Path, conf: Co
     assert LEGACY in loaded(spark, saved(times(spark), tmp_path / "rows"), tmp_path)
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize(
     "options",
     [{"parquet.enable.dictionary": "false"}, {"parquet.writer.version": "PARQUET_2_0"}, {"parquet.page.size": "200"}],
@@ -128,6 +131,7 @@ def test_instants_to_the_ends_of_a_long(spark: SparkSession, tmp_path: Path) -> 
     assert found[0][3:6] == values[3:6]
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize(("zone", "dictionary"), [("UTC", True), ("America/Los_Angeles", False)])
 def test_files_of_arrow(spark: SparkSession, tmp_path: Path, conf: Conf, zone: str, dictionary: bool) -> None:
     conf("spark.sql.session.timeZone", zone)
@@ -171,6 +175,7 @@ def test_each_kind_of_times_has_a_calendar_of_its_own(spark: SparkSession, tmp_p
         assert told in loaded(spark, frame.select(*columns), tmp_path / name)
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("mode", ["EXCEPTION", "LEGACY"])
 def test_files_that_do_not_tell_their_calendar(spark: SparkSession, tmp_path: Path, conf: Conf, mode: str) -> None:
     source = by_arrow(tmp_path / "rows", pa.timestamp("us"), [-1, 0, 1])
@@ -184,6 +189,7 @@ def test_files_that_do_not_tell_their_calendar(spark: SparkSession, tmp_path: Pa
     assert BY_TASKS in loaded(spark, spark.read.parquet(source).select("id"), tmp_path / "3")
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(("version", "told"), [("2.4.8", LEGACY), ("3.0.3", LEGACY), ("3.1.0", BY_TASKS)])
 def test_the_version_that_wrote_a_file_tells_its_calendar(
     spark: SparkSession, tmp_path: Path, conf: Conf, version: str, told: str

@@ -57,6 +57,7 @@ def shown(spark: SparkSession, table: str, where: str = "true") -> list[tuple[An
 KINDS = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 
 
+@pytest.mark.rotation(2)
 @KINDS
 def test_update_changes_what_the_condition_is_true_of(attached: SparkSession, table: Make, kind: str) -> None:
     t = table(type=kind)
@@ -70,6 +71,7 @@ def test_update_changes_what_the_condition_is_true_of(attached: SparkSession, ta
     assert {x for _, _, x in shown(attached, t)} == {0.0}
 
 
+@pytest.mark.rotation(2)
 @KINDS
 def test_delete_removes_what_the_condition_is_true_of(attached: SparkSession, table: Make, kind: str) -> None:
     t = table(type=kind)
@@ -89,6 +91,7 @@ def test_delete_removes_every_row_of_a_doubled_key(attached: SparkSession, table
     assert [i for i, _, _ in shown(attached, t, "id < 5")] == [3, 3, 4]
 
 
+@pytest.mark.rotation(2)
 @KINDS
 def test_merge_does_what_each_clause_says(attached: SparkSession, table: Make, kind: str) -> None:
     t = table(type=kind)
@@ -112,6 +115,7 @@ def test_merge_does_what_each_clause_says(attached: SparkSession, table: Make, k
     ]
 
 
+@pytest.mark.rotation(2)
 @KINDS
 def test_merge_takes_all_columns_of_the_source(attached: SparkSession, table: Make, kind: str) -> None:
     t = table(type=kind, indexes=["record_index"])
@@ -128,6 +132,7 @@ def test_merge_takes_all_columns_of_the_source(attached: SparkSession, table: Ma
 DROPPED, VIRTUAL = {"hoodie.datasource.write.drop.partition.columns": "true"}, {"hoodie.populate.meta.fields": "false"}
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize(("kind", "stored"), [("MERGE_ON_READ", DROPPED), ("COPY_ON_WRITE", {**DROPPED, **VIRTUAL})])
 def test_tables_whose_files_lack_the_partition_columns(
     attached: SparkSession, table: Make, kind: str, stored: dict[str, str]

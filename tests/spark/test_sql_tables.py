@@ -142,6 +142,7 @@ def test_a_table_that_is_there_must_fit_what_is_asked_for(attached: SparkSession
     assert attached.table(t).count() == 10
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize(
     ("clauses", "text"),
     [

@@ -42,6 +42,7 @@ def test_the_timeline(sql: Callable[[str], Any], recorded_table: Callable[[str],
     assert sql(query.format(path)).num_rows > len(timeline.writes)
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("partition", ["files", "column_stats", "record_index", "bloom_filters"])
 def test_the_metadata_table(sql: Callable[[str], Any], recorded_table: Callable[[str], Path], partition: str) -> None:
     path = recorded_table("mdt_all_v8")
@@ -68,6 +69,7 @@ def test_rows_that_changed(sql: Callable[[str], Any], tmp_path: Path) -> None:
         assert sorted(found.column("id").to_pylist()) == ids
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("name", ["cdc_cow_full", "cdc_mor_before"])
 def test_changes_one_by_one(sql: Callable[[str], Any], recorded_table: Callable[[str], Path], name: str) -> None:
     path = recorded_table(name)
@@ -75,6 +77,7 @@ def test_changes_one_by_one(sql: Callable[[str], Any], recorded_table: Callable[
     same(sql(f"select * from hudi_table_changes('{path}', 'cdc', 'earliest')"), expected)
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.oldest
 @pytest.mark.parametrize("name", ["all_types_mor", "all_types_cow8"])
 def test_every_type_comes_through(sql: Callable[[str], Any], recorded_table: Callable[[str], Path], name: str) -> None:
@@ -93,6 +96,7 @@ def test_the_end_is_the_newest_commit_when_the_query_was_made(spark: SparkSessio
     assert frame.count() == 10
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize(
     ("call", "says"),
     [

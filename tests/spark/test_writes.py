@@ -62,6 +62,7 @@ def test_one_key_in_two_tasks_is_one_row(spark: SparkSession, tmp_path: Path) ->
     assert contents(tmp_path / "t") == [(n, 2, -1.0) for n in range(50)]
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("operation", ["insert", "bulk_insert"])
 def test_inserts_keep_every_row(spark: SparkSession, tmp_path: Path, operation: str) -> None:
     create(tmp_path / "t")
@@ -169,6 +170,7 @@ def small_batches(spark: SparkSession) -> Iterator[None]:
     spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("operation", ["upsert", "bulk_insert"])
 def test_a_repeated_task_doubles_no_rows(spark: SparkSession, tmp_path: Path, small_batches: None, operation: str) -> None:
     save(failing(spark, attempts=1), tmp_path / "t", operation=operation, **KEYS, **{"hoodie.table.name": "t"})
@@ -176,6 +178,7 @@ def test_a_repeated_task_doubles_no_rows(spark: SparkSession, tmp_path: Path, sm
     check(tmp_path / "t")
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("operation", ["upsert", "bulk_insert"])
 @pytest.mark.parametrize("tasks", [1, 2])
 def test_a_write_that_fails_leaves_nothing_behind(
