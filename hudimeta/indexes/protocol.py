@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
@@ -32,7 +33,7 @@ from hudimeta.table.visibility import Visibility
 from hudimeta.timeline import Timeline
 from hudimeta.types import Instant
 
-__all__ = ["BuiltIndex", "CleanChange", "CommitChange", "IndexDelta", "IndexMaintainer", "IndexSource"]
+__all__ = ["BuiltIndex", "CleanChange", "CommitChange", "IndexDelta", "IndexMaintainer", "IndexSource", "Reach"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -162,6 +163,7 @@ class IndexSource:
         definitions: Of all indexes, the one to build among them, by metadata partition.
         memory: What one index computed and another can use.
         kept: What earlier looks at the table made of its slices and files, to which this one adds; None keeps nothing.
+        other: A look at the same file groups at another moment: entries that a file group has there as well are left out.
     """
 
     storage: Storage
@@ -175,6 +177,7 @@ class IndexSource:
     definitions: Mapping[str, IndexDefinition]
     memory: dict[str, Any] = field(default_factory=dict)
     kept: dict[str, dict[Any, Any]] | None = None
+    other: IndexSource | None = None
 
     def of_each(self, what: str, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """What a task makes of each of some slices or files; of those that an earlier look met, what it made of them then.
@@ -216,6 +219,32 @@ class IndexSource:
         rows = self.of_each(f"rows with {','.join(columns)}", partial(reader.columns, names=columns), found)
         return list(zip(found, rows, strict=True))
 
+    def entries(self, columns: Sequence[str], made: Callable[[pa.Table], pa.Array]) -> list[tuple[FileSlice, pa.Array]]:
+        """What an index of rows has of each newest file slice.
+
+        Args:
+            columns: Beside the record key.
+            made: From these columns of a slice's rows to its entries, texts.
+        """
+        import pyarrow.compute as pc
+
+        found = [(one, made(rows)) for one, rows in self.slice_rows(columns)]
+        if self.other is None:
+            return found
+        known = {(one.partition_path, one.file_id): texts for one, texts in self.other.entries(columns, made)}
+        none = pa.array([], pa.string())
+        others = [known.get((one.partition_path, one.file_id), none) for one, _ in found]
+        pairs = zip(found, others, strict=True)
+        return [(one, texts.filter(pc.invert(pc.is_in(texts, value_set=other)))) for (one, texts), other in pairs]
+
+
+class Reach(Enum):
+    """The least part of a table whose records can be made by themselves."""
+
+    FILE_GROUP = auto()
+    PARTITION = auto()
+    TABLE = auto()
+
 
 @dataclass(frozen=True)
 class BuiltIndex:
@@ -225,11 +254,13 @@ class BuiltIndex:
         groups: How many file groups it has, for good.
         content: Records of the groups that have any, sorted by key; made one after the other, when they are asked for.
         complete: False where an index of keys cannot tell where all rows are, because keys are doubled.
+        reach: Of how little of the table a record may tell; `TABLE` is always true. See `write.index_ahead`.
     """
 
     groups: int
     content: Iterable[tuple[int, KeyValues]] = ()
     complete: bool = True
+    reach: Reach = Reach.TABLE
 
 
 class IndexMaintainer(Protocol):

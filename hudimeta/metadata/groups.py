@@ -167,6 +167,7 @@ class GroupFinder:
                     break
             if missing:
                 logs = self._logs_since(partition, _since(bases))
+            logs += self._logs_beside(partition, bases)
             if self.is_archived and any(file_id not in bases for file_id, _ in logs):
                 return self.listed(partition)
             self._named[partition] = self._assemble(bases, logs)
@@ -217,6 +218,11 @@ class GroupFinder:
             else:
                 logs += self.logs_in(instant, partition)
         return logs
+
+    def _logs_beside(self, partition: str, bases: Mapping[str, GroupBaseFile]) -> list[tuple[str, LogFile]]:
+        """Logs that were written together with base files: what had changed since these were made."""
+        times = {base.instant for base in bases.values()}
+        return [log for i in self.initialisers if i.time in times for log in self.logs_in(i, partition)]
 
     def logs_in(self, instant: Instant, partition: str) -> list[tuple[str, LogFile]]:
         """Log files of a partition that one delta commit wrote, with their file ids; from its metadata."""

@@ -31,7 +31,7 @@ from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import InstantGenerator, TimelineWriter
 from hudimeta.types import Action, Operation
 
-__all__ = ["PROPERTIES_COMMENT", "EncodedLog", "MetadataWriter", "WrittenLog", "partition_metafile"]
+__all__ = ["PROPERTIES_COMMENT", "EncodedBase", "EncodedLog", "MetadataWriter", "WrittenLog", "partition_metafile"]
 
 FIRST_INSTANT = "0" * 17
 PROPERTIES_COMMENT = "Properties of the metadata table"
@@ -58,6 +58,16 @@ class EncodedLog:
 
     about: WrittenLog
     data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBase:
+    """A base file that is not written yet: its file group, path, bytes and number of records."""
+
+    file_id: str
+    path: str
+    data: bytes
+    records: int
 
 
 def partition_metafile(instant: str, depth: int) -> bytes:
@@ -121,6 +131,9 @@ class MetadataWriter:
         content: Iterable[tuple[int, KeyValues]] = (),
         data_partition: str = "",
         after: str = "",
+        *,
+        ready: Sequence[EncodedBase] = (),
+        changes: Mapping[int, PartitionDelta] | None = None,
     ) -> None:
         """Lay out a metadata partition: an empty log for each of its file groups, base files for those that have records.
 
@@ -131,11 +144,18 @@ class MetadataWriter:
             content: The records of each group that has any, sorted by key; one is written before the next is asked for.
             data_partition: See `PartitionDelta`.
             after: The last time on the metadata timeline.
+            ready: Base files that were made before.
+            changes: What has changed in file groups since these were made.
         """
         self._timeline.create_requested(instant, Action.DELTA_COMMIT)
         self._timeline.create_inflight(instant, Action.DELTA_COMMIT)
         self.lay_groups(partition, instant, groups, data_partition)
-        stats = [self._write_base(partition, group, instant, part, data_partition) for group, part in content]
+        stats = list(self._run_all(lambda base: self._put_base(partition, base), ready))
+        for group, part in content:
+            stats.append(self._put_base(partition, self.encode_base(partition, group, instant, part, data_partition)))
+        ids = {group: file_group_id(partition, group, data_partition) for group in changes or ()}
+        logs = [self._encoded(instant, LOG_TOKEN, ids[group], part) for group, part in (changes or {}).items()]
+        stats += [_log_stat(instant, log) for log in self.put_logs(logs)]
         self._complete(instant, Operation.BULK_INSERT.value, stats, after)
 
     def lay_groups(
@@ -183,18 +203,23 @@ class MetadataWriter:
         )
         return sealed_properties(written)
 
-    def _write_base(self, partition: str, group: int, instant: str, records: KeyValues, data_partition: str) -> dict[str, Any]:
+    def encode_base(
+        self, partition: str, group: int, instant: str, records: KeyValues, data_partition: str = ""
+    ) -> EncodedBase:
+        """The base file of a file group of a new partition; see `initialise`."""
         file_id = file_group_id(partition, group, data_partition)
         name = f"{file_id}_{WRITE_TOKEN}_{instant}.hfile"
-        data = self.base_file(name, records)
-        self._storage.put(join(partition, name), data)
+        return EncodedBase(file_id, join(partition, name), self.base_file(name, records), len(records))
+
+    def _put_base(self, partition: str, base: EncodedBase) -> dict[str, Any]:
+        self._storage.put(base.path, base.data)
         return write_stat(
-            fileId=file_id,
-            path=join(partition, name),
+            fileId=base.file_id,
+            path=base.path,
             partitionPath=partition,
-            fileSizeInBytes=len(data),
-            numWrites=len(records.keys),
-            numInserts=len(records.keys),
+            fileSizeInBytes=len(base.data),
+            numWrites=base.records,
+            numInserts=base.records,
         )
 
     def base_file(self, name: str, records: KeyValues) -> bytes:
@@ -307,20 +332,7 @@ class MetadataWriter:
             after: The last time on the metadata timeline. The completion lies after it, however far this machine's clock is
                 behind that of the last writer: one before a compaction would hide the logs below its base files.
         """
-        stats = [
-            write_stat(
-                fileId=log.file_id,
-                path=join(log.partition, log.name),
-                partitionPath=log.partition,
-                prevCommit=instant,
-                numWrites=log.records,
-                numUpdateWrites=log.records,
-                fileSizeInBytes=log.size,
-                logVersion=1,
-            )
-            for log in logs
-        ]
-        self._complete(instant, "UPSERT_PREPPED", stats, after)
+        self._complete(instant, "UPSERT_PREPPED", [_log_stat(instant, log) for log in logs], after)
 
     def _complete(self, instant: str, operation: str, stats: list[dict[str, Any]], after: str = "") -> None:
         by_partition: dict[str, list[dict[str, Any]]] = {}
@@ -333,3 +345,16 @@ class MetadataWriter:
         }
         completion = self._times.next(instant, after)
         self._timeline.complete(instant, Action.DELTA_COMMIT, completion, encode_commit_metadata(metadata))
+
+
+def _log_stat(instant: str, log: WrittenLog) -> dict[str, Any]:
+    return write_stat(
+        fileId=log.file_id,
+        path=join(log.partition, log.name),
+        partitionPath=log.partition,
+        prevCommit=instant,
+        numWrites=log.records,
+        numUpdateWrites=log.records,
+        fileSizeInBytes=log.size,
+        logVersion=1,
+    )

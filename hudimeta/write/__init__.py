@@ -12,6 +12,7 @@ __all__ = [
     "creation",  # creating a table
     "duplicates",  # what an insert does with keys that are there
     "execution",  # carrying out a plan
+    "index_ahead",  # an index made before the lock
     "index_build",  # building an index over rows that are there
     "log_files",  # writing log files
     "merge_builder",  # `Table.merge`

@@ -32,11 +32,16 @@ def ensure_metadata(session: WriteSession) -> bool:
     built = session.ensure_metadata()
     missing = missing_indexes(session.options, session.properties) if session.properties.has_metadata_table else []
     for one in missing:
-        from hudimeta.write.index_build import create_index
+        from hudimeta.write.index_build import create_index, planned_at
 
+        planned = planned_at(session.properties.load_timeline(session.storage), one.partition)
+        if planned is not None:
+            session.notes.append(f"the options ask for {one.partition}, which is planned at {planned} and not built")
+            continue
         report = create_index(session, kind=one.kind, columns=one.columns, name=one.name)
         session.notes.append(f"the options ask for {one.partition}, which the table did not have: {report}")
-    return built or bool(missing)
+        built = True
+    return built
 
 
 def missing_indexes(options: Options, properties: TableProperties) -> list[AskedIndex]:

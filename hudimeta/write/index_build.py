@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -24,28 +24,30 @@ from hudimeta.engine import LocalEngine
 from hudimeta.errors import HudiError, IndexNotReady, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.indexes.plan import IndexPlan, plan_index
-from hudimeta.indexes.protocol import IndexSource
+from hudimeta.indexes.protocol import BuiltIndex, IndexSource
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata import MetadataTable, files
 from hudimeta.metadata.completeness import knows_whole_table
+from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
-from hudimeta.metadata.indexing import announce, begin_run, complete, discard_dead, partitions_of, take_back_build
+from hudimeta.metadata.indexing import announce, begin_run, complete, discard_dead, partitions_of, take_back_build, waits
 from hudimeta.metadata.rollback import METADATA_ROOT
-from hudimeta.metadata.writer import MetadataWriter
+from hudimeta.metadata.writer import EncodedBase, MetadataWriter
 from hudimeta.reports import Report
 from hudimeta.table.properties import update
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.types import Action, Instant, State
+from hudimeta.write.index_ahead import IndexAhead, changes_since, every_group
 from hudimeta.write.session import WriteSession
 
 __all__ = [
     "IndexReport",
     "build_index",
     "create_index",
-    "every_group",
     "index_source",
     "newest_write",
+    "planned_at",
     "ready_property",
     "refuse_planned",
     "still_there",
@@ -126,10 +128,16 @@ def create_index(
 
 def refuse_planned(timeline: Timeline, partition: str) -> None:
     """Refuse an index that somebody has planned to build beside writers."""
-    for one in timeline.pending:
-        if one.action is Action.INDEXING and partition in partitions_of(timeline.plan(one)):
-            hint = f"Run that plan, t.services.indexing.execute({one.time!r}), or cancel it."
-            raise TableError(f"the index {partition} is planned at {one.time} and not built", hint)
+    planned = planned_at(timeline, partition)
+    if planned is not None:
+        hint = f"Run that plan, t.services.indexing.execute({planned!r}), or cancel it."
+        raise TableError(f"the index {partition} is planned at {planned} and not built", hint)
+
+
+def planned_at(timeline: Timeline, partition: str) -> str | None:
+    """The instant of a plan for an index that waits for whoever runs it; None without one."""
+    plans = ((i.time, timeline.plan(i)) for i in timeline.pending if i.action is Action.INDEXING)
+    return next((time for time, plan in plans if waits(plan) and partition in partitions_of(plan)), None)
 
 
 def build_index(
@@ -141,6 +149,7 @@ def build_index(
     *,
     planned: Instant | None = None,
     kept: dict[str, dict[Any, Any]] | None = None,
+    ahead: IndexAhead | None = None,
 ) -> IndexReport:
     """Build an index; the caller holds the table lock.
 
@@ -152,20 +161,24 @@ def build_index(
         begin: When the work began.
         planned: The plan on the timeline that is run; None announces the building as it begins.
         kept: See `IndexSource`.
+        ahead: What was made of it before the lock; only what has changed since is made now, where that can be told.
     """
     storage, properties, times = session.fenced, session.properties, session.times
     table = MetadataTable.open(storage, properties, timeline)
     definitions = {**table.index_definitions, **({plan.partition: plan.definition} if plan.definition is not None else {})}
     writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
     source = index_source(session, timeline, schema, writer, still_there(table.files(), timeline), definitions, kept=kept)
-    built = maintainer_for(plan.partition).build(plan.partition, source)
-    if not built.groups:
+    later = None if ahead is None else changes_since(ahead, source)
+    if ahead is not None and later is not None:
+        content = _Content(ahead.groups, ahead.complete, ahead.records + later.more, ready=ahead.files, changes=later.groups)
+    else:
+        content = _Content.of(maintainer_for(plan.partition).build(plan.partition, source))
+    if not content.groups:
         raise UnsupportedFeature(f"building {plan.partition} later than the table", "Rebuild the metadata table instead.")
     instant = planned.time if planned is not None else times.next(timeline.last_time, table.timeline.last_time)
     upto = newest_write(timeline)
     path = properties.index_defs_path or DEFAULT_PATH
-    proven = knows_whole_table(plan.partition) and built.complete
-    counted = _Counted(every_group(built.groups, built.content))
+    proven = knows_whole_table(plan.partition) and content.complete
     if planned is None:
         announce(storage, timeline, instant, [plan.partition], upto)
     elif planned.state is State.INFLIGHT:  # of a run of Apache Hudi that died
@@ -174,7 +187,7 @@ def build_index(
         begin_run(storage, timeline, instant)
     try:
         storage.delete_folder(f"{METADATA_ROOT}/{plan.partition}")
-        writer.initialise(plan.partition, instant, built.groups, counted, after=table.timeline.last_time)
+        content.write(writer, plan.partition, instant, table.timeline.last_time)
         if plan.definition is not None:
             storage.put(path, encode_definitions(definitions))
         complete(storage, timeline, times, instant, {plan.partition: proven}, upto, properties.version)
@@ -184,7 +197,7 @@ def build_index(
         raise
     ready = {"hoodie.table.metadata.partitions": ready_property({*properties.metadata_partitions, plan.partition})}
     session.properties = update(storage, ready | ({"hoodie.table.index.defs.path": path} if definitions else {}))
-    return IndexReport(plan.partition, "built", instant, built.groups, counted.records, time.perf_counter() - begin)
+    return IndexReport(plan.partition, "built", instant, content.groups, content.records, time.perf_counter() - begin)
 
 
 def index_source(
@@ -241,28 +254,33 @@ def ready_property(partitions: Iterable[str]) -> str:
     return ",".join(sorted(partitions))
 
 
-def every_group(groups: int, content: Iterable[tuple[int, KeyValues]]) -> Iterator[tuple[int, KeyValues]]:
-    """Content for all file groups, nothing for those without records.
+@dataclass
+class _Content:
+    """What an index begins with: made now, or before, with what has changed since.
 
-    A group without a base file would begin with whatever logs an index of the same name once had.
+    Attributes:
+        groups, complete: See `BuiltIndex`.
+        records: How many, as far as they are written.
+        made: Content of the file groups, as it is made.
+        ready, changes: See `MetadataWriter.initialise`.
     """
-    seen = set()
-    for group, records in content:
-        seen.add(group)
-        yield group, records
-    for group in range(groups):
-        if group not in seen:
-            yield group, KeyValues.empty()
 
+    groups: int
+    complete: bool
+    records: int = 0
+    made: Iterable[tuple[int, KeyValues]] = ()
+    ready: Sequence[EncodedBase] = ()
+    changes: Mapping[int, PartitionDelta] = field(default_factory=dict)
 
-class _Counted:
-    """Counts records as they pass."""
+    @classmethod
+    def of(cls, built: BuiltIndex) -> _Content:
+        return cls(built.groups, built.complete, made=every_group(built.groups, built.content))
 
-    def __init__(self, content: Iterable[tuple[int, KeyValues]]) -> None:
-        self._content, self.records = content, 0
+    def write(self, writer: MetadataWriter, partition: str, instant: str, after: str) -> None:
+        writer.initialise(partition, instant, self.groups, self._counted(), after=after, ready=self.ready, changes=self.changes)
 
-    def __iter__(self) -> Iterator[tuple[int, KeyValues]]:
-        for group, records in self._content:
+    def _counted(self) -> Iterator[tuple[int, KeyValues]]:
+        for group, records in self.made:
             self.records += len(records)
             yield group, records
 

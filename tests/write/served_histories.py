@@ -134,6 +134,11 @@ class ServedHistory(History):
             event("making an index beside writers failed")
         self.failed |= fault is not None
 
+    def make(self, name: str) -> None:
+        """One that is planned, because its building died, is built by its plan."""
+        if name not in self.made():
+            create_beside(self.t.session(), **MADE[name])
+
     @rule(fault=faults, at=st.integers(0, 40))
     def change_type(self, fault: Fault | None, at: int) -> None:
         """To the other type; refused while something is pending."""

@@ -11,7 +11,7 @@ from hudimeta.config import options as keys
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.formats.parquet import BLOOM_TYPE_KEY, read_footer
 from hudimeta.indexes.expression_index.facts import filter_rows
-from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
+from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
 from hudimeta.metadata import bloom_filters
 from hudimeta.metadata.delta import PartitionDelta, by_group
 from hudimeta.metadata.keys import bloom_filter_keys
@@ -64,7 +64,7 @@ class BloomFiltersKeep:
             found = _filters(source.storage, partial(source.of_each, "filters"), files)
             return bloom_filters.encode_values(filter_rows(found), source.layout)
 
-        return BuiltIndex(groups, ((group, records(rows)) for group, rows in shares))
+        return BuiltIndex(groups, ((group, records(rows)) for group, rows in shares), reach=Reach.FILE_GROUP)
 
 
 def removed_filters(partition: str, change: CleanChange) -> IndexDelta:

@@ -15,7 +15,7 @@ from hudimeta.errors import CommitConflict
 from hudimeta.formats.base_file import damage_named
 from hudimeta.formats.parquet import column_bounds, read_footer
 from hudimeta.indexes.built_meanwhile import built_since
-from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
+from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
 from hudimeta.metadata import MetadataTable, answers, column_stats, partition_stats
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.index_definitions import IndexDefinition
@@ -66,7 +66,7 @@ class ColumnStatsKeep:
         rows = pa.concat_tables([column_stats.SCHEMA.empty_table(), *(s for _, s in found)])
         groups = source.options.get(keys.COLUMN_STATS_GROUPS)
         part = PartitionDelta(partition, column_stats.encode_values(rows, source.layout))
-        return BuiltIndex(groups, MetadataWriter.shards(part, groups) if len(part) else ())
+        return BuiltIndex(groups, MetadataWriter.shards(part, groups) if len(part) else (), reach=Reach.FILE_GROUP)
 
 
 class PartitionStatsKeep:
@@ -125,7 +125,7 @@ class PartitionStatsKeep:
     def build(self, partition: str, source: IndexSource) -> BuiltIndex:
         """The statistics of the base files together; those of a partition with log files say nothing, its rows are not read."""
         if not len(source.base_files) and not source.with_logs:
-            return BuiltIndex(1)
+            return BuiltIndex(1, reach=Reach.PARTITION)
         definition = source.definitions[column_stats.PARTITION]
         rows, _ = widened_partition_statistics(
             file_bounds(source, definition),
@@ -134,7 +134,8 @@ class PartitionStatsKeep:
             "V2" if definition.is_v2 else "V1",
             existing=source.with_logs,
         )
-        return BuiltIndex(1, [(0, partition_stats.encode_values(rows, source.layout))] if len(rows) else ())
+        content = [(0, partition_stats.encode_values(rows, source.layout))] if len(rows) else ()
+        return BuiltIndex(1, content, reach=Reach.PARTITION)
 
 
 def _is_last(change: CommitChange, timeline: Timeline) -> bool:

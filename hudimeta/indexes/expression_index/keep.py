@@ -16,7 +16,7 @@ from hudimeta.formats.hfile import KeyValues
 from hudimeta.indexes.bloom_filters.keep import removed_filters
 from hudimeta.indexes.column_stats.keep import check_order
 from hudimeta.indexes.expression_index.facts import WantedExpression, expression_of, expression_record
-from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
+from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
 from hudimeta.metadata import MetadataTable, answers, bloom_filters, column_stats, expression_index
 from hudimeta.metadata.delta import PartitionDelta
 from hudimeta.metadata.expression_index import ExpressionKind
@@ -85,7 +85,7 @@ class ExpressionIndexKeep:
         groups = source.options.get(keys.EXPRESSION_GROUPS)
         parts = [part for one in slices_of(source.slices) for part in parts_of(one)]
         if not parts:
-            return BuiltIndex(groups)
+            return BuiltIndex(groups, reach=Reach.PARTITION)
         task = task_for(source.storage, source.properties, source.timeline, [wanted.column.split(".")[0]])
         known = source.of_each(
             partition, lambda part: _record(wanted, part, rows_of(part, task, source.storage), task.output_schema), parts
@@ -95,7 +95,7 @@ class ExpressionIndexKeep:
             found, _ = widened_partition_statistics(known, {}, {wanted.column: indexed.type}, wanted.regime)
             rows.append(_rekeyed(found))
         part = PartitionDelta(partition, _encoded(wanted, rows, source.layout))
-        return BuiltIndex(groups, MetadataWriter.shards(part, groups) if len(part) else ())
+        return BuiltIndex(groups, MetadataWriter.shards(part, groups) if len(part) else (), reach=Reach.PARTITION)
 
 
 def definition_of(definitions: Mapping[str, IndexDefinition], partition: str) -> IndexDefinition:

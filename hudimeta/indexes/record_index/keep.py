@@ -29,7 +29,7 @@ from hudimeta.formats.hfile import KeyValues
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.changed_meanwhile import none_changed
 from hudimeta.indexes.facts import KeyChanges
-from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
+from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
 from hudimeta.indexes.removed_meanwhile import check_not_removed_later
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import answers, record_index
@@ -101,19 +101,18 @@ class RecordIndexKeep:
                 hint = "Build it when the table is created, or use one index for the whole table."
                 raise UnsupportedFeature("building a record index by partition over rows that are there already", hint)
             return BuiltIndex(0)
-        found = source.slice_rows([])
-        records = sum(len(rows) for _, rows in found)
+        found = source.entries([], lambda rows: single_array(rows[KEY_COLUMN]))
+        records = sum(len(texts) for _, texts in found)
         groups = estimated_groups(records, source.options)
         piles: list[list[pa.Table]] = [[] for _ in range(groups)]
-        for one, rows in found:
-            texts = single_array(rows[KEY_COLUMN])
+        for one, texts in found:
             time = parse_instant(one.base_instant, source.properties.zone)
             for group, at in by_group(texts, groups):
                 locations = _location(texts.take(at), one.partition_path, one.file_id)
                 piles[group].append(locations.append_column("instant_ms", _instants(locations, time)))
         shards = [(group, _last_of_each(pa.concat_tables(pile), _keys)) for group, pile in enumerate(piles) if pile]
         doubled = records > sum(len(rows) for _, rows in shards)
-        return BuiltIndex(groups, _encoded(shards, source), not doubled)
+        return BuiltIndex(groups, _encoded(shards, source), not doubled, Reach.TABLE if doubled else Reach.FILE_GROUP)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from hudimeta.errors import MetadataError
 from hudimeta.formats.hfile import KeyValues
 from hudimeta.indexes.changed_meanwhile import counts_still
 from hudimeta.indexes.facts import KeyChanges, value_keys
-from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource
+from hudimeta.indexes.protocol import BuiltIndex, CleanChange, CommitChange, IndexDelta, IndexSource, Reach
 from hudimeta.indexes.record_index.keep import estimated_groups
 from hudimeta.indexes.removed_meanwhile import check_not_removed_later
 from hudimeta.indexes.written_file import WrittenFile
@@ -67,14 +67,16 @@ class SecondaryIndexKeep:
         """The entries of all rows of the newest file slices."""
         definition = source.definitions[partition]
         (column,) = definition.source_fields
-        found = [value_keys(rows, column, definition.is_v2) for _, rows in source.slice_rows([column])]
-        groups = estimated_groups(sum(map(len, found)), source.options)
+        found = [texts for _, texts in source.entries([column], lambda rows: value_keys(rows, column, definition.is_v2))]
+        entries = sum(map(len, found))
+        groups = estimated_groups(entries, source.options)
         piles: list[list[pa.Array]] = [[] for _ in range(groups)]
         for texts in found:
             for group, at in by_group(texts, groups, _hashed(definition)):
                 piles[group].append(texts.take(at))
         shards = [(group, pa.concat_arrays(pile).unique()) for group, pile in enumerate(piles) if pile]
-        return BuiltIndex(groups, _encoded(shards, source))
+        doubled = entries > sum(len(texts) for _, texts in shards)
+        return BuiltIndex(groups, _encoded(shards, source), reach=Reach.TABLE if doubled else Reach.FILE_GROUP)
 
 
 def value_changes(file: WrittenFile, partition: str) -> KeyChanges:

@@ -1,11 +1,13 @@
 """Building an index beside writers, by a plan that is an `indexing` action on the timeline.
 
     1. the plan: requested on the timeline, with the definition where the kind has one; anybody may run it
-    2. looks at the table, without its lock: each reads the file slices that came since the one before, until one is short
-    3. under the lock: what came since the last look, and the index made of what all looks have read
+    2. looks at the table, without its lock: the first makes the index, each later one reads the file slices that came since,
+       until one is short
+    3. under the lock: what came since the last look goes on top of what the first has made, and all of it is written
 
-What is done under the lock is what making an index there always was (`write.index_build`), but for the reading. Writers that
-began before bring their files' entries along, or are told to run again. A run that died is run again from its plan.
+What is done under the lock is what making an index there always was (`write.index_build`), but for the reading, finding and
+encoding (`write.index_ahead`). Writers that began before bring their files' entries along, or are told to run again. A run that
+died is run again from its plan.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from hudimeta.engine import LocalEngine
 from hudimeta.engine.machine import monotonic
 from hudimeta.errors import CommitError, IndexNotReady, NotFound, TableError, UnsupportedFeature
 from hudimeta.indexes.plan import PLANNERS, IndexPlan, plan_index
-from hudimeta.indexes.registry import maintainer_for
+from hudimeta.indexes.protocol import IndexSource
 from hudimeta.metadata import MetadataTable, files
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
 from hudimeta.metadata.indexing import (
@@ -35,6 +37,7 @@ from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.table.properties import update
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Instant
+from hudimeta.write.index_ahead import IndexAhead, changes_since, make_ahead
 from hudimeta.write.index_build import IndexReport, build_index, index_source, newest_write, refuse_planned, still_there
 from hudimeta.write.session import WriteSession
 
@@ -94,7 +97,7 @@ def execute(session: WriteSession, instant: str) -> IndexReport:
     with session.coordinator.running(instant, Action.INDEXING) as (timeline, found):
         the_plan = _stored(session, timeline, found)
         kept: dict[str, dict[Any, Any]] = {}
-        _look(session, the_plan, kept)
+        ahead = _make_ahead(session, the_plan, instant, kept)
         with session.lock.held():
             session.reload()
             timeline = session.properties.load_timeline(session.storage)
@@ -104,7 +107,7 @@ def execute(session: WriteSession, instant: str) -> IndexReport:
             if now is None or now.is_completed:
                 raise CommitError(f"there is no pending indexing at {instant} any more", "See t.timeline for what is pending.")
             schema = session.table_at(timeline).schema
-            return build_index(session, timeline, schema, the_plan, begin, planned=now, kept=kept)
+            return build_index(session, timeline, schema, the_plan, begin, planned=now, kept=kept, ahead=ahead)
 
 
 def _stored(session: WriteSession, timeline: Timeline, found: Instant) -> IndexPlan:
@@ -123,27 +126,33 @@ def _stored(session: WriteSession, timeline: Timeline, found: Instant) -> IndexP
     return plan_index(session.properties, session.table_at(timeline).schema, session.options, kind=name)
 
 
-def _look(session: WriteSession, the_plan: IndexPlan, kept: dict[str, dict[Any, Any]]) -> None:
-    """Read what the index is made of, without the lock, again and again until there is little new."""
+def _make_ahead(session: WriteSession, the_plan: IndexPlan, instant: str, kept: dict[str, dict[Any, Any]]) -> IndexAhead | None:
+    """Make the index without the lock, and read what has come since, again and again until there is little new."""
     writer = MetadataWriter(session.storage, session.properties.version, session.times, LocalEngine().map)
+    ahead: IndexAhead | None = None
     for _ in range(_MOST_LOOKS):
         began = monotonic()
-        timeline = session.properties.load_timeline(session.storage)
-        table = MetadataTable.open(session.storage, session.properties, timeline)
-        definitions = {
-            **table.index_definitions,
-            **({} if the_plan.definition is None else {the_plan.partition: the_plan.definition}),
-        }
-        listing = still_there(table.files(), timeline)
-        schema = session.table_at(timeline).schema
-        source = index_source(session, timeline, schema, writer, listing, definitions, kept=kept)
         try:
-            for _ in maintainer_for(the_plan.partition).build(the_plan.partition, source).content:
-                pass
+            source = _look(session, the_plan, writer, kept)
+            if ahead is None or changes_since(ahead, source) is None:
+                ahead = make_ahead(the_plan.partition, instant, source, writer)
         except NotFound:  # a cleaner was faster: the next look sees what took the file's place
             continue
         if monotonic() - began <= _SHORT_S:
-            return
+            break
+    return ahead
+
+
+def _look(session: WriteSession, the_plan: IndexPlan, writer: MetadataWriter, kept: dict[str, dict[Any, Any]]) -> IndexSource:
+    """The table as it is."""
+    timeline = session.properties.load_timeline(session.storage)
+    table = MetadataTable.open(session.storage, session.properties, timeline)
+    definitions = {
+        **table.index_definitions,
+        **({} if the_plan.definition is None else {the_plan.partition: the_plan.definition}),
+    }
+    listing = still_there(table.files(), timeline)
+    return index_source(session, timeline, session.table_at(timeline).schema, writer, listing, definitions, kept=kept)
 
 
 def cancel(session: WriteSession, instant: str) -> None:

@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 
 from hudimeta.commit.metadata_again import planned_again
 from hudimeta.commit.metadata_bootstrap import lay_out_indexes
-from hudimeta.config import OPTIONS, HudiWarning, Options
-from hudimeta.config import options as keys
+from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CorruptFileError, MetadataError, NotFound, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
@@ -44,7 +43,8 @@ from hudimeta.table.stated_sizes import listed_as_stated
 from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.timeline.naming import completed_name
 from hudimeta.types import Action, State
-from hudimeta.write.index_build import IndexReport, every_group, index_source
+from hudimeta.write.index_ahead import every_group, of_so_many
+from hudimeta.write.index_build import IndexReport, index_source
 from hudimeta.write.session import WriteSession
 
 __all__ = ["RebuildReport", "rebuild"]
@@ -174,23 +174,11 @@ def _beside(session: WriteSession, timeline: Timeline, table: MetadataTable) -> 
 def _contents(source: IndexSource, table: MetadataTable, name: str) -> Iterator[tuple[FileGroup, KeyValues]]:
     """New content for each file group of a metadata partition, in as many groups as it has."""
     groups = table.file_groups(name)
-    built = maintainer_for(name).build(name, replace(source, options=_of_so_many(source.options, len(groups))))
+    built = maintainer_for(name).build(name, replace(source, options=of_so_many(source.options, len(groups))))
     if built.groups != len(groups):
         raise UnsupportedFeature(f"rebuilding {name} with {len(groups)} file groups", "Drop the index and create it again.")
     for number, content in every_group(built.groups, built.content):
         yield groups[number], content
-
-
-def _of_so_many(options: Options, groups: int) -> Options:
-    """Options by which every kind of index gets so many file groups."""
-    counts = (
-        keys.COLUMN_STATS_GROUPS,
-        keys.BLOOM_GROUPS,
-        keys.EXPRESSION_GROUPS,
-        keys.RECORD_INDEX_MIN_GROUPS,
-        keys.RECORD_INDEX_MAX_GROUPS,
-    )
-    return options.having({option.key: str(groups) for option in counts})
 
 
 # In its place

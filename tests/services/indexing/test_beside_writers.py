@@ -12,7 +12,9 @@ import pytest
 from hudimeta import Table
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.errors import CommitConflict, CommitError, ConfigError, StorageError, TableError
+from hudimeta.formats.hfile import KeyValues
 from hudimeta.metadata.completeness import proven_indexes
+from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.services.indexing import beside_writers, create_beside
 from hudimeta.slices.slice_rows import SliceRows
 from hudimeta.snapshot.file_slice import FileSlice
@@ -97,25 +99,53 @@ def test_what_is_committed_meanwhile_is_in_the_index(
 
 def test_under_the_lock_only_what_is_new_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = written(tmp_path / "t", "COPY_ON_WRITE")
-    look, read, before_lock = beside_writers._look, SliceRows.columns, [0]
+    make, read, before_lock = beside_writers._make_ahead, SliceRows.columns, [0]
+    encode, packed = MetadataWriter.base_file, []
     seen: list[FileSlice] = []
 
     def counted(self: SliceRows, one: FileSlice, names: Any) -> pa.Table:
         seen.append(one)
         return read(self, one, names)
 
-    def looked(*asked: Any) -> None:
-        look(*asked)
+    def encoded(self: MetadataWriter, name: str, records: KeyValues) -> bytes:
+        packed.append(name)
+        return encode(self, name, records)
+
+    def made(*asked: Any) -> object:
+        ahead = make(*asked)
         before_lock[0] = len(seen)
-        table.write(Operation.UPSERT, simple_rows([0], 50))
+        assert len(packed) == ahead.groups
+        table.write(Operation.UPSERT, simple_rows([0, 40], 50))
+        table.write(Operation.DELETE, simple_rows([13], 51))
+        packed.clear()
+        return ahead
 
     monkeypatch.setattr(SliceRows, "columns", counted)
-    monkeypatch.setattr(beside_writers, "_look", looked)
+    monkeypatch.setattr(MetadataWriter, "base_file", encoded)
+    monkeypatch.setattr(beside_writers, "_make_ahead", made)
     slices = len(Table(table.path).file_slices())
-    create_beside(table.session(), kind="record_index")
+    report = create_beside(table.session(), kind="record_index")
     assert before_lock[0] == slices
-    assert len(seen) == slices + 1
+    assert len(seen) == slices + 3  # what was rewritten, and the new file
+    assert not packed, "the index was packed before the lock"
+    assert report.records == len(table.model.rows)
     assert Table(table.path).metadata.validate().holds
+    table.check()
+
+
+def test_doubled_keys_are_found_beside_writers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index that cannot name all places of a key is not proven, whenever the second one came."""
+    table, make = written(tmp_path / "t", "COPY_ON_WRITE"), beside_writers._make_ahead
+
+    def made(*asked: Any) -> object:
+        ahead = make(*asked)
+        Table(table.path).bulk_insert(simple_rows([3], 70))
+        return ahead
+
+    monkeypatch.setattr(beside_writers, "_make_ahead", made)
+    create_beside(table.session(), kind="record_index")
+    assert "record_index" not in proven_indexes(table.session().table_now().metadata)
+    check_all(table.storage)
 
 
 @pytest.mark.parametrize("name", ["record_index", "secondary_index_by_ts"])
@@ -155,6 +185,11 @@ def test_a_plan_waits_and_is_run_or_cancelled(tmp_path: Path) -> None:
     assert "secondary_index_by_ts" not in Table(table.path).metadata.index_definitions
     with pytest.raises(CommitError, match="no pending indexing"):
         steps.execute(planned)
+    bloom = steps.schedule("bloom_filters")
+    asking = Table(table.path, {**GIVEN, "hoodie.metadata.index.bloom.filter.enable": "true"})
+    assert f"planned at {bloom} and not built" in str(asking.upsert(simple_rows([3], 71)))
+    table.model.write(Operation.UPSERT, simple_rows([3], 71))
+    steps.cancel(bloom)
     again = steps.schedule("secondary_index", "by_ts", "ts")
     assert str(Table(table.path).maintain(dry_run=True)).startswith("indexing")
     Table(table.path).maintain()
