@@ -55,7 +55,7 @@ class Maintaining:
     def watch(self, every: float = 60.0, tell: Callable[[MaintenanceReport], object] = print) -> None:
         """Maintain the table for ever, in a process or thread of its own; returns only by an exception.
 
-        Where another process is in the way (`CommitConflict`, `LockError`), a HudiWarning says so; the next look tries again.
+        Where another process is in the way (`CommitError`, `LockError`), a HudiWarning says so; the next look tries again.
 
         >>> table.services.watch(every=300)                                    # doctest: +SKIP
 

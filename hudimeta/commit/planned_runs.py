@@ -16,7 +16,7 @@ from hudimeta.timeline import InstantGenerator, Timeline
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["cancel", "idle", "running"]
+__all__ = ["cancel", "idle", "is_being_run", "running"]
 
 
 def idle(storage: Storage, timeline: Timeline, instant: str, action: Action) -> Instant:
@@ -35,9 +35,14 @@ def idle(storage: Storage, timeline: Timeline, instant: str, action: Action) -> 
     found = timeline.get(instant, action)
     if found is None or found.is_completed or found.action is not action:
         raise CommitError(f"there is no pending {word} at {instant}", "See t.timeline for what is pending.")
-    if is_alive(storage, instant, join(timeline.folder, pending_name(instant, action, State.REQUESTED))):
+    if is_being_run(storage, timeline, found):
         raise CommitError(f"{word} {instant} is being run by another process", "Wait for its end; if it dies, run it again.")
     return found
+
+
+def is_being_run(storage: Storage, timeline: Timeline, planned: Instant) -> bool:
+    """True while a process runs a planned service."""
+    return is_alive(storage, planned.time, join(timeline.folder, pending_name(planned.time, planned.action, State.REQUESTED)))
 
 
 @contextlib.contextmanager

@@ -54,8 +54,14 @@ def refuse_built_anew(
         CommitConflict: With the building; a write with a new instant can do it.
     """
     seen = frozenset() if known is None else frozenset(i.time for i in known.data_timeline.completed)
-    for name, winner in built_since(table, instant).items():
-        if winner not in seen and name in table.ready and any(_speaks_of(f, name) or _lacks(f, name) for f in written):
+    late = built_since(table, instant)
+    built = [(name, winner) for name, winner in late.items() if winner not in seen and name in table.ready]
+    if known is not None:
+        # Properties are read before the timeline: they may not name an index of which the timeline says that it is built.
+        newest = max((i.time for i in table.data_timeline.completed if i.action is Action.INDEXING), default="")
+        built += [(name, late.get(name, newest)) for name in table.ready if name not in known.ready]
+    for name, winner in built:
+        if any(_speaks_of(f, name) or _lacks(f, name) for f in written):
             raise CommitConflict("write", [("", name)], winner)
 
 

@@ -20,17 +20,18 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from hudimeta.commit.planned_runs import is_being_run
 from hudimeta.config import HudiWarning, Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
 from hudimeta.engine.machine import monotonic, pause
-from hudimeta.errors import CommitConflict, ConfigError, LockError
+from hudimeta.errors import CommitError, ConfigError, LockError
 from hudimeta.redaction import hidden
 from hudimeta.reports import Report
 from hudimeta.services import archival, clean, clustering, compaction, log_compaction, ttl
 from hudimeta.services.indexing import beside_writers
 from hudimeta.storage import Storage
-from hudimeta.types import TableType
+from hudimeta.types import Instant, TableType
 from hudimeta.write.session import TableView, WriteSession
 
 __all__ = ["DueService", "MaintenancePlan", "MaintenanceReport", "maintain", "plan", "watch"]
@@ -177,7 +178,7 @@ def watch(
     while True:
         try:
             report = maintain(storage, options, engine=engine)
-        except (CommitConflict, LockError) as error:
+        except (CommitError, LockError) as error:
             warnings.warn(f"maintenance gave way and looks again later: {hidden(str(error))}", HudiWarning, stacklevel=2)
         else:
             if report.done or report.left:
@@ -193,6 +194,12 @@ def _within(options: Options, left_bytes: int | None) -> Options:
     return options.having({keys.COMPACT_TARGET_IO.key: str(min(mebibytes, options.get(keys.COMPACT_TARGET_IO)))})
 
 
+def _waiting(session: WriteSession, view: TableView, planned: Sequence[Instant]) -> tuple[list[Instant], bool]:
+    """The plans that no process is running, and whether there are others: what another process does is not due here."""
+    waiting = [one for one in planned if not is_being_run(session.storage, view.timeline, one)]
+    return waiting, len(waiting) < len(planned)
+
+
 def _look_recover(session: WriteSession, view: TableView) -> DueService | None:
     if session.concurrency.failed_writes == "NEVER":
         return None
@@ -204,7 +211,9 @@ def _look_recover(session: WriteSession, view: TableView) -> DueService | None:
 def _look_compaction(session: WriteSession, view: TableView) -> DueService | None:
     if session.properties.type is not TableType.MERGE_ON_READ:
         return None
-    begun = compaction.pending(view.timeline)
+    begun, running = _waiting(session, view, compaction.pending(view.timeline))
+    if running and not begun:
+        return None
     if begun:
         planned = [compaction.CompactionPlan.of(view.timeline.plan(one)) for one in begun]
         named = ", ".join(one.time for one in begun)
@@ -220,7 +229,9 @@ def _look_compaction(session: WriteSession, view: TableView) -> DueService | Non
 def _look_logs(session: WriteSession, view: TableView) -> DueService | None:
     if session.properties.type is not TableType.MERGE_ON_READ:
         return None
-    begun = log_compaction.pending(view.timeline)
+    begun, running = _waiting(session, view, log_compaction.pending(view.timeline))
+    if running and not begun:
+        return None
     if begun:
         sizes = [log_compaction.size_of(view.timeline.plan(one)) for one in begun]
         return DueService("logs", f"planned at {', '.join(one.time for one in begun)} and not run", sum(sizes))
@@ -234,17 +245,21 @@ def _look_logs(session: WriteSession, view: TableView) -> DueService | None:
 
 
 def _look_indexing(session: WriteSession, view: TableView) -> DueService | None:
-    begun = [one.time for one in beside_writers.pending(view.timeline)]
-    return DueService("indexing", f"planned at {', '.join(begun)} and not built") if begun else None
+    begun, _ = _waiting(session, view, beside_writers.pending(view.timeline))
+    named = ", ".join(one.time for one in begun)
+    return DueService("indexing", f"planned at {named} and not built") if begun else None
 
 
 def _indexed(session: WriteSession) -> str:
-    timeline = session.properties.load_timeline(session.storage)
-    return _reported([beside_writers.execute(session, one.time) for one in beside_writers.pending(timeline)])
+    view = session.table_now()
+    begun, _ = _waiting(session, view, beside_writers.pending(view.timeline))
+    return _reported([beside_writers.execute(session, one.time) for one in begun])
 
 
 def _look_clustering(session: WriteSession, view: TableView) -> DueService | None:
-    begun = clustering.pending(view.timeline)
+    begun, running = _waiting(session, view, clustering.pending(view.timeline))
+    if running and not begun:
+        return None
     if begun:
         plans = [clustering.ClusteringPlan.of(view.timeline.plan(one), session.options) for one in begun]
         named = ", ".join(one.time for one in begun)

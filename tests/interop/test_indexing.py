@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import hudimeta
+from hudimeta.services.indexing import beside_writers
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import TABLE_VERSION, Model, Ours, Theirs, plain_rows, row
 
@@ -61,10 +63,18 @@ class Sides:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", KINDS)
-def test_we_run_a_plan_of_hudi(hudi: ApacheHudi, tmp_path: Path, kind: str) -> None:
-    sides = Sides(tmp_path / "table", hudi, kind)
+def test_we_run_a_plan_of_hudi(hudi: ApacheHudi, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is committed after the index was made lies in log files of the same delta commit as its base files."""
+    sides, make = Sides(tmp_path / "table", hudi, kind), beside_writers._make_ahead
     planned = sides.service("plan_index", sides.type)
     sides.write(sides.ours, 18, 34, 4)
+
+    def made(*asked: Any) -> object:
+        ahead = make(*asked)
+        sides.write(sides.ours, 30, 37, 5)
+        return ahead
+
+    monkeypatch.setattr(beside_writers, "_make_ahead", made)
     report = hudimeta.Table(sides.path).services.indexing.execute(planned)
     assert report.partition == kind
     sides.agree(kind)

@@ -170,6 +170,28 @@ def test_a_write_that_began_before_is_in_it_or_runs_again(tmp_path: Path, monkey
     assert Table(table.path).metadata.validate().holds
 
 
+def test_a_writer_that_read_the_properties_before_runs_again(tmp_path: Path) -> None:
+    """It began after the index was complete, and yet does not know of it."""
+    table = written(tmp_path / "t", "COPY_ON_WRITE")
+    slow = table.session()
+    create_beside(table.session(), kind="record_index")
+    rows = pa.concat_tables([simple_rows([200], 60), simple_rows([6, 11], 60)])
+    assert write_rows(slow, Operation.UPSERT, rows).attempts == 2
+    table.model.write(Operation.UPSERT, rows)
+    table.check()
+    check_all(table.storage)
+
+
+def test_what_another_process_runs_is_not_due(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", "COPY_ON_WRITE")
+    steps = Table(table.path).services.indexing
+    planned = steps.schedule("bloom_filters")
+    assert "indexing" in str(Table(table.path).maintain(dry_run=True))
+    with table.session().coordinator.running(planned, Action.INDEXING):
+        assert "indexing" not in str(Table(table.path).maintain())
+    assert "indexing" in str(Table(table.path).maintain())
+
+
 def test_a_plan_waits_and_is_run_or_cancelled(tmp_path: Path) -> None:
     table = written(tmp_path / "t", "COPY_ON_WRITE", "secondary")
     steps = Table(table.path).services.indexing
