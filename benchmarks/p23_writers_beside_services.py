@@ -87,7 +87,7 @@ def locks_timed() -> Iterator[list[float]]:
             finally:
                 held.append(time.perf_counter() - began)
 
-    FencedLock.held = timed  # type: ignore[method-assign]
+    FencedLock.held = timed  # type: ignore[method-assign, assignment]
     try:
         yield held
     finally:
