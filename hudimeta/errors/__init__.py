@@ -17,7 +17,7 @@ from hudimeta.errors.of_commit import (
     UndoError,
 )
 from hudimeta.errors.of_input import ConfigError, PredicateError, SchemaError, SchemaMismatch, UnsupportedEvolution
-from hudimeta.errors.of_storage import AlreadyExists, FileRemoved, NotFound, OutsideTable, StorageError, Throttled
+from hudimeta.errors.of_storage import AlreadyExists, FileRemoved, NotFound, OutsideTable, StaleList, StorageError, Throttled
 from hudimeta.errors.of_table import (
     CorruptFileError,
     IndexNotReady,
@@ -54,6 +54,7 @@ __all__ = [
     "PredicateError",
     "SchemaError",
     "SchemaMismatch",
+    "StaleList",
     "StorageError",
     "TableError",
     "TableNotFound",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hudimeta.errors.tree import HudiError
 
-__all__ = ["AlreadyExists", "FileRemoved", "NotFound", "OutsideTable", "StorageError", "Throttled"]
+__all__ = ["AlreadyExists", "FileRemoved", "NotFound", "OutsideTable", "StaleList", "StorageError", "Throttled"]
 
 
 class StorageError(HudiError):
@@ -55,6 +55,25 @@ class AlreadyExists(StorageError):
 
     def __init__(self, path: str) -> None:
         super().__init__(path, "the file exists already", "Another writer was first; open the table again.")
+
+
+class StaleList(StorageError):
+    """A list of a folder lacks a file that is there: the store answers as it was before.
+
+    Attributes:
+        missing: The file.
+    """
+
+    code = "STALE_LIST"
+
+    def __init__(self, path: str, missing: str) -> None:
+        self.missing = missing
+        super().__init__(
+            path,
+            f"its list lacks {missing}, which is there",
+            "Nothing was published; write again when the store's lists have come up to date. Writers need a store whose lists "
+            "show what was put before.",
+        )
 
 
 class OutsideTable(StorageError):

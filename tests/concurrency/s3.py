@@ -1,4 +1,4 @@
-"""S3 as tests see it: a file system for fsspec over boto3, whose requests fail by a seed, before their effect or after it.
+"""S3 as tests see it: a file system for fsspec over boto3, whose requests fail by a seed, before or after their effect, or lie.
 
 The package s3fs cannot be installed beside every boto3; what it sends is sent here: If-None-Match for a create, If-Match for a
 replacement.
@@ -35,12 +35,13 @@ class Faults:
         seed: Of the chance.
         share: Of the requests that fail, each kind of failure alike often.
         repeats: How often the client sends a request again that may or may not have had its effect, as Amazon's clients do.
+        stale: Of the lists that are as they were before the last put.
     """
 
     KINDS = ("500 before", "500 after", "503", "time-out after")
 
-    def __init__(self, seed: int, share: float, repeats: int = 0) -> None:
-        self._random, self._share, self._repeats = random.Random(seed), share, repeats
+    def __init__(self, seed: int, share: float, repeats: int = 0, stale: float = 0.0) -> None:
+        self._random, self._share, self._repeats, self._stale = random.Random(seed), share, repeats, stale
         self._lock = threading.Lock()
         self.struck: Counter[str] = Counter()
 
@@ -56,6 +57,16 @@ class Faults:
                     raise
         return self._once(name, send)
 
+    def as_listed(self, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What a list shows: in a stale one the object is missing that was put last."""
+        objects = [entry for entry in entries if entry["type"] == "file"]
+        with self._lock:
+            if not objects or self._random.random() >= self._stale:
+                return entries
+            self.struck["stale list"] += 1
+        newest = max(objects, key=_put_at)
+        return [entry for entry in entries if entry is not newest]
+
     def _once(self, name: str, send: Callable[[], Any]) -> Any:
         with self._lock:
             kind = self._random.choice(self.KINDS) if self._random.random() < self._share else ""
@@ -70,6 +81,10 @@ class Faults:
         if kind == "time-out after":
             raise TimeoutError(f"{name}: no answer came")
         return result
+
+
+def _put_at(entry: dict[str, Any]) -> Any:
+    return entry["LastModified"]
 
 
 def _answer(status: int, code: str, name: str) -> ClientError:
@@ -140,7 +155,7 @@ class S3FileSystem(AbstractFileSystem):  # type: ignore[misc]
                 for o in page.get("Contents", ())
             ]
             if not page.get("IsTruncated"):
-                return found
+                return self._faults.as_listed(found)
             more = {"ContinuationToken": page["NextContinuationToken"]}
 
     def rm_file(self, path: str) -> None:

@@ -1,4 +1,6 @@
-"""Two writers in two processes over S3, whose requests fail before their effect and after it: nothing is lost or doubled."""
+"""Two writers in two processes over S3, whose requests fail before or after their effect and whose lists come late: nothing is
+lost or doubled.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +34,8 @@ TURNS = int(os.environ.get("HUDIMETA_S3_TURNS", "3"))
 SEED = int(os.environ.get("HUDIMETA_S3_SEED", "11"))
 SHARE = float(os.environ.get("HUDIMETA_S3_SHARE", "0.02"))
 """Of the requests that fail: some in each write."""
+STALE = 0.1
+"""Of the lists that lack what was put last."""
 OPTIONS_OF_WRITERS = OPTIONS.read(
     {
         **SIMPLE_OPTIONS,
@@ -60,7 +64,7 @@ def writer(url: str, number: int, told: Path) -> Callable[[], None]:
     """Writes a few times, and writes down what it was told."""
 
     def run() -> None:
-        faults = Faults(SEED + number, SHARE, repeats=2 * number)
+        faults = Faults(SEED + number, SHARE, repeats=2 * number, stale=STALE)
         storage = s3_storage(url, "t", faults)
         outcome: dict[str, list[int]] = {"done": [], "refused": [], "unknown": []}
         for turn in range(TURNS):

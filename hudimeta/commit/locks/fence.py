@@ -4,6 +4,10 @@ A process may be stopped between any two requests (a laptop's lid, a virtual mac
 and go on hours later as if nothing had happened. A store refuses nothing to it. So it asks itself before each request that
 changes what others read: how long ago was the lock ours for certain? Short pauses cost nothing; after a long one the lock is
 checked again. What is left is one request, sent between such a look and its effect: whoever sends it looks once more behind it.
+
+The fence also stands before lists that come late. A store may answer a LIST as it was some moments ago, and whoever judges by
+it under the lock would overlook the last commit, and overwrite it. The lock knows that commit's file: where a list of the
+timeline lacks it although it is there, the folder is listed again, and in the end the work is refused.
 """
 
 from __future__ import annotations
@@ -14,11 +18,19 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from hudimeta.commit.locks.protocol import TableLock
-from hudimeta.errors import LockError, StorageError
+from hudimeta.engine import machine
+from hudimeta.errors import LockError, StaleList, StorageError
 from hudimeta.storage import FileInfo, OutputStream, Storage
 from hudimeta.timeline import Clock
+from hudimeta.timeline.naming import parse_instant_name
+from hudimeta.types import State
 
-__all__ = ["CERTAIN_MS", "FencedLock", "FencedStorage"]
+__all__ = ["CERTAIN_MS", "RELIST_PAUSES_S", "FencedLock", "FencedStorage"]
+
+RELIST_PAUSES_S = (0.0, 0.1, 0.4, 1.5)
+"""Pauses before the timeline is listed again whose list came late."""
+_TIMELINES = (".hoodie/timeline", ".hoodie")
+"""Of the two layouts."""
 
 CERTAIN_MS = 500
 """For so long after a look the lock is ours still: every lock grants its holder at least that, beyond the time it has left."""
@@ -47,6 +59,28 @@ class FencedLock:
                 yield
             finally:
                 self._certain_at = None
+
+    @property
+    def published(self) -> str:
+        """See `TableLock`."""
+        return self._lock.published
+
+    @published.setter
+    def published(self, path: str) -> None:
+        self._lock.published = path
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the with block of `held` is being run; the lock may be lost all the same."""
+        return self._certain_at is not None
+
+    def note(self, path: str) -> None:
+        """Remember a file that was put while the lock was ours, if it completes something on the table's timeline."""
+        folder, _, name = path.rpartition("/")
+        if self.is_held and folder in _TIMELINES:
+            file = parse_instant_name(name)
+            if file is not None and file.state is State.COMPLETED:
+                self.published = path
 
     def alone_here(self) -> AbstractContextManager[None]:
         """See `TableLock.alone_here`."""
@@ -83,10 +117,11 @@ class FencedStorage:
     Args:
         inner: The storage that does the work.
         lock: The table's lock.
+        at_table: It is rooted at the table, so that the paths are those that the lock knows.
     """
 
-    def __init__(self, inner: Storage, lock: FencedLock) -> None:
-        self.inner, self._lock = inner, lock
+    def __init__(self, inner: Storage, lock: FencedLock, *, at_table: bool = True) -> None:
+        self.inner, self._lock, self._at_table = inner, lock, at_table
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """In another process there is no lock."""
@@ -114,6 +149,8 @@ class FencedStorage:
         """See `Storage.put_if_absent`."""
         self._lock.pass_on()
         self.inner.put_if_absent(path, data)
+        if self._at_table:
+            self._lock.note(path)
 
     def put_if_unchanged(self, path: str, data: bytes, expected: bytes) -> bool:
         """See `Storage.put_if_unchanged`."""
@@ -135,8 +172,20 @@ class FencedStorage:
         self.inner.delete_folder(path)
 
     def list(self, path: str) -> list[FileInfo]:
-        """See `Storage.list`."""
-        return self.inner.list(path)
+        """See `Storage.list`. Raises StaleList: It lacks what is there, again and again."""
+        found = self.inner.list(path)
+        last = self._lock.published if self._at_table and self._lock.is_held else ""
+        if not last or last.rpartition("/")[0] != path:
+            return found
+        for pause in RELIST_PAUSES_S:
+            # A file that is not there was taken back by somebody who leaves no word in the lock.
+            if any(entry.path == last for entry in found) or self.inner.stat(last) is None:
+                return found
+            machine.pause(pause)
+            found = self.inner.list(path)
+        if any(entry.path == last for entry in found):
+            return found
+        raise StaleList(path, last)
 
     def stat(self, path: str) -> FileInfo | None:
         """See `Storage.stat`."""
@@ -153,7 +202,7 @@ class FencedStorage:
 
     def sub(self, path: str) -> FencedStorage:
         """See `Storage.sub`; behind the same lock."""
-        return FencedStorage(self.inner.sub(path), self._lock)
+        return FencedStorage(self.inner.sub(path), self._lock, at_table=False)
 
 
 def _unfenced(inner: Storage) -> Storage:

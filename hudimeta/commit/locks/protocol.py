@@ -33,7 +33,14 @@ _LONG_POLLS = 20
 
 
 class TableLock(Protocol):
-    """What a writer asks of a lock."""
+    """What a writer asks of a lock.
+
+    Attributes:
+        published: The file that a holder put on the timeline last to complete something, relative to the table; empty where
+            nobody says so. Whoever holds the lock sets it, and locks that can tell the next holder.
+    """
+
+    published: str
 
     def held(self) -> contextlib.AbstractContextManager[None]:
         """Hold the lock for the length of a with block. Raises LockTimeout when it does not become free."""
@@ -175,6 +182,7 @@ class GuardedLock:
         self._timing = timing or LockTiming()
         self._guard = MachineGuard(storage, self._timing)
         self._owner = new_owner()
+        self.published = ""
 
     @contextlib.contextmanager
     def alone_here(self) -> Iterator[None]:

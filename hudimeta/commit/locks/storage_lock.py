@@ -5,6 +5,10 @@ is absent, expired, or its time is over by more than the clock drift that Hudi a
 releases it by marking it expired, because deleting on condition is not portable. A lease takes minutes to run out after a
 crash, so on a local disk an OS lock stands beside it: who holds the OS lock and finds a lease of another hudimeta process of
 this machine knows that its owner is dead.
+
+A holder leaves a word for the next one: `"published"`, the file on the timeline that was completed last. Stores answer a GET
+with the newest bytes even where their lists come late, so the next holder sees when a list lacks it (`fence.FencedStorage`).
+Apache Hudi reads past the word, and what it writes is without it: then nothing is compared.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from hudimeta.commit.locks.protocol import LOCK_FOLDER, GuardedLock, LockTiming, as_utc, is_of_this_machine, renewed
@@ -37,15 +41,18 @@ _RELEASES = 3
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The content of the lock file."""
+    """The content of the lock file. Attributes: published: What a holder completed last, a path; empty where nobody says so."""
 
     expired: bool
     valid_until: int
     owner: str
+    published: str = ""
 
     def encode(self) -> bytes:
         """As bytes of JSON."""
-        fields = {"expired": self.expired, "validUntil": self.valid_until, "owner": self.owner}
+        fields: dict[str, bool | int | str] = {"expired": self.expired, "validUntil": self.valid_until, "owner": self.owner}
+        if self.published:
+            fields["published"] = self.published
         return json.dumps(fields, separators=(",", ":")).encode()
 
     @staticmethod
@@ -53,7 +60,8 @@ class Lease:
         """From bytes of JSON. Raises CorruptFileError."""
         try:
             fields = parse_json(data)
-            return Lease(bool(fields["expired"]), int(fields["validUntil"]), str(fields["owner"]))
+            lease = Lease(bool(fields["expired"]), int(fields["validUntil"]), str(fields["owner"]))
+            return replace(lease, published=str(fields.get("published", "")))
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptFileError(
                 LOCK_PATH, 0, "a lock file", data[:40], "If no writer is running, delete the file and write again."
@@ -93,9 +101,10 @@ class StorageLock(GuardedLock):
 
     def _take(self, deadline: float) -> None:
         while True:
-            wanted = self._lease().encode()
             found = self._read()
             lease = None if found is None else Lease.decode(found)
+            self.published = lease.published if lease is not None else ""
+            wanted = self._lease().encode()
             if (lease is None or self._is_free(lease)) and self._write(wanted, found):
                 self._mine, self._lost_to = wanted, None
                 return
@@ -154,7 +163,7 @@ class StorageLock(GuardedLock):
         return self._guarded and is_of_this_machine(lease.owner)
 
     def _lease(self) -> Lease:
-        return Lease(False, self._timing.now_ms() + int(self._timing.lease_s * 1000), self._owner)
+        return Lease(False, self._timing.now_ms() + int(self._timing.lease_s * 1000), self._owner, self.published)
 
     def _renew(self) -> None:
         with self._guard_lease:
@@ -188,7 +197,8 @@ class StorageLock(GuardedLock):
             if mine is None or self._lost_to is not None:
                 return
             lease = Lease.decode(mine)
+            released = Lease(True, lease.valid_until, lease.owner, self.published).encode()
             for _ in range(_RELEASES):
                 with contextlib.suppress(StorageError):
-                    self._storage.put_if_unchanged(LOCK_PATH, Lease(True, lease.valid_until, lease.owner).encode(), mine)
+                    self._storage.put_if_unchanged(LOCK_PATH, released, mine)
                     return
