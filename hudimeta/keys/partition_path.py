@@ -103,10 +103,12 @@ def finish_path(segments: Sequence[pa.Array], fields: Sequence[str]) -> pa.Strin
     import pyarrow.compute as pc
 
     paths = segments[0] if len(segments) == 1 else pc.binary_join_element_wise(*segments, "/")
-    row = first_row(pc.match_substring_regex(paths, _BAD_PATH_RE2))
-    if row is None and len(paths) and (pc.max(pc.binary_length(paths)).as_py() or 0) > _MOST_NAME_BYTES:
-        row = next((r for r, path in enumerate(paths.to_pylist()) if _has_long_name(path)), None)
-    if row is not None:
+    coded = paths.dictionary_encode()  # there are far fewer paths than rows
+    bad = first_row(pc.match_substring_regex(coded.dictionary, _BAD_PATH_RE2))
+    if bad is None and (pc.max(pc.binary_length(coded.dictionary)).as_py() or 0) > _MOST_NAME_BYTES:
+        bad = next((at for at, path in enumerate(coded.dictionary.to_pylist()) if _has_long_name(path)), None)
+    if bad is not None:
+        row = pc.index(coded.indices, bad).as_py()
         raise SchemaMismatch(
             ", ".join(fields),
             f"{_shown(paths[row].as_py())} as a partition path in row {row}",

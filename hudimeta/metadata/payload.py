@@ -106,9 +106,11 @@ def sorted_cells(keys: pa.Array, values: pa.Array) -> tuple[pa.Array, pa.Array]:
     import pyarrow.compute as pc
 
     keys = keys.cast(pa.binary()) if keys.type != pa.binary() else keys
+    if pc.all(pc.less(keys[:-1], keys[1:]), min_count=0).as_py():
+        return keys, values
     order = pc.sort_indices(keys)
     keys, values = keys.take(order), values.take(order)
-    if len(keys) > 1 and pc.any(pc.equal(keys[1:], keys[:-1])).as_py():
+    if pc.any(pc.equal(keys[1:], keys[:-1])).as_py():
         raise ValueError("a key occurs twice in the records to encode")
     return keys, values
 

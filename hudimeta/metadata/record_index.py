@@ -115,6 +115,35 @@ def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
         table: `file_id` may be plain strings or dictionary encoded; `position` may be missing.
         layout: What the records of the partition look like.
     """
+    place_of, one_of_each = _places(table)
+    values = _encode_places(table.take(pa.array(one_of_each)), layout).take(pa.array(place_of))
+    return KeyValues(*sorted_cells(column_of(table, "record_key"), values))
+
+
+def _places(table: pa.Table) -> tuple[Ints, Ints]:
+    """The number of the place that each row names, and a row for each place: a commit has far fewer places than keys.
+
+    Where rows have positions, or differ in most of the rest, each row counts as a place of its own.
+    """
+    every = np.arange(len(table))
+    if "position" in table.column_names and column_of(table, "position").null_count < len(table):
+        return every, every
+    numbers, count = np.zeros(len(table), np.int64), 1
+    for name in ("partition_path", "file_id", "instant_ms"):
+        column = column_of(table, name)
+        coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        numbers = numbers * len(coded.dictionary) + np.asarray(coded.indices)
+        count *= len(coded.dictionary)
+    if count > len(table):
+        return every, every
+    one = np.full(count, -1, np.int64)
+    one[numbers] = every
+    found = one >= 0
+    return (np.cumsum(found) - 1)[numbers], one[found]
+
+
+def _encode_places(table: pa.Table, layout: RecordLayout) -> pa.Array:
+    """The encoded record of every row."""
     import pyarrow.compute as pc
 
     ids = column_of(table, "file_id")
@@ -126,10 +155,9 @@ def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
         column = column_of(table, "position")
         given = encode_longs(np.asarray(column.fill_null(0)), b"\x02")
         position = pc.if_else(column.is_valid(), given, pa.scalar(b"\x00", pa.binary()))
-    partitions = column_of(table, "partition_path").dictionary_encode()
     bodies = join_binary(
         b"\x02",
-        encode_texts(partitions.dictionary.cast(pa.string())).take(partitions.indices),
+        encode_texts(column_of(table, "partition_path").cast(pa.string())),
         before,
         after,
         encode_longs(np.asarray(column_of(table, "instant_ms")), b"\x02"),
@@ -137,8 +165,7 @@ def encode_values(table: pa.Table, layout: RecordLayout) -> KeyValues:
         position,
     )
     types = np.full(len(table), int(RecordType.RECORD_INDEX), np.int64)
-    values = encode_payloads(types, layout, "recordIndexMetadata", bodies)
-    return KeyValues(*sorted_cells(column_of(table, "record_key"), values))
+    return encode_payloads(types, layout, "recordIndexMetadata", bodies)
 
 
 def _encode_file_ids(ids: pa.Array) -> pa.StructArray:

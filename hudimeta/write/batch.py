@@ -15,6 +15,7 @@ from hudimeta.keys import KeyGenerator
 from hudimeta.schema import conform
 from hudimeta.slices.merge_rules import DELETED_COLUMN, MergeRules
 from hudimeta.slices.ordering import order_codes, ordering_columns
+from hudimeta.table.positions import rows_at
 
 __all__ = ["KeyedBatch", "keyed_batch", "keys_only_batch", "with_unstored"]
 
@@ -46,7 +47,7 @@ class KeyedBatch:
         """The rows at some positions, in that order."""
         where = pa.array(at)
         keys = None if self.keys is None else self.keys.take(where)
-        return KeyedBatch(self.rows.take(where), keys, self.partitions.take(where), self.deleted[at])
+        return KeyedBatch(rows_at(self.rows, at), keys, self.partitions.take(where), self.deleted[at])
 
     def combined(self, rules: MergeRules, *, whole_table: bool = False) -> KeyedBatch:
         """One row for each (partition, key), or for each key where keys are unique in the whole table.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
 from hudimeta.formats.hfile.checksum import checksum_bytes, checksum_length
+from hudimeta.formats.hfile.deflate import DEFLATE_ERRORS, gunzip, gzip_member
 from hudimeta.formats.hfile.layout import (
     BLOCK_HEADER_SIZE,
     BYTES_PER_CHECKSUM,
@@ -23,7 +23,6 @@ from hudimeta.formats.hfile.layout import (
 
 __all__ = ["Block", "block_pieces", "decode_block", "encode_block", "frame_block", "pack"]
 
-_GZIP_WINDOW = 31
 _MOST_EXPANSION = 1032
 """Deflate's best: two bits for a repetition of 258 bytes."""
 _LARGE_EXPANSION = 4
@@ -92,8 +91,7 @@ def frame_block(
 def pack(data: bytes | memoryview, codec: Codec, level: int) -> bytes:
     """Content as the codec stores it. Raises UnsupportedFeature for codecs other than GZ and NONE."""
     if codec is Codec.GZ:
-        packer = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW)
-        return packer.compress(data) + packer.flush()
+        return gzip_member(data, level)
     if codec is Codec.NONE:
         return bytes(data)
     raise UnsupportedFeature(f"HFile compression {codec.name}", "Use GZ or NONE.")
@@ -197,7 +195,7 @@ def _pieces(packed: memoryview, codec: Codec, size: int, path: str, offset: int)
             raise CorruptFileError(path, offset + 12, f"an uncompressed size of {len(packed)}", size)
         yield bytes(packed)
         return
-    unpacker = zlib.decompressobj(_GZIP_WINDOW)
+    unpacker = gunzip()
     left, taken = size, 0
     while left >= 0 and taken < len(packed) and not unpacker.eof:
         some = packed[taken : taken + _PIECE_BYTES]
@@ -224,5 +222,5 @@ def _inflated(unpacker: Any, packed: memoryview | bytes, left: int, path: str, o
         while left >= 0 and not unpacker.eof and (piece := unpacker.decompress(packed, min(left + 1, _PIECE_BYTES))):
             left, packed = left - len(piece), unpacker.unconsumed_tail
             yield piece
-    except zlib.error as error:
+    except DEFLATE_ERRORS as error:
         raise CorruptFileError(path, offset + BLOCK_HEADER_SIZE, "a gzip member", str(error)) from None

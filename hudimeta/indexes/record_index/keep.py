@@ -280,15 +280,16 @@ def too_many(inserted: int) -> str:
 
 
 def _last_of_each(rows: pa.Table, names: Callable[[pa.Table], pa.Array]) -> pa.Table:
-    """The last row of each name."""
-    if not len(rows):
+    """The last row of each name, sorted by it: so are records, which are then not sorted again."""
+    if len(rows) < 2:
         return rows
-    coded = names(rows).dictionary_encode()
-    if len(coded.dictionary) == len(rows):
-        return rows
-    last = np.zeros(len(coded.dictionary), np.int64)
-    last[coded.indices.to_numpy()] = np.arange(len(rows))
-    return rows.take(pa.array(np.sort(last)))
+    named = names(rows)
+    order = pc.sort_indices(named)  # equal names stay in the order of their rows
+    named = named.take(order)
+    ends = pc.not_equal(named[1:], named[:-1])
+    if not pc.all(ends).as_py():
+        order = pa.concat_arrays([order[:-1].filter(ends), order[-1:]])
+    return rows.take(order)
 
 
 def _instants(rows: pa.Table, time: int) -> pa.Array:
