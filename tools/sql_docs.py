@@ -15,7 +15,9 @@ HEAD = """# Statements of SQL
 
 What a session says after `pyspark_hudimeta.attach(spark)`; [spark.md](spark.md#sql-in-an-attached-session) explains it. Tests
 run each of these statements, by Apache Hudi 1.0.2 as well, with no more than the word after `USING` changed, and compare the
-rows of queries. Statements that are not about hudimeta tables go to Spark as they were written. Errors are Spark's own, or
+rows of queries. `pyspark_hudimeta.sql(spark, "…")` runs the same in any session, and through Spark Connect with the same
+outcome (`make connect`; a value of the wrong type has another of Spark's error classes there).
+Statements that are not about hudimeta tables go to Spark as they were written. Errors are Spark's own, or
 begin with a code such as `HUDIMETA_CONFIG` and end with what to do; a statement that is refused has changed nothing on disk.
 
 This page is written by `tools/sql_docs.py`.

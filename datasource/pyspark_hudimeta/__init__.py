@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark_hudimeta.hudi_table import HudiTable
     from pyspark_hudimeta.plain.commit_report import last_commit
     from pyspark_hudimeta.routed.spark_engine import SparkEngine
+    from pyspark_hudimeta.sql.door import sql
     from pyspark_hudimeta.table_functions import register_functions
 
 if not has_data_sources():
@@ -30,7 +31,17 @@ except Exception:
     traceback.print_exc()
     raise
 
-__all__ = ["DefaultSource", "HudiTable", "SparkEngine", "attach", "detach", "last_commit", "last_reports", "register_functions"]
+__all__ = [
+    "DefaultSource",
+    "HudiTable",
+    "SparkEngine",
+    "attach",
+    "detach",
+    "last_commit",
+    "last_reports",
+    "register_functions",
+    "sql",
+]
 
 _LATER = {
     "HudiTable": "pyspark_hudimeta.hudi_table",
@@ -40,6 +51,7 @@ _LATER = {
     "last_commit": "pyspark_hudimeta.plain.commit_report",
     "last_reports": "pyspark_hudimeta.attached.attachment",
     "register_functions": "pyspark_hudimeta.table_functions",
+    "sql": "pyspark_hudimeta.sql.door",
 }
 """Where the names are that nobody needs who only reads and writes by format."""
 

@@ -55,8 +55,12 @@ def _alias(cursor: Cursor, end: str) -> str | None:
 
 
 def _source(cursor: Cursor) -> tuple[str, str | None]:
-    """A query in parentheses or a table, and its alias."""
+    """A query in parentheses, a table, or a DataFrame between braces, and its alias."""
     begin = cursor.at
+    if cursor.accept("{"):
+        frame = cursor.identifier()
+        cursor.expect("}")
+        return cursor.between(begin, cursor.at), _alias(cursor, "ON") or frame
     if cursor.peek() == "(":
         cursor.inside()
         return cursor.between(begin, cursor.at), _alias(cursor, "ON")

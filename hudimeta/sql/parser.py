@@ -154,9 +154,9 @@ def target_of(text: str) -> TableName | None:
 
 
 def source_of(statement: Merge) -> TableName | None:
-    """The table that a MERGE reads; None for a query."""
+    """The table that a MERGE reads; None for a query, or a DataFrame."""
     cursor = Cursor(statement.source)
-    return None if cursor.peek() == "(" else TableName(cursor.dotted())
+    return None if cursor.peek() in ("(", "{") else TableName(cursor.dotted())
 
 
 def parse(text: str) -> Statement | None:

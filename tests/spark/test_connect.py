@@ -13,6 +13,7 @@ from tests.rotation import in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = (
+    "spark/test_sql_door.py",
     "spark/test_table_functions.py",
     "spark/test_hudi_table.py",
     "docs/test_spark.py",

@@ -139,13 +139,11 @@ class Attachment:
 
     def statements(self, spark: SparkSession) -> SqlSession:
         """What running a statement needs that comes without text."""
-        return SqlSession(spark, self._jvm, partial(self.session_class.sql, spark), None, {})
+        return SqlSession(spark, self._jvm, partial(self.session_class.sql, spark), spark.sql, None, {})
 
-    def changed(
-        self, spark: SparkSession, plain: Callable[..., DataFrame], text: Any, args: Any, frames: Mapping[str, Any]
-    ) -> DataFrame | None:
+    def changed(self, spark: SparkSession, text: Any, args: Any, frames: Mapping[str, Any]) -> DataFrame | None:
         """What a statement returns that changes a hudimeta table; None where it is Spark's. See `run_statement`."""
-        return run_statement(spark, self._jvm, plain, text, args, frames)
+        return run_statement(self.statements(spark), text, args, frames)
 
     def _native(self, leaf: Leaf) -> Any | None:
         """A native Dataset for a reference; None where the Python source has to read it."""
@@ -217,6 +215,8 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
     """A session class whose DataFrames read hudimeta tables natively."""
 
     class AttachedSession(kind):  # type: ignore[misc]  # Spark's own classes are not typed here
+        is_attached = True
+
         @property
         def read(self) -> DataFrameReader:
             return AttachedReader(self, partial(_opened, self), partial(_attached, self))
@@ -228,7 +228,7 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
         def sql(self, sqlQuery: Any, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - Spark's name
             attachment = _attachments.get(self)
             if attachment is not None:
-                done = attachment.changed(self, super().sql, sqlQuery, args, kwargs)
+                done = attachment.changed(self, sqlQuery, args, kwargs)
                 if done is not None:
                     return done
             return _attached(self, super().sql(sqlQuery, args, **kwargs))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
-from hudimeta.errors import ConfigError
+from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.sql import quoted
 
 if TYPE_CHECKING:
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["assigned", "column_of", "with_nulls"]
 
+_POLICY = "spark.sql.storeAssignmentPolicy"
 
-def assigned(jvm: Jvm, table: str, columns: StructType, rows: DataFrame, *, by_name: bool = False) -> DataFrame:
+
+def assigned(jvm: Jvm | None, table: str, columns: StructType, rows: DataFrame, *, by_name: bool = False) -> DataFrame:
     """Rows with exactly a table's columns and types.
 
     Args:
-        jvm: Of the session.
+        jvm: Of the session; None in a session of Spark Connect.
         table: Its name, for errors.
         columns: Of the table.
         rows: As many columns, in the table's order, or with its names.
@@ -30,7 +32,10 @@ def assigned(jvm: Jvm, table: str, columns: StructType, rows: DataFrame, *, by_n
 
     Raises:
         AnalysisException: Spark's own: columns that do not fit, or types that Spark does not assign.
+        ConfigError, UnsupportedFeature: The same through Connect, where columns are too few, or rules of assignment not ANSI's.
     """
+    if jvm is None:
+        return _assigned_by_server(table, columns, rows, by_name)
     spark = rows.sparkSession
     expected = spark.createDataFrame([], columns)._jdf.queryExecution().analyzed().output()
     plan = rows._jdf.queryExecution().analyzed()
@@ -39,6 +44,18 @@ def assigned(jvm: Jvm, table: str, columns: StructType, rows: DataFrame, *, by_n
     conf = jvm.session.sessionState().conf()
     resolved = resolver.resolveOutputColumns(table, expected, plan, by_name, conf, fill)
     return DataFrame(jvm.view.org.apache.spark.sql.classic.Dataset.ofRows(jvm.session, resolved), spark)
+
+
+def _assigned_by_server(table: str, columns: StructType, rows: DataFrame, by_name: bool) -> DataFrame:
+    """By `DataFrame.to`, whose casts follow the same rules as INSERT under Spark's own policy; fields of structs go by name."""
+    policy = str(rows.sparkSession.conf.get(_POLICY))
+    if policy.upper() != "ANSI":
+        raise UnsupportedFeature(f"{_POLICY}={policy} through Spark Connect", f"SET {_POLICY} = ANSI, Spark's default.")
+    theirs = rows.columns
+    if len(theirs) != len(columns.names) or (by_name and {n.lower() for n in theirs} != {n.lower() for n in columns.names}):
+        raise ConfigError(f"columns for {table}", ", ".join(theirs), f"the columns of the table: {', '.join(columns.names)}")
+    given = rows if by_name else rows.toDF(*columns.names)
+    return given.to(StructType([StructField(column.name, column.dataType) for column in columns]))
 
 
 def with_nulls(columns: StructType, rows: DataFrame, named: Sequence[str]) -> DataFrame:

@@ -10,7 +10,6 @@ from hudimeta.errors import ConfigError, TableNotFound
 from hudimeta.procedures import PROCEDURES, Procedure, bind, find, help_text, refuse_unless_runs
 from hudimeta.sql import TableName, target_of
 from pyspark_hudimeta.hudi_table import HudiTable
-from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.procedures import frame_of
 from pyspark_hudimeta.sql.session import opened
 
@@ -79,7 +78,7 @@ def _table(session: SqlSession, procedure: Procedure, arguments: Mapping[str, An
     folder = name if name is not None else path
     if folder is None:
         raise ConfigError("table", None, "the name of a table, or its folder as path", f"Call {procedure.signature}.")
-    return _at(session, resolve(folder), below=not procedure.takes_table)
+    return _at(session, session.place(folder), below=not procedure.takes_table)
 
 
 def _named(session: SqlSession, name: str) -> HudiTable:

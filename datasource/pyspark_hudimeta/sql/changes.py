@@ -88,19 +88,29 @@ def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
 
 def _evolved(session: SqlSession, entry: Entry, statement: Merge) -> _Planned:
     """Add the columns that only the source has, if the statement fits the table with them; what to write then."""
-    source = _Merging(session, entry, statement).source()
+    first = _Merging(session, entry, statement)
+    with ExitStack() as stack:
+        stack.callback(first.stack.close)
+        source = first.source()
+        if session.jvm is None:  # through Connect its `*` would be read anew, with the columns that the table gets
+            source = session.spark.table(first.named(source))
+        _widen(session, entry, statement, source)
+        merging = _Merging(session, session.entry(entry.name) or entry, statement, source=source)
+        merging.stack.callback(stack.pop_all().close)
+    return _Planned(merging, Operation.UPSERT, merging.merged)
+
+
+def _widen(session: SqlSession, entry: Entry, statement: Merge, source: DataFrame) -> None:
+    """Add the columns that only the source has, where a clause takes all columns."""
     own = {name.lower() for name in entry.columns.names}
     added = StructType([c for c in source.schema if c.name.lower() not in (*own, *META_COLUMNS)])
     if added.fields and any(clause.assignments is None for clause in statement.clauses):
         wider = replace(entry, columns=StructType([*entry.columns, *added]))
         trial = _Merging(session, wider, statement, added, source)
         with trial.stack:
-            trial.merged(None, arrow_schema(wider.columns))
+            _ = trial.merged(None, arrow_schema(wider.columns)).schema  # analysed, through Connect too
         ddl = ", ".join(f"{quoted(c.name)} {c.dataType.simpleString()}" for c in added)
         alter(session, entry, AlterTable(entry.name, add=ddl), f"ALTER TABLE {entry.name.sql} ADD COLUMNS ({ddl})")
-        entry = session.entry(entry.name) or entry
-    merging = _Merging(session, entry, statement, source=source)
-    return _Planned(merging, Operation.UPSERT, merging.merged)
 
 
 def explained(session: SqlSession, entry: Entry, statement: Update | Delete | Merge, mode: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from pyspark.errors import ParseException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
 from hudimeta import Table
@@ -23,11 +23,11 @@ from hudimeta.storage import open_storage
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.hudi_table import HudiTable
-from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.plain.registration import refuse_contradictions, stated_options
 from pyspark_hudimeta.routed.assignment import column_of
 from pyspark_hudimeta.sql.described import declared_column, properties_of
-from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, literal, opened
+from pyspark_hudimeta.sql.registering import comment_columns, enter, keep_comment, register, renamed
+from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -121,16 +121,7 @@ def replaced(session: SqlSession, statement: CreateTable, rows: DataFrame | None
     entered, parked = (TableName((database, f"_hudimeta_{word}_{mark}")) for word in ("new", "old"))
     with new.taken_back():
         new.make(session, entered)
-        try:
-            session.plain(f"ALTER TABLE {named.sql} RENAME TO {parked.sql}")
-            try:
-                session.plain(f"ALTER TABLE {entered.sql} RENAME TO {named.sql}")
-            except BaseException:
-                session.plain(f"ALTER TABLE {parked.sql} RENAME TO {named.sql}")
-                raise
-        except BaseException:
-            session.plain(f"DROP TABLE {entered.sql}")
-            raise
+        renamed(session.plain, named, entered, parked)
     if old is None:
         session.plain(f"DROP TABLE {parked.sql}")
     else:
@@ -157,8 +148,8 @@ class _New:
         rows = session.query(statement.query) if statement.query is not None else rows
         columns = _columns(statement, rows)
         place = _place(statement)
-        free = session.default_location(statement.name) + (f"-{uuid4().hex[:8]}" if beside else "")
-        location = resolve(place) if place else free
+        free = session.catalog.default_location(statement.name) + (f"-{uuid4().hex[:8]}" if beside else "")
+        location = session.place(place) if place else free
         options = {**session.settings, **_options(statement, columns)}
         if rows is not None:
             _refuse_occupied(location, options)
@@ -177,10 +168,7 @@ class _New:
             ordered = self.rows.select(*[self.rows[quoted(name)] for name in self.columns.names])
             HudiTable(session.spark, self.location, self.options).bulk_insert(ordered)
         _register(session, self.statement, entered, self.location)
-        for column in self.columns:
-            if "comment" in (column.metadata or {}):
-                comment = literal(column.metadata["comment"])
-                session.plain(f"ALTER TABLE {entered.sql} ALTER COLUMN {quoted(column.name)} COMMENT {comment}")
+        comment_columns(session.plain, entered, self.columns)
 
 
 def _columns(statement: CreateTable, rows: DataFrame | None) -> StructType:
@@ -292,16 +280,15 @@ def _register(session: SqlSession, statement: CreateTable, entered: TableName, l
     properties = {key: value for key, value in statement.options.items() if key.lower() != keys.PATH.key}
     if _place(statement) is None:
         properties[OWNS_FILES] = "true"
-    _enter(session, entered.sql, location, properties, statement.comment)
-
-
-def _enter(session: SqlSession, name: str, location: str, properties: dict[str, str], comment: str | None) -> None:
-    stated = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
-    session.plain(
-        f"CREATE TABLE {name} USING hudimeta LOCATION {literal(location)}"
-        + (f" COMMENT {literal(comment)}" if comment is not None else "")
-        + (f" TBLPROPERTIES ({stated})" if stated else "")
-    )
+    try:
+        register(session.plain, entered, location, properties, statement.comment)
+    except AnalysisException as error:
+        if session.jvm is not None or "HUDIMETA_TABLE_NOT_FOUND" not in str(error):
+            raise
+        hint = "Give it a LOCATION that both reach by the same path, such as a bucket of an object store."
+        raise UnsupportedFeature(
+            f"a table at {location}, which this client reaches and Spark's server does not", hint
+        ) from error
 
 
 def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str) -> DataFrame:
@@ -323,8 +310,9 @@ def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str) -
     session.plain(text)
     if session.entry(entry.name) is None:  # the column that carried the table's place was dropped
         session.plain(f"DROP TABLE {entry.name.sql}")
-        stated = {k: v for k, v in entry.properties.items() if k not in ("location", "provider", "owner", "path")}
-        _enter(session, entry.name.sql, entry.location, {**entry.options, **stated}, None)
+        enter(session.plain, entry.name, replace(entry, declared=StructType()), entry.options)
+    else:
+        keep_comment(session.plain, entry)
     return session.nothing()
 
 

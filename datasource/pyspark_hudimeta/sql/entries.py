@@ -15,6 +15,7 @@ from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.redaction import hidden
 from hudimeta.storage import open_storage
 from pyspark_hudimeta.plain.registration import kept_options, refuse_contradictions, stated_options
+from pyspark_hudimeta.sql.registering import keep_comment
 from pyspark_hudimeta.sql.session import opened
 
 if TYPE_CHECKING:
@@ -80,13 +81,14 @@ def set_properties(session: SqlSession, entry: Entry, statement: TableProperties
     OPTIONS.read(options)
     changed = options != dict(entry.options)
     if changed:
-        session.keep_options(entry, options)
+        session.catalog.keep_options(entry, options)
     try:
         session.plain(text)
     except BaseException:
         if changed:
-            session.keep_options(entry, entry.options)
+            session.catalog.keep_options(entry, entry.options)
         raise
+    keep_comment(session.plain, entry)
     return session.nothing()
 
 

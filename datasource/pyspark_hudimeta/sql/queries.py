@@ -48,7 +48,11 @@ def exchanged_query(session: SqlSession, text: str) -> DataFrame | None:
     exchange = _Exchange(session, text)
     with exchange.brief:
         changed = exchange.text()
-        return session.query(changed) if changed != text else None
+        if changed == text:
+            return None
+        if not exchange.frames:
+            return session.query(changed)
+        return session.plain(exchange.with_frames(changed), session.parameters, **session.frames, **exchange.frames)
 
 
 class _Exchange:
@@ -63,6 +67,14 @@ class _Exchange:
         self._lasts = view is not None
         self._is_permanent = view is not None and view["brief"] is None and "cache" not in view.group().lower()
         self._moments: dict[str, str] = {}
+        self.frames: dict[str, DataFrame] = {}
+        """What stands for tables through Connect, where a query is analysed again whenever it runs: a view would be gone."""
+
+    def with_frames(self, text: str) -> str:
+        """A text in which `{name}` stands for each of `frames`."""
+        if not self._session.frames:  # else it is written so already
+            text = text.replace("{", "{{").replace("}", "}}")
+        return re.sub(rf"\b({'|'.join(self.frames)})\b", r"{\1}", text)
 
     def text(self) -> str:
         """The statement with views in the place of tables."""
@@ -108,6 +120,9 @@ class _Exchange:
         if not self._with_meta:
             frame = frame.drop(*META_COLUMNS)
         name = f"_hudimeta_query_{next(_NUMBER)}"
+        if self._session.jvm is None:
+            self.frames[name] = frame
+            return name
         frame.createOrReplaceTempView(name)
         self.brief.callback(self._session.spark.catalog.dropTempView, name)
         return name

@@ -1,4 +1,4 @@
-"""`spark.sql` of an attached session: the statements that change hudimeta tables run here, every other one in Spark, untouched.
+"""Statements of SQL of attached sessions and of `pyspark_hudimeta.sql`: those about hudimeta tables run here, others in Spark.
 
 A statement is looked at in three steps, each dearer than the one before and taken by fewer statements: its first word; the
 table that it names, in the catalog; the whole text.
@@ -7,6 +7,7 @@ table that it names, in the catalog; the whole text.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import refuse_on_write
@@ -57,23 +58,18 @@ from pyspark_hudimeta.sql.session import Entry, SqlSession
 from pyspark_hudimeta.sql.upkeep import analyze, optimize, restore, vacuum
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from hudimeta.sql import Statement, TableName
-    from pyspark_hudimeta.native.jvm import Jvm
 
 __all__ = ["run_statement"]
 
 
-def run_statement(
-    spark: SparkSession, jvm: Jvm, plain: Callable[..., DataFrame], text: Any, args: Any, frames: Mapping[str, Any]
-) -> DataFrame | None:
+def run_statement(session: SqlSession, text: Any, args: Any, frames: Mapping[str, Any]) -> DataFrame | None:
     """Run a statement that changes a hudimeta table.
 
     Args:
-        spark: The attached session.
-        jvm: Its Java side.
-        plain: Spark's own `sql`.
+        session: Where it is run; without parameters and DataFrames.
         text: The statement, as `sql` was given it.
         args: Values of its parameters, as `sql` was given them.
         frames: DataFrames that it names, as `sql` was given them.
@@ -86,18 +82,15 @@ def run_statement(
     """
     if not isinstance(text, str):
         return None
-    done = _own(spark, jvm, plain, text, args, frames) if may_write(text) else None
-    return done if done is not None else _query(spark, jvm, plain, text, args, frames)
-
-
-def _query(
-    spark: SparkSession, jvm: Jvm, plain: Callable[..., DataFrame], text: str, args: Any, frames: Mapping[str, Any]
-) -> DataFrame | None:
-    """What a statement of Spark's own returns that reads a table of ours as only we can."""
-    if not may_exchange(text):
+    if not may_write(text) and not may_exchange(text):
         return None
     named = _named(text, args)
-    return exchanged_query(SqlSession(spark, jvm, plain, named[1], frames), named[0]) if named is not None else None
+    if named is None:
+        return None
+    written, parameters = named
+    session = replace(session, parameters=parameters, frames=frames)
+    done = _own(session, written, text) if may_write(text) else None
+    return done if done is not None or not may_exchange(text) else exchanged_query(session, written)
 
 
 def _named(text: str, args: Any) -> tuple[str, Mapping[str, Any] | None] | None:
@@ -105,15 +98,9 @@ def _named(text: str, args: Any) -> tuple[str, Mapping[str, Any] | None] | None:
     return (text, args) if args is None or isinstance(args, dict) else named_parameters(text, list(args))
 
 
-def _own(
-    spark: SparkSession, jvm: Jvm, plain: Callable[..., DataFrame], text: str, args: Any, frames: Mapping[str, Any]
-) -> DataFrame | None:
+def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
+    """Run what is ours. Args: written: The statement with named parameters. text: The same as it was given."""
     word = may_write(text)
-    named = _named(text, args)
-    if named is None:
-        return None
-    written, parameters = named
-    session = SqlSession(spark, jvm, plain, parameters, frames)
     if word in ("CREATE", "REPLACE"):
         made = parse(written)
         if isinstance(made, CreateLike):
@@ -161,7 +148,7 @@ def _executed(session: SqlSession, statement: Execute) -> DataFrame | None:
     shown = ", ".join(f"{value} AS {quoted(name)}" for name, (_, value) in zip(names, statement.given, strict=True))
     values = list(session.query(f"SELECT {shown}").collect()[0]) if shown else []
     named = any(name for name, _ in statement.given)
-    return session.spark.sql(text, dict(zip(names, values, strict=True)) if named else values or None)
+    return session.own(text, dict(zip(names, values, strict=True)) if named else values or None)
 
 
 def _about(session: SqlSession, text: str) -> tuple[Entry, Statement] | None:

@@ -1,0 +1,91 @@
+"""`pyspark_hudimeta.sql`: statements in sessions that are not attached, classic ones and those of Spark Connect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark_hudimeta
+import pytest
+
+import hudimeta
+from tests.spark.tables import check, refusal
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CREATE = (
+    "create table by_door (id int comment 'the key', name string, price double, ts bigint, day string) using hudimeta "
+    "partitioned by (day) comment 'what for' tblproperties (primaryKey = 'id', orderingFields = 'ts', type = 'mor', team = 'x')"
+)
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> Iterator[hudimeta.Table]:
+    """Ids 0 to 19 in two partitions, of which 3 was updated and 4 deleted, in a table of the catalog."""
+    pyspark_hudimeta.sql(spark, f"{CREATE} location '{tmp_path / 't'}'")
+    values = ", ".join(f"({n}, 'n{n}', {n}.5, 1, 'd{n % 2}')" for n in range(20))
+    pyspark_hudimeta.sql(spark, f"insert into by_door values {values}")
+    pyspark_hudimeta.sql(spark, "update by_door set name = :name, ts = 2 where id = 3", {"name": "{new}"})
+    pyspark_hudimeta.sql(spark, "delete from by_door where id = (select max(id) - 15 from by_door)")
+    yield hudimeta.Table(tmp_path / "t")
+    spark.sql("drop table if exists by_door")
+
+
+def rows(spark: SparkSession, statement: str, *given: Any, **frames: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in pyspark_hudimeta.sql(spark, statement, *given, **frames).collect()]
+
+
+@pytest.mark.oldest
+def test_statements_change_and_ask_tables(spark: SparkSession, table: hudimeta.Table) -> None:
+    first = min(instant.time for instant in table.timeline.writes)
+    source = spark.range(18, 22).selectExpr("cast(id AS int) AS id", "'m' AS name", "0D AS price", "3L AS ts", "'d0' AS day")
+    merging = (
+        "merge into by_door t using {source} s on t.id = s.id when matched and rand() < 0.5 then delete "
+        "when matched then update set name = s.name, ts = s.ts when not matched then insert *"
+    )
+    ((affected, updated, deleted, inserted),) = rows(spark, merging, source=source)
+    assert (affected, updated + deleted, inserted) == (4, 2, 2), "each row goes to one clause"
+    assert rows(spark, "select name from by_door where id = 3") == [("{new}",)]
+    then = f"by_door timestamp as of '{first}'"
+    query = f"select a.id, b.name, '{{' as c from by_door a join {then} b on a.id = b.id where a.id < ? order by a.id"
+    assert rows(spark, query, [4]) == [(n, f"n{n}", "{") for n in range(4)]
+    frame = pyspark_hudimeta.sql(spark, f"select id from {then}")
+    assert (frame.count(), len(frame.collect()), frame.select("id").distinct().count()) == (20, 20, 20)
+    meta = "select count(distinct _hoodie_commit_time), count(*) from by_door where _hoodie_partition_path = 'day=d1'"
+    assert rows(spark, meta)[0][0] in (2, 3)
+    assert rows(spark, f"select count(*) from hudimeta.`{table.path}` where id < 10") == [(9,)]
+    assert rows(spark, f"select count(*) > 2 from hudi_timeline('{table.path}')") == [(True,)]
+    assert rows(spark, "describe history by_door limit 1")[0][2] == "deltacommit"
+    (explained,) = rows(spark, "explain delete from by_door where id = 1")
+    assert explained[0].startswith("== hudimeta DELETE of spark_catalog.default.by_door")
+    assert rows(spark, "call show_commits(table => 'by_door', limit => 1)")
+    assert "every column once" in refusal(lambda: pyspark_hudimeta.sql(spark, "update by_door set price = 1, price = 2"))
+    assert pyspark_hudimeta.sql(spark, "select 1 AS one").columns == ["one"], "others are Spark's"
+    check(Path(table.path))
+
+
+@pytest.mark.oldest
+def test_entries_of_the_catalog_keep_what_they_say(spark: SparkSession, table: hudimeta.Table, tmp_path: Path) -> None:
+    pyspark_hudimeta.sql(spark, "alter table by_door set tblproperties ('hoodie.keep.max.commits' = '40', note = 'v, b=c')")
+    pyspark_hudimeta.sql(spark, "alter table by_door add columns (n bigint comment 'later')")
+    ((statement,),) = rows(spark, "show create table by_door")
+    for part in (
+        "`id` INT COMMENT 'the key'",
+        "`n` BIGINT COMMENT 'later'",
+        "COMMENT 'what for'",
+        "'team' = 'x'",
+        "max.commits",
+    ):
+        assert part in statement
+    options = pyspark_hudimeta.HudiTable.for_name(spark, "by_door")._options
+    assert options["hoodie.keep.max.commits"] == "40"
+    pyspark_hudimeta.sql(spark, "create or replace table by_door using hudimeta as select 1 as a, 'x' as b")
+    assert rows(spark, "select * from by_door") == [(1, "x")]
+    ((place,),) = [(d.location,) for d in pyspark_hudimeta.sql(spark, "describe detail by_door").collect()]
+    assert Path(place).is_dir()
+    pyspark_hudimeta.sql(spark, "drop table by_door")
+    assert not Path(place).exists(), "a table without LOCATION goes with its files"
+    assert rows(spark, "show tables like 'by_door'") == rows(spark, "show tables like '_hudimeta*'") == []
+    assert Path(table.path).is_dir()
