@@ -46,6 +46,7 @@ def test_partition_columns_that_files_lack_come_from_the_path(
     assert report.report.partitions_kept == 1 < report.report.partitions
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("name", ["stayed_cow9", "stayed_mor9", "stayed_bloom_cow9"])
 def test_a_row_that_stayed_in_its_partition_shows_the_value_of_that(
     attached: SparkSession, rich_table: Callable[..., Path], name: str

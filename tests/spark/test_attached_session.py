@@ -57,6 +57,7 @@ def test_other_sessions_stay_as_they_are(attached: SparkSession, tmp_path: Path)
     assert pyspark_hudimeta.last_reports(other) == ()
 
 
+@pytest.mark.rotation(3)
 def test_eight_threads_at_once(attached: SparkSession, tmp_path: Path) -> None:
     mor(tmp_path / "t")
     create(tmp_path / "cow")

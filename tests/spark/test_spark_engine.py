@@ -57,6 +57,7 @@ def test_the_first_error_arrives_with_its_facts(spark: SparkSession) -> None:
         SparkEngine(spark).map(failing, range(6))
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_clustering_runs_there(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, type: str) -> None:
     monkeypatch.setattr(SparkEngine, "worth_bytes", 0)

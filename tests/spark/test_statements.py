@@ -126,6 +126,7 @@ def test_sql_reads_temporary_and_permanent_views(spark: SparkSession, register: 
 # Inserts
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize(
     ("statement", "added"),
     [
@@ -188,6 +189,7 @@ CONFUSIONS = [
 ]
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("statement", CONFUSIONS)
 def test_rows_of_one_table_go_into_the_other(
     spark: SparkSession, register: Register, two: tuple[Path, Path], statement: str
