@@ -8,6 +8,7 @@ file group, so that each is rewritten once, and new rows by partition, so that t
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -187,10 +188,12 @@ class _Stream:
     # All others
 
     def _write_by_key(self, portions: Iterator[pa.Table]) -> None:
-        with tempfile.TemporaryDirectory(prefix="hudimeta-") as folder:
+        # Closed also when the source breaks off, before the folder goes.
+        with tempfile.TemporaryDirectory(prefix="hudimeta-") as folder, contextlib.ExitStack() as opened:
             storage = open_storage(folder)
             by_key, by_group, by_partition = (
-                RowBuckets(storage, name, self._limit) for name in ("keys", "groups", "partitions")
+                opened.enter_context(contextlib.closing(RowBuckets(storage, name, self._limit)))
+                for name in ("keys", "groups", "partitions")
             )
             for rows in portions:
                 with self._timings.phase("check"):

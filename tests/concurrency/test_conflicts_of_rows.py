@@ -158,6 +158,16 @@ def test_rows_that_the_other_changed_or_deleted_are_a_conflict(tmp_path: Path) -
     assert finished(table, (three, updates), (four, again)) == [1, 2]
 
 
+def test_a_write_that_began_long_ago_is_noticed_when_it_ends(tmp_path: Path) -> None:
+    """It is older than a commit that the other one has seen, and new to it all the same."""
+    table = table_of(tmp_path)
+    slow, between, mine = (simple_rows(*of) for of in (([2, 4], 5), ([1], 6), ([4, 6], 7)))
+    first = begun(table, slow)
+    table.write(Operation.UPSERT, between)
+    second = begun(table, mine)
+    assert finished(table, (first, slow), (second, mine)) == [1, 2]
+
+
 @pytest.mark.rotation(3)
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("index", ["simple", "records", "buckets"])
