@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("redaction", "reports", "errors", "types", "config"),
+    ("redaction", "reports", "metering", "errors", "types", "config"),
     ("storage", "engine"),
     ("formats",),
     ("timeline",),

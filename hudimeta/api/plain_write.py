@@ -29,6 +29,7 @@ from hudimeta.config import options as keys
 from hudimeta.errors import CommitError, ConfigError, NotFound, StorageError
 from hudimeta.formats.arrow_ipc import decode_table, encode_table
 from hudimeta.indexes.written_file import WrittenFile
+from hudimeta.observability import metered
 from hudimeta.redaction import hidden, redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.types import Operation
@@ -117,7 +118,7 @@ class PlainWrite:
         """
         given = {k: v for k, v in options.items() if k.lower() != keys.PATH.key}
         parsed = OPTIONS.read(given)
-        storage = CountingStorage(open_storage(location, parsed.texts))
+        storage = metered(CountingStorage(open_storage(location, parsed.texts)), parsed)
         operation = operation_of(parsed, overwrite)
         session = open_or_create(storage, parsed, schema, operation)
         view = session.table_now()
@@ -128,7 +129,7 @@ class PlainWrite:
         return cls(location, parsed, replace(write, rolled_back=(*undone, *write.rolled_back)), checked.schema)
 
     def _storage(self) -> Storage:
-        return CountingStorage(open_storage(self.location, self.options.texts))
+        return metered(CountingStorage(open_storage(self.location, self.options.texts)), self.options)
 
     # In a task
 

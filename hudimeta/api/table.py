@@ -14,6 +14,7 @@ from hudimeta.api.service_verbs import ServiceVerbs
 from hudimeta.api.services import TableServices
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import AS_OF
+from hudimeta.observability import metered
 from hudimeta.redaction import hidden
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, absolute_location, open_storage
@@ -57,6 +58,7 @@ class Table(RowVerbs, ServiceVerbs):
         self._options, self._engine = OPTIONS.read(options), engine
         storage = CountingStorage(open_storage(path, self._options.texts))
         self._snapshot = Snapshot.open(storage, self._options)
+        metered(storage, self._options, self._snapshot.properties.name)
         self._unread = True
 
     def __repr__(self) -> str:

@@ -25,6 +25,7 @@ from hudimeta.metadata import indexing
 from hudimeta.metadata.completeness import knows_whole_table
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter
+from hudimeta.metering import Metric, meter_of, timed
 from hudimeta.storage import Storage
 from hudimeta.table.discovery import committed_files, list_table
 from hudimeta.table.properties import TableProperties, update
@@ -59,6 +60,20 @@ def bootstrap_metadata(
     Returns:
         The properties, which name the new partitions.
     """
+    with timed(meter_of(storage), Metric.INITIALIZE_DURATION, Metric.INITIALIZE_COUNT):
+        return _bootstrapped(storage, properties, timeline, schema, options, times, engine, planned)
+
+
+def _bootstrapped(
+    storage: Storage,
+    properties: TableProperties,
+    timeline: Timeline,
+    schema: pa.Schema,
+    options: Options,
+    times: InstantGenerator,
+    engine: Engine,
+    planned: list[PlannedIndex] | None,
+) -> TableProperties:
     listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
     storage.delete_folder(METADATA_ROOT)
     if planned is None:

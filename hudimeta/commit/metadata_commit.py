@@ -28,6 +28,7 @@ from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.strays import strays
 from hudimeta.metadata.writer import EncodedLog, MetadataWriter, WrittenLog
+from hudimeta.metering import Metric, meter_of, timed
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.stated_keys import Stated, stated
@@ -135,6 +136,21 @@ class MetadataCommit:
         Raises:
             CommitConflict: An index cannot take this commit any more; a write with a new instant can do it.
         """
+        with timed(meter_of(self._storage), Metric.SYNC_DURATION, Metric.SYNC_COUNT):
+            return self._commit(timeline, instant, written, schema, known, replaced, same_rows, apart, prepared)
+
+    def _commit(
+        self,
+        timeline: Timeline,
+        instant: str,
+        written: Sequence[WrittenFile],
+        schema: pa.Schema,
+        known: MetadataTable | None,
+        replaced: Mapping[str, Sequence[str]] | None,
+        same_rows: bool,
+        apart: IndexesApart | None,
+        prepared: PreparedDelta | None,
+    ) -> dict[str, str]:
         table = self._current(timeline, known)
         if known is not None or not same_rows:
             refuse_built_anew(table, instant, written, known)

@@ -23,7 +23,7 @@ _CLUSTER = "Call Table.cluster(…), or set hoodie.clustering.inline=true."
 _SYNC = "Register the table with CREATE TABLE … USING hudimeta LOCATION …, or sync with Apache Hudi's own tool."
 _CLASS = "Java classes cannot be run here. Leave it out."
 _BY_INDEX = "Leave it out and call table.metadata.create_index(…)."
-_WATCH = "Each commit returns a CommitReport, and each read a ScanReport: send these where you watch."
+_WATCH = "See docs/metrics.md for what is there; commits return a CommitReport, and reads a ScanReport."
 _SCHEMA = "Leave it out: the rows' own schema is taken, with casts in the query where it has to be another."
 
 _TABLE = (
@@ -195,9 +195,7 @@ _SIDE_EFFECTS = (
         "hoodie.write.commit.callback.on", _OFF, "The write returns its report when it is published: call what you like then."
     ),
     NotDone("hoodie.client.init.callback.classes", (), _CLASS),
-    NotDone("hoodie.metrics.on", _OFF, _WATCH),
     NotDone("hoodie.metrics.executor.enable", _OFF, _WATCH),
-    NotDone("hoodie.metrics.lock.enable", _OFF, _WATCH),
     NotDone("hoodie.metricscompaction.log.blocks.on", _OFF, _WATCH),
     NotDone("hoodie.metadata.metrics.enable", _OFF, _WATCH),
 )

@@ -6,6 +6,7 @@ from hudimeta.config.bootstrap_options import *  # noqa: F403
 from hudimeta.config.clustering_options import *  # noqa: F403
 from hudimeta.config.concurrency_options import *  # noqa: F403
 from hudimeta.config.lock_options import *  # noqa: F403
+from hudimeta.config.metrics_options import *  # noqa: F403
 from hudimeta.config.not_done import declare_not_done
 from hudimeta.config.passed_over import pass_over
 from hudimeta.config.read_options import *  # noqa: F403

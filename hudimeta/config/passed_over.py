@@ -131,10 +131,10 @@ _OFF = """
     metrics.datadog.metric.tags metrics.datadog.report.period.seconds metrics.graphite.host
     metrics.graphite.metric.prefix metrics.graphite.port metrics.graphite.report.period.seconds metrics.jmx.host
     metrics.jmx.port metrics.m3.env metrics.m3.host metrics.m3.port metrics.m3.service metrics.m3.tags
-    metrics.prometheus.port metrics.pushgateway.delete.on.shutdown metrics.pushgateway.host metrics.pushgateway.job.name
-    metrics.pushgateway.port metrics.pushgateway.random.job.name.suffix metrics.pushgateway.report.labels
-    metrics.pushgateway.report.period.seconds metrics.reporter.class metrics.reporter.metricsname.prefix
-    metrics.reporter.type payload.event.time.field precommit.validators.failure.policy
+       
+    metrics.pushgateway.random.job.name.suffix metrics.pushgateway.report.labels
+    metrics.pushgateway.report.period.seconds metrics.reporter.class
+     payload.event.time.field precommit.validators.failure.policy
     precommit.validators.streaming.offset.tolerance.percentage rollback.instant.backup.dir
     table.partition_extractor_class table.service.manager.actions table.service.manager.connection.retries
     table.service.manager.connection.retry.delay.sec table.service.manager.connection.timeout.sec

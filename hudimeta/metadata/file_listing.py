@@ -19,6 +19,7 @@ from hudimeta.metadata.groups import GroupFinder
 from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
 from hudimeta.metadata.log_entries import LogEntry, arrange
 from hudimeta.metadata.slice_files import SliceFiles
+from hudimeta.metering import NO_METER, Meter, Metric, timed
 
 __all__ = ["FileListing"]
 
@@ -31,7 +32,8 @@ class FileListing:
         sources: Reads them.
     """
 
-    def __init__(self, finder: GroupFinder, sources: SliceFiles) -> None:
+    def __init__(self, finder: GroupFinder, sources: SliceFiles, meter: Meter = NO_METER) -> None:
+        self._meter = meter
         self._finder, self._sources = finder, sources
         self._looked_up: dict[str, pa.Table] = {}
         self._again: pa.Table | None = None
@@ -64,6 +66,10 @@ class FileListing:
     @cached_property
     def _changes(self) -> tuple[pa.Table, frozenset[str]]:
         """All logs folded, and the keys that delete blocks removed from whatever lies below."""
+        with timed(self._meter, Metric.SCAN_DURATION, Metric.SCAN_COUNT):
+            return self._folded()
+
+    def _folded(self) -> tuple[pa.Table, frozenset[str]]:
         entries = arrange(self._log_entries(), self._finder.is_visible)
         rows: list[pa.Table] = []
         removed: set[str] = set()

@@ -23,6 +23,7 @@ from hudimeta.metadata.groups import GroupFinder
 from hudimeta.metadata.keys import NO_PARTITION, from_key_partition, to_key_partition
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.slice_files import SliceFiles
+from hudimeta.metering import Metric, meter_of
 from hudimeta.redaction import hidden
 from hudimeta.timeline import Timeline
 
@@ -57,9 +58,10 @@ class MetadataTable:
         self.version = properties.version
         self._table_storage, self._properties = storage, properties
         inner = storage.sub(METADATA_ROOT)
+        self._meter = meter_of(storage)
         self._finder = GroupFinder(inner, timeline, data_timeline, logs_name_base=legacy)
         self._sources = SliceFiles(inner, torn_tails=legacy)
-        self._listing = FileListing(self._finder, self._sources)
+        self._listing = FileListing(self._finder, self._sources, self._meter)
         self._partitions: pa.StringArray | None = None
         self._checked: set[str] = set()
 
@@ -117,6 +119,7 @@ class MetadataTable:
 
     def partitions(self) -> pa.StringArray:
         """Partition paths of the table, sorted; [""] for a table without partitions that has files."""
+        self._meter.add(Metric.LOOKUP_PARTITIONS_COUNT)
         if self._partitions is None:
             self._partitions = texts([from_key_partition(k) for k in self._listing.partitions().to_pylist()])
         return self._partitions
@@ -130,6 +133,7 @@ class MetadataTable:
         Returns:
             partition_path string, name string, size int64; in no particular order.
         """
+        self._meter.add(Metric.LOOKUP_FILES_COUNT)
         if partitions is None:
             found = self._listing.all()
         else:

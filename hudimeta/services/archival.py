@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import pyarrow.compute as pc
 
 from hudimeta.config import options as keys
+from hudimeta.metering import meter_of
 from hudimeta.reports import Report
 from hudimeta.services import clean
 from hudimeta.table.slices import place_files
@@ -160,4 +161,6 @@ def archive(session: WriteSession) -> ArchivalReport:
     by_action: dict[str, int] = {}
     for instant in the_plan.instants:
         by_action[instant.action.value] = by_action.get(instant.action.value, 0) + 1
-    return ArchivalReport(the_plan, by_action)
+    report = ArchivalReport(the_plan, by_action)
+    meter_of(session.storage).told(report, "archive")
+    return report

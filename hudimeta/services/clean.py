@@ -331,4 +331,4 @@ def clean(session: WriteSession) -> CleanReport:
 def _execute(session: WriteSession, time: str) -> CleanReport:
     """Run the clean that is planned at an instant. Raises CommitError where another process is running it."""
     the_plan, deleted = session.coordinator.run_clean(time, session.engine)
-    return CleanReport(time, deleted, the_plan)
+    return session.told(CleanReport(time, deleted, the_plan), Action.CLEAN)

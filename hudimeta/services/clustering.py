@@ -221,7 +221,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
         seconds=timings.seconds,
         requests=session.requests_since(mark),
     )
-    return _report(commit, works, written, planned)
+    return session.told(_report(commit, works, written, planned), write.action)
 
 
 def _report(

@@ -158,17 +158,20 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     publication = Publication(files, schema, stated.avro, extra=stated.extra, known=view.metadata, history=stated.history)
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
-    return CommitReport(
-        instant,
-        completion,
-        Operation.COMPACT.value,
-        files_written=len(files),
-        partitions=len({f.partition_path for f in files}),
-        bytes_written=sum(f.size for f in files),
-        compacted_metadata=session.coordinator.compacted_metadata,
-        seconds=timings.seconds,
-        requests=session.requests_since(mark),
-        notes=(f"{sum(len(s.log_files) for s in slices):,} log files merged",),
+    return session.told(
+        CommitReport(
+            instant,
+            completion,
+            Operation.COMPACT.value,
+            files_written=len(files),
+            partitions=len({f.partition_path for f in files}),
+            bytes_written=sum(f.size for f in files),
+            compacted_metadata=session.coordinator.compacted_metadata,
+            seconds=timings.seconds,
+            requests=session.requests_since(mark),
+            notes=(f"{sum(len(s.log_files) for s in slices):,} log files merged",),
+        ),
+        write.action,
     )
 
 

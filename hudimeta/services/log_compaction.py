@@ -214,20 +214,23 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, replace(publication, settling=settling))
     left = len(planned) - len(merged)
-    return CommitReport(
-        instant,
-        completion,
-        Operation.LOG_COMPACT.value,
-        files_written=len(files),
-        partitions=len({f.partition_path for f in files}),
-        bytes_written=sum(f.size for f in files),
-        compacted_metadata=session.coordinator.compacted_metadata,
-        seconds=timings.seconds,
-        requests=session.requests_since(mark),
-        notes=(
-            f"{sum(one.blocks for one in merged):,} log blocks merged",
-            *([f"{left:,} file slices left out: they ended since, or writers are at work below"] if left else ()),
+    return session.told(
+        CommitReport(
+            instant,
+            completion,
+            Operation.LOG_COMPACT.value,
+            files_written=len(files),
+            partitions=len({f.partition_path for f in files}),
+            bytes_written=sum(f.size for f in files),
+            compacted_metadata=session.coordinator.compacted_metadata,
+            seconds=timings.seconds,
+            requests=session.requests_since(mark),
+            notes=(
+                f"{sum(one.blocks for one in merged):,} log blocks merged",
+                *([f"{left:,} file slices left out: they ended since, or writers are at work below"] if left else ()),
+            ),
         ),
+        write.action,
     )
 
 

@@ -5,6 +5,7 @@ Only files of completed writes count, on both sides. Storage is listed whole, fo
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from hudimeta.config import HudiWarning
 from hudimeta.errors import CorruptFileError, MetadataError, ValidationFailed
+from hudimeta.metering import Metric, meter_of, timed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +56,9 @@ class ListingPair:
         """Files on storage: partition_path, name, size."""
         from hudimeta.table.discovery import committed_files, list_table
 
-        return committed_files(list_table(self._snapshot.storage), self._snapshot.timeline)
+        meter = meter_of(self._snapshot.storage)
+        with timed(meter, Metric.VALIDATE_PARTITIONS_DURATION), timed(meter, Metric.VALIDATE_FILES_DURATION):
+            return committed_files(list_table(self._snapshot.storage), self._snapshot.timeline)
 
     @cached_property
     def listed(self) -> pa.Table:
@@ -70,12 +74,15 @@ class ListingPair:
 
         there, here = _paths(self.stored), _paths(self.listed)
         gone = pc.invert(pc.is_in(here, value_set=there))
-        yield from _difference("listed but not on storage", here, gone)
-        yield from _difference("on storage but not listed", there, pc.invert(pc.is_in(there, value_set=here)))
+        found = [_difference("listed but not on storage", here, gone)]
+        found.append(_difference("on storage but not listed", there, pc.invert(pc.is_in(there, value_set=here))))
         if not self._snapshot.logs_name_base:  # elsewhere log files grow
             sizes = self.stored["size"].combine_chunks().take(pc.index_in(here, value_set=there))
             other = pc.fill_null(pc.not_equal(sizes, self.listed["size"].combine_chunks()), False)
-            yield from _difference("listed with another size", here, other)
+            found.append(_difference("listed with another size", here, other))
+        for difference in itertools.chain.from_iterable(found):
+            meter_of(self._snapshot.storage).add(Metric.VALIDATE_ERRORS_COUNT, difference.count)
+            yield difference
 
 
 def check_against_storage(snapshot: Snapshot) -> str:

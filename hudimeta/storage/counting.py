@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from hudimeta.metering import NO_METER, Meter
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
 from hudimeta.storage.retrying import RetryingStorage
 
@@ -90,11 +91,16 @@ class Request:
 
 
 class RequestLog:
-    """All requests since it was made; safe for many threads."""
+    """All requests since it was made; safe for many threads.
+
+    Attributes:
+        meter: Who is told what else is done on the storage.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._requests: list[Request] = []
+        self.meter: Meter = NO_METER
 
     def add(self, kind: RequestKind, path: str, n_bytes: int = 0, refused: bool = False) -> None:
         """Record one request."""

@@ -68,13 +68,16 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
         publication = Publication((), schema, stated.avro, extra=extra, known=view.metadata, history=stated.history)
         with timings.phase("publish"):
             completion = session.coordinator.publish(write, publication)
-    return CommitReport(
-        write.instant,
-        completion,
-        operation.value,
-        rolled_back=write.rolled_back,
-        seconds=timings.seconds,
-        notes=(*session.notes, *session.coordinator.notes),
+    return session.told(
+        CommitReport(
+            write.instant,
+            completion,
+            operation.value,
+            rolled_back=write.rolled_back,
+            seconds=timings.seconds,
+            notes=(*session.notes, *session.coordinator.notes),
+        ),
+        write.action,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TypeVar
 
 from hudimeta.commit.concurrency import Concurrency
 from hudimeta.commit.coordinator import Coordinator
@@ -17,16 +18,20 @@ from hudimeta.commit.stream_batches import StreamBatch
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
+from hudimeta.metering import meter_of
 from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.modes import MetadataModes
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import Clock, InstantGenerator, SystemClock, Timeline
+from hudimeta.types import Action
 from hudimeta.write.placement import FileSizing, row_bytes_of
 from hudimeta.write.supported import check_supported
 from hudimeta.write.table_view import TableView
 
 __all__ = ["TableView", "WriteSession"]
+
+R = TypeVar("R")
 
 
 class WriteSession:
@@ -64,7 +69,7 @@ class WriteSession:
         self.concurrency = Concurrency.of(options, self.properties)
         clock = clock or SystemClock()
         self.times = InstantGenerator(clock, self.properties.zone)
-        self.lock = FencedLock(table_lock(storage, options, self.properties.name), clock)
+        self.lock = FencedLock(table_lock(storage, options, self.properties.name), clock, storage)
         self.fenced = FencedStorage(storage, self.lock)
         """The storage for whoever holds the lock: nothing is changed through it when the lock was lost meanwhile."""
         self.rules = MergeRules.from_properties(self.properties, options.texts)
@@ -126,6 +131,11 @@ class WriteSession:
             return self.properties.has_metadata_table or self.ensure_metadata()
         self.notes.append("the table had no metadata table: it was built from a listing of its folders")
         return True
+
+    def told(self, report: R, action: Action) -> R:
+        """Tell the table's meter of a report, and hand it on."""
+        meter_of(self.storage).told(report, action.value)
+        return report
 
     def request_mark(self) -> int:
         """Where the log of requests stands now; 0 for a storage that counts none."""

@@ -328,13 +328,14 @@ def publish(
         else:
             publication = publication_of(outcome)
         completion = session.coordinator.publish(write, publication)
-    return replace(
+    report = replace(
         _report(session, write, outcome if settlement is None else settlement.outcome, timings),
         completion=completion,
         compacted_metadata=session.coordinator.compacted_metadata,
         seconds=timings.seconds,
         notes=tuple(dict.fromkeys((*session.notes, *session.coordinator.notes))),  # of several attempts
     )
+    return session.told(report, write.action)
 
 
 def _report(session: WriteSession, write: OpenWrite, outcome: WriteResult, timings: Timings) -> CommitReport:

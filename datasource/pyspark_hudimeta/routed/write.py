@@ -10,6 +10,7 @@ from hudimeta.api.plain_write import operation_of
 from hudimeta.api.verbs import run_write
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import INSERT_DROP_DUPLICATES
+from hudimeta.observability import metered
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.opening import open_or_create
@@ -77,7 +78,7 @@ def save_frame(
     if operation not in ROUTED:
         return None
     options = OPTIONS.read(of_its_batch(spark, location, writer_options(given)))
-    storage = CountingStorage(open_storage(location, options.texts))
+    storage = metered(CountingStorage(open_storage(location, options.texts)), options)
     session = open_or_create(storage, options, data_schema(rows), operation)
     session.engine = SparkEngine(spark)
     return _written(spark, session, operation, rows)
@@ -137,7 +138,8 @@ def compute_frame(
 
 def session_of(spark: SparkSession, location: str, options: Options) -> WriteSession:
     """A session of a write that Spark's tasks do."""
-    return WriteSession(CountingStorage(open_storage(location, options.texts)), options, engine=SparkEngine(spark))
+    storage = metered(CountingStorage(open_storage(location, options.texts)), options)
+    return WriteSession(storage, options, engine=SparkEngine(spark))
 
 
 def run_routed(session: WriteSession, rows: RowSource, executors: SparkExecutors) -> CommitReport:

@@ -15,11 +15,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from time import perf_counter
 from typing import Any
 
 from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.engine import machine
 from hudimeta.errors import LockError, StaleList, StorageError
+from hudimeta.metering import NO_METER, Metric, meter_of
 from hudimeta.storage import FileInfo, OutputStream, Storage
 from hudimeta.timeline import Clock
 from hudimeta.timeline.naming import parse_instant_name
@@ -42,23 +44,42 @@ class FencedLock:
     Args:
         lock: The lock.
         clock: The present.
+        told: The storage whose meter is told how long it took and was held; None for nobody.
     """
 
-    def __init__(self, lock: TableLock, clock: Clock) -> None:
-        self._lock, self._clock = lock, clock
+    def __init__(self, lock: TableLock, clock: Clock, told: Storage | None = None) -> None:
+        self._lock, self._clock, self._told = lock, clock, told
         self._certain_at: int | None = None
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """See `TableLock.held`."""
-        begin = self._clock.now_ms()
-        with self._lock.held():
-            # Who had to wait for it, or was stopped just behind it, looks again at the first occasion.
-            self._certain_at = begin
-            try:
-                yield
-            finally:
-                self._certain_at = None
+        begin, asked = self._clock.now_ms(), perf_counter()
+        had = None
+        try:
+            with self._lock.held():
+                had = perf_counter()
+                # Who had to wait for it, or was stopped just behind it, looks again at the first occasion.
+                self._certain_at = begin
+                try:
+                    yield
+                finally:
+                    self._certain_at = None
+        finally:
+            self._tell(asked, had)
+
+    def _tell(self, asked: float, had: float | None) -> None:
+        meter = meter_of(self._told)
+        if meter is NO_METER:
+            return
+        now = perf_counter()
+        meter.add(Metric.LOCK_LATENCY, ((had or now) - asked) * 1000)
+        if had is None:
+            meter.add(Metric.LOCK_FAILURE)
+            return
+        meter.add(Metric.LOCK_ATTEMPTS)
+        meter.add(Metric.LOCK_SUCCESS)
+        meter.add(Metric.LOCK_HELD, (now - had) * 1000)
 
     @property
     def published(self) -> str:

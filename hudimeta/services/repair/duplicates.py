@@ -182,19 +182,22 @@ def _published(
     publication = Publication(files, view.schema, stated.avro, replaced, extra, known=view.metadata, history=stated.history)
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
-    return CommitReport(
-        write.instant,
-        completion,
-        write.operation.value,
-        deleted=plan.dropped,
-        files_written=len(files),
-        partitions=len(replaced),
-        file_groups_added=len(files),
-        file_groups_replaced=len(plan.slices),
-        bytes_written=sum(file.size for file in files),
-        rolled_back=write.rolled_back,
-        compacted_metadata=session.coordinator.compacted_metadata,
-        seconds=timings.seconds,
+    return session.told(
+        CommitReport(
+            write.instant,
+            completion,
+            write.operation.value,
+            deleted=plan.dropped,
+            files_written=len(files),
+            partitions=len(replaced),
+            file_groups_added=len(files),
+            file_groups_replaced=len(plan.slices),
+            bytes_written=sum(file.size for file in files),
+            rolled_back=write.rolled_back,
+            compacted_metadata=session.coordinator.compacted_metadata,
+            seconds=timings.seconds,
+        ),
+        write.action,
     )
 
 
