@@ -60,7 +60,7 @@ def test_bad_options_say_what_is_allowed(given: dict[str, str], text: str) -> No
         ("hoodie.datasource.write.schema.allow.auto.evolution.column.drop", "false", "true"),
         ("hoodie.datasource.hive_sync.enable", "false", "true"),
         ("hoodie.write.commit.callback.on", "false", "true"),
-        ("hoodie.metrics.on", "false", "true"),
+        ("hoodie.metrics.executor.enable", "false", "true"),
         ("hoodie.precommit.validators", "", "com.shop.Check"),
         ("hoodie.datasource.merge.type", "payload_combine", "skip_merge"),
         ("hoodie.precommit.validators.equality.sql.queries", "", "select 1"),
