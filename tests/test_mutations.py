@@ -27,8 +27,8 @@ def f(n: int | None, text: str = "é") -> bool:
 
 
 @pytest.fixture(scope="module")
-def changes() -> list[Any]:
-    """The mutations of `SOURCE`."""
+def tool() -> Any:
+    """`tools/mutations.py`, which is no module of a package."""
     spec = importlib.util.spec_from_file_location("tools_mutations", ROOT / "tools" / "mutations.py")
     assert spec is not None
     assert spec.loader is not None
@@ -36,7 +36,13 @@ def changes() -> list[Any]:
     sys.modules[spec.name] = module  # dataclasses look there
     spec.loader.exec_module(module)
     del sys.modules[spec.name]
-    return list(module.mutations(SOURCE))
+    return module
+
+
+@pytest.fixture(scope="module")
+def changes(tool: Any) -> list[Any]:
+    """The mutations of `SOURCE`."""
+    return list(tool.mutations(SOURCE))
 
 
 def test_each_sort_of_place_is_changed(changes: list[Any]) -> None:
@@ -62,3 +68,12 @@ def test_all_else_stays(changes: list[Any]) -> None:
         compile(change.source, "changed", "exec")
         before, after = SOURCE.splitlines(), change.source.splitlines()
         assert [n for n, (a, b) in enumerate(zip(before, after, strict=True), 1) if a != b] == [change.line]
+
+
+def test_every_change_that_is_called_equal_can_still_be_made(tool: Any) -> None:
+    known = tool.equal_mutants()
+    assert known
+    for equal in known:
+        source = (ROOT / equal.path).read_text(encoding="utf-8")
+        assert any(equal.is_about(equal.path, change) for change in tool.mutations(source)), equal
+        assert equal.why

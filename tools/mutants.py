@@ -5,7 +5,8 @@
 
 ``record`` runs tests under coverage and notes which of them pass through which line, and how long each takes. ``run`` takes
 a sample of the mutants of some packages and runs against each the tests of its line, the quickest first, as long as the
-seconds last. No file of the project is changed: a child gets the mutant's source as it imports it.
+seconds last. No file of the project is changed: a child gets the mutant's source as it imports it. Changes that
+``equal_mutants.json`` names make no difference, and are left out.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
-from mutations import Mutation, mutations
+from mutations import Mutation, equal_mutants, mutations
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / ".mutants"
@@ -154,7 +155,12 @@ def chosen_mutants(recorded: Recorded, options: argparse.Namespace) -> list[Muta
             found += [(str(path.relative_to(ROOT)), mutation) for mutation in mutations(path.read_text())]
     print(f"{len(found)} mutants, of which {min(options.count, len(found))} are tried; seed {options.seed}", flush=True)
     sample = random.Random(options.seed).sample(found, min(options.count, len(found)))
-    return [Mutant(path, m, *recorded.of(path, m.line, options.seconds)) for path, m in sample]
+    mutants = [Mutant(path, m, *recorded.of(path, m.line, options.seconds)) for path, m in sample]
+    known = equal_mutants()
+    reasons = {n: equal.why for n, m in enumerate(mutants) for equal in known if equal.is_about(m.path, m.mutation)}
+    for number, why in reasons.items():
+        print(f"     equal     {mutants[number]}: {why}", flush=True)
+    return [mutant for number, mutant in enumerate(mutants) if number not in reasons]
 
 
 def start(mutant: Mutant, home: Path) -> int:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["Mutation", "mutations"]
+__all__ = ["EQUAL", "Equal", "Mutation", "equal_mutants", "mutations"]
+
+EQUAL = Path(__file__).with_name("equal_mutants.json")
+"""Changes that nobody can tell, with the reason: survivors that were looked at."""
 
 COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -47,6 +52,35 @@ class Mutation:
     before: str
     after: str
     source: str
+
+    @property
+    def becomes(self) -> str:
+        """The line as it is changed."""
+        return self.source.splitlines()[self.line - 1].strip()
+
+
+@dataclass(frozen=True)
+class Equal:
+    """A change that makes no difference.
+
+    Attributes:
+        path: Of the module, below the project.
+        becomes: What the changed line holds, and no other line that may be changed to it makes a difference either.
+        why: Nobody can tell.
+    """
+
+    path: str
+    becomes: str
+    why: str
+
+    def is_about(self, path: str, mutation: Mutation) -> bool:
+        """Whether a mutation of a module is such a change."""
+        return path == self.path and self.becomes in mutation.becomes
+
+
+def equal_mutants() -> list[Equal]:
+    """All that are known."""
+    return [Equal(**entry) for entry in json.loads(EQUAL.read_text(encoding="utf-8"))]
 
 
 def mutations(source: str) -> Iterator[Mutation]:
