@@ -12,10 +12,11 @@ import pyspark
 
 from hudimeta.errors import UnsupportedFeature
 
-__all__ = ["LEAST", "check_spark", "has_data_sources", "too_old"]
+__all__ = ["LEAST", "check_spark", "has_data_sources", "has_read_limits", "too_old"]
 
 LEAST = (4, 1)
 _FIRST_WITH_SOURCES = (4, 0)
+_FIRST_WITH_LIMITS = (4, 2)
 
 
 def check_spark(version: str = pyspark.__version__) -> None:
@@ -33,6 +34,11 @@ def too_old(version: str = pyspark.__version__) -> UnsupportedFeature:
 def has_data_sources(version: str = pyspark.__version__) -> bool:
     """True where Spark knows data sources in Python."""
     return _numbers(version) >= _FIRST_WITH_SOURCES
+
+
+def has_read_limits(version: str = pyspark.__version__) -> bool:
+    """True where Spark asks streams in Python for as much as a batch may take."""
+    return _numbers(version) >= _FIRST_WITH_LIMITS
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -213,6 +213,11 @@ _READING = (
     NotDone("hoodie.datasource.read.incr.path.glob", (), "Set hudimeta.filter on the partition columns."),
     NotDone("hoodie.datasource.read.incr.table.version", ("8", "9"), "Ranges are of completion times. Leave it out."),
     NotDone("hoodie.datasource.read.streaming.table.version", ("8", "9"), "Ranges are of completion times. Leave it out."),
+    NotDone(
+        "hoodie.datasource.write.streaming.ignore.failed.batch",
+        _OFF,
+        "It would lose the rows of a batch that fails. Leave it out: the query stops, and repeats the batch when it goes on.",
+    ),
     NotDone("hoodie.datasource.read.schema.use.end.instanttime", _OFF, "Select the columns that you want."),
     NotDone("hoodie.datasource.read.extract.partition.values.from.path", _OFF, "Partition columns are read from the files."),
     NotDone("hoodie.datasource.read.partition.value.extractor.enabled", _OFF, "Partition columns are read from the files."),

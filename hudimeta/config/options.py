@@ -12,6 +12,7 @@ from hudimeta.config.passed_over import pass_over
 from hudimeta.config.read_options import *  # noqa: F403
 from hudimeta.config.registry import OPTIONS
 from hudimeta.config.service_options import *  # noqa: F403
+from hudimeta.config.stream_options import *  # noqa: F403
 from hudimeta.types import MergeMode, TableType
 
 __all__ = ["OPTIONS"]
@@ -376,17 +377,6 @@ FAILED_WRITES = OPTIONS.choice(
     ["EAGER", "LAZY", "NEVER"],
     "Who rolls back what dead writers left: the next write, the next clean, or only recover().",
     aliases=("hoodie.cleaner.policy.failed.writes",),
-)
-STREAM_IDENTIFIER = OPTIONS.text(
-    "hoodie.datasource.write.streaming.checkpoint.identifier",
-    "default_single_writer",
-    "Names the stream whose batch a write is; each stream that writes to a table needs a name of its own.",
-)
-STREAM_BATCH = OPTIONS.text(
-    "hudimeta.streaming.batch.id",
-    None,
-    "Number of the batch of the stream: a batch that is in the table already is not written again. foreachBatch in an attached "
-    "session sets both by itself.",
 )
 EXTRA_METADATA_PREFIX = OPTIONS.text(
     "hoodie.datasource.write.commitmeta.key.prefix", "_", "Options with this prefix are stored in the commit's metadata."

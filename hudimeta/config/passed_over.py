@@ -113,9 +113,7 @@ _OFF = """
     datasource.hive_sync.use_pre_apache_input_format datasource.hive_sync.use_spark_catalog
     datasource.hive_sync.username datasource.meta.sync.base.path datasource.meta_sync.condition.sync
     datasource.partition_extractor_class datasource.read.table.valued.function.filesystem.relation.subpath
-    datasource.streaming.startoffset datasource.write.streaming.disable.compaction
-    datasource.write.streaming.ignore.failed.batch datasource.write.streaming.retry.count
-    datasource.write.streaming.retry.interval.ms errortable.base.path errortable.insert.shuffle.parallelism
+    errortable.base.path errortable.insert.shuffle.parallelism
     errortable.source.rdd.persist errortable.target.table.name errortable.upsert.shuffle.parallelism
     errortable.validate.recordcreation.enable errortable.validate.targetschema.enable errortable.write.class
     errortable.write.failure.strategy errortable.write.union.enable expression.index.type

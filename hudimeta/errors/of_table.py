@@ -12,6 +12,7 @@ __all__ = [
     "IndexNotReady",
     "MetadataError",
     "MetadataOutOfSync",
+    "StreamDataLoss",
     "TableError",
     "TableNotFound",
     "UnsupportedFeature",
@@ -61,6 +62,26 @@ class UnsupportedFeature(TableError):
     def __init__(self, feature: str, hint: str = "") -> None:
         self.feature = feature
         super().__init__(f"{feature} is not supported", hint)
+
+
+class StreamDataLoss(TableError):
+    """Commits that a stream has not read yet were cleaned or archived.
+
+    Attributes:
+        position: Completion time up to which the stream has read.
+        earliest: Completion time of the earliest commit that it can still go on with.
+    """
+
+    code = "STREAM_DATA_LOSS"
+
+    def __init__(self, position: str, earliest: str, which: str) -> None:
+        self.position, self.earliest = position, earliest
+        super().__init__(
+            f"the stream has read up to {position}, and {which}; the earliest commit that it can go on with completed at "
+            f"{earliest}",
+            "Set failOnDataLoss=false to go on from there, or begin anew with another checkpoint, and have the table's cleaner "
+            "keep more commits (hoodie.clean.commits.retained) than the stream falls behind.",
+        )
 
 
 class CorruptFileError(HudiError):

@@ -11,4 +11,5 @@ __all__ = [
     "scan",  # a read: planned once, then rows
     "scan_plan",  # what a scan will read
     "split",  # shares of a read for other processes
+    "stream_positions",  # the commits of a table as a stream
 ]

@@ -117,7 +117,7 @@ def test_options_of_spark_and_of_other_formats_are_left_alone() -> None:
         encoding charset comment samplingRatio mergeSchema recursiveFileLookup basePath int96RebaseMode datetimeRebaseMode
         primitivesAsString allowComments lineSep wholetext ignoreLeadingWhiteSpace maxCharsPerColumn
         columnNameOfCorruptRecord dropFieldIfAllNull locale emptyValue enforceSchema rowTag avroSchema url dbtable user
-        numPartitions fetchsize batchsize truncate driver partitionOverwriteMode maxFilesPerTrigger checkpointLocation
+        numPartitions fetchsize batchsize truncate driver partitionOverwriteMode latestFirst checkpointLocation
         queryName outputMode provider owner location external serialization.format option.header option.hoodie.table.name
         option.path transient_lastDdlTime is_managed_location table_type_of_somebody collation userMetadata
     """

@@ -1,15 +1,15 @@
-"""What is refused at the doors of Spark: options that are not done, streams, statements of the catalog alone, an old Spark."""
+"""What is refused at the doors of Spark: options that are not done, statements of the catalog alone, an old Spark."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyspark_hudimeta
 import pytest
@@ -200,26 +200,6 @@ def test_set_judges_what_writes_will_read(attached: SparkSession) -> None:
         assert attached.conf.get(statement.split()[1], None) is None
     attached.sql("set hoodie.datasource.query.type = snapshot")
     attached.conf.unset("hoodie.datasource.query.type")
-
-
-def test_streams_are_refused_at_once_in_an_attached_session(attached: SparkSession, table: str, tmp_path: Path) -> None:
-    stream = attached.readStream.format("rate").load().selectExpr("value as id", "'p' as part", "value as ts", "0.5D as x")
-    refused: list[Callable[[], Any]] = [
-        lambda: attached.readStream.format("hudimeta").load(str(tmp_path / "t")),
-        lambda: attached.readStream.load(str(tmp_path / "t"), format="HudiMeta"),
-        lambda: attached.readStream.table(table),
-    ]
-    for read in refused:
-        assert "Read what later commits wrote as batches" in refusal(read)
-    writer = stream.writeStream.option("checkpointLocation", str(tmp_path / "progress"))
-    for write in (
-        lambda: writer.format("hudimeta").start(str(tmp_path / "t")),
-        lambda: stream.writeStream.start(str(tmp_path / "t"), format="hudimeta"),
-        lambda: stream.writeStream.option("checkpointLocation", str(tmp_path / "progress")).toTable(table),
-    ):
-        assert "foreachBatch" in refusal(write)
-    assert not attached.streams.active
-    assert not (tmp_path / "progress").exists()
 
 
 def test_save_modes_that_cannot_work_say_which_do(session: SparkSession, tmp_path: Path) -> None:

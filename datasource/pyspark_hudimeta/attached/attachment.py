@@ -223,7 +223,7 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
 
         @property
         def readStream(self) -> DataStreamReader:  # noqa: N802 - Spark's name
-            return AttachedStreamReader(self, partial(_is_ours, self))
+            return AttachedStreamReader(self, partial(_located, self))
 
         def sql(self, sqlQuery: Any, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - Spark's name
             attachment = _attachments.get(self)
@@ -259,9 +259,9 @@ def _adopt(spark: SparkSession, batch: SparkSession) -> Callable[[], None] | Non
     return partial(detach, batch)
 
 
-def _is_ours(spark: SparkSession, name: str) -> bool:
+def _located(spark: SparkSession, name: str) -> tuple[str, Mapping[str, str]] | None:
     session = _statements(spark)
-    return session is not None and session.is_ours(name)
+    return session.located(name) if session is not None else None
 
 
 def _opened(spark: SparkSession, options: Mapping[str, str]) -> Any | None:

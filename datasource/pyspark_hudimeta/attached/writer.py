@@ -7,7 +7,7 @@ formats, tables that are not ours and what is refused anyway are left to Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import RLock
 from typing import Any
@@ -25,7 +25,7 @@ from pyspark_hudimeta.attached.table_writes import insert_into, save_as_table
 from pyspark_hudimeta.plain.registration import without_sql_words
 from pyspark_hudimeta.plain.target import write_target
 from pyspark_hudimeta.plain.writer import LOG, writer_options
-from pyspark_hudimeta.routed.stream_batch import AttachedStreamWriter
+from pyspark_hudimeta.routed.stream_sink import RoutedStreamWriter
 from pyspark_hudimeta.routed.write import save_frame
 from pyspark_hudimeta.sql.session import SqlSession
 
@@ -91,7 +91,14 @@ def _write_stream(frame: DataFrame) -> DataStreamWriter:
     session = _session_of(frame)
     if session is None:
         return DataStreamWriter(frame)
-    return AttachedStreamWriter(frame, partial(_adopted, frame.sparkSession), session.is_ours)
+
+    def made(name: str, rows: DataFrame, told: Mapping[str, str], partitions: Sequence[str]) -> None:
+        if not save_as_table(session, name, rows, told, "error", partitions):
+            raise UnsupportedFeature(
+                f"toTable({name!r})", "Create the table with CREATE TABLE … USING hudimeta, then write to it."
+            )
+
+    return RoutedStreamWriter(frame, partial(_adopted, frame.sparkSession), session.located, made)
 
 
 def _adopted(spark: SparkSession, batch: SparkSession) -> Callable[[], None]:

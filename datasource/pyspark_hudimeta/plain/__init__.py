@@ -6,7 +6,9 @@ __all__ = [
     "location",  # which folder a statement means
     "registration",  # tables of Spark's catalog
     "source",  # the data source that Spark finds by its name
-    "streams",  # streams are refused with what to do instead
+    "stream_reader",  # `readStream`
+    "stream_writer",  # `writeStream`
+    "streams",  # tables of ours as streams of an attached session
     "target",  # which table a read or a write means
     "worker_heap",  # what a Python worker has loaded
     "writer",  # the plain write's Spark side

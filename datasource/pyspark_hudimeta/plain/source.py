@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 
-from hudimeta.config.options import LISTED_SLICES, QUERY_TYPE
+from hudimeta.config.options import INCREMENTAL_BEGIN, LISTED_SLICES, QUERY_TYPE
 from hudimeta.errors import HudiError
+from hudimeta.read.incremental import EARLIEST
 from hudimeta.types import META_COLUMNS, QueryType
 from pyspark_hudimeta.plain.target import Target, read_target, write_target
 from pyspark_hudimeta.plain.worker_heap import settle
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
 
     from hudimeta.api.table import Table
     from hudimeta.read.scan import Scan
+    from pyspark_hudimeta.plain.stream_reader import HudiStreamReader
+    from pyspark_hudimeta.plain.stream_writer import HudiStreamWriter
 
 __all__ = ["DefaultSource"]
 
+_BEFORE_ALL = "000"
 _OF_ONE_MOMENT = (QueryType.SNAPSHOT.value, QueryType.READ_OPTIMIZED.value)
 
 
@@ -72,7 +76,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
 
         target = read_target(self.options)
         if not is_registering(self.options):
-            scan = _opened(target).scan()
+            scan = _scan_of_columns(_opened(target), target)
             self._pin(scan)
             found = spark_schema(scan.schema)
             settle()
@@ -106,17 +110,26 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
 
         return begin_write(write_target(self.options, schema), schema, overwrite)
 
-    def streamReader(self, schema: StructType) -> NoReturn:  # noqa: N802 - Spark's name
-        """Refuse `readStream`. Raises UnsupportedFeature."""
-        from pyspark_hudimeta.plain.streams import refuse_read_stream
+    def streamReader(self, schema: StructType) -> HudiStreamReader:  # noqa: N802 - Spark's name
+        """A reader of the columns in `schema` of what commits bring.
 
-        refuse_read_stream()
+        Raises:
+            HudiError: Options that fit no stream, or no table.
+        """
+        from pyspark_hudimeta.plain.stream_reader import begin_stream
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802 - Spark's name
-        """Refuse `writeStream`. Raises UnsupportedFeature."""
-        from pyspark_hudimeta.plain.streams import refuse_write_stream
+        return begin_stream(read_target(self.options, schema), schema)
 
-        refuse_write_stream()
+    def streamWriter(self, schema: StructType, overwrite: bool) -> HudiStreamWriter:  # noqa: N802 - Spark's name
+        """A writer of one batch; its instant is on the timeline when Spark sends it to the tasks.
+
+        Raises:
+            HudiError: Nothing says where to write, or options do not fit.
+        """
+        from pyspark_hudimeta.plain.stream_writer import HudiStreamWriter, stream_options
+
+        target = write_target(self.options, schema)
+        return HudiStreamWriter(Target(target.location, stream_options(target.options)), schema, overwrite)
 
     def _pin(self, scan: Scan) -> None:
         """Hold the newest instant that the scan sees, unless the user named a moment or a range."""
@@ -129,6 +142,18 @@ def _opened(target: Target) -> Table:
     from hudimeta import Table
 
     return Table(target.location, target.options)
+
+
+def _scan_of_columns(table: Table, target: Target) -> Scan:
+    """A scan that has the columns of the relation.
+
+    Nobody says whether the relation becomes a stream, which names no range: a batch that names none is refused by `reader`.
+    """
+    from hudimeta.config import OPTIONS
+
+    options = OPTIONS.read(target.options)
+    changes = QueryType(options.get(QUERY_TYPE)) in (QueryType.INCREMENTAL, QueryType.CDC)
+    return table.scan(begin=EARLIEST, end=_BEFORE_ALL) if changes and not options.is_set(INCREMENTAL_BEGIN) else table.scan()
 
 
 def _listed(target: Target) -> pa.Table | None:

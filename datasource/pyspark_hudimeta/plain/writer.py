@@ -48,6 +48,11 @@ class HudiWriter(DataSourceArrowWriter):  # type: ignore[misc]  # Spark's own cl
     def __init__(self, write: PlainWrite) -> None:
         self._write = write
 
+    @property
+    def engine_write(self) -> PlainWrite:
+        """The engine's side."""
+        return self._write
+
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskMessage:
         """Write the rows of one task; called with no batch at all for an empty one."""
         context = TaskContext.get()

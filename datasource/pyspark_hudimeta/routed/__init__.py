@@ -5,5 +5,6 @@ __all__ = [
     "merge",  # `HudiTable.merge`
     "spark_engine",  # tasks on Spark's executors
     "stream_batch",  # `foreachBatch` in an attached session
+    "stream_sink",  # `writeStream` in an attached session
     "write",  # a DataFrame written by executors
 ]

@@ -15,15 +15,13 @@ from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import STREAM_BATCH, STREAM_IDENTIFIER
-from pyspark_hudimeta.plain.streams import IsOurs, RefusingStreamWriter
+from pyspark_hudimeta.plain.stream_writer import QUERY
 
 __all__ = ["AttachedStreamWriter", "of_its_batch"]
-
-_QUERY = "sql.streaming.queryId"
-"""Local property in which Spark tells the id of the query whose batch a thread runs; it stays the same after a restart."""
 
 
 @dataclass
@@ -38,17 +36,16 @@ class _Batch:
 _running: weakref.WeakKeyDictionary[SparkSession, _Batch] = weakref.WeakKeyDictionary()
 
 
-class AttachedStreamWriter(RefusingStreamWriter):
-    """Spark's writer of streams, whose batches have attached sessions, and which refuses tables of ours as sinks.
+class AttachedStreamWriter(DataStreamWriter):  # type: ignore[misc]  # Spark's own classes are not typed here
+    """Spark's writer of streams, whose batches have attached sessions.
 
     Args:
         frame: The stream.
         adopt: Attaches the session of a batch, and returns what undoes it.
-        is_ours: See `IsOurs`.
     """
 
-    def __init__(self, frame: DataFrame, adopt: Callable[[SparkSession], Callable[[], None]], is_ours: IsOurs) -> None:
-        super().__init__(frame, is_ours)
+    def __init__(self, frame: DataFrame, adopt: Callable[[SparkSession], Callable[[], None]]) -> None:
+        super().__init__(frame)
         self._adopt = adopt
 
     def foreachBatch(self, func: Callable[[DataFrame, int], None]) -> AttachedStreamWriter:  # noqa: N802 - Spark's name
@@ -61,7 +58,7 @@ def _run(
 ) -> None:
     spark = rows.sparkSession
     release = adopt(spark)
-    query = spark.sparkContext.getLocalProperty(_QUERY)
+    query = spark.sparkContext.getLocalProperty(QUERY)
     if query is not None:
         _running[spark] = _Batch(query, number)
     try:

@@ -139,6 +139,12 @@ class SqlSession:
         named = target_of(f"INSERT INTO {name} VALUES ()")
         return named is not None and self.entry(named) is not None
 
+    def located(self, name: str) -> tuple[str, Mapping[str, str]] | None:
+        """Where the hudimeta table of a name, as Spark takes it, lies, and its options; None for any other name."""
+        named = target_of(f"INSERT INTO {name} VALUES ()")
+        entry = self.entry(named) if named is not None else None
+        return None if entry is None else (entry.location, entry.options)
+
     def is_taken(self, name: TableName) -> bool:
         """True when the session's catalog has a table or a view of this name that is not temporary."""
         if self.catalog.known(name) is Known.ELSEWHERE:

@@ -1,0 +1,199 @@
+"""`readStream`: a table's commits, batch by batch, as incremental or CDC queries.
+
+Spark keeps one reader in a process of its own, which says where batches end and cuts them into tasks; the tasks use a copy of
+another one that was never asked anything. So a task's share carries all that reading it needs.
+
+An offset is `{"offsetCommitTime": …, "from": …}`: the position that Apache Hudi's own stream keeps, and where the batch that
+ends there began. Spark does not keep the offset at which the first batch begins, but asks for it again when a query
+starts anew; `latest` would then be later than it was, and what came between would be lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from hudimeta.config import OPTIONS, HudiWarning, Options
+from hudimeta.config.options import FAIL_ON_DATA_LOSS, INCREMENTAL_FALLBACK, MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER
+from hudimeta.errors import ConfigError, SchemaError, UnsupportedFeature
+from hudimeta.read.split import read_split
+from hudimeta.read.stream_positions import StreamSettings, first_position, newest_position, next_batch
+from hudimeta.types import QueryType
+from pyspark_hudimeta.arrow_types import arrow_schema, fitted, spark_schema
+from pyspark_hudimeta.plain.reader import MOST_TASKS, refuse_misfits, split_bytes
+from pyspark_hudimeta.plain.worker_heap import settle
+from pyspark_hudimeta.spark_version import has_read_limits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from hudimeta.api.table import Table
+    from hudimeta.read.scan import Scan
+    from pyspark_hudimeta.plain.target import Target
+
+__all__ = ["HudiStreamReader", "begin_stream"]
+
+LOG = logging.getLogger("pyspark_hudimeta")
+_POSITION, _FROM = "offsetCommitTime", "from"
+_RESTART = "Stop the query and start it again with the same checkpoint: it then has the table's columns of now."
+
+if has_read_limits():
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxBytes,
+        ReadMaxFiles,
+        SupportsTriggerAvailableNow,
+    )
+else:  # Spark 4.1 asks for the newest offset, and takes everything up to it
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Stands for what this Spark has not."""
+
+
+class _Share(InputPartition):  # type: ignore[misc]  # Spark's own classes are not typed here
+    """One task's part of a batch: the pickled way of reading, and the pickled file slices."""
+
+    def __init__(self, task: bytes, split: bytes) -> None:
+        super().__init__(0)
+        self.task, self.split = task, split
+
+
+def begin_stream(target: Target, schema: StructType) -> HudiStreamReader:
+    """A reader of a stream.
+
+    Args:
+        target: The table, with the options of the stream.
+        schema: What Spark was told; it stays so as long as the query runs.
+
+    Raises:
+        ConfigError: Options that belong to no stream.
+        UnsupportedFeature: Limits of a batch, in a Spark that knows none.
+    """
+    options = OPTIONS.read(target.options)
+    settings = StreamSettings.of(options)
+    if (settings.most_files or settings.most_bytes) and not has_read_limits():
+        limits = f"{MAX_FILES_PER_TRIGGER.key}, {MAX_BYTES_PER_TRIGGER.key}"
+        raise UnsupportedFeature(f"{limits} in Spark 4.1", "Use Spark 4.2 or later, or leave them out.")
+    return HudiStreamReader(target.location, options, settings, schema)
+
+
+class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]  # see above
+    """The commits of one table as a stream.
+
+    Args:
+        location: The table.
+        options: Of the stream.
+        settings: The same, read.
+        schema: What Spark was told.
+    """
+
+    def __init__(self, location: str, options: Options, settings: StreamSettings, schema: StructType) -> None:
+        self._location, self._options, self._settings, self._schema = location, options, settings, schema
+        self._arrow = arrow_schema(schema)
+        self._opened: Table | None = None
+        self._last: Mapping[str, str] = {}
+        self._until: str | None = None
+        self._warned: set[str] = set()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None}
+
+    # Where batches end
+
+    def initialOffset(self) -> dict[str, str]:  # noqa: N802 - Spark's name
+        """Where the stream begins that has no checkpoint."""
+        position = first_position(self._table.snapshot(), self._settings)
+        self._last = _offset(position, position)
+        settle()
+        return dict(self._last)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """What Spark hands back to `latestOffset`, unless a trigger takes everything."""
+        if self._settings.most_bytes:
+            return ReadMaxBytes(self._settings.most_bytes)
+        return ReadMaxFiles(self._settings.most_files) if self._settings.most_files else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """From now on the stream ends where it ends now."""
+        self._until = newest_position(self._table.snapshot().timeline) or ""
+
+    def latestOffset(self, start: Mapping[str, str] | None = None, limit: ReadLimit | None = None) -> dict[str, str]:  # noqa: N802 - Spark's name
+        """Where the next batch ends; the offset at which it begins where nothing is new."""
+        since = start if start is not None else self._last
+        limited = limit is not None and not isinstance(limit, ReadAllAvailable)
+        found = next_batch(self._table.snapshot(), since[_POSITION], self._settings, self._until, limited=limited)
+        if found is None:
+            return dict(since)
+        if found.lost and found.lost not in self._warned:
+            self._warned.add(found.lost)
+            warnings.warn(
+                f"the stream of {self._location} has read up to {since[_POSITION]}, and {found.lost}: it goes on at "
+                f"{found.end}, as {FAIL_ON_DATA_LOSS.key}=false says",
+                HudiWarning,
+                stacklevel=2,
+            )
+        self._last = _offset(found.end, found.begin)
+        return dict(self._last)
+
+    def reportLatestOffset(self) -> dict[str, str] | None:  # noqa: N802 - Spark's name
+        """Where the table ends, for the progress of the query."""
+        newest = newest_position(self._table.snapshot().timeline)
+        return None if newest is None else {_POSITION: newest}
+
+    # Rows
+
+    def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> list[InputPartition]:
+        """The tasks of a batch."""
+        self._last = end
+        begin = end.get(_FROM, start[_POSITION])
+        if dict(start) == dict(end) or end[_POSITION] <= begin:
+            return []
+        scan = self._scan(begin, end[_POSITION])
+        plan, task = scan.plan(), pickle.dumps(scan.task)
+        shares = [_Share(task, pickle.dumps(split)) for split in plan.splits(split_bytes(plan), MOST_TASKS)]
+        settle()
+        return shares
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task, in batches with exactly the declared schema."""
+        if isinstance(partition, _Share):
+            for batch in read_split(pickle.loads(partition.task), pickle.loads(partition.split)):
+                yield fitted(batch, self._arrow)
+        settle()
+
+    @property
+    def _table(self) -> Table:
+        from hudimeta import Table
+
+        if self._opened is None:
+            given = dict(self._options.given)
+            if not self._settings.fails:
+                given[INCREMENTAL_FALLBACK.key] = "true"
+            self._opened = Table(self._location, given)
+        return self._opened
+
+    def _scan(self, begin: str, end: str) -> Scan:
+        """One batch as a query, with the columns with which the stream began."""
+        kind = QueryType.CDC if self._settings.changes else QueryType.INCREMENTAL
+        scan = self._table.scan(columns=self._schema.names, query_type=kind, begin=begin, end=end)
+        try:
+            found = scan.schema
+        except ConfigError as error:
+            gone = f"the table has no longer the columns with which the stream began: {error.message}"
+            raise SchemaError(gone, _RESTART) from error
+        try:
+            refuse_misfits(spark_schema(found), self._schema)
+        except SchemaError as error:
+            raise SchemaError(f"a column is not what it was when the stream began: {error.message}", _RESTART) from error
+        return scan
+
+
+def _offset(position: str, begin: str) -> dict[str, str]:
+    return {_POSITION: position, _FROM: begin}

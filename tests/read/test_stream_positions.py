@@ -1,0 +1,119 @@
+"""Where batches of a stream begin and end: every commit in one batch, whole, and what is gone is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hudimeta
+from hudimeta.config import OPTIONS
+from hudimeta.errors import ConfigError, StreamDataLoss
+from hudimeta.read.stream_positions import BEFORE_ALL, StreamBatchRange, StreamSettings, first_position, next_batch
+from hudimeta.testing.builders import simple_rows
+
+
+def create(path: Path, **more: Any) -> hudimeta.Table:
+    rows = simple_rows(range(4), 1)
+    table = hudimeta.Table.create(path, rows.schema, key="id", partition_by="part", ordering="ts", **more)
+    table.insert(rows)
+    return table
+
+
+def put(table: hudimeta.Table, *batches: Iterable[int]) -> list[str]:
+    """Completion times of the writes."""
+    return [str(table.upsert(simple_rows(ids, number + 2)).completion) for number, ids in enumerate(batches)]
+
+
+def settings(**given: str) -> StreamSettings:
+    return StreamSettings.of(OPTIONS.read(given))
+
+
+def all_batches(table: hudimeta.Table, how: StreamSettings, since: str) -> list[StreamBatchRange]:
+    found = []
+    while (batch := next_batch(table.snapshot(), since, how)) is not None:
+        found.append(batch)
+        since = batch.end
+    return found
+
+
+def rows_of(table: hudimeta.Table, batch: StreamBatchRange) -> list[str]:
+    scan = table.scan(query_type="incremental", begin=batch.begin, end=batch.end, columns=["id"])
+    return sorted(scan.to_table()["id"].to_pylist())
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_batches_are_whole_commits_and_each_commit_is_in_one(tmp_path: Path, kind: str) -> None:
+    table = create(tmp_path / "t", type=kind)
+    first = table.timeline.writes[0].completed_at
+    later = put(table, [0, 7], [1], [9])
+    ends = [first, *later]
+    for given in ({"maxFilesPerTrigger": "1"}, {"maxBytesPerTrigger": "1"}):
+        one_by_one = all_batches(table, settings(**given), BEFORE_ALL)
+        assert [batch.end for batch in one_by_one] == ends
+    by_two = all_batches(table, settings(maxFilesPerTrigger="3"), BEFORE_ALL)
+    assert [batch.end for batch in by_two] == [first, later[1], later[2]]
+    assert by_two[1].begin == first
+    assert rows_of(table, by_two[1]) == rows_of(table, StreamBatchRange(first, later[1]))
+    (whole,) = all_batches(table, settings(), BEFORE_ALL)
+    assert (whole.end, rows_of(table, whole)) == (later[2], sorted(table.scan().to_table()["id"].to_pylist()))
+    assert all_batches(table, settings(), later[2]) == []
+    until = next_batch(table.snapshot(), BEFORE_ALL, settings(), later[0])
+    assert until == StreamBatchRange(BEFORE_ALL, later[0])
+
+
+def test_a_stream_begins_where_it_is_told(tmp_path: Path) -> None:
+    table = create(tmp_path / "t")
+    (second,) = put(table, [8])
+    begins = {given: first_position(table.snapshot(), settings(**{"hoodie.datasource.streaming.startOffset": given}))
+              for given in ("earliest", "LATEST", second)}  # fmt: skip
+    assert begins == {"earliest": BEFORE_ALL, "LATEST": second, second: second}
+    for refused in (
+        {"hoodie.datasource.query.type": "read_optimized"},
+        {"hoodie.datasource.read.begin.instanttime": "000"},
+        {"as.of.instant": "2026-01-01"},
+    ):
+        with pytest.raises(ConfigError, match="in a stream"):
+            settings(**refused)
+    with pytest.raises(ConfigError, match="startoffset"):
+        first_position(table.snapshot(), settings(**{"hoodie.datasource.streaming.startOffset": "newest"}))
+
+
+def cleaned(path: Path, **more: Any) -> tuple[hudimeta.Table, list[str]]:
+    """A table whose cleaner has kept the last two of six commits."""
+    options = {**more.pop("options", {}), "hoodie.clean.commits.retained": "2", "hoodie.clean.automatic": "false"}
+    table = create(path, options=options, **more)
+    ends = [table.timeline.writes[0].completed_at, *put(table, [0], [0, 50], [0], [0], [0])]
+    table.clean()
+    return hudimeta.Table(path), ends
+
+
+def test_cleaned_commits_are_told_or_left_out(tmp_path: Path) -> None:
+    table, ends = cleaned(tmp_path / "t")
+    everything = sorted(table.scan().to_table()["id"].to_pylist())
+    (fresh,) = all_batches(table, settings(), BEFORE_ALL)
+    assert (fresh.lost, rows_of(table, fresh)) == ("", everything), "a new stream begins with what there is"
+    with pytest.raises(StreamDataLoss, match="later commits were cleaned") as caught:
+        next_batch(table.snapshot(), ends[0], settings())
+    earliest = caught.value.earliest
+    assert (caught.value.position, earliest in ends) == (ends[0], True)
+    assert "failOnDataLoss=false" in str(caught.value)
+    one_by_one = all_batches(table, settings(failOnDataLoss="false", maxFilesPerTrigger="1"), ends[0])
+    assert one_by_one[0].end == earliest
+    assert "cleaned" in one_by_one[0].lost
+    assert [batch.lost for batch in one_by_one[1:]] == [""] * (len(one_by_one) - 1)
+    assert any("50" in row for row in rows_of(table, one_by_one[0])), "a row of a cleaned commit that is still there"
+    assert all_batches(table, settings(), earliest), "behind what is kept nothing is lost"
+
+
+def test_changes_of_cleaned_commits_are_left_out(tmp_path: Path) -> None:
+    table, ends = cleaned(tmp_path / "t", options={"hoodie.table.cdc.enabled": "true"})
+    how = settings(**{"hoodie.datasource.query.type": "cdc", "failOnDataLoss": "false"})
+    (batch,) = all_batches(table, how, ends[0])
+    assert batch.begin > ends[0]
+    assert "cleaned" in batch.lost
+    changes = table.scan(query_type="cdc", begin=batch.begin, end=batch.end).to_table()
+    assert changes["op"].to_pylist() == ["u"] * 2
+    assert first_position(table.snapshot(), how) == batch.begin

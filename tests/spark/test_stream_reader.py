@@ -1,0 +1,131 @@
+"""The reader behind `readStream`, asked as Spark asks it, without a session: where batches end, and what their rows are."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark_hudimeta.plain.source import DefaultSource
+from pyspark_hudimeta.plain.stream_reader import HudiStreamReader
+
+import hudimeta
+from hudimeta.config import HudiWarning
+from hudimeta.errors import ConfigError, SchemaError, StreamDataLoss, UnsupportedFeature
+from tests.spark.tables import create, rows
+
+Offset = dict[str, str]
+CDC = {"hoodie.datasource.query.type": "incremental", "hoodie.datasource.query.incremental.format": "cdc"}
+
+
+def begin(path: Path, **options: str) -> HudiStreamReader:
+    """As Spark begins a stream: the relation is made first, and pickled on its way to the stream's own process."""
+    source = DefaultSource({"path": str(path), **{key.lower(): value for key, value in options.items()}})
+    schema = source.schema()
+    copied: DefaultSource = pickle.loads(pickle.dumps(source))
+    return copied.streamReader(schema)
+
+
+def limited(reader: HudiStreamReader, start: Offset) -> Offset:
+    return reader.latestOffset(start, reader.getDefaultReadLimit())
+
+
+def rows_of(reader: HudiStreamReader, start: Offset, end: Offset) -> list[dict[str, Any]]:
+    """What the tasks of a batch read, by a copy of the reader."""
+    task: HudiStreamReader = pickle.loads(pickle.dumps(reader))
+    shares = pickle.loads(pickle.dumps(reader.partitions(start, end)))
+    return [row for share in shares for batch in task.read(share) for row in batch.to_pylist()]
+
+
+def ids_of(reader: HudiStreamReader, start: Offset, end: Offset) -> list[int]:
+    return sorted(row["id"] for row in rows_of(reader, start, end))
+
+
+def test_batches_follow_each_other(tmp_path: Path) -> None:
+    table = create(tmp_path, rows([0, 5]))
+    table.upsert(rows([5, 10], 2))
+    reader = begin(tmp_path, maxFilesPerTrigger="1")
+    start = reader.initialOffset()
+    first = limited(reader, start)
+    second = limited(reader, first)
+    assert limited(reader, second) == second
+    assert (ids_of(reader, start, first), ids_of(reader, first, second)) == ([0, 5], [5, 10])
+    assert reader.partitions(second, second) == []
+    everything = begin(tmp_path)
+    assert everything.latestOffset(start, everything.getDefaultReadLimit())["offsetCommitTime"] == second["offsetCommitTime"]
+    assert reader.reportLatestOffset() == {"offsetCommitTime": second["offsetCommitTime"]}
+    table.upsert(rows([15], 3))
+    reader.prepareForTriggerAvailableNow()
+    table.upsert(rows([20], 4))
+    third = limited(reader, second)
+    assert limited(reader, third) == third, "what came later waits for the next query"
+    assert ids_of(begin(tmp_path), second, third) == [15], "a query that starts anew reads the same"
+
+
+def test_latest_does_not_move_when_its_first_batch_is_repeated(tmp_path: Path) -> None:
+    table = create(tmp_path, rows([0]))
+    start = {"hoodie.datasource.streaming.startOffset": "latest"}
+    reader = begin(tmp_path, **start)
+    offset = reader.initialOffset()
+    assert limited(reader, offset) == offset
+    table.upsert(rows([5], 2))
+    end = limited(reader, offset)
+    again = begin(tmp_path, **start)
+    assert again.initialOffset() != offset
+    assert ids_of(again, again.initialOffset(), end) == [5]
+
+
+def test_changes_come_with_their_images(tmp_path: Path) -> None:
+    table = create(tmp_path, rows([0]), options={"hoodie.table.cdc.enabled": "true"})
+    table.upsert(rows([0, 5], 2))
+    table.delete(rows([5]))
+    reader = begin(tmp_path, **CDC)
+    start = reader.initialOffset()
+    assert sorted(row["op"] for row in rows_of(reader, start, limited(reader, start))) == ["d", "i", "i", "u"]
+
+
+def test_columns_stay_as_they_were_when_the_stream_began(tmp_path: Path) -> None:
+    table = create(tmp_path, rows([0]))
+    reader = begin(tmp_path)
+    start = limited(reader, reader.initialOffset())
+    more = rows([5], 2)
+    table.upsert(more.append_column("more", more["x"]))
+    end = limited(reader, start)
+    (row,) = rows_of(reader, start, end)
+    assert (row["id"], "more" in row) == (5, False)
+    assert "more" in rows_of(begin(tmp_path), start, end)[0], "a query that starts anew has it"
+    table.alter(rename={"x": "y"})
+    with pytest.raises(SchemaError, match="no longer the columns with which the stream began"):
+        reader.partitions(start, limited(reader, end))
+
+
+def test_lost_commits_end_the_stream_unless_it_may_go_on(tmp_path: Path) -> None:
+    table = create(tmp_path, rows([0]), options={"hoodie.clean.automatic": "false", "hoodie.clean.commits.retained": "1"})
+    reader = begin(tmp_path)
+    start = limited(reader, reader.initialOffset())
+    for ts in range(2, 5):
+        table.upsert(rows([0, 5 * ts], ts))
+    table.clean()
+    with pytest.raises(StreamDataLoss, match="failOnDataLoss=false"):
+        limited(begin(tmp_path), start)
+    lenient = begin(tmp_path, failOnDataLoss="false", maxFilesPerTrigger="1")
+    with pytest.warns(HudiWarning, match="it goes on at"):
+        end = limited(lenient, start)
+    assert ids_of(lenient, start, end)[:3] == [0, 10, 15]
+    lost = {
+        **start,
+        "from": start["offsetCommitTime"],
+        "offsetCommitTime": hudimeta.Table(tmp_path).timeline.writes[1].completed_at,
+    }
+    assert ids_of(lenient, start, lost) == [10], "a batch that was begun before the cleaning has what is left of it"
+
+
+def test_what_belongs_to_no_stream_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    create(tmp_path, rows([0]))
+    for options in ({"as.of.instant": "2026"}, {"hoodie.datasource.query.type": "read_optimized"}):
+        with pytest.raises(ConfigError, match="stream"):
+            DefaultSource({"path": str(tmp_path), **options}).streamReader(begin(tmp_path)._schema)
+    monkeypatch.setattr("pyspark_hudimeta.plain.stream_reader.has_read_limits", lambda: False)
+    with pytest.raises(UnsupportedFeature, match=r"Spark 4\.1"):
+        begin(tmp_path, maxBytesPerTrigger="1000")
