@@ -14,7 +14,7 @@ MUTANTS_ARGS ?=
 WRITERS_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full fencing-full logs-full writers-full faults-full spark-kills-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full fencing-full logs-full writers-full faults-full spark-kills-full streams-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -72,6 +72,9 @@ faults-full: ## routed writes: fifty while workers die at random and slow tasks 
 
 spark-kills-full: ## sixty kills of Spark's drivers (Python, the JVM, both) and workers at random moments of writes, streams, statements and services, half an hour
 	@HUDIMETA_SPARK_KILLS=$${HUDIMETA_SPARK_KILLS:-60} $(RUN) --java python -m pytest tests/spark/test_killed_drivers.py --timeout=7200 $(PYTEST_ARGS)
+
+streams-full: ## a stream from table to table, two hundred micro-batches while its driver is killed at random moments, plain and attached, an hour
+	@HUDIMETA_STREAM_BATCHES=$${HUDIMETA_STREAM_BATCHES:-200} $(RUN) --java python -m pytest -s tests/spark/test_killed_streams.py --timeout=7200 $(PYTEST_ARGS)
 
 predicates-full: ## twenty thousand random predicates judged by Spark and by us, over all types, recorded tables and doors, an hour
 	@HUDIMETA_TURN=all HUDIMETA_PREDICATES=20000 $(RUN) --java python -m pytest tests/predicate/test_random_predicates.py --timeout=3600 $(PYTEST_ARGS)

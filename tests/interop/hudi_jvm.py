@@ -48,11 +48,23 @@ class Commands:
         return {"timings": [watch.seconds]}
 
     def stream(self, path: str, folder: str, progress: str, options: dict[str, str]) -> dict[str, Any]:
-        """Write each Parquet file of a folder as one batch of a stream, from where the stream stands by its `progress`."""
+        """Write each Parquet file of a folder as one batch of a stream, from where the stream stands by its `progress`.
+
+        Returns what Spark says of the times of each batch, beside the query's own.
+        """
         source = self.spark.readStream.schema(self.spark.read.parquet(folder).schema)
         rows = source.option("maxFilesPerTrigger", 1).parquet(folder)
         sink = rows.writeStream.format("hudi").options(**{**WRITE_DEFAULTS, **options}).option("checkpointLocation", progress)
-        sink.outputMode("append").trigger(availableNow=True).start(path).awaitTermination()
+        with Stopwatch(self.spark) as watch:
+            query = sink.outputMode("append").trigger(availableNow=True).start(path)
+            query.awaitTermination()
+        batches = [done["durationMs"] for done in query.recentProgress if "addBatch" in done["durationMs"]]
+        return {"timings": [watch.seconds], "batches": batches}
+
+    def read_stream(self, path: str, progress: str, to: str) -> dict[str, Any]:
+        """Add to Parquet files what the stream of a table has to offer, from where it stands by its `progress`."""
+        rows = self.spark.readStream.format("hudi").load(path).writeStream.format("parquet")
+        rows.option("checkpointLocation", progress).trigger(availableNow=True).start(to).awaitTermination()
         return {}
 
     def write_parquet(self, path: str, rows: str, partition_by: list[str], codec: str) -> dict[str, Any]:

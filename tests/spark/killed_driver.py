@@ -38,7 +38,7 @@ class Order:
         path: The table.
         attached: In an attached session.
         options: Of the write or service.
-        rows: A Parquet file of rows to write.
+        rows: A Parquet file of rows to write, or the table that is copied.
         operation: Which write.
     """
 
@@ -74,6 +74,14 @@ def stream(spark: SparkSession, order: Order) -> None:
         (incoming / "a.json").write_text("\n".join(lines))
     writer = rows.writeStream.option("checkpointLocation", order.path + ".checkpoint").trigger(availableNow=True)
     writer.foreachBatch(lambda batch, _: save(batch, order)).start().awaitTermination()
+
+
+def copy(spark: SparkSession, order: Order) -> None:
+    """Stream a table into another one, commit by commit, from where the checkpoint stands to where the first one ends now."""
+    changes = spark.readStream.format("hudimeta").option("maxFilesPerTrigger", "1").load(order.rows)
+    given = {"checkpointLocation": order.path + ".checkpoint", "hoodie.datasource.write.operation": order.operation}
+    sink = changes.writeStream.format("hudimeta").options(**order.options, **given).trigger(availableNow=True)
+    sink.start(order.path).awaitTermination()
 
 
 def statement(text: str) -> Callable[[SparkSession, Order], None]:
@@ -119,6 +127,7 @@ def index(spark: SparkSession, order: Order) -> None:
 ACTS: Mapping[str, Callable[[SparkSession, Order], None]] = {
     "write": write,
     "stream": stream,
+    "copy": copy,
     "merge": statement(MERGE),
     "update": statement(UPDATE),
     "delete": statement(DELETE),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark_hudimeta import last_commit
+from pyspark_hudimeta.spark_version import has_read_limits
 
 import hudimeta
 from hudimeta.commit.stream_batches import CHECKPOINT_KEY
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
-ONE_BY_ONE = {"maxFilesPerTrigger": "1"}
+ONE_BY_ONE = {"maxFilesPerTrigger": "1"} if has_read_limits() else {}
 NEW = {**KEYS, "hoodie.table.name": "copy"}
 
 
@@ -34,7 +35,7 @@ def sink(frame: DataFrame, home: Path, **options: str) -> DataStreamWriter:
 def ended(query: StreamingQuery) -> list[dict[str, Any]]:
     """What the batches did."""
     query.awaitTermination()
-    return [progress for progress in query.recentProgress if progress["numInputRows"]]
+    return [progress for progress in query.recentProgress if "addBatch" in progress["durationMs"]]
 
 
 def copy(spark: SparkSession, home: Path) -> list[dict[str, Any]]:
@@ -58,18 +59,20 @@ def batches(home: Path) -> list[tuple[str, str]]:
     return [next(iter(json.loads(entry).items())) for entry in entries if entry]
 
 
+@pytest.mark.oldest
 def test_a_copy_equals_and_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "from", rows([0, 5]))
     put(tmp_path, [5, 10], 2)
     copy(spark, tmp_path)
     assert contents(tmp_path / "to") == contents(tmp_path / "from")
-    assert [number for _, number in batches(tmp_path)] == ["0", "1"], "whole commits, one by one"
+    last = 1 if has_read_limits() else 0
+    assert [number for _, number in batches(tmp_path)] == ["0", "1"][: last + 1], "whole commits, one by one"
     put(tmp_path, [15], 3)
-    forget_that_it_ended(tmp_path, 1)
+    forget_that_it_ended(tmp_path, last)
     repeated, fresh = copy(spark, tmp_path)
-    assert (repeated["batchId"], fresh["batchId"]) == (1, 2)
+    assert (repeated["batchId"], fresh["batchId"]) == (last, last + 1)
     assert contents(tmp_path / "to") == contents(tmp_path / "from")
-    assert [number for _, number in batches(tmp_path)] == ["0", "1", "2"], "the repeated batch committed nothing"
+    assert [number for _, number in batches(tmp_path)] == ["0", "1", "2"][: last + 2], "the repeated batch committed nothing"
     assert len({stream for stream, _ in batches(tmp_path)}) == 1
     check(tmp_path / "to")
 

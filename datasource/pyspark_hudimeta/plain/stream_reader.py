@@ -10,7 +10,6 @@ starts anew; `latest` would then be later than it was, and what came between wou
 
 from __future__ import annotations
 
-import logging
 import pickle
 import warnings
 from collections.abc import Iterator, Mapping
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HudiStreamReader", "begin_stream"]
 
-LOG = logging.getLogger("pyspark_hudimeta")
 _POSITION, _FROM = "offsetCommitTime", "from"
 _RESTART = "Stop the query and start it again with the same checkpoint: it then has the table's columns of now."
 

@@ -91,7 +91,8 @@ class RoutedStreamWriter(AttachedStreamWriter):
         self._take(format, outputMode, partitionBy, queryName, options)
         if self._sink != _FORMAT or not self._is_routed():
             return super().start(path)
-        told = self._told if path is None else {**self._told, "path": path}
+        told = {key.lower(): value for key, value in self._told.items()}
+        told |= {} if path is None else {"path": path}
         if self._partitions:
             hint = f"Name the columns with {PARTITION_PATH.key} where the stream creates the table, and leave partitionBy out."
             raise UnsupportedFeature("partitionBy of a stream into a folder", hint)
