@@ -138,8 +138,9 @@ def index(path: Path, notes: Notes) -> None:
             held.clear()
             table.metadata.create_index(type=INDEX, mode="async")
             notes.say(done=["index built"], held=held[:])
-            time.sleep(5.0)
+            time.sleep(15.0)
             table.metadata.drop_index(INDEX)
+            time.sleep(5.0)
 
 
 def _start(act: Callable[[], None], notes: Notes) -> int:

@@ -42,16 +42,14 @@ __all__ = ["MetadataCommit", "Upkeep", "may_have_other_indexes"]
 class Upkeep:
     """What stays of the metadata table's past, after the options of the data table.
 
+    As in Apache Hudi its writers clean and archive it, also where they leave that to somebody else for the data table.
+
     Attributes:
-        clean: Delete superseded files.
         retained: Commits that the data table's cleaning retains.
-        archive: Move old instants to the history.
         least, most: Commits that stay, and above how many an archival begins.
     """
 
-    clean: bool
     retained: int
-    archive: bool
     least: int
     most: int
 
@@ -60,8 +58,7 @@ class Upkeep:
         """As the options of a write say."""
         least = max(1, options.get(keys.ARCHIVE_MIN))
         most = max(least, options.get(keys.ARCHIVE_MAX))
-        cleans, archives = options.get(keys.CLEAN_AUTOMATIC), options.get(keys.ARCHIVE_AUTOMATIC)
-        return Upkeep(cleans, options.get(keys.CLEAN_COMMITS), archives, least, most)
+        return Upkeep(options.get(keys.CLEAN_COMMITS), least, most)
 
 
 class MetadataCommit:
@@ -333,10 +330,9 @@ class MetadataCommit:
     def _tidy(self, table: MetadataTable) -> None:
         """Delete what the compactions of the metadata table superseded, and archive its old instants, when that is due."""
         kept = self._upkeep
-        if kept.clean and upkeep.clean(self._storage, table, self._times, kept.retained):
+        if upkeep.clean(self._storage, table, self._times, kept.retained):
             table = MetadataTable.open(self._storage, self.properties, table.data_timeline, table)
-        if kept.archive:
-            upkeep.archive(self._storage, table, kept.least + 1, kept.most + 1)
+        upkeep.archive(self._storage, table, kept.least + 1, kept.most + 1)
 
     def _groups(self, table: MetadataTable) -> dict[str, int]:
         """How many file groups each metadata partition has: as our newest commit says, else by one listing each."""

@@ -20,6 +20,7 @@ from hudimeta.commit.markers import files_of_write, refuse_files_of_others, remo
 from hudimeta.commit.strays import delete_late_files, delete_marked_metadata
 from hudimeta.errors import CommitError, HudiError
 from hudimeta.formats.avro.container import decode_container
+from hudimeta.indexes.bucket.ring_changes import forget_rings
 from hudimeta.metadata.rollback import roll_back_metadata
 from hudimeta.redaction import without_user
 from hudimeta.storage import Storage, join
@@ -161,6 +162,8 @@ def execute(
     # Before the end, because afterwards nobody looks for them; a rollback that is run again goes by its plan.
     Heartbeat(storage, the_plan.instant).stop()
     deleted = _with_late_files(storage, the_plan.instant, deleted)
+    if the_plan.action in (Action.CLUSTERING, Action.REPLACE_COMMIT):
+        forget_rings(storage, [the_plan.instant])
     remove_markers(storage, the_plan.instant)
     _withdraw_late(storage, timeline.folder, the_plan)
     completion = times.next(time, timeline.last_time)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from hudimeta.config.registry import OPTIONS
 
 __all__ = [
+    "BUCKETS_LEAST",
+    "BUCKETS_MOST",
+    "BUCKET_MERGE",
+    "BUCKET_SPLIT",
     "CLUSTER_AFTER",
     "CLUSTER_BEGIN",
     "CLUSTER_DAYS",
@@ -50,9 +54,11 @@ CLUSTER_STRATEGY = OPTIONS.java_class(
         "SparkRecentDaysClusteringPlanStrategy",
         "SparkSelectedPartitionsClusteringPlanStrategy",
         "SparkSingleFileSortPlanStrategy",
+        "SparkConsistentBucketClusteringPlanStrategy",
     ],
     "What a plan takes, by the name of one of Hudi's own classes: small files of all partitions, of the newest ones or of a "
-    "range of them; or small files each by itself.",
+    "range of them; or small files each by itself. A table in consistent hashing buckets always has the last one, which splits "
+    "and merges buckets, as no other table has.",
 )
 CLUSTER_EXECUTOR = OPTIONS.java_class(
     "hoodie.clustering.execution.strategy.class",
@@ -61,10 +67,31 @@ CLUSTER_EXECUTOR = OPTIONS.java_class(
         "SparkSortAndSizeExecutionStrategy",
         "SparkSingleFileSortExecutionStrategy",
         "SparkBinaryCopyClusteringExecutionStrategy",
+        "SparkConsistentBucketClusteringExecutionStrategy",
     ],
     "What a plan names for whoever executes it, by the name of one of Hudi's own classes. The one of binary copies puts files "
     "together without decoding them, where rows are not sorted, files have the same columns and no log; Apache Hudi knows it "
     "from 1.1 on.",
+)
+BUCKETS_MOST = OPTIONS.number(
+    "hoodie.bucket.index.max.num.buckets",
+    0,
+    "Consistent hashing: a clustering splits no bucket of a partition that has so many; 0 for as many as it began with.",
+)
+BUCKETS_LEAST = OPTIONS.number(
+    "hoodie.bucket.index.min.num.buckets",
+    0,
+    "Consistent hashing: a clustering merges no buckets of a partition that has so few; 0 for as many as it began with.",
+)
+BUCKET_SPLIT = OPTIONS.factor(
+    "hoodie.bucket.index.split.threshold",
+    2.0,
+    "Consistent hashing: a clustering splits a bucket that is so many times as large as hoodie.parquet.max.file.size.",
+)
+BUCKET_MERGE = OPTIONS.factor(
+    "hoodie.bucket.index.merge.threshold",
+    0.2,
+    "Consistent hashing: a clustering merges neighbours that are smaller than so much of hoodie.parquet.max.file.size.",
 )
 CLUSTER_FILTER = OPTIONS.choice(
     "hoodie.clustering.plan.partition.filter.mode",

@@ -17,9 +17,9 @@ _TUNING = """
     bloom.index.bucketized.checking.enable.dynamic.parallelism bloom.index.fileid.key.sorting.enable
     bloom.index.input.storage.level
     bloom.index.keys.per.bucket bloom.index.parallelism bloom.index.prune.by.ranges bloom.index.use.caching
-    bloom.index.use.metadata bloom.index.use.treebased.filter bucket.index.max.num.buckets bucket.index.merge.threshold
-    bucket.index.min.num.buckets bucket.index.query.pruning bucket.index.remote.partitioner.enable
-    bucket.index.split.threshold bulkinsert.parallelism bulkinsert.shuffle.parallelism
+    bloom.index.use.metadata bloom.index.use.treebased.filter
+    bucket.index.query.pruning bucket.index.remote.partitioner.enable
+    bulkinsert.parallelism bulkinsert.shuffle.parallelism
     cdc.file.group.iterator.memory.spill.bytes clean.async clean.async.enabled clean.optimize.using.local.engine.context
     clean.parallelism cleaner.parallelism commits.archival.batch common.diskmap.compression.enabled
     common.spillable.diskmap.type compaction.lazy.block.read compaction.reverse.log.read copyonwrite.insert.auto.split

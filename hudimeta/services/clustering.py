@@ -8,6 +8,7 @@ nobody changes the file groups that it names; a run that died is run again from 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +23,20 @@ from hudimeta.commit.timings import Timings
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import LocalEngine, nearby_if_small
-from hudimeta.errors import CommitConflict, UnsupportedFeature
+from hudimeta.errors import CommitConflict, ConfigError, StorageError, UnsupportedFeature
+from hudimeta.indexes.bucket.consistent_hashing import HashRing, HashRings
+from hudimeta.indexes.bucket.ring_changes import (
+    RingChange,
+    changed_ring,
+    decode_change,
+    encode_change,
+    mark_committed,
+    put_ring,
+)
+from hudimeta.indexes.choice import BucketSettings
 from hudimeta.redaction import without_user
 from hudimeta.reports import Report, Reports
+from hudimeta.services.bucket_resizing import EXECUTOR, choose_buckets
 from hudimeta.services.clustering_report import ClusteringReport, GroupLayout, shares_skipped
 from hudimeta.services.clustering_rows import ClusterGroup, GroupWork, RowOrder, WrittenGroup
 from hudimeta.services.clustering_strategy import Group, choose
@@ -66,11 +78,13 @@ class ClusteringPlan(Report):
         groups: Slices of one partition, and how many file groups come of them.
         order: Of the rows of each group.
         executor: Class name that the plan states for Apache Hudi.
+        rings: Of each group what it does to the hash ring of its partition; none of a table that is not in such buckets.
     """
 
     groups: tuple[Group, ...]
     order: RowOrder
     executor: str
+    rings: tuple[RingChange, ...] = ()
 
     @property
     def slices(self) -> tuple[FileSlice, ...]:
@@ -89,7 +103,11 @@ class ClusteringPlan(Report):
 
     def encode(self, root: str) -> bytes:
         """As the Avro container in the requested file of a table at `root`."""
-        groups = tuple(PlannedGroup(tuple(map(_stored, slices)), outputs, _metrics(slices)) for slices, outputs in self.groups)
+        extras = [encode_change(ring) for ring in self.rings] or [{}] * len(self.groups)
+        groups = tuple(
+            PlannedGroup(tuple(map(_stored, slices)), outputs, _metrics(slices), extra)
+            for (slices, outputs), extra in zip(self.groups, extras, strict=True)
+        )
         return encode_clustering_plan(StoredClustering(groups, _PACKAGE + self.executor, self.order.parameters()), root)
 
     @staticmethod
@@ -97,7 +115,11 @@ class ClusteringPlan(Report):
         """From the record in a requested file. What it does not say of the order of rows, the options of the run say."""
         stored = decode_clustering_plan(record)
         groups = tuple((tuple(map(_file_slice, group.slices)), group.outputs) for group in stored.groups)
-        return ClusteringPlan(groups, RowOrder.stated(stored.parameters, options), stored.executor.rpartition(".")[2])
+        rings = tuple(ring for group in stored.groups if (ring := decode_change(group.extra)) is not None)
+        if rings and len(rings) != len(groups):
+            raise UnsupportedFeature("a clustering plan that splits or merges some buckets, and moves other file groups")
+        executor = stored.executor.rpartition(".")[2]
+        return ClusteringPlan(groups, RowOrder.stated(stored.parameters, options), executor, rings)
 
 
 def _stored(one: FileSlice) -> PlannedSlice:
@@ -134,7 +156,8 @@ def plan(session: WriteSession, view: TableView) -> ClusteringPlan:
         ConfigError: A column that rows cannot be sorted by, or a pattern that is none.
     """
     options = session.options
-    if view.lookup.fixes_places:
+    buckets = view.lookup.choice.buckets if view.lookup.fixes_places else None
+    if buckets is not None and not buckets.consistent:
         hint = "Its files are as many as its buckets; choose another number of buckets with a new table."
         raise UnsupportedFeature("clustering a table that is laid out in buckets", hint)
     order = RowOrder.asked(options)
@@ -142,7 +165,22 @@ def plan(session: WriteSession, view: TableView) -> ClusteringPlan:
     taken = groups_in_plans(view.timeline)
     slices = [one for one in slices_of(view.slices()) if FileGroupId(one.partition_path, one.file_id) not in taken]
     hour = int(session.times.next(view.timeline.last_time)[8:10])
+    if buckets is not None:
+        return _resizing(session, view, buckets, slices, order, hour)
     return ClusteringPlan(tuple(choose(slices, options, hour)), order, options.get(keys.CLUSTER_EXECUTOR))
+
+
+def _resizing(
+    session: WriteSession, view: TableView, buckets: BucketSettings, slices: Sequence[FileSlice], order: RowOrder, hour: int
+) -> ClusteringPlan:
+    """Splitting and merging of buckets; none while a write is at work, which chose its buckets before."""
+    if view.timeline.pending_writes:
+        return ClusteringPlan((), order, EXECUTOR)
+    busy = {one.partition_path for one in groups_in_plans(view.timeline)}
+    free = [one for one in slices if one.partition_path not in busy]
+    rings = HashRings(session.storage, view.timeline, buckets.count, buckets.fields)
+    chosen = choose_buckets(free, rings.ring, session.options, hour, buckets.count)
+    return ClusteringPlan(tuple(group for group, _ in chosen), order, EXECUTOR, tuple(change for _, change in chosen))
 
 
 def schedule(session: WriteSession) -> str | None:
@@ -190,7 +228,8 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     if found.state is State.REQUESTED:
         TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.CLUSTERING)
     schema, history = columns_at(session, view, instant)
-    works = _works(view, planned)
+    rings = _new_rings(session, view, planned, instant)
+    works = _works(view, planned, rings)
     virtual = None if session.properties.populate_meta else view.generator()
     threads = session.engine.workers if isinstance(session.engine, LocalEngine) else None
     with timings.phase("rewrite"):
@@ -199,6 +238,8 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
         run = ClusterGroup(session.storage, task, writer, planned.order, virtual, threads, copies)
         size = sum(one.size for work in works for one in work.slices)
         written = nearby_if_small(session.engine, size).map(run, works)
+    for ring, _ in rings.values():
+        put_ring(session.storage, ring)
     replaced: dict[str, list[str]] = {}
     for one in planned.slices:
         replaced.setdefault(one.partition_path, []).append(one.file_id)
@@ -208,6 +249,9 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     publication = Publication(files, schema, stated.avro, replaced, stated.extra, known=view.metadata, history=stated.history)
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
+    for partition in rings:
+        with contextlib.suppress(StorageError):  # the next write to the partition says it, while the timeline tells
+            mark_committed(session.storage, partition, instant)
     commit = CommitReport(
         instant,
         completion,
@@ -257,9 +301,37 @@ def _refuse_stale(view: TableView, planned: ClusteringPlan) -> None:
         raise CommitConflict(Operation.CLUSTER.value, changed, "that came after the plan", _STALE)
 
 
-def _works(view: TableView, planned: ClusteringPlan) -> list[GroupWork]:
+Rings = Mapping[str, tuple[HashRing, tuple[str, ...]]]
+"""Of each partition its ring as it will be, and the hashed columns."""
+
+
+def _new_rings(session: WriteSession, view: TableView, planned: ClusteringPlan, instant: str) -> Rings:
+    """The hash rings as they will be.
+
+    Raises:
+        CommitConflict: A ring was changed since the plan.
+        ConfigError: The options of the run do not say that the table is in such buckets.
+    """
+    if not planned.rings:
+        return {}
+    buckets = view.lookup.choice.buckets if view.lookup.fixes_places else None
+    if buckets is None or not buckets.consistent:
+        allowed = "CONSISTENT_HASHING, and hoodie.index.type=BUCKET: the plan splits or merges buckets"
+        raise ConfigError(keys.BUCKET_ENGINE.key, session.options.get(keys.BUCKET_ENGINE), allowed)
+    rings = HashRings(session.storage, view.timeline, buckets.count, buckets.fields)
+    by_partition: dict[str, list[RingChange]] = {}
+    for change in planned.rings:
+        by_partition.setdefault(change.partition, []).append(change)
+    return {path: (changed_ring(rings.ring(path), changes, instant), buckets.fields) for path, changes in by_partition.items()}
+
+
+def _works(view: TableView, planned: ClusteringPlan, rings: Rings) -> list[GroupWork]:
     works = []
     for number, (slices, outputs) in enumerate(planned.groups):
+        if planned.rings:
+            change = planned.rings[number]
+            works.append(GroupWork(number, tuple(with_sizes(view, slices)), change.file_ids, rings[change.partition]))
+            continue
         stem = new_file_id().removesuffix("0")
         works.append(GroupWork(number, tuple(with_sizes(view, slices)), tuple(f"{stem}{at}" for at in range(outputs))))
     return works

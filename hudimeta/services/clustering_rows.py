@@ -17,14 +17,17 @@ import pyarrow as pa
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
-from hudimeta.errors import ConfigError
+from hudimeta.errors import CommitConflict, ConfigError
 from hudimeta.formats.plain_arrays import single_array
+from hudimeta.indexes.bucket.consistent_hashing import HashRing
+from hudimeta.indexes.bucket.hash_keys import ring_hashes
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import KeyGenerator
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.services.clustering_report import FilesRead, files_read
 from hudimeta.services.space_curves import Numbers, bits_each, by_columns, hilbert_keys, ordinals, places, z_order_keys
 from hudimeta.slices.bootstrap import METADATA_ONLY_INSTANT
+from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.ordering import ordering_columns
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.slices.reader import SliceReader
@@ -121,11 +124,14 @@ class GroupWork:
         number: Of the task.
         slices: With the sizes of their files.
         file_ids: Of the file groups to write, as many as there may be.
+        ring: The hash ring that says which row goes to which of these, and the columns that it hashes; None where rows may go
+            anywhere.
     """
 
     number: int
     slices: tuple[FileSlice, ...]
     file_ids: tuple[str, ...]
+    ring: tuple[HashRing, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -177,6 +183,8 @@ class ClusterGroup:
         rows = pa.concat_tables(pieces)
         if not rows.num_rows:
             return WrittenGroup((), tuple(FilesRead(0.0, 0.0) for _ in self.order.columns))
+        if work.ring is not None:
+            return self._to_buckets(engine, work, rows, *work.ring)
         columns = ordering_columns(rows, self.order.columns)
         values = engine.map(ordinals, columns)
         order = self.order.of(columns, values)
@@ -185,6 +193,29 @@ class ClusterGroup:
         files = self._write(engine, work, rows, order, counts)
         before = [piece.num_rows for piece in pieces]
         return WrittenGroup(files, tuple(files_read(one, before, counts, order) for one in values), decoded)
+
+    def _to_buckets(
+        self, engine: Engine, work: GroupWork, rows: pa.Table, ring: HashRing, fields: Sequence[str]
+    ) -> WrittenGroup:
+        """Every row to the bucket that its key belongs to; a bucket without rows gets no file."""
+        places = ring.numbers(ring_hashes(single_array(rows[KEY_COLUMN]), fields))
+        ids = [f"{ring.nodes[place].prefix}-0" for place in np.unique(places).tolist()]
+        strange = [name for name in ids if name not in work.file_ids]
+        if strange:
+            raise CommitConflict("clustering", [(ring.partition, name) for name in strange], "that changed the buckets")
+
+        def write(place: int) -> tuple[WrittenFile, list[FilesRead]]:
+            own = rows.filter(pa.array(places == place))
+            columns = ordering_columns(own, self.order.columns)
+            values = [ordinals(column) for column in columns]
+            order = self.order.of(columns, values)
+            taken = own if order is None else _taken(own, order)
+            name = f"{ring.nodes[place].prefix}-0"
+            file = self.writer.write_clustered(work.slices[0].partition_path, name, taken, WriteToken(work.number))
+            return file, [files_read(one, [own.num_rows], [own.num_rows], order) for one in values]
+
+        made = engine.map(write, np.unique(places).tolist())
+        return WrittenGroup(tuple(file for file, _ in made), tuple(made[0][1]))
 
     def _copied(self, engine: Engine, work: GroupWork) -> WrittenGroup | str:
         """The group without decoding its files; why not, where that cannot be."""

@@ -4,6 +4,7 @@
     SparkRecentDaysClusteringPlanStrategy           the same of the newest partitions
     SparkSelectedPartitionsClusteringPlanStrategy   the same of a range of partitions
     SparkSingleFileSortPlanStrategy                 each of these slices by itself, in one new file
+    SparkConsistentBucketClusteringPlanStrategy     buckets of a hash ring: see `bucket_resizing`
 
 Slices of a partition are taken together, the largest first, until a group has its bytes. A slice without a base file counts as
 a whole file, as in Apache Hudi.
@@ -19,7 +20,7 @@ from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError
 from hudimeta.snapshot.file_slice import FileSlice
 
-__all__ = ["Group", "choose"]
+__all__ = ["Group", "choose", "looked_at"]
 
 Group = tuple[tuple[FileSlice, ...], int]
 """Slices of one partition, and how many file groups come of them."""
@@ -48,13 +49,13 @@ def choose(slices: Iterable[FileSlice], options: Options, hour: int) -> list[Gro
     for one in slices:
         by_partition.setdefault(one.partition_path, []).append(one)
     found: list[Group] = []
-    for partition in _partitions(sorted(by_partition), options, hour):
+    for partition in looked_at(sorted(by_partition), options, hour):
         small = [one for one in by_partition[partition] if one.base_size < limit]
         found += _groups(small, options)
     return found[: options.get(keys.CLUSTER_MOST_GROUPS)]
 
 
-def _partitions(paths: Sequence[str], options: Options, hour: int) -> Sequence[str]:
+def looked_at(paths: Sequence[str], options: Options, hour: int) -> Sequence[str]:
     """The partitions that are looked at: first those that are named, then of these the newest, or a range."""
     if named := options.get(keys.CLUSTER_PARTITIONS):
         paths = [path for path in paths if path in named]

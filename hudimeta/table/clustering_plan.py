@@ -36,11 +36,13 @@ class PlannedGroup:
         slices: Of one partition.
         outputs: How many file groups come of them.
         metrics: What the plan says of sizes, by Hudi's names.
+        extra: What a strategy says of the group besides.
     """
 
     slices: tuple[PlannedSlice, ...]
     outputs: int
     metrics: Mapping[str, float] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def encode_clustering_plan(plan: StoredClustering, root: str) -> bytes:
             "slices": [_encoded(one, where) for one in group.slices],
             "metrics": dict(group.metrics),
             "numOutputFileGroups": group.outputs,
-            "extraMetadata": None,
+            "extraMetadata": dict(group.extra) or None,
             "version": _VERSION,
         }
         for group in plan.groups
@@ -114,6 +116,7 @@ def decode_clustering_plan(record: Mapping[str, Any]) -> StoredClustering:
             tuple(_decoded(one) for one in group["slices"] or ()),
             group.get("numOutputFileGroups") or 1,
             group.get("metrics") or {},
+            group.get("extraMetadata") or {},
         )
         for group in plan.get("inputGroups") or ()
     )

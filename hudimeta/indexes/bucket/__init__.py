@@ -2,5 +2,7 @@
 
 __all__ = [
     "consistent_hashing",  # buckets that are stretches of a ring
+    "hash_keys",  # the hash of a key
     "look_up",  # finds rows by key
+    "ring_changes",  # what a clustering does to a ring
 ]

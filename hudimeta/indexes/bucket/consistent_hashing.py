@@ -161,11 +161,14 @@ class HashRings:
     def _load(self, partition: str) -> HashRing | None:
         names = [entry.name for entry in self._storage.list(join(FOLDER, partition)) if not entry.is_folder]
         rings = sorted(name for name in names if name.endswith(SUFFIX))
-        committed = {name.partition(".")[0] for name in names if name.endswith(COMMIT_SUFFIX)} | {INIT_INSTANT}
-        committed |= {instant.time for instant in self._timeline.writes}
+        marked = {name.partition(".")[0] for name in names if name.endswith(COMMIT_SUFFIX)} | {INIT_INSTANT}
+        committed = marked | {instant.time for instant in self._timeline.writes}
         counting = [name for name in rings if name.partition(".")[0] in committed]
         if not counting:
             return None
+        newest = counting[-1].partition(".")[0]
+        if newest not in marked:  # the timeline tells it only until the clustering is archived
+            self._storage.put(join(FOLDER, partition, f"{newest}{COMMIT_SUFFIX}"), b"")
         path = join(FOLDER, partition, counting[-1])
         return decode_ring(self._storage.read(path), path)
 
