@@ -24,6 +24,7 @@ SPLITS = {"hoodie.parquet.max.file.size": "500"}
 MERGES = {"hoodie.parquet.max.file.size": str(1 << 30)}
 THEIRS = {
     **RINGS,
+    "hoodie.datasource.write.recordkey.field": "id",
     "hoodie.clustering.plan.strategy.class": RUN + "plan.strategy.SparkConsistentBucketClusteringPlanStrategy",
     "hoodie.clustering.execution.strategy.class": RUN + "run.strategy.SparkConsistentBucketClusteringExecutionStrategy",
     "hoodie.clustering.inline.max.commits": "1",
