@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import io
+import json
+import struct
 from pathlib import Path
 
+import fastavro
 import pytest
 
 from hudimeta import Table
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, CorruptFileError, StorageError, TableError, UnsupportedFeature
+from hudimeta.formats.avro.commit_metadata import decode_commit_metadata, encode_commit_metadata
+from hudimeta.formats.avro.schemas import CLEAN_METADATA, COMMIT_METADATA
+from hudimeta.formats.log import BlockType, HeaderKey, encode_block
 from hudimeta.services.versions import change_version
 from hudimeta.services.versions.property_changes import property_changes
 from hudimeta.storage import open_storage
@@ -67,7 +75,7 @@ def test_version_6_becomes_9(recorded_table: Unpack, name: str) -> None:
     (path / archived).mkdir(parents=True, exist_ok=True)
     (path / archived / ".commits_.archive.1_1-0-1").write_bytes(b"#HUDI#")
     report = Table(path).upgrade()
-    assert f"{archived} keeps 1 files of archived instants" in str(report)
+    assert f"1 damaged stretches of {archived} were left out" in str(report)
     assert "set the properties of version 8" in str(report)
     assert Table(path).version == 9
     assert Table(path).properties.metadata_partitions == indexes
@@ -80,6 +88,60 @@ def test_version_6_becomes_9(recorded_table: Unpack, name: str) -> None:
     Table(path).upsert(row)
     assert sorted(answers(path)["now"], key=str) == before["now"]
     assert str(Table(path).upgrade()) == "the table has version 9 already"
+
+
+def archived(entries: list[dict[str, object]], schema: dict[str, object]) -> bytes:
+    """A block of archived instants, as version 6 has it."""
+    datums = []
+    for entry in entries:
+        datum = io.BytesIO()
+        fastavro.schemaless_writer(datum, fastavro.parse_schema(copy.deepcopy(schema)), entry)
+        datums.append(struct.pack(">i", len(datum.getvalue())) + datum.getvalue())
+    content = struct.pack(">ii", 3, len(datums)) + b"".join(datums)
+    return encode_block(BlockType.AVRO_DATA, {HeaderKey.SCHEMA: json.dumps(schema), HeaderKey.INSTANT_TIME: "1"}, content)
+
+
+def test_what_version_6_archived_is_in_the_history_of_8(recorded_table: Unpack) -> None:
+    path = recorded_table("v6_mor_written_by_12", fresh=True)
+    table = Table(path)
+    first = table.timeline.writes[0]
+    said = decode_commit_metadata(encode_commit_metadata(table.timeline.metadata(first)))
+    cleaned = {
+        "startCleanTime": "20200101000000001",
+        "timeTakenInMillis": 1,
+        "totalFilesDeleted": 0,
+        "earliestCommitToRetain": "20200101000000000",
+        "partitionMetadata": {},
+        "version": 2,
+    }
+    fields = [("hoodieCommitMetadata", COMMIT_METADATA), ("hoodieCleanMetadata", CLEAN_METADATA)]
+    schema = {
+        "type": "record",
+        "name": "HoodieArchivedMetaEntry",
+        "fields": [
+            *({"name": name, "type": ["null", kind], "default": None} for name, kind in fields),
+            *({"name": n, "type": ["null", "string"], "default": None} for n in ("commitTime", "actionType", "actionState")),
+        ],
+    }
+    old = {"commitTime": "20200101000000000", "actionType": "deltacommit"}
+    entries = [
+        {**old, "actionState": "INFLIGHT"},
+        {**old, "actionState": "COMPLETED", "hoodieCommitMetadata": said},
+        {"commitTime": "20200101000000001", "actionType": "clean", "actionState": "COMPLETED", "hoodieCleanMetadata": cleaned},
+    ]
+    folder = path / table.properties.history_folder
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".commits_.archive.1_1-0-1").write_bytes(archived(entries, schema))
+    (folder / ".commits_.archive.2_1-0-1").write_bytes(archived(entries[:2], schema))  # archived twice
+    report = table.upgrade()
+    assert "2 archived instants are in its history" in str(report)
+    history = Table(path).timeline.history
+    found = history.load()
+    assert found["instant_time"].to_pylist() == ["20200101000000000", "20200101000000001"]
+    assert found["action"].to_pylist() == ["deltacommit", "clean"]
+    assert decode_commit_metadata(found["metadata"][0].as_py())["partitionToWriteStats"] == said["partitionToWriteStats"]
+    assert [i.time for i in history.instants()] == found["instant_time"].to_pylist()
+    Table(path).metadata.validate().raise_if_differs()
 
 
 LOST_LOCK = pytest.mark.filterwarnings("ignore:the upkeep of the metadata table is left to a later write")

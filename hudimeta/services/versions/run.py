@@ -23,14 +23,15 @@ from hudimeta.metadata.indexed_columns import column_type, has_statistics, stati
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.services import compaction
 from hudimeta.services.indexing.proof import record_proof
+from hudimeta.services.versions.old_archive import copy_archive
 from hudimeta.services.versions.old_timeline import copy_timeline, remove_old_files
 from hudimeta.services.versions.plan import Unfinished, VersionPlan, VersionReport, steps_between
 from hudimeta.services.versions.property_changes import property_changes
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.properties import load as load_properties
-from hudimeta.timeline import DEFAULT_FOLDER, SystemClock, Timeline
-from hudimeta.timeline.naming import LAYOUT_V1
+from hudimeta.timeline import DEFAULT_FOLDER, History, SystemClock, Timeline
+from hudimeta.timeline.naming import LAYOUT_V1, LAYOUT_V2
 from hudimeta.types import META_COLUMNS, TableType
 from hudimeta.write.session import WriteSession
 
@@ -39,8 +40,7 @@ __all__ = ["change_version", "plan_version"]
 _PARTITIONS, _INFLIGHT = "hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight"
 _NO_METADATA: Mapping[str, str] = {_PARTITIONS: "", _INFLIGHT: ""}
 _OLD_FOLDER = ".hoodie"
-_ARCHIVE = ".archive."
-"""In the names of version 6's files of archived instants."""
+_HISTORY = "history"
 _COMPACTIONS_TRIED = 3
 """So often log files that other writers added meanwhile are compacted once more."""
 
@@ -81,7 +81,7 @@ def _actions(properties: TableProperties, to: int) -> Iterator[str]:
     merges = properties.type is TableType.MERGE_ON_READ
     has_metadata = properties.has_metadata_table
     if properties.version == 6:
-        yield "write the timeline anew in .hoodie/timeline, then remove its old files"
+        yield "write the timeline anew in .hoodie/timeline, with what is archived, then remove its old files"
     elif merges:
         yield f"compact all log files, before version {to}"
     yield f"set the properties of version {to}"
@@ -152,11 +152,17 @@ def _leave_version_6(storage: Storage, options: Options) -> str:
         _refuse_pending(old)
         Unfinished(properties.version, 8, properties.metadata_partitions).store(fenced)
         written = copy_timeline(fenced, old, DEFAULT_FOLDER)
+        history = History(fenced, f"{DEFAULT_FOLDER}/{_HISTORY}", LAYOUT_V2)
+        archived = copy_archive(fenced, properties.history_folder, history)
         update(fenced, {**property_changes(properties, 8, options.texts), **_NO_METADATA})
-    left = [entry for entry in storage.list(properties.history_folder) if _ARCHIVE in entry.name]
-    beside = f"; {properties.history_folder} keeps {len(left):,} files of archived instants, which version 8 does not read"
     said = f"wrote {written:,} files of the timeline anew, and set the properties of version 8"
-    return said + beside if left else said
+    if archived.instants:
+        said += f"; {archived.instants:,} archived instants are in its history, and stay in {properties.history_folder} as well"
+    if archived.bare:
+        said += f", {archived.bare:,} of them without what they did, which is in no form that is known"
+    if archived.damaged:
+        said += f"; {archived.damaged:,} damaged stretches of {properties.history_folder} were left out"
+    return said
 
 
 def _switch(session: WriteSession, to: int) -> None:
