@@ -73,9 +73,15 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(kind == pa.string_view() or pa.types.is_large_string(kind) or pa.types.is_string(kind))
 
 
-def narrow(settings: Settings) -> str:
-    """A condition that a hundredth of the rows meets: order keys rise through the source."""
+def narrow_span(settings: Settings) -> tuple[int, int]:
+    """The order keys, first and one after the last, of a hundredth of the rows: they rise through the source."""
     keys = pc.min_max(pq.read_table(rows_file(settings), columns=["l_orderkey"])["l_orderkey"]).as_py()
     span = keys["max"] - keys["min"]
     start = keys["min"] + span // 2
-    return f"l_orderkey >= {start} AND l_orderkey < {start + int(span * SELECTIVE)}"
+    return start, start + int(span * SELECTIVE)
+
+
+def narrow(settings: Settings) -> str:
+    """The condition that these rows meet."""
+    first, end = narrow_span(settings)
+    return f"l_orderkey >= {first} AND l_orderkey < {end}"

@@ -1,0 +1,117 @@
+"""What a Python user would take instead: delta-rs, pyiceberg, and readers of plain Parquet, each called as its documents say.
+
+The writers get the codec of our side, zstd, unless they are asked for their default; all of them use every core.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from benchmarks import lineitem
+
+DELTA, DELTA_DEFAULT, ICEBERG = "delta-rs", "delta-rs default", "pyiceberg"
+ARROW, DUCKDB, POLARS = "PyArrow", "DuckDB", "Polars"
+DEFAULT_CODEC = ""
+
+
+def _delta() -> Any:
+    """The package. Raises ModuleNotFoundError where it is not installed."""
+    return importlib.import_module("deltalake")
+
+
+def _delta_codec(codec: str) -> dict[str, Any]:
+    return {"writer_properties": _delta().WriterProperties(compression=codec)} if codec else {}
+
+
+def delta_load(path: Path, rows: pa.Table, partition_by: Sequence[str], codec: str = "ZSTD") -> None:
+    """Append rows to a table of delta-rs; a new one where there is none."""
+    how = {"partition_by": list(partition_by), "mode": "append", **_delta_codec(codec)}
+    _delta().write_deltalake(str(path), rows, **how)
+
+
+def delta_merge(path: Path, rows: pa.Table, codec: str = "ZSTD") -> None:
+    """Update lineitem's rows that are there, insert the others."""
+    same = f"old.{lineitem.KEY} = new.{lineitem.KEY} AND old.{lineitem.PARTITION} = new.{lineitem.PARTITION}"
+    names = {"source_alias": "new", "target_alias": "old"}
+    merge = _delta().DeltaTable(str(path)).merge(rows, same, **names, **_delta_codec(codec))
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+
+
+def delta_uris(path: Path) -> list[str]:
+    """The files that a scan of the whole table reads: what a plan finds out."""
+    return list(_delta().DeltaTable(str(path)).file_uris())
+
+
+def delta_files(path: Path) -> int:
+    """How many they are."""
+    return len(delta_uris(path))
+
+
+class Iceberg:
+    """A table of pyiceberg, in a catalog of its own. Args: folder: For catalog and files."""
+
+    def __init__(self, folder: Path) -> None:
+        catalogs = importlib.import_module("pyiceberg.catalog.sql")
+        folder.mkdir(parents=True)
+        self.catalog = catalogs.SqlCatalog("own", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
+        self.catalog.create_namespace("b")
+
+    def load(self, rows: pa.Table, partition: str) -> Any:
+        """A new table, partitioned by a column, with these rows; its default codec is zstd."""
+        transforms = importlib.import_module("pyiceberg.transforms")
+        table = self.catalog.create_table("b.t", rows.schema)
+        with table.update_spec() as spec:
+            spec.add_field(partition, transforms.IdentityTransform(), f"{partition}_part")
+        table.append(rows)
+        return table
+
+
+def read_arrow(files: Sequence[str], columns: Sequence[str], where: tuple[int, int] | None) -> int:
+    """Rows of Parquet files by PyArrow, batch by batch; of a range of order keys, or all."""
+    order = ds.field("l_orderkey")
+    chosen = None if where is None else (order >= where[0]) & (order < where[1])
+    scanner = ds.dataset(list(files)).scanner(columns=list(columns), filter=chosen)
+    return sum(batch.num_rows for batch in scanner.to_batches())
+
+
+def read_duckdb(files: Sequence[str], columns: Sequence[str], where: tuple[int, int] | None) -> int:
+    """The same by DuckDB."""
+    names, condition = (
+        ", ".join(columns),
+        "" if where is None else f" WHERE l_orderkey >= {where[0]} AND l_orderkey < {where[1]}",
+    )
+    with importlib.import_module("duckdb").connect() as connection:
+        found = connection.sql(f"SELECT {names} FROM read_parquet(?){condition}", params=[list(files)])
+        return sum(batch.num_rows for batch in found.to_arrow_reader(1 << 17))
+
+
+def read_polars(files: Sequence[str], columns: Sequence[str], where: tuple[int, int] | None) -> int:
+    """The same by Polars."""
+    polars = importlib.import_module("polars")
+    frame = polars.scan_parquet(list(files))
+    if where is not None:
+        frame = frame.filter((polars.col("l_orderkey") >= where[0]) & (polars.col("l_orderkey") < where[1]))
+    return int(frame.select(list(columns)).collect().height)
+
+
+def count_arrow(files: Sequence[str]) -> int:
+    """How many rows Parquet files have, by PyArrow."""
+    return int(ds.dataset(list(files)).count_rows())
+
+
+def count_duckdb(files: Sequence[str]) -> int:
+    """The same by DuckDB."""
+    with importlib.import_module("duckdb").connect() as connection:
+        return int(connection.execute("SELECT count(*) FROM read_parquet(?)", [list(files)]).fetchone()[0])
+
+
+def count_polars(files: Sequence[str]) -> int:
+    """The same by Polars."""
+    polars = importlib.import_module("polars")
+    return int(polars.scan_parquet(list(files)).select(polars.len()).collect().item())

@@ -1,0 +1,254 @@
+"""P25: what a Python user would take instead: delta-rs and pyiceberg for writing, PyArrow, DuckDB and Polars for reading.
+
+No Spark and no JVM on any side; the same rows in the same run, on every core. Our tables have Hudi's five columns, a bloom
+filter and statistics in each file, which the others have not. The readers get the base files of our table, and the columns that
+our side reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks import beside, lineitem, ours, p10_snapshot_scan, p13_small_commits, written
+from benchmarks.beside import ARROW, DELTA, DELTA_DEFAULT, DUCKDB, ICEBERG, POLARS
+from benchmarks.case import OURS, Case, Goal, Settings, Side, times_faster
+from benchmarks.job import Job
+from benchmarks.p09_upsert import hundredth
+from benchmarks.written import COW, LOCAL, MOR, RANDOM, Written
+
+ROUNDS = 5
+SCANS = 12
+SLOW_TO_START = (DELTA_DEFAULT, ICEBERG)
+"""Sides that a smoke run leaves out: they take seconds, and say nothing there."""
+READERS: Mapping[str, Callable[..., int]] = {
+    ARROW: beside.read_arrow,
+    DUCKDB: beside.read_duckdb,
+    POLARS: beside.read_polars,
+}
+COUNTERS: Mapping[str, Callable[..., int]] = {
+    ARROW: beside.count_arrow,
+    DUCKDB: beside.count_duckdb,
+    POLARS: beside.count_polars,
+}
+
+
+def at_most_times(rival: str, factor: float, metric: str = "warm.cpu") -> Goal:
+    """Ours is at most `factor` times the rival's."""
+    return times_faster(rival, 1 / factor, metric, only_at_full_scale=True)
+
+
+def _size(path: Path) -> float:
+    return sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) / 1e6
+
+
+def _loads(load: Callable[[Path, pa.Table], object]) -> Side:
+    def run(job: Job) -> None:
+        rows = lineitem.rows(job.settings)
+        for _ in range(job.rounds):
+            with job.folder() as folder:
+                with job.timed():
+                    load(folder / "t", rows)
+                job.note("MB", _size(folder / "t"))
+
+    return run
+
+
+def _by_delta(path: Path, rows: pa.Table, codec: str = "ZSTD") -> None:
+    beside.delta_load(path, rows, [lineitem.PARTITION], codec)
+
+
+def _load_case(name: str, title: str, indexes: list[str], factor: float) -> Case:
+    everyone = {
+        OURS: _loads(lambda path, rows: ours.bulk_insert(path, rows, indexes)),
+        DELTA: _loads(_by_delta),
+        DELTA_DEFAULT: _loads(partial(_by_delta, codec=beside.DEFAULT_CODEC)),
+        ICEBERG: _loads(lambda path, rows: beside.Iceberg(path).load(rows, lineitem.PARTITION)),
+    }
+    return Case(f"P25-{name}", title, everyone, (at_most_times(DELTA, factor),), ROUNDS, lineitem.rows_file, SLOW_TO_START)
+
+
+def _merges(kind: str, how: str) -> Side:
+    def run(job: Job) -> None:
+        table = Written(kind)
+        with job.folder() as folder:
+            path = written.copied(written.by_us(job.settings, table), folder)
+            for file in written.batches(job.settings, hundredth(job.settings, table), how, job.rounds):
+                batch = pq.read_table(file)
+                with job.timed():
+                    report = ours.upsert(path, batch)
+                job.note("files", report.files_written)
+            job.fact("rows", ours.count(path))
+
+    return run
+
+
+def _delta_merges(how: str, codec: str = "ZSTD") -> Side:
+    def run(job: Job) -> None:
+        with job.folder() as folder:
+            path = folder / "t"
+            _by_delta(path, lineitem.rows(job.settings), codec)
+            for file in written.batches(job.settings, hundredth(job.settings, Written(COW)), how, job.rounds):
+                batch = pq.read_table(file)
+                with job.timed():
+                    beside.delta_merge(path, batch, codec)
+            job.note("files", beside.delta_files(path))
+            job.fact("rows", beside.count_arrow(beside.delta_uris(path)))
+
+    return run
+
+
+def _prepare_merge(settings: Settings, kind: str, how: str) -> None:
+    table = Written(kind)
+    written.batches(settings, hundredth(settings, table), how, settings.rounds or ROUNDS)
+    written.by_us(settings, table)
+
+
+def _merge_case(name: str, title: str, kind: str, how: str, factor: float) -> Case:
+    everyone = {
+        OURS: _merges(kind, how),
+        DELTA: _delta_merges(how),
+        DELTA_DEFAULT: _delta_merges(how, beside.DEFAULT_CODEC),
+    }
+    prepare = partial(_prepare_merge, kind=kind, how=how)
+    return Case(f"P25-{name}", title, everyone, (at_most_times(DELTA, factor),), ROUNDS, prepare, SLOW_TO_START)
+
+
+def base_files(settings: Settings) -> list[str]:
+    """The base files of the table that all readers read."""
+    path = p10_snapshot_scan.table(settings)
+    return sorted(str(f) for f in path.rglob("*.parquet") if ".hoodie" not in f.parts)
+
+
+def _our_scan(narrow: bool) -> Side:
+    def run(job: Job) -> None:
+        path = p10_snapshot_scan.table(job.settings)
+        where = lineitem.narrow(job.settings) if narrow else None
+        columns, rows = _columns(job.settings), 0
+        for _ in range(job.rounds):
+            with job.timed():
+                rows = ours.scan(path, where, columns)
+        job.fact("rows", rows)
+
+    return run
+
+
+def _their_scan(read: Callable[..., int], narrow: bool) -> Side:
+    def run(job: Job) -> None:
+        files, columns, rows = base_files(job.settings), _columns(job.settings), 0
+        span = lineitem.narrow_span(job.settings) if narrow else None
+        for _ in range(job.rounds):
+            with job.timed():
+                rows = read(files, columns, span)
+        job.fact("rows", rows)
+
+    return run
+
+
+def _columns(settings: Settings) -> list[str]:
+    return list(pq.read_schema(lineitem.rows_file(settings)).names)
+
+
+def _scan_case(name: str, title: str, narrow: bool, goals: tuple[Goal, ...]) -> Case:
+    everyone = {OURS: _our_scan(narrow), **{who: _their_scan(read, narrow) for who, read in READERS.items()}}
+    return Case(f"P25-{name}", title, everyone, goals, SCANS, p10_snapshot_scan.table)
+
+
+def _our_count(job: Job) -> None:
+    path, rows = p10_snapshot_scan.table(job.settings), 0
+    for _ in range(job.rounds):
+        with job.timed():
+            rows = ours.count(path)
+    job.fact("rows", rows)
+
+
+def _their_count(count: Callable[..., int]) -> Side:
+    def run(job: Job) -> None:
+        files, rows = base_files(job.settings), 0
+        for _ in range(job.rounds):
+            with job.timed():
+                rows = count(files)
+        job.fact("rows", rows)
+
+    return run
+
+
+def _commits(settings: Settings) -> int:
+    return settings.scaled(1_000, least=12)
+
+
+def _our_commits(kind: str, then_plan: bool) -> Side:
+    """One call is all the commits, or a plan after them."""
+
+    def run(job: Job) -> None:
+        with job.folder() as folder:
+            path, batches = folder / "t", [p13_small_commits.rows(number) for number in range(1, 1 + _commits(job.settings))]
+            ours.create(path, batches[0].schema, "id", "part", "ts", kind, [])
+            written_in = Job(job.settings, 1, job.side)
+            with written_in.timed():
+                table = ours.open_table(path)
+                for batch in batches:
+                    table.insert(batch)
+            job.fact("rows", ours.count(path))
+            for _ in range(job.rounds if then_plan else 0):
+                with job.timed():
+                    slices = ours.count_planned(ours.open_table(path), None)
+                job.note("slices", slices)
+            if not then_plan:
+                job.measured.calls += written_in.measured.calls
+
+    return run
+
+
+def _delta_commits(then_plan: bool) -> Side:
+    def run(job: Job) -> None:
+        with job.folder() as folder:
+            path, batches = folder / "t", [p13_small_commits.rows(number) for number in range(1, 1 + _commits(job.settings))]
+            written_in = Job(job.settings, 1, job.side)
+            with written_in.timed():
+                for batch in batches:
+                    beside.delta_load(path, batch, ["part"])
+            job.fact("rows", beside.count_arrow(beside.delta_uris(path)))
+            for _ in range(job.rounds if then_plan else 0):
+                with job.timed():
+                    job.note("files", beside.delta_files(path))
+            if not then_plan:
+                job.measured.calls += written_in.measured.calls
+
+    return run
+
+
+def _commit_cases() -> list[Case]:
+    sides = {OURS: _our_commits(MOR, False), DELTA: _delta_commits(False)}
+    plans = {OURS: _our_commits(MOR, True), DELTA: _delta_commits(True)}
+    return [
+        Case("P25-commits", "1,000 commits of 100 rows", sides, (at_most_times(DELTA, 1),), 1),
+        Case("P25-plan", "a plan after them", plans, (at_most_times(DELTA, 0.2),), ROUNDS),
+    ]
+
+
+AHEAD = (times_faster(DUCKDB, 1, only_at_full_scale=True), times_faster(POLARS, 1, only_at_full_scale=True))
+
+CASES = [
+    _load_case("load", "1.5M rows, column statistics", ["column_stats"], 1.5),
+    _load_case("load-record-index", "1.5M rows, column statistics and record index", ["column_stats", "record_index"], 2.5),
+    _merge_case("merge-random", "upsert of 1 %, random keys", COW, RANDOM, 1.0),
+    _merge_case("merge-local", "upsert of 1 %, keys that lie together", COW, LOCAL, 0.6),
+    _merge_case("merge-mor-random", "the same, merge-on-read, random", MOR, RANDOM, 0.5),
+    _merge_case("merge-mor-local", "the same, merge-on-read, together", MOR, LOCAL, 0.5),
+    _scan_case("scan", "all rows and columns", False, (at_most_times(ARROW, 1.05),)),
+    _scan_case("narrow", "1 % of the rows", True, AHEAD),
+    Case(
+        "P25-count",
+        "count of all rows",
+        {OURS: _our_count, **{who: _their_count(count) for who, count in COUNTERS.items()}},
+        AHEAD,
+        SCANS,
+        p10_snapshot_scan.table,
+    ),
+    *_commit_cases(),
+]
