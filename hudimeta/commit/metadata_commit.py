@@ -77,6 +77,7 @@ class MetadataCommit:
         timezone: In which expression indexes look at moments.
         proof_limit: See `CommitChange`.
         most: How many columns get statistics when nobody listed any.
+        storage_options: See `CommitChange`.
     """
 
     def __init__(
@@ -90,12 +91,13 @@ class MetadataCommit:
         timezone: str = "UTC",
         proof_limit: int = 0,
         most: int = 0,
+        storage_options: Mapping[str, str] | None = None,
     ) -> None:
         self._storage, self.properties, self._times = storage, properties, times
         self._compact_after, self._upkeep = compact_after, kept
         self._engine, self._timezone = engine or LocalEngine(), timezone
         self._writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
-        self._proof_limit, self._most = proof_limit, most
+        self._proof_limit, self._most, self._storage_options = proof_limit, most, storage_options or {}
         self.notes: list[str] = []
         self.compacted = False
         self._may_be_due = False
@@ -222,6 +224,7 @@ class MetadataCommit:
             proven=proven_indexes(table),
             proof_limit=self._proof_limit,
             statistics=statistics,
+            storage_options=self._storage_options,
             added=frozenset(schema.names) - frozenset(schema.names if before is None else before.names),
         )
 

@@ -59,6 +59,7 @@ class CommitChange:
         proof_limit: Of so many added keys it is asked whether the record index knows them already.
         statistics: Definition of column statistics as of the commit.
         added: Columns that the table gets with the commit.
+        storage_options: Open the source of a table that was bootstrapped.
     """
 
     storage: Storage
@@ -76,6 +77,7 @@ class CommitChange:
     proof_limit: int = 0
     statistics: IndexDefinition | None = None
     added: frozenset[str] = frozenset()
+    storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def timeline(self) -> Timeline:
@@ -110,7 +112,7 @@ class CommitChange:
             return []
         definitions = self.table.index_definitions
         columns = [c for name in self.table.ready if name in definitions for c in _valued(definitions[name])]
-        reader = SliceRows.at(self.storage, self.properties, self.schema, self.timeline)
+        reader = SliceRows.at(self.storage, self.properties, self.schema, self.timeline, self.storage_options)
         found = list(slices_of(self.replaced_slices))
         return list(zip(found, self.engine.map(partial(reader.columns, names=columns), found), strict=True))
 
@@ -214,7 +216,7 @@ class IndexSource:
 
     def slice_rows(self, columns: Sequence[str]) -> list[tuple[FileSlice, pa.Table]]:
         """Record keys and some columns of the rows of each newest file slice, logs merged."""
-        reader = SliceRows.at(self.storage, self.properties, self.schema, self.timeline)
+        reader = SliceRows.at(self.storage, self.properties, self.schema, self.timeline, self.options.texts)
         found = list(slices_of(self.slices))
         rows = self.of_each(f"rows with {','.join(columns)}", partial(reader.columns, names=columns), found)
         return list(zip(found, rows, strict=True))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hudimeta.commit.markers import files_of_write
 from hudimeta.redaction import without_user
 from hudimeta.schema import SchemaHistory
-from hudimeta.slices.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants
+from hudimeta.slices.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants, storage_options_of
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.write.session import TableView, WriteSession
 
@@ -48,6 +48,7 @@ def reading(session: WriteSession, view: TableView, data: pa.Schema, history: Sc
         None,
         VisibleInstants(frozenset(view.timeline.completion_times), view.timeline.first_active_write),
         history=history,
+        storage_options=storage_options_of(session.options.texts),
         merge_options={k: v for k, v in session.options.texts.items() if k in MERGE_OPTIONS},
     )
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hudimeta.slices.bounded_merge import MergeMemory
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["MERGE_OPTIONS", "ReadTask", "VisibleInstants"]
+__all__ = ["MERGE_OPTIONS", "ReadTask", "VisibleInstants", "storage_options_of"]
 
 MERGE_OPTIONS = (MERGER.key, MERGE_MEMORY.key, SPILL_FOLDER.key)
 """Options that merging goes by, in every process that reads."""
@@ -192,7 +192,12 @@ def task_at(snapshot: Snapshot, columns: tuple[str, ...], predicate: Bound | Non
         instants=VisibleInstants(frozenset(snapshot.timeline.completion_times), snapshot.timeline.first_active_write),
         as_of=snapshot.as_of,
         history=snapshot.history,
-        storage_options={k: v for k, v in texts.items() if k.startswith("hudimeta.storage.")},
+        storage_options=storage_options_of(texts),
         footers=False,
         merge_options={k: v for k, v in texts.items() if k in MERGE_OPTIONS},
     )
+
+
+def storage_options_of(texts: Mapping[str, str]) -> dict[str, str]:
+    """Of the texts of options those that open stores."""
+    return {key: text for key, text in texts.items() if key.startswith("hudimeta.storage.")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -123,6 +123,7 @@ def read_ordering(
     fields: Sequence[str],
     history: SchemaHistory | None,
     virtual: KeyGenerator | None,
+    storage_options: Mapping[str, str],
     file: KeyFile,
     wanted: pa.StringArray,
 ) -> tuple[pa.Array, ...]:
@@ -136,6 +137,7 @@ def read_ordering(
         fields: Ordering fields; () gives ().
         history: Of a table that was altered.
         virtual: Makes keys that are not stored.
+        storage_options: Open the source of a table that was bootstrapped.
         file: The slice.
         wanted: The keys.
 
@@ -146,7 +148,10 @@ def read_ordering(
         return ()
     made_of = () if virtual is None else virtual.record_fields
     columns = tuple(dict.fromkeys([KEY_COLUMN, *(field.split(".")[0] for field in (*fields, *made_of))]))
-    task = ReadTask(storage.root, dict(properties), with_meta_columns(schema), schema, columns, None, instants, history=history)
+    full, settings = with_meta_columns(schema), dict(properties)
+    task = ReadTask(
+        storage.root, settings, full, schema, columns, None, instants, history=history, storage_options=storage_options
+    )
     pieces = [task.output_schema.empty_table(), *SliceReader(task, storage).tables(slice_of(file))]
     rows = pa.concat_tables(pieces)
     if virtual is not None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.slices.merge_rules import KEY_COLUMN
-from hudimeta.slices.read_task import ReadTask, VisibleInstants
+from hudimeta.slices.read_task import ReadTask, VisibleInstants, storage_options_of
 from hudimeta.slices.reader import SliceReader
 from hudimeta.snapshot.column_history import column_history
 from hudimeta.snapshot.file_slice import FileSlice
@@ -29,6 +29,7 @@ class SliceRows:
         properties, schema: Of the table; data columns.
         instants: Whose log blocks count.
         history: How columns were called before, for a table that was altered; None for all others.
+        storage_options: Open the source of a table that was bootstrapped.
     """
 
     storage: Storage
@@ -36,12 +37,21 @@ class SliceRows:
     schema: pa.Schema
     instants: VisibleInstants
     history: SchemaHistory | None = None
+    storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, storage: Storage, properties: TableProperties, schema: pa.Schema, timeline: Timeline) -> SliceRows:
-        """A reader of the table as a timeline shows it."""
+    def at(
+        cls,
+        storage: Storage,
+        properties: TableProperties,
+        schema: pa.Schema,
+        timeline: Timeline,
+        texts: Mapping[str, str] | None = None,
+    ) -> SliceRows:
+        """A reader of the table as a timeline shows it; `texts` are those of the options, of which some open stores."""
         instants = VisibleInstants(frozenset(timeline.completion_times), timeline.first_active_write)
-        return cls(storage, properties, schema, instants, column_history(storage, properties, timeline))
+        history = column_history(storage, properties, timeline)
+        return cls(storage, properties, schema, instants, history, storage_options_of(texts or {}))
 
     def columns(self, file_slice: FileSlice, names: Sequence[str]) -> pa.Table:
         """The record keys and some columns of a slice's rows.
@@ -55,5 +65,15 @@ class SliceRows:
         wanted = dict.fromkeys([KEY_COLUMN, *(name.partition(".")[0] for name in names)])
         columns = tuple(name for name in wanted if name in full.names)
         properties = dict(self.properties)
-        task = ReadTask(self.storage.root, properties, full, self.schema, columns, None, self.instants, history=self.history)
+        task = ReadTask(
+            self.storage.root,
+            properties,
+            full,
+            self.schema,
+            columns,
+            None,
+            self.instants,
+            history=self.history,
+            storage_options=self.storage_options,
+        )
         return pa.concat_tables([task.output_schema.empty_table(), *SliceReader(task, self.storage).tables(file_slice)])

@@ -20,6 +20,7 @@ from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.metering import meter_of
 from hudimeta.slices.merge_rules import MergeRules
+from hudimeta.slices.read_task import storage_options_of
 from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.modes import MetadataModes
 from hudimeta.table.properties import load as load_properties
@@ -82,8 +83,9 @@ class WriteSession:
             compact_after = self.options.get(keys.METADATA_COMPACT_AFTER)
             kept, timezone = Upkeep.of(self.options), self.options.get(keys.INDEX_TIMEZONE) or "UTC"
             limit, most = self.options.get(keys.INDEX_PROOF_KEYS), self.options.get(keys.COLUMN_STATS_MAX)
+            stores = storage_options_of(self.options.texts)
             metadata = MetadataCommit(
-                self.fenced, self.properties, self.times, compact_after, kept, self.engine, timezone, limit, most
+                self.fenced, self.properties, self.times, compact_after, kept, self.engine, timezone, limit, most, stores
             )
         return Coordinator(
             self.storage,

@@ -30,7 +30,7 @@ from hudimeta.schema import (
     with_meta_columns,
 )
 from hudimeta.slices.merge_rules import KEY_COLUMN
-from hudimeta.slices.read_task import VisibleInstants
+from hudimeta.slices.read_task import VisibleInstants, storage_options_of
 from hudimeta.slices.slice_keys import (
     read_live_keys,
     read_ordering,
@@ -169,7 +169,9 @@ class TableView:
             return found.of_an_empty_table()  # nothing is stored that a key could differ from
         if not found.needs_row_to_learn:
             return found
-        reader = SliceRows.at(self._session.storage, self._session.properties, self.schema, self.timeline)
+        reader = SliceRows.at(
+            self._session.storage, self._session.properties, self.schema, self.timeline, self._session.options.texts
+        )
         for file in rows_may_be_in([file for files in self.files(None).values() for file in files]):
             rows = reader.columns(slice_of(file), found.record_fields)
             if rows.num_rows:
@@ -193,7 +195,7 @@ class TableView:
                 there, since their rows would come to the same file group; over several partitions they would misplace rows.
         """
         properties, storage = self._session.properties, self._session.storage
-        reader = SliceRows.at(storage, properties, self.schema, self.timeline)
+        reader = SliceRows.at(storage, properties, self.schema, self.timeline, self._session.options.texts)
         if properties.populate_meta:
             return partial(read_live_keys, storage, reader) if alive else partial(read_slice_keys, storage)
         generator = self.generator()
@@ -208,7 +210,7 @@ class TableView:
             codable = codable_columns(schema, session.rules, [column for _, column, _ in facts.values])
         sources = None
         if session.properties.bootstrap_base_path is not None:
-            sources = SliceRows.at(session.storage, session.properties, self.schema, self.timeline)
+            sources = SliceRows.at(session.storage, session.properties, self.schema, self.timeline, session.options.texts)
         return StoredRowsReader(session.storage, schema, self.history, virtual, codable, sources)
 
     def log_writer(self, instant: str, schema: pa.Schema) -> LogFileWriter | None:
@@ -228,7 +230,9 @@ class TableView:
         fields = session.rules.ordering_fields if session.rules.by_event_time else ()
         instants = VisibleInstants(frozenset(self.timeline.completion_times), self.timeline.first_active_write)
         virtual = None if session.properties.populate_meta else self.generator()
-        return partial(read_ordering, session.storage, session.properties, self.schema, instants, fields, self.history, virtual)
+        stores = storage_options_of(session.options.texts)
+        of_table = (session.storage, session.properties, self.schema, instants, fields, self.history, virtual, stores)
+        return partial(read_ordering, *of_table)
 
     def log_facts(self) -> LogFacts | None:
         """What indexes want to know of log files; None where they want nothing."""
@@ -236,7 +240,7 @@ class TableView:
         wanted = WantedFacts() if metadata is None else wanted_facts(metadata)
         if session.properties.type is not TableType.MERGE_ON_READ or not (wanted.keys or wanted.values):
             return None
-        reader = SliceRows.at(session.storage, session.properties, self.schema, self.timeline)
+        reader = SliceRows.at(session.storage, session.properties, self.schema, self.timeline, session.options.texts)
         return LogFacts(wanted, session.rules, lambda file, names: reader.columns(slice_of(file), names))
 
     def writer_schema(self, schema: pa.Schema) -> pa.Schema:

@@ -203,3 +203,27 @@ def test_a_source_that_is_gone_is_no_answer(tmp_path: Path) -> None:
     with pytest.raises(HudiError):
         rows_of(tmp_path / "t")
     assert len(rows_of(tmp_path / "t", where="part = 'p1'")) == 10
+
+
+def test_writers_and_services_open_the_source_with_the_options_of_its_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, path = dataset(tmp_path / "source"), tmp_path / "t"
+    hudimeta.bootstrap(source, path, "id", "part", "ts")
+    stores = {"hudimeta.storage.region": "somewhere"}
+    opened: list[Any] = []
+
+    def noted(where: str, options: Any = None) -> Any:
+        opened.append(options)
+        return open_storage(where, options)
+
+    monkeypatch.setattr("hudimeta.slices.bootstrap.open_storage", noted)
+    table = Table(path, {**stores, **RECORD_INDEX})
+    table.upsert(simple_rows([0, 31], 2, partitions=3))
+    table.delete("id = 'k0001'")
+    table.metadata.create_index(type="secondary_index", name="by_ts", columns="ts")
+    table.insert_overwrite(simple_rows([2], 3, partitions=3))
+    Table(path, stores).cluster()
+    assert len(opened) > 3
+    assert all(options == stores for options in opened)
+    assert table.scan().count() == 21

@@ -240,7 +240,7 @@ def _plan(session: WriteSession, view: TableView, partitions: Sequence[str]) -> 
     for one in slices_of(view.slices(chosen)):
         if chosen is None or one.partition_path in chosen:
             by_partition.setdefault(one.partition_path, []).append(one)
-    reader = SliceRows.at(session.storage, session.properties, view.schema, view.timeline)
+    reader = SliceRows.at(session.storage, session.properties, view.schema, view.timeline, session.options.texts)
     newest = _Newest.of(session.rules)
     find = _FindKeys(reader, newest.fields, None if session.properties.populate_meta else view.generator())
     parts = [_doubled_in(session, find, newest, slices) for _, slices in sorted(by_partition.items())]

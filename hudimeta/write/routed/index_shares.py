@@ -153,7 +153,8 @@ class _SliceFacts:
         number, one = item
         wanted = WantedFacts() if opened.view.metadata is None else wanted_facts(opened.view.metadata)
         keys_only = WantedFacts(wanted.keys, wanted.values)
-        reader = SliceRows.at(opened.storage, opened.session.properties, self.shared.schema, self.shared.timeline)
+        session, shared = opened.session, self.shared
+        reader = SliceRows.at(opened.storage, session.properties, shared.schema, shared.timeline, session.options.texts)
         rows = reader.columns(one, [column for _, column, _ in wanted.values])
         facts = row_changes(rows, rows.slice(0, 0), keys_only)
         file = replace(_bare(one.partition_path, one.file_id, one.base_file or one.file_id), facts=facts)
