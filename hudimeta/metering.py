@@ -29,6 +29,7 @@ class Metric(enum.Enum):
     LOOKUP_FILES_COUNT = "HoodieMetadata.lookup_files.count"
     SCAN_DURATION = "HoodieMetadata.scan.duration"
     SCAN_COUNT = "HoodieMetadata.scan.count"
+    COMPACTION_REQUESTED = "compaction.compaction.requested.counter"
     LOCK_ATTEMPTS = "lock.acquire.attempts"
     LOCK_SUCCESS = "lock.acquire.success"
     LOCK_FAILURE = "lock.acquire.failure"
@@ -40,7 +41,7 @@ class Metric(enum.Enum):
     @property
     def is_of_locks(self) -> bool:
         """Whether it is told only where metrics of locks are switched on too, as Hudi has it."""
-        return not self.value.startswith("HoodieMetadata.")
+        return self.value.startswith(("lock.", "conflict_resolution."))
 
 
 class Meter(Protocol):

@@ -128,8 +128,8 @@ class PlainWrite:
         write, _ = session.coordinator.begin(operation, None if undone else view.timeline, heartbeat=True)
         return cls(location, parsed, replace(write, rolled_back=(*undone, *write.rolled_back)), checked.schema)
 
-    def _storage(self) -> Storage:
-        return metered(CountingStorage(open_storage(self.location, self.options.texts)), self.options)
+    def _storage(self) -> CountingStorage:
+        return CountingStorage(open_storage(self.location, self.options.texts))
 
     # In a task
 
@@ -205,8 +205,8 @@ class PlainWrite:
         Raises:
             HudiError: Nothing was published; call `abort`.
         """
-        storage = self._storage()
-        mark = len(storage.log) if isinstance(storage, CountingStorage) else 0
+        storage = metered(self._storage(), self.options)  # what tasks do stands in the report
+        mark = len(storage.log)
         results: list[TaskResult] = [pickle.loads(message) for message in messages if message]
         session = WriteSession(storage, self.options)
         report = run_write(session, partial(self._settled_and_published, results))

@@ -66,7 +66,10 @@ def exporters_for(options: Options, table: str, registry: Registry) -> list[Expo
     """
     kind = options.get(METRICS_REPORTER)
     if kind == "PROMETHEUS":
-        _serve(options.get(PROMETHEUS_PORT), registry)
+        try:
+            _serve(options.get(PROMETHEUS_PORT), registry)
+        except OSError as error:
+            _tell(f"Prometheus cannot ask for metrics at the port {options.get(PROMETHEUS_PORT)}: {error}")
     elif kind == "PROMETHEUS_PUSHGATEWAY":
         job = options.get(PUSHGATEWAY_JOB) or f"hudimeta-{table}"
         address = f"{options.get(PUSHGATEWAY_HOST)}:{options.get(PUSHGATEWAY_PORT)}"

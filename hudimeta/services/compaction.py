@@ -23,6 +23,7 @@ from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
 from hudimeta.engine import nearby_if_small
 from hudimeta.indexes.written_file import WrittenFile
+from hudimeta.metering import Metric, meter_of
 from hudimeta.reports import Report, Reports
 from hudimeta.schema import SchemaHistory
 from hudimeta.services.compaction_strategy import choose
@@ -124,6 +125,7 @@ def schedule(session: WriteSession) -> str | None:
         the_plan = plan(session, view)
         return the_plan.encode() if the_plan.slices else None
 
+    meter_of(session.storage).add(Metric.COMPACTION_REQUESTED)
     return put_plan(session, Action.COMPACTION, encoded)
 
 

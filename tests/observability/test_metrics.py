@@ -114,7 +114,7 @@ def test_commits_and_services_have_hudis_names_and_the_figures_of_their_reports(
     assert told("index.lookup.duration") == pytest.approx(report.seconds["look-up"] * 1000)
     assert (told("lookup_record_index_key_count"), told("lookup_record_index_key_hit_count")) == (3, 2)
     table.compact()
-    assert told("compaction.compaction.completed.counter") == 1
+    assert told("compaction.compaction.completed.counter") == told("compaction.compaction.requested.counter") == 1
     assert told("compaction.totalBytesWritten") > 0
     table.upsert(simple_rows([1, 2], 3))
     table.compact()
@@ -176,6 +176,12 @@ def test_prometheus_asks_at_a_port(tmp_path: Path) -> None:
     made(tmp_path / "t", **more).insert(simple_rows([1], 1))
     with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         assert b'HoodieMetadata_sync_count_total{table="trips"} 1.0' in answer.read()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        more["hoodie.metrics.prometheus.port"] = str(taken.getsockname()[1])
+        with pytest.warns(HudiWarning, match="cannot ask for metrics at the port"):
+            assert hudimeta.Table(tmp_path / "t", {**ON, **more}).scan().count() == 1
 
 
 def test_a_push_gateway_that_is_away_fails_no_write(tmp_path: Path) -> None:
