@@ -177,9 +177,11 @@ class LocalStorage:
         try:
             with _translated(path), os.scandir(where) as entries:
                 for entry in entries:
-                    # A file may vanish between the listing and its stat: then it is not there.
-                    with contextlib.suppress(FileNotFoundError):
-                        found.append(_info(named_in(path, entry.name), entry.stat(follow_symlinks=False)))
+                    try:
+                        seen = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue  # it vanished since it was listed: then it is not there
+                    found.append(_info(named_in(path, entry.name), seen))
         except NotFound:
             return []
         return sorted(found, key=attrgetter("path"))
@@ -255,9 +257,11 @@ class _LocalOutput(FileOutput):
 
 
 def _info(path: str, found: os.stat_result) -> FileInfo:
+    changed_ms = found.st_mtime_ns // 1_000_000
+    if stat_module.S_ISREG(found.st_mode):
+        return FileInfo(path, found.st_size, changed_ms, False)
     check_kind(path, found.st_mode)
-    folder = stat_module.S_ISDIR(found.st_mode)
-    return FileInfo(path, 0 if folder else found.st_size, found.st_mtime_ns // 1_000_000, folder)
+    return FileInfo(path, 0, changed_ms, True)
 
 
 @contextlib.contextmanager

@@ -67,7 +67,7 @@ def list_instants(
     """
     found = _instant_files(storage.list(folder))
     for pause in RELIST_PAUSES_S:
-        if not any(one.is_half_written for one in found):
+        if not _half_written(found):
             break
         sleep(pause)
         found = _instant_files(storage.list(folder))
@@ -78,20 +78,24 @@ def list_instants(
         groups.setdefault((one.file.time, one.file.action.completed_as), []).append(one)
     instants = [_instant(group, layout, zone) for group in groups.values()]
     instants.sort(key=lambda instant: (instant.time, instant.action is Action.SAVEPOINT, instant.action.value))
-    names = {key: tuple(one.name for one in sorted(group, key=_by_state)) for key, group in groups.items()}
+    names = {key: tuple([one.name for one in sorted(group, key=_by_state)]) for key, group in groups.items()}
     return TimelineListing(tuple(instants), names)
 
 
 def _warn_of_empty(folder: str, found: Iterable[_Found]) -> None:
-    for one in found:
-        if one.is_half_written:
-            path = join(folder, one.name)
-            text = f"{path} is empty: the write counts as completed, but what it did is not known"
-            warnings.warn(text, HudiWarning, stacklevel=4)
+    for one in _half_written(found):
+        path = join(folder, one.name)
+        text = f"{path} is empty: the write counts as completed, but what it did is not known"
+        warnings.warn(text, HudiWarning, stacklevel=4)
+
+
+def _half_written(found: Iterable[_Found]) -> list[_Found]:
+    return [one for one in found if not one.info.size and one.is_half_written]
 
 
 def _instant_files(entries: Iterable[FileInfo]) -> list[_Found]:
-    named = ((entry.name, entry) for entry in entries if not entry.is_folder)
+    # A commit lists timelines some ten times: this is done for each of their files.
+    named = [(entry.path.rpartition("/")[2], entry) for entry in entries if not entry.is_folder]
     return [_Found(name, file, entry) for name, entry in named if (file := parse_instant_name(name)) is not None]
 
 
