@@ -60,6 +60,7 @@ def batches(home: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.oldest
+@pytest.mark.rotation(2)
 def test_a_copy_equals_and_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "from", rows([0, 5]))
     put(tmp_path, [5, 10], 2)
@@ -77,6 +78,7 @@ def test_a_copy_equals_and_goes_on_where_it_ended(spark: SparkSession, tmp_path:
     check(tmp_path / "to")
 
 
+@pytest.mark.rotation(3)
 def test_a_failing_batch_is_written_when_the_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "from", rows([0, 5]))
     create(tmp_path / "to", rows([100]), name="copy")
@@ -88,12 +90,15 @@ def test_a_failing_batch_is_written_when_the_query_goes_on(spark: SparkSession, 
     assert (again["batchId"], contents(tmp_path / "to", "id")) == (0, [(0,), (5,), (100,)])
 
 
+@pytest.mark.rotation(2)
 def test_an_attached_stream_is_routed_and_knows_the_catalog(attached: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "from", rows([0, 5]))
     attached.sql(f"create table streamed_from using hudimeta location '{tmp_path / 'from'}'")
     try:
         stream = attached.readStream.options(**ONE_BY_ONE).table("streamed_from")
         assert stream.columns == ["id", "part", "ts", "x"]
+        stream.createOrReplaceTempView("streamed_rows")
+        stream = attached.sql("select * from streamed_rows where id >= 0")
         with pytest.raises(Exception, match="checkpointLocation"):
             stream.writeStream.format("hudimeta").options(**NEW).start(str(tmp_path / "to"))
         writer = sink(stream, tmp_path, path=str(tmp_path / "to"))
@@ -108,8 +113,10 @@ def test_an_attached_stream_is_routed_and_knows_the_catalog(attached: SparkSessi
     finally:
         attached.sql("drop table streamed_from")
         attached.sql("drop table if exists streamed_to")
+        attached.catalog.dropTempView("streamed_rows")
 
 
+@pytest.mark.rotation(3)
 def test_complete_mode_replaces_the_table(attached: SparkSession, tmp_path: Path, conf: Any) -> None:
     conf("spark.sql.shuffle.partitions", "1")
     create(tmp_path / "from", rows([0, 5]))

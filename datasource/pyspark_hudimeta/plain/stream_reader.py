@@ -124,7 +124,7 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
 
     def latestOffset(self, start: Mapping[str, str] | None = None, limit: ReadLimit | None = None) -> dict[str, str]:  # noqa: N802 - Spark's name
         """Where the next batch ends; the offset at which it begins where nothing is new."""
-        since = start if start is not None else self._last
+        since = start or self._last or self.initialOffset()
         limited = limit is not None and not isinstance(limit, ReadAllAvailable)
         found = next_batch(self._table.snapshot(), since[_POSITION], self._settings, self._until, limited=limited)
         if found is None:
