@@ -276,7 +276,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=20, help="of recorded time for the tests of one mutant")
     parser.add_argument("--patience", type=float, default=600, help="seconds after which a mutant that hangs is killed")
-    return run(parser.parse_args(arguments))
+    return run(parser.parse_intermixed_args(arguments))  # packages may stand behind options
 
 
 if __name__ == "__main__":

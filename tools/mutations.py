@@ -67,15 +67,17 @@ class Equal:
         path: Of the module, below the project.
         becomes: What the changed line holds, and no other line that may be changed to it makes a difference either.
         why: Nobody can tell.
+        was: What was changed there, where other lines become the same; a piece of it is enough.
     """
 
     path: str
     becomes: str
     why: str
+    was: str = ""
 
     def is_about(self, path: str, mutation: Mutation) -> bool:
         """Whether a mutation of a module is such a change."""
-        return path == self.path and self.becomes in mutation.becomes
+        return path == self.path and self.becomes in mutation.becomes and self.was in mutation.before
 
 
 def equal_mutants() -> list[Equal]:

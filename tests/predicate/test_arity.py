@@ -34,6 +34,22 @@ ARITY = {
 NAMED = {name: arity for arity, names in ARITY.items() for name in names.split()}
 
 
+CONSTANT = {
+    (0,): "concat_ws date_trunc",
+    (1,): (
+        ". date_format from_unixtime from_utc_timestamp left next_day repeat right round sha2 to_date to_timestamp "
+        "to_unix_timestamp to_utc_timestamp trunc unix_timestamp"
+    ),
+    (1, 2): "lpad regexp_extract regexp_replace replace rpad split split_part substr substring substring_index translate",
+}
+"""Which arguments must be constants, counted from 0, and of whom: what they compute is prepared once for all rows."""
+
+
+def test_the_same_arguments_must_be_constants() -> None:
+    named = {name: places for places, names in CONSTANT.items() for name in names.split()}
+    assert {name: tuple(sorted(f.constants)) for name, f in FUNCTIONS.items() if f.constants} == named
+
+
 def test_every_function_takes_as_many_arguments_as_it_should() -> None:
     assert {name: function.arity for name, function in FUNCTIONS.items()} == NAMED
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hudimeta
-from hudimeta.errors import ConfigError
+from hudimeta.errors import ConfigError, PredicateError
 from hudimeta.predicate import bind, evaluate, parse, parse_arrow
 
 ROWS = pa.table(
@@ -148,3 +148,8 @@ def test_what_cannot_be_written_is_refused(table: hudimeta.Table) -> None:
         table.scan(where=pc.field("nosuch") > 1).plan()
     with pytest.raises(ConfigError, match="nosuch"):
         table.scan(where=pc.year(pc.field("nosuch")) > 1).plan()
+
+
+def test_of_an_expression_that_is_understood_in_part_no_part_stands_for_all() -> None:
+    with pytest.raises(PredicateError, match="Not utf8_reverse"):
+        parse((pc.field("s") == "a") & (pc.utf8_reverse(pc.field("s")) == "b"))

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pytest
 
 from hudimeta.predicate import bind, bind_value, evaluate, parse
+from hudimeta.predicate.casts import cast_is_total
+from hudimeta.predicate.number_text import digits_of_java
 from tests.predicate.all_types import DECIMALS, decimals, plain, rows
 from tests.predicate.spark_answers import RAISED, SparkRows
 
@@ -75,3 +77,41 @@ def test_clocks_change_after_2037_too() -> None:
     table = pa.table({"ts": pa.array([summer, summer.replace(year=9999), None], pa.timestamp("us", "UTC"))})
     found = evaluate(bind(parse("hour(ts) = 14 AND ts > '2050-07-01 13:59:59'"), table.schema, timezone="Europe/Berlin"), table)
     assert found.to_pylist() == [True, True, None]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected", "type"),
+    [
+        ("a / b", D("0.3333333333333"), pa.decimal128(19, 13)),
+        ("b % a", D("0.000"), pa.decimal128(6, 3)),
+        ("a + b", D("4.000"), pa.decimal128(11, 3)),
+        ("a * b", D("3.00000"), pa.decimal128(16, 5)),
+    ],
+)
+def test_decimals_are_computed_in_the_types_of_spark(written: str, expected: D, type: pa.DataType) -> None:
+    schema = pa.schema([("a", pa.decimal128(5, 2)), ("b", pa.decimal128(10, 3))])
+    table = pa.table([[D("1.00")], [D("3.000")]], schema)
+    found = evaluate(bind_value(parse(written), schema), table)
+    assert (found.type, found.to_pylist()) == (type, [expected])
+
+
+def test_a_large_whole_double_has_the_digits_of_java() -> None:
+    """Which leaves out those that cannot matter, and rounds the last one that it shows."""
+    assert digits_of_java(2.0**60, single=False) == D("1.15292150460684698E+18")
+    assert digits_of_java(2.0**57, single=False) == D(2**57)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "total"),
+    [
+        (pa.int32(), pa.decimal128(12, 2), True),
+        (pa.int32(), pa.decimal128(11, 2), False),
+        (pa.decimal128(5, 2), pa.decimal128(5, 1), True),
+        (pa.decimal128(5, 2), pa.decimal128(4, 1), False),
+        (pa.decimal128(4, 1), pa.decimal128(5, 2), True),
+    ],
+    ids=str,
+)
+def test_which_decimals_hold_every_value(source: pa.DataType, target: pa.DataType, total: bool) -> None:
+    """999.95 rounds to a digit more than it had."""
+    assert cast_is_total(source, target) is total

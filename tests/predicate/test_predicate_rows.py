@@ -169,6 +169,8 @@ def test_predicates(where: str, expected: list[Any]) -> None:
         ("TRY_CAST('2024-02-30' AS DATE)", None),
         ("CAST(TIMESTAMP '1969-12-31 23:59:59.9' AS BIGINT)", -1),
         ("CAST('t' AS BOOLEAN)", True),
+        ("hour(from_utc_timestamp(TIMESTAMP '2024-07-01 12:00:00', 'America/New_York'))", 8),
+        ("hour(to_utc_timestamp(TIMESTAMP '2024-07-01 12:00:00', 'America/New_York'))", 16),
     ],
 )  # fmt: skip
 def test_values(written: str, value: Any) -> None:

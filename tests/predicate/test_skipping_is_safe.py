@@ -360,3 +360,27 @@ def test_nan_is_zero_once_it_is_whole() -> None:
     assert evaluate(bound, table).to_pylist() == [True, False]
     stats = FileStats(1, {"x": ColumnBounds(pa.array([5.5]), pa.array([5.5]), pa.array([0]), pa.array([2]))})
     assert may_match(bound, stats).keep.tolist() == [True]
+
+
+def test_a_pattern_that_is_null_leaves_every_row_unknown() -> None:
+    table = pa.table({"s": ["a", "b"]})
+    bound = bind(parse("(s LIKE NULL) IS NULL"), table.schema)
+    assert evaluate(bound, table).to_pylist() == [True, True]
+    stats = FileStats(1, {"s": ColumnBounds(pa.array(["a"]), pa.array(["b"]), pa.array([0]), pa.array([2]))})
+    assert may_match(bound, stats).keep.tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("x < 3", False),
+        ("x <= 3", True),
+        ("(x < 5) = false", True),
+        ("(x <= 5) = false", False),
+        ("(x > 3) = false", True),
+        ("(x >= 3) = false", False),
+    ],
+)
+def test_bounds_are_values_that_a_row_may_have(where: str, kept: bool) -> None:
+    stats = FileStats(1, {"x": ColumnBounds(pa.array([3]), pa.array([5]), pa.array([0]), pa.array([3]))})
+    assert may_match(bind(parse(where), pa.schema([("x", pa.int64())])), stats).keep.tolist() == [kept]
