@@ -19,6 +19,8 @@ from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted, WithoutGuards
 
 TIMELINE = ".hoodie/timeline"
+THEIRS, OURS = simple_rows([0, 4, 8], 2), simple_rows([2, 6, 20], 3)
+"""Rows of one base file."""
 
 
 class LateLists(WithoutGuards):
@@ -47,7 +49,7 @@ def overtaken(table: ModelledTable, storage: LateLists, late: int) -> WriteSessi
     """A session in whose write another one publishes, which that many lists of the timeline do not show then."""
 
     def meanwhile() -> None:
-        table.write(Operation.UPSERT, simple_rows(range(0, 10, 2), 2))
+        table.write(Operation.UPSERT, THEIRS)
         storage.missing, storage.times = Lease.decode(storage.read(LOCK_PATH)).published, late
         assert storage.missing.startswith(TIMELINE)
 
@@ -55,10 +57,10 @@ def overtaken(table: ModelledTable, storage: LateLists, late: int) -> WriteSessi
 
 
 def test_a_commit_that_one_list_lacks_is_seen_by_the_next(table: ModelledTable) -> None:
-    storage, rows = LateLists(table.path), simple_rows(range(1, 20, 2), 3)
-    write_rows(overtaken(table, storage, late=1), Operation.UPSERT, rows)
+    storage = LateLists(table.path)
+    write_rows(overtaken(table, storage, late=1), Operation.UPSERT, OURS)
     assert storage.times == 0
-    table.model.write(Operation.UPSERT, rows)
+    table.model.write(Operation.UPSERT, OURS)
     table.model.check(table.read())
     check_all(table.storage)
 
@@ -67,7 +69,7 @@ def test_a_commit_that_no_list_shows_stops_the_write(table: ModelledTable, monke
     monkeypatch.setattr(fence, "RELIST_PAUSES_S", (0.0, 0.0))
     storage = LateLists(table.path)
     with pytest.warns(HudiWarning, match="left to the next writer"), pytest.raises(StaleList, match="which is there") as told:
-        write_rows(overtaken(table, storage, late=1000), Operation.UPSERT, simple_rows(range(1, 20, 2), 3))
+        write_rows(overtaken(table, storage, late=1000), Operation.UPSERT, OURS)
     assert told.value.missing == storage.missing
     table.model.check(table.read())
     table.write(Operation.UPSERT, simple_rows([3], 4))  # which takes back what was left
