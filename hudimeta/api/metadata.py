@@ -45,7 +45,8 @@ class TableMetadata(MetadataVerbs):
     """
 
     def __init__(self, snapshot: Snapshot, on_change: Callable[[], None], engine: Engine | None = None) -> None:
-        self._snapshot, self._on_change, self._engine = snapshot, on_change, engine
+        self._snapshot, self._on_change, self._engine = snapshot.with_metadata(), on_change, engine
+        self._modes = snapshot.modes
 
     def __repr__(self) -> str:
         opened = self._snapshot.metadata

@@ -20,6 +20,7 @@ class MetadataVerbs:
     """See `TableMetadata`."""
 
     _snapshot: Snapshot
+    _modes: MetadataModes
     _on_change: Callable[[], None]
 
     def _session(self, options: Mapping[str, str]) -> WriteSession:
@@ -28,7 +29,7 @@ class MetadataVerbs:
     @property
     def modes(self) -> MetadataModes:
         """How it is used: `enabled`, `validated`; by options, and by what `set` wrote down for the table."""
-        return self._snapshot.modes
+        return self._modes
 
     def create(self, *, dry_run: bool = False) -> MetadataChange:
         """Make it for a table that has none, with the indexes that options ask for.

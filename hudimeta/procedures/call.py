@@ -48,7 +48,7 @@ class Call:
     @cached_property
     def snapshot(self) -> Snapshot:
         """The table when it was first looked at."""
-        return Snapshot.open(self.storage, self.options)
+        return Snapshot.open(self.storage, self.options).with_metadata()
 
     @property
     def timeline(self) -> Timeline:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hudimeta.config import Options
-from hudimeta.config.options import SCHEMA_ON_READ
+from hudimeta.config.options import LISTING_RETURNED, SCHEMA_ON_READ
 from hudimeta.errors import TableNotFound
 from hudimeta.snapshot.listing import StorageListing, TableListing, open_metadata
 from hudimeta.storage import CountingStorage, join
@@ -113,6 +113,13 @@ class Snapshot:
         if properties.timeline_folder != self.properties.timeline_folder:
             timeline = properties.load_timeline(self.storage)
         return Snapshot(self.storage, properties, timeline, self.options, seconds=time.perf_counter() - begin)
+
+    def with_metadata(self) -> Snapshot:
+        """This snapshot asking the metadata table also where reads only compare it: for whoever asks about that table."""
+        if not self.modes.validated:
+            return self
+        options = self.options.having({LISTING_RETURNED.key: "false"})
+        return Snapshot(self.storage, self.properties, self.timeline, options, self.as_of, self.seconds)
 
     def at(self, as_of: str, *, check: bool = True, unseen: Iterable[str] = ()) -> Snapshot:
         """This snapshot as of an earlier moment; shares everything that was read.

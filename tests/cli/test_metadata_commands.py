@@ -123,10 +123,16 @@ def test_modes_are_those_of_the_table_unless_an_option_says_otherwise(path: Path
     assert told("metadata", "set", path, "--disable")[0] == DONE
     report = hudimeta.Table(path).scan().report
     assert report.fallbacks == ("the metadata table is switched off by hudimeta.table.metadata.enable=false",)
+    _, stats = told("metadata", "stats", path)
+    assert (stats["isInSync"], stats["partitionCount"], stats["why"]) == (True, 2, report.fallbacks[0])
+    assert told("metadata", "validate-files", path)[0] == REFUSED
     assert hudimeta.Table(path, {"hoodie.metadata.enable": "true"}).scan().report.fallbacks == ()
     assert told("metadata", "set", path, "--enable", "--validate")[0] == DONE
     report = hudimeta.Table(path).scan().report
     assert any(note.startswith("validated: the metadata table lists the 4 files") for note in report.notes), report.notes
+    assert told("metadata", "validate-files", path)[0] == told("metadata", "update", path)[0] == DONE
+    assert told("metadata", "set", path)[1]["validated"]
+    assert hudimeta.Table(path).metadata.validate().holds
     assert told("metadata", "set", path, "--validate")[1]["changed"] is False
     code, found = told("metadata", "set", path, "--metadata-dir", "/some/writable/dir")
     assert (code, found["error"]["code"]) == (REFUSED, "UNSUPPORTED")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hudimeta.errors import IndexNotReady
+from hudimeta.errors import IndexNotReady, MetadataOutOfSync
 from hudimeta.metadata import MetadataTable, files
 from hudimeta.metadata.group_files import GroupBaseFile, LogFile
 from hudimeta.metadata.rollback import METADATA_ROOT
@@ -43,7 +43,7 @@ class MetadataStats(Report):
     Attributes:
         table: Location of the data table.
         in_sync: It has every completed write of the table's active timeline.
-        why: Why it is not used, "" where it is.
+        why: Why reads do not use it, "" where they do.
         data_partitions: Partitions of the data table that it lists.
         last_compaction: Instant of its newest completed compaction, None without one.
         partitions: Its own partitions.
@@ -89,14 +89,15 @@ def stats_of(snapshot: Snapshot) -> MetadataStats:
     table = hidden(snapshot.storage.root)
     if not snapshot.properties.has_metadata_table:
         raise IndexNotReady(files.PARTITION, f"not there: {snapshot.listing_reason}")
-    metadata = snapshot.metadata
-    if metadata is None:
-        return MetadataStats(table, False, snapshot.listing_reason)
+    try:
+        metadata = snapshot.metadata or MetadataTable.open(snapshot.storage, snapshot.properties, snapshot.timeline)
+    except MetadataOutOfSync as error:
+        return MetadataStats(table, False, error.message)
     storage = snapshot.storage
     sizes = tuple(_size_of(metadata, name, storage) for name in metadata.ready)
     compactions = [i.time for i in metadata.timeline.writes if i.action is Action.COMMIT]
     last = compactions[-1] if compactions else None
-    return MetadataStats(table, True, "", len(metadata.partitions()), last, sizes)
+    return MetadataStats(table, True, snapshot.listing_reason, len(metadata.partitions()), last, sizes)
 
 
 def _size_of(metadata: MetadataTable, name: str, storage: Storage) -> PartitionSize:
