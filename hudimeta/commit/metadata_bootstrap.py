@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from hudimeta.config import Options
 from hudimeta.engine import Engine, LocalEngine
+from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.indexes.planned import (
     OF_STORED_COLUMNS,
     PlannedIndex,
@@ -23,6 +24,7 @@ from hudimeta.indexes.protocol import IndexSource
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata import indexing
 from hudimeta.metadata.completeness import knows_whole_table
+from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, decode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.metering import Metric, meter_of, timed
@@ -31,6 +33,7 @@ from hudimeta.table.discovery import committed_files, list_table
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.stated_sizes import listed_as_stated
 from hudimeta.timeline import InstantGenerator, Timeline
+from hudimeta.types import Action
 
 __all__ = ["bootstrap_metadata", "lay_out_indexes"]
 
@@ -122,7 +125,8 @@ def lay_out_indexes(
     engine = engine or LocalEngine()
     writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
     definitions = definitions_of(planned)
-    store_definitions(storage, definitions)
+    timeline = timeline or properties.load_timeline(storage)
+    store_definitions(storage, {**_waiting(storage, properties, timeline), **definitions})
     source = IndexSource(
         storage,
         properties,
@@ -130,7 +134,7 @@ def lay_out_indexes(
         options,
         schema,
         writer.layout,
-        timeline or properties.load_timeline(storage),
+        timeline,
         _no_files() if listing is None else listing,
         definitions,
     )
@@ -142,6 +146,18 @@ def lay_out_indexes(
         if knows_whole_table(one.partition):
             complete[one.partition] = built.complete
     return complete
+
+
+def _waiting(storage: Storage, properties: TableProperties, timeline: Timeline) -> dict[str, IndexDefinition]:
+    """The definitions of indexes that are planned: whoever runs a plan finds them nowhere else."""
+    plans = [timeline.plan(i) for i in timeline.pending if i.action is Action.INDEXING]
+    names = {name for plan in plans if indexing.waits(plan) for name in indexing.partitions_of(plan)}
+    path = properties.index_defs_path or DEFAULT_PATH
+    try:
+        known = decode_definitions(storage.read(path), path) if names else {}
+    except (NotFound, CorruptFileError):
+        return {}
+    return {name: definition for name, definition in known.items() if name in names}
 
 
 def _no_files() -> pa.Table:

@@ -14,7 +14,7 @@ from hudimeta.commit.restoring import files_of_instants, metadata_must_be_built,
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitError, HudiError, StorageError, UndoError
 from hudimeta.reports import Report
-from hudimeta.services.savepoints import refuse_cleaned
+from hudimeta.services.savepoints import refuse_cleaned, refuse_logs
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, join
 from hudimeta.table.discovery import list_table
@@ -189,9 +189,11 @@ def _refuse_missing(session: WriteSession, timeline: Timeline, point: Instant) -
     if cleans:
         raise UndoError(_WHAT, point.time, f"the clean at {cleans[0]} is under way", "Wait for its end, or run t.clean().")
     saved = next((i for i in timeline.completed if i.action is Action.SAVEPOINT and i.time == point.time), None)
+    snapshot = Snapshot(CountingStorage(session.storage), session.properties, timeline, session.options)
     if saved is None:
-        snapshot = Snapshot(CountingStorage(session.storage), session.properties, timeline, session.options)
         refuse_cleaned(snapshot, point, _WHAT)
+    refuse_logs(snapshot, point, _WHAT)
+    if saved is None:
         return
     listing = list_table(session.storage)
     there = set(zip(listing["partition_path"].to_pylist(), listing["name"].to_pylist(), strict=True))

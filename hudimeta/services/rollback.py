@@ -13,7 +13,7 @@ from hudimeta.commit.restoring import files_of_instants, metadata_must_be_built,
 from hudimeta.errors import HudiError, UndoError
 from hudimeta.reports import Report
 from hudimeta.services.restore import refuse_living
-from hudimeta.services.savepoints import refuse_cleaned
+from hudimeta.services.savepoints import refuse_cleaned, refuse_logs
 from hudimeta.snapshot.schema_commits import forget_schema_commit
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage
@@ -101,6 +101,7 @@ def _refuse_lost(session: WriteSession, timeline: Timeline, write: Instant) -> N
     if before:
         snapshot = Snapshot(CountingStorage(session.storage), session.properties, timeline, session.options)
         refuse_cleaned(snapshot, before[-1], f"rollback of {write.time} to")
+        refuse_logs(snapshot, before[-1], f"rollback of {write.time} to")
     record = RestoreRecord(before[-1].time if before else "", ((write.time, write.action),))
     why = metadata_must_be_built(session.storage, session.properties, timeline, record, [write])
     if why:

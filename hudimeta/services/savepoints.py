@@ -11,6 +11,8 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow.compute as pc
+
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import InstantExists, TableError, UndoError
 from hudimeta.reports import Report, Reports
@@ -19,10 +21,10 @@ from hudimeta.storage import CountingStorage
 from hudimeta.timeline import Timeline, TimelineWriter, format_instant
 from hudimeta.timeline.clean_record import decode_plan
 from hudimeta.timeline.savepoint_record import encode_savepoint, files_of_savepoint
-from hudimeta.types import Action, Instant, State
+from hudimeta.types import Action, Instant, State, TableType
 from hudimeta.write.session import WriteSession
 
-__all__ = ["Savepoint", "delete", "listed", "moment_of", "refuse_cleaned", "save"]
+__all__ = ["Savepoint", "delete", "listed", "moment_of", "refuse_cleaned", "refuse_logs", "save"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,6 +173,25 @@ def refuse_cleaned(snapshot: Snapshot, write: Instant, what: str) -> None:
         snapshot.at(write.time)
     except TableError as error:
         raise UndoError(what, write.time, error.message, "Take a later write; t.history() lists them.") from error
+
+
+def refuse_logs(snapshot: Snapshot, write: Instant, what: str) -> None:
+    """Refuse a moment with log files for a table that is copy-on-write since: its writers would leave their rows out.
+
+    Args:
+        snapshot: The table as it is.
+        write: On its timeline, with all its files.
+        what: Is done to it, for the error.
+
+    Raises:
+        UndoError: With what to do first.
+    """
+    if snapshot.properties.type is TableType.MERGE_ON_READ:
+        return
+    slices = snapshot.at(write.time).slices()
+    if pc.any(pc.greater(pc.list_value_length(slices["log_files"]), 0)).as_py():
+        why = "the table had log files then, and is copy-on-write now"
+        raise UndoError(what, write.time, why, "Make it merge-on-read first: t.change_type('MERGE_ON_READ').")
 
 
 def moment_of(snapshot: Snapshot, write: Instant) -> Snapshot:

@@ -9,7 +9,7 @@ import pytest
 from hudimeta import Table
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS
-from hudimeta.errors import CommitConflict, ConfigError, HudiError, TableError, UnsupportedFeature
+from hudimeta.errors import CommitConflict, ConfigError, HudiError, TableError, UndoError, UnsupportedFeature
 from hudimeta.services import compaction
 from hudimeta.services.table_type import change_type
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
@@ -148,3 +148,18 @@ def test_one_that_fails_is_done_by_the_next(tmp_path: Path, number: int, fault: 
     table.check()
     Table(table.path).metadata.validate().raise_if_differs()
     check_all(table.storage)
+
+
+def test_log_files_do_not_come_back_to_a_copy_on_write_table(tmp_path: Path) -> None:
+    """Its writers would leave out what they hold."""
+    table = written(tmp_path / "t", MOR, UNINDEXED)
+    before = Table(table.path).timeline.writes[-1].time
+    Table(table.path).change_type(COW)
+    with pytest.raises(UndoError, match=r"change_type\('MERGE_ON_READ'\)"):
+        Table(table.path).restore(before)
+    table.check()
+    Table(table.path).change_type(MOR)
+    Table(table.path).restore(before)
+    table.model.restore(before)
+    table.write(Operation.UPSERT, simple_rows([30], 9))
+    table.check()

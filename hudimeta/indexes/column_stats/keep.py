@@ -5,7 +5,7 @@ Log files that are there when an index is built get no records, which costs skip
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -127,13 +127,12 @@ class PartitionStatsKeep:
         if not len(source.base_files) and not source.with_logs:
             return BuiltIndex(1, reach=Reach.PARTITION)
         definition = source.definitions[column_stats.PARTITION]
-        rows, _ = widened_partition_statistics(
-            file_bounds(source, definition),
-            {},
-            _types(source.schema, definition),
-            "V2" if definition.is_v2 else "V1",
-            existing=source.with_logs,
-        )
+        files = file_bounds(source, definition)
+        parts = [partition_stats.SCHEMA.empty_table()]
+        for lacking, types in _by_lack(source, files, _types(source.schema, definition)):
+            regime, unknown = "V2" if definition.is_v2 else "V1", sorted({*source.with_logs, *lacking})
+            parts.append(widened_partition_statistics(files, {}, types, regime, existing=unknown)[0])
+        rows = pa.concat_tables(parts)
         content = [(0, partition_stats.encode_values(rows, source.layout))] if len(rows) else ()
         return BuiltIndex(1, content, reach=Reach.PARTITION)
 
@@ -158,6 +157,20 @@ def _without_statistics(change: CommitChange) -> set[str]:
     if not {column_stats.PARTITION, partition_stats.PARTITION} & built_since(change.table, change.instant).keys():
         return set()
     return {f.partition_path for f in change.written if f.rows and not len(f.statistics)}
+
+
+def _by_lack(
+    source: IndexSource, files: Sequence[tuple[str, pa.Table]], types: Mapping[str, pa.DataType]
+) -> Iterator[tuple[frozenset[str], dict[str, pa.DataType]]]:
+    """Columns by the partitions with a file in use that has no statistics of them: its rows, null perhaps, are not known."""
+    newest = set(zip(source.slices["partition_path"].to_pylist(), source.slices["base_file"].to_pylist(), strict=True))
+    lacking: dict[str, set[str]] = {name: set() for name in types}
+    for name, (path, statistics) in zip(source.base_files["name"].to_pylist(), files, strict=True):
+        if (path, name) in newest:
+            for column in types.keys() - set(statistics["column_name"].to_pylist()):
+                lacking[column].add(path)
+    for paths in dict.fromkeys(frozenset(found) for found in lacking.values()):
+        yield paths, {name: kind for name, kind in types.items() if lacking[name] == paths}
 
 
 def _types(schema: pa.Schema, definition: IndexDefinition) -> dict[str, pa.DataType]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -244,3 +245,14 @@ def test_a_building_that_fails_at_any_call_is_done_by_the_next(tmp_path: Path) -
         assert Table(table.path).metadata.validate().holds
         table.check()
         check_all(table.storage)
+
+
+def test_a_plan_outlives_a_metadata_table_that_is_laid_out_anew(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", "COPY_ON_WRITE")
+    Table(table.path).services.indexing.schedule("column_stats", "low", "id", expression="upper")
+    shutil.rmtree(tmp_path / "t/.hoodie/metadata")
+    Table(table.path).metadata.rebuild()
+    Table(table.path).maintain()
+    assert "expr_index_low" in Table(table.path).metadata.ready
+    table.check()
+    check_all(table.storage)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import hudimeta
@@ -169,3 +170,21 @@ def test_a_death_at_any_request_leaves_a_true_table(tmp_path: Path) -> None:
         hudimeta.Table(table.path).recover()
         _holds(table)
     assert deaths > 5
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_files_without_a_column_hold_nulls_of_it(tmp_path: Path, beside: bool) -> None:
+    """What is told of a partition holds of the rows of all its files."""
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.parquet.small.file.limit": "0"})
+    table.write(Operation.INSERT, simple_rows(range(6), 1))
+    more = simple_rows(range(10, 14), 2)
+    hudimeta.Table(table.path, {"hoodie.parquet.small.file.limit": "0"}).insert(
+        more.append_column("extra", pa.array([1, 2, 3, 4], pa.int64()))
+    )
+    if not beside:
+        shutil.rmtree(tmp_path / "t/.hoodie/metadata")
+    hudimeta.Table(table.path).metadata.rebuild()
+    here = hudimeta.Table(table.path)
+    assert here.metadata.validate().holds
+    assert here.scan("extra IS NULL").count() == 6
+    assert here.scan("extra > 2").count() == 2
