@@ -47,12 +47,14 @@ if TYPE_CHECKING:
     from hudimeta.config import Options
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["attach", "detach", "last_reports"]
+__all__ = ["attach", "detach", "last_reports", "let_new_sessions_inherit"]
 
 _TABLES = 32
 """Tables, and moments of them, that a session keeps open."""
 _NATIVE = (QueryType.SNAPSHOT, QueryType.READ_OPTIMIZED)
 _attachments: weakref.WeakKeyDictionary[SparkSession, Attachment] = weakref.WeakKeyDictionary()
+_inheriting: set[str] = set()
+"""What of an attached session is attached by itself; nothing, unless a whole program shall be."""
 
 
 def attach(spark: SparkSession, staging: str | None = None) -> None:
@@ -79,6 +81,11 @@ def attach(spark: SparkSession, staging: str | None = None) -> None:
         register_functions(spark)
         kind: Any = type(spark)
         spark.__class__ = _subclass(kind)
+
+
+def let_new_sessions_inherit() -> None:
+    """From now on `newSession()` of an attached session is attached as well."""
+    _inheriting.add("newSession")
 
 
 def detach(spark: SparkSession) -> None:
@@ -237,7 +244,11 @@ def _subclass(kind: type[SparkSession]) -> type[SparkSession]:
             return _attached(self, super().table(*args, **kwargs))
 
         def newSession(self) -> SparkSession:  # noqa: N802 - Spark's name
-            return kind(self._sc, self._jsparkSession.newSession())
+            made: SparkSession = kind(self._sc, self._jsparkSession.newSession())
+            attachment = _attachments.get(self)
+            if _inheriting and attachment is not None:
+                attach(made, attachment.staging)
+            return made
 
         def stop(self) -> None:
             detach(self)
