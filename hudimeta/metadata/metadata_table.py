@@ -26,6 +26,7 @@ from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.metering import Metric, meter_of
 from hudimeta.redaction import hidden
 from hudimeta.timeline import Timeline
+from hudimeta.types import Action
 
 if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
@@ -294,9 +295,13 @@ class MetadataTable:
 
 
 def _check_in_step(data: Timeline, metadata: Timeline) -> None:
-    """Refuse a metadata table that lacks a completed write, so that its files are missing; none that is archived counts."""
+    """Refuse a metadata table that lacks a completed write, so that its files are missing; none that is archived counts.
+
+    An index that was planned before the metadata table was laid out anew bears an instant from before that.
+    """
     known = {i.time for i in metadata.completed}
-    times = [i.time for i in metadata.writes if i.time > _CREATION]
+    indexed = {i.time for i in data.completed if i.action is Action.INDEXING}
+    times = [i.time for i in metadata.writes if i.time > _CREATION and i.time not in indexed]
     missing = [i.time for i in data.writes if times and i.time > min(times) and i.time not in known]
     if missing:
         raise MetadataOutOfSync(files.PARTITION, f"the files of instant {missing[0]}")

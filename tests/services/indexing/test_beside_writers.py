@@ -250,6 +250,7 @@ def test_a_building_that_fails_at_any_call_is_done_by_the_next(tmp_path: Path) -
 def test_a_plan_outlives_a_metadata_table_that_is_laid_out_anew(tmp_path: Path) -> None:
     table = written(tmp_path / "t", "COPY_ON_WRITE")
     Table(table.path).services.indexing.schedule("column_stats", "low", "id", expression="upper")
+    table.write(Operation.UPSERT, simple_rows([3, 31], 40))
     shutil.rmtree(tmp_path / "t/.hoodie/metadata")
     Table(table.path).metadata.rebuild()
     Table(table.path).maintain()
