@@ -327,8 +327,11 @@ class Table(RowVerbs, ServiceVerbs):
         rename: Mapping[str, str] | None = None,
         drop: str | Sequence[str] = (),
         retype: Mapping[str, pa.DataType] | None = None,
+        move: Mapping[str, str | None] | None = None,
     ) -> CommitReport:
-        """Change the table's columns in one commit; no file is rewritten. Dropping goes first, then renaming, retyping, adding.
+        """Change the table's columns in one commit; no file is rewritten.
+
+        Dropping goes first, then renaming, retyping, adding, moving.
 
         >>> table.alter(add={"note": pyarrow.string()}, rename={"fare": "price"})      # doctest: +SKIP
 
@@ -337,6 +340,7 @@ class Table(RowVerbs, ServiceVerbs):
             rename: New names by old ones.
             drop: Columns to drop.
             retype: Wider types by column.
+            move: Which column each shall follow; None for the first place.
 
         Raises:
             ConfigError, UnsupportedEvolution: What cannot be done: columns of the key, the partition and the ordering stay,
@@ -344,7 +348,7 @@ class Table(RowVerbs, ServiceVerbs):
         """
         from hudimeta.api import verbs
 
-        return verbs.alter(*self._changing(), add, rename or {}, drop, retype or {})
+        return verbs.alter(*self._changing(), add, rename or {}, drop, retype or {}, move or {})
 
     def delete_partition(self, partitions: str | Sequence[str]) -> CommitReport:
         """Take all rows of partitions out of the table; their files stay until a clean.

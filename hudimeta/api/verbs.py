@@ -175,12 +175,12 @@ def merge(storage: Storage, options: Options, source: Any, on: Any, aliases: tup
     return MergeBuilder(as_table(source), on, *aliases, lambda changes: run_write(WriteSession(storage, options), changes))
 
 
-def alter(storage: Storage, options: Options, add: Any, rename: Any, drop: Any, retype: Any) -> CommitReport:
+def alter(storage: Storage, options: Options, add: Any, rename: Any, drop: Any, retype: Any, move: Any) -> CommitReport:
     """Alter a table's columns; see `hudimeta.Table.alter`."""
     from hudimeta.write import altering
 
     def run(session: WriteSession) -> CommitReport:
-        return altering.alter(session, altering.alteration(add, rename, drop, retype))
+        return altering.alter(session, altering.alteration(add, rename, drop, retype, move))
 
     return run_write(WriteSession(storage, options), run)
 

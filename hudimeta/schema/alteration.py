@@ -40,19 +40,21 @@ _NAMES: dict[pa.DataType, str] = {
 
 @dataclass(frozen=True)
 class Alteration:
-    """What `Table.alter` does, in this order: drop, rename, retype, add. Names may be dotted paths into structs.
+    """What `Table.alter` does, in this order: drop, rename, retype, add, move. Names may be dotted paths into structs.
 
     Attributes:
         drop: Columns to drop.
         rename: Old path -> new name (of the last part alone).
         retype: Path -> wider type.
         add: New fields, nullable; a dotted name adds to a struct.
+        move: Path -> name of the column that it shall follow; "" for none, as the first one.
     """
 
     drop: tuple[str, ...] = ()
     rename: Mapping[str, str] = field(default_factory=dict)
     retype: Mapping[str, pa.DataType] = field(default_factory=dict)
     add: tuple[pa.Field, ...] = ()
+    move: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Ids:
@@ -233,6 +235,8 @@ def altered(latest: InternalSchema, change: Alteration, version: int, fixed: Seq
         columns = _edited(columns, path, lambda found, kind=kind: _retyped(found, kind), "retype")  # type: ignore[misc]
     for new in change.add:
         columns = _with_added(columns, new.name.split("."), new, ids)
+    for path, after in change.move.items():
+        columns = _moved(columns, path, path.split("."), after)
     _refuse_twins(columns, "")
     if not any(c.name not in META_COLUMNS for c in columns):
         raise ConfigError("drop", ",".join(change.drop), "fewer columns than the table has", "A table needs a column.")
@@ -285,6 +289,26 @@ def _with_added(columns: Sequence[Column], path: Sequence[str], new: pa.Field, i
     check_names(pa.schema([pa.field(path[0], kind)]))
     # Rows that are there have nothing in it.
     return (*columns, _column(ids.next(), pa.field(path[0], kind, nullable=True), ids))
+
+
+def _moved(columns: Sequence[Column], path: str, names: Sequence[str], after: str) -> tuple[Column, ...]:
+    """The columns in another order; meta columns stay in front."""
+    if len(names) > 1:
+
+        def inside(found: Column) -> Column:
+            return _rebuilt(replace(found, children=_moved(found.children, path, names[1:], after)))
+
+        return _edited(columns, names[0], inside, "move")
+    by_name = {column.name: column for column in columns}
+    own = [column for column in columns if column.name not in META_COLUMNS]
+    if names[0] not in by_name or by_name[names[0]] not in own:
+        raise ConfigError("move", path, f"columns: {', '.join(column.name for column in own)}")
+    others = [column for column in own if column.name != names[0]]
+    before = {column.name: number for number, column in enumerate(others, 1)} | {"": 0}
+    if after not in before:
+        raise ConfigError("move", after, f"another column beside {path}: {', '.join(column.name for column in others)}")
+    meta = [column for column in columns if column.name in META_COLUMNS]
+    return (*meta, *others[: before[after]], by_name[names[0]], *others[before[after] :])
 
 
 def _refuse_twins(columns: Sequence[Column], parent: str) -> None:

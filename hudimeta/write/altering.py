@@ -1,4 +1,4 @@
-"""ALTER: a commit without files that changes what the table's columns are called, or drops, widens or adds some.
+"""ALTER: a commit without files that changes what the table's columns are called, or drops, widens, adds or moves some.
 
 Files stay as they are. From then on each commit carries the history of the columns, by which readers find them in older files.
 """
@@ -32,6 +32,7 @@ def alteration(
     rename: Mapping[str, str],
     drop: str | Sequence[str],
     retype: Mapping[str, pa.DataType],
+    move: Mapping[str, str | None],
 ) -> Alteration:
     """The change that the arguments of `Table.alter` ask for. Raises ConfigError when it is none."""
     odd = next((name for name in (add if isinstance(add, Mapping) else ()) if not is_text(name)), None)
@@ -39,9 +40,10 @@ def alteration(
         raise ConfigError("alter", odd, "names without halves of surrogate pairs")
     fields = [pa.field(name, kind) for name, kind in add.items()] if isinstance(add, Mapping) else list(add)
     names = (drop,) if isinstance(drop, str) else tuple(drop)
-    change = Alteration(names, dict(rename), dict(retype), tuple(fields))
+    moves = {name: after or "" for name, after in move.items()}
+    change = Alteration(names, dict(rename), dict(retype), tuple(fields), moves)
     if change == Alteration():
-        raise ConfigError("alter", "nothing", "columns to add, rename, drop or retype")
+        raise ConfigError("alter", "nothing", "columns to add, rename, drop, retype or move")
     return change
 
 

@@ -80,9 +80,11 @@ def test_old_rows_show_the_new_columns_and_new_rows_join_them(tmp_path: Path, ki
         rename={"fare": "price", "deep.a": "alpha"},
         retype={"price": pa.float64()},
         add={"tip": pa.float64(), "deep.c": pa.int64()},
+        move={"tip": None, "many": "id", "deep.c": "alpha"},
     )
     assert report.operation == "ALTER_SCHEMA"
-    assert columns(table) == ["id", "ts", "price", "deep", "many", "tip"]
+    assert columns(table) == ["tip", "id", "many", "ts", "price", "deep"]
+    assert table.schema.field("deep").type.names == ["alpha", "c", "b"]
 
     def shown(n: int, ts: int) -> dict[str, Any]:
         deep = {"alpha": n, "b": "x", "c": None}
