@@ -79,14 +79,15 @@ class ApacheHudi:
         env["HUDI_JVM_MEMORY"], env["HUDI_JVM_CORES"] = memory, str(cores)
         if installation.java_home:
             env["JAVA_HOME"] = str(installation.java_home)
-        self.process = subprocess.Popen(
-            [str(installation.python), str(HERE / "hudi_jvm.py")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log.open("wb"),
-            env=env,
-            cwd=self.home,
-        )
+        with self.log.open("wb") as log:  # the process has a file of its own
+            self.process = subprocess.Popen(
+                [str(installation.python), str(HERE / "hudi_jvm.py")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=env,
+                cwd=self.home,
+            )
         self.about = self._answer(timeout=180)
 
     def close(self) -> None:
