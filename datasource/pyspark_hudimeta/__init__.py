@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark_hudimeta.hudi_table import HudiTable
     from pyspark_hudimeta.plain.commit_report import last_commit
     from pyspark_hudimeta.routed.spark_engine import SparkEngine
-    from pyspark_hudimeta.sql.door import sql
+    from pyspark_hudimeta.sql.door import merge_into, sql
     from pyspark_hudimeta.table_functions import register_functions
 
 if not has_data_sources():
@@ -39,6 +39,7 @@ __all__ = [
     "detach",
     "last_commit",
     "last_reports",
+    "merge_into",
     "register_functions",
     "sql",
 ]
@@ -50,6 +51,7 @@ _LATER = {
     "detach": "pyspark_hudimeta.attached.attachment",
     "last_commit": "pyspark_hudimeta.plain.commit_report",
     "last_reports": "pyspark_hudimeta.attached.attachment",
+    "merge_into": "pyspark_hudimeta.sql.door",
     "register_functions": "pyspark_hudimeta.table_functions",
     "sql": "pyspark_hudimeta.sql.door",
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from hudimeta.sql.asking import Ask, Question
 from hudimeta.sql.calling import CallProcedure
 from hudimeta.sql.parameters import named_parameters
-from hudimeta.sql.parser import Statement, may_write, parse, source_of, target_of
+from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of
 from hudimeta.sql.qualifiers import without_database
 from hudimeta.sql.relations import Reference, moment, references
 from hudimeta.sql.statement import (
@@ -81,6 +81,7 @@ __all__ = [
     "Update",
     "may_write",
     "moment",
+    "name_of",
     "named_parameters",
     "parse",
     "quoted",

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 __all__ = ["FIRST_WORD", "Cursor", "Unread", "Word", "words_of"]
 
-FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
+FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*([A-Za-z]+)\b", re.DOTALL)
 """The word that a statement begins with, after blanks and comments."""
 _OPEN, _CLOSE = ("(", "[", "CASE"), (")", "]", "END")
 

@@ -36,7 +36,7 @@ from hudimeta.sql.statement import (
     Vacuum,
 )
 
-__all__ = ["Statement", "may_write", "parse", "source_of", "target_of"]
+__all__ = ["Statement", "may_write", "name_of", "parse", "source_of", "target_of"]
 
 Statement: TypeAlias = (
     CreateTable
@@ -151,6 +151,17 @@ def target_of(text: str) -> TableName | None:
         return None
     statement = parse(text) if word else None
     return None if statement is None or isinstance(statement, _OF_NO_TABLE) else statement.name
+
+
+def name_of(text: str) -> TableName | None:
+    """A name that stands alone, of a table or a column, with or without backticks; None for any other text."""
+    try:
+        cursor = Cursor(text)
+        name = TableName(cursor.dotted())
+        cursor.finish()
+    except Unread:
+        return None
+    return name
 
 
 def source_of(statement: Merge) -> TableName | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.functions import col, lit
 from pyspark_hudimeta import HudiTable, attach, detach, last_commit
 
 from tests.spark.tables import KEYS, check, create
@@ -143,3 +144,18 @@ def test_what_is_not_ours_is_sparks(attached: SparkSession, name: str) -> None:
         some(attached, [3], 1).writeTo(name).using("parquet").createOrReplace()
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         some(attached, [2], 1).write.insertInto("no_such_table")
+
+
+def test_merge_into_is_sparks_own_method(attached: SparkSession, name: str, tmp_path: Path) -> None:
+    create(tmp_path / "t", indexes=["record_index"])
+    attached.sql(f"create table {name} using hudimeta location '{tmp_path / 't'}'")
+    full = f"spark_catalog.default.{name}"
+    rows = attached.table(name).where("id > 7").withColumn("x", lit(-1.0)).withColumn("ts", lit(5)).alias("s")
+    matched = (col("s.id") == col(f"{full}.id")) & (col(f"default.{name}.ts") < 5)
+    rows.mergeInto(full, matched).whenMatched().updateAll().merge()
+    assert [row for row in shown(attached, name) if row[1] == 5] == [(8, 5, -1.0), (9, 5, -1.0)]
+    detach(attached)
+    with pytest.raises(Exception, match=r"(?i)merge|unsupported"):  # Spark's own again
+        rows.mergeInto(name, col("s.id") == 1).whenMatched().delete().merge()
+    attach(attached)
+    check(tmp_path / "t")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hudimeta.config import refuse_on_write
 from hudimeta.config.options import OVERWRITE_MODE, PATH
 from hudimeta.errors import ConfigError
-from hudimeta.sql import CreateTable, Insert, TableName, target_of
+from hudimeta.sql import CreateTable, Insert, TableName, name_of
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.plain.writer import writer_options
@@ -39,7 +39,7 @@ def insert_into(session: SqlSession, name: str, rows: DataFrame, told: Mapping[s
     Raises:
         HudiError, AnalysisException: The write was not published.
     """
-    entry = _entry(session, _named(name))
+    entry = _entry(session, name_of(name))
     if entry is None:
         return False
     _insert(session, entry, rows, told, overwrite=overwrite, by_name=False)
@@ -48,7 +48,7 @@ def insert_into(session: SqlSession, name: str, rows: DataFrame, told: Mapping[s
 
 def append_to(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str]) -> bool:
     """Insert rows by the names of their columns. Args, returns, raises: See `insert_into`."""
-    entry = _entry(session, _named(name))
+    entry = _entry(session, name_of(name))
     if entry is None:
         return False
     _insert(session, entry, rows, told, overwrite=False, by_name=True)
@@ -57,7 +57,7 @@ def append_to(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str
 
 def overwrite_partitions(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str]) -> bool:
     """Replace the partitions that rows belong to, by the names of columns. Args, returns, raises: See `insert_into`."""
-    entry = _entry(session, _named(name))
+    entry = _entry(session, name_of(name))
     if entry is None:
         return False
     meant = replace(entry, options={**entry.options, OVERWRITE_MODE.key: "DYNAMIC"})
@@ -85,7 +85,7 @@ def save_as_table(
         HudiError, AnalysisException: The write was not published; a table that was begun is gone, one that was to be replaced
             is as it was.
     """
-    target = _named(name)
+    target = name_of(name)
     entry = _entry(session, target)
     if target is not None and mode == "overwrite" and entry is None:
         return replace_table(session, name, rows, told, partition_by)
@@ -125,7 +125,7 @@ def replace_table(
     Raises:
         HudiError, AnalysisException: The new table cannot be made; the old one is as it was.
     """
-    target = _named(name)
+    target = name_of(name)
     if target is None:
         return False
     statement = replace(_statement(target, told, partition_by), replaces=True, creates=creates)
@@ -160,10 +160,6 @@ def _insert(
 def _place(told: Mapping[str, str]) -> str | None:
     """What the option `path` says."""
     return next((value for key, value in told.items() if key.lower() == PATH.key), None)
-
-
-def _named(name: str) -> TableName | None:
-    return target_of(f"INSERT INTO {name} VALUES ()")
 
 
 def _entry(session: SqlSession, name: TableName | None) -> Entry | None:

@@ -27,6 +27,7 @@ from pyspark_hudimeta.plain.target import write_target
 from pyspark_hudimeta.plain.writer import LOG, writer_options
 from pyspark_hudimeta.routed.stream_sink import RoutedStreamWriter
 from pyspark_hudimeta.routed.write import save_frame
+from pyspark_hudimeta.sql.merge_into import MergeInto
 from pyspark_hudimeta.sql.session import SqlSession
 
 __all__ = ["AttachedWriter", "route_writes", "stop_routing"]
@@ -55,9 +56,7 @@ def route_writes(owner: int, find: Find, adopt: Adopt) -> None:
     """
     with _lock:
         if not _original:
-            _original.update(
-                {name: ClassicDataFrame.__dict__[name] for name in ("write", "writeTo", "writeStream", "mergeInto")}
-            )
+            _original.update({name: ClassicDataFrame.__dict__[name] for name in _TAKEN})
             ClassicDataFrame.write = property(_write, doc=DataFrame.write.__doc__)
             ClassicDataFrame.writeTo = _write_to
             ClassicDataFrame.mergeInto = _merge_into
@@ -114,11 +113,11 @@ def _write_to(self: DataFrame, table: str) -> DataFrameWriterV2:
 
 
 def _merge_into(self: DataFrame, table: str, condition: Column) -> Any:
-    """As Spark's, which has no MERGE for tables of ours."""
+    """As Spark's, which has no MERGE for tables of ours; see `MergeInto`."""
     session = _session_of(self)
-    if session is not None and session.is_ours(table):
-        hint = f"Say MERGE INTO {table} by spark.sql, or HudiTable.for_name(spark, '{table}').merge(df, on=…)."
-        raise UnsupportedFeature("DataFrame.mergeInto for a hudimeta table", hint)
+    entry = session.entry_named(table) if session is not None else None
+    if session is not None and entry is not None:
+        return MergeInto(session, entry, self, condition)
     return _original["mergeInto"](self, table, condition)
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "definition",  # CREATE, ALTER and DROP TABLE
     "door",  # `pyspark_hudimeta.sql`, for sessions of any kind
     "insertion",  # INSERT
+    "merge_into",  # MERGE of a DataFrame
     "session",  # the session, its catalog, its own `sql`
     "statements",  # what runs here, and what in Spark
 ]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import ConfigError, TableNotFound
 from hudimeta.procedures import PROCEDURES, Procedure, bind, find, help_text, refuse_unless_runs
-from hudimeta.sql import TableName, target_of
 from pyspark_hudimeta.hudi_table import HudiTable
 from pyspark_hudimeta.procedures import frame_of
 from pyspark_hudimeta.sql.session import opened
@@ -82,8 +81,7 @@ def _table(session: SqlSession, procedure: Procedure, arguments: Mapping[str, An
 
 
 def _named(session: SqlSession, name: str) -> HudiTable:
-    target: TableName | None = target_of(f"DELETE FROM {name}")
-    entry = session.entry(target) if target is not None else None
+    entry = session.entry_named(name)
     if entry is None:
         hint = "SHOW TABLES lists the tables of a database; a folder is named as path => '…'."
         raise ConfigError("table", name, "a table of the catalog that was made or registered USING hudimeta", hint)

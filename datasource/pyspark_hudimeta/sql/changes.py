@@ -7,12 +7,12 @@ the meta columns of the row that they change, and the driver sees none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
     from hudimeta.sql import Assignments
 
-__all__ = ["Change", "delete", "explained", "merge", "update"]
+__all__ = ["ACTIONS", "CLAUSE", "JOINS", "Change", "delete", "explained", "key_changed", "merge", "update", "widened"]
 
 _NUMBER = count()
-_PRESENT, _CLAUSE = "_hudimeta_present", "_hudimeta_clause"
-_ACTIONS = {
+_PRESENT, CLAUSE = "_hudimeta_present", "_hudimeta_clause"
+ACTIONS = {
     MergeAction.UPDATE: Action.UPDATE,
     MergeAction.DELETE: Action.DELETE,
     MergeAction.INSERT: Action.INSERT,
 }
-_JOINS = {(False, False): "INNER", (True, False): "RIGHT", (False, True): "LEFT", (True, True): "FULL"}
+JOINS = {(False, False): "INNER", (True, False): "RIGHT", (False, True): "LEFT", (True, True): "FULL"}
 """By whether clauses speak of rows that only the source has, and of rows that only the table has."""
 
 
@@ -94,23 +94,48 @@ def _evolved(session: SqlSession, entry: Entry, statement: Merge) -> _Planned:
         source = first.source()
         if session.jvm is None:  # through Connect its `*` would be read anew, with the columns that the table gets
             source = session.spark.table(first.named(source))
-        _widen(session, entry, statement, source)
-        merging = _Merging(session, session.entry(entry.name) or entry, statement, source=source)
+        if any(clause.assignments is None for clause in statement.clauses):
+            entry = widened(session, entry, source, lambda wider, added: _Merging(session, wider, statement, added, source))
+        merging = _Merging(session, entry, statement, source=source)
         merging.stack.callback(stack.pop_all().close)
     return _Planned(merging, Operation.UPSERT, merging.merged)
 
 
-def _widen(session: SqlSession, entry: Entry, statement: Merge, source: DataFrame) -> None:
-    """Add the columns that only the source has, where a clause takes all columns."""
+class _Merges(Protocol):
+    """A MERGE that can be tried."""
+
+    stack: ExitStack
+
+    def merged(self, moment: str | None, schema: pa.Schema) -> DataFrame:
+        """What its clauses make of the table at a moment."""
+
+
+def widened(session: SqlSession, entry: Entry, source: DataFrame, merging: Callable[[Entry, StructType], _Merges]) -> Entry:
+    """Add the columns that only the source of a MERGE has, if it fits the table with them.
+
+    Args:
+        session: Where it is run.
+        entry: Of the table.
+        source: The rows to merge.
+        merging: The MERGE into a table that shall get columns.
+
+    Returns:
+        The entry as it is then.
+
+    Raises:
+        AnalysisException, of Spark: What does not fit; nothing was changed.
+    """
     own = {name.lower() for name in entry.columns.names}
     added = StructType([c for c in source.schema if c.name.lower() not in (*own, *META_COLUMNS)])
-    if added.fields and any(clause.assignments is None for clause in statement.clauses):
-        wider = replace(entry, columns=StructType([*entry.columns, *added]))
-        trial = _Merging(session, wider, statement, added, source)
-        with trial.stack:
-            _ = trial.merged(None, arrow_schema(wider.columns)).schema  # analysed, through Connect too
-        ddl = ", ".join(f"{quoted(c.name)} {c.dataType.simpleString()}" for c in added)
-        alter(session, entry, AlterTable(entry.name, add=ddl), f"ALTER TABLE {entry.name.sql} ADD COLUMNS ({ddl})")
+    if not added.fields:
+        return entry
+    wider = replace(entry, columns=StructType([*entry.columns, *added]))
+    trial = merging(wider, added)
+    with trial.stack:
+        _ = trial.merged(None, arrow_schema(wider.columns)).schema  # analysed, through Connect too
+    ddl = ", ".join(f"{quoted(c.name)} {c.dataType.simpleString()}" for c in added)
+    alter(session, entry, AlterTable(entry.name, add=ddl), f"ALTER TABLE {entry.name.sql} ADD COLUMNS ({ddl})")
+    return session.entry(entry.name) or entry
 
 
 def explained(session: SqlSession, entry: Entry, statement: Update | Delete | Merge, mode: str) -> str:
@@ -164,13 +189,13 @@ class Change:
         with self.stack:
             return compute_frame(self.session.spark, self.entry.location, self.options, operation, make)
 
-    def view(self, moment: str | None) -> str:
-        """The table at a moment, with meta columns, as a temporary view."""
+    def rows(self, moment: str | None) -> DataFrame:
+        """The table at a moment, with meta columns."""
         options = {key: value for key, value in self.options.items() if key not in (AS_OF.key, COLUMNS.key)}
         if moment is not None:
             options[AS_OF.key] = moment
         rows = self.session.spark.read.format("hudimeta").options(**options).load(self.entry.location)
-        return self.named(rows.withColumns({c.name: lit(None).cast(c.dataType) for c in self._added}) if self._added else rows)
+        return rows.withColumns({c.name: lit(None).cast(c.dataType) for c in self._added}) if self._added else rows
 
     def named(self, frame: DataFrame) -> str:
         """A DataFrame as a temporary view of a name that nobody else has, while the statement runs."""
@@ -184,7 +209,7 @@ class Change:
     ) -> DataFrame:
         """Changes of the rows at a moment that a condition is true of."""
         condition = f" WHERE {where}" if where is not None else ""
-        rows = f"FROM {self.view(moment)} AS {quoted(self.alias)}{condition}"
+        rows = f"FROM {self.named(self.rows(moment))} AS {quoted(self.alias)}{condition}"
         return self.changes(f"SELECT {self.shown(schema, values)} {rows}", action, schema)
 
     def own(self, name: str) -> str:
@@ -196,16 +221,21 @@ class Change:
         carried = [f"{self.own(name)} AS {quoted(alias)}" for name, alias in ROW_COLUMNS.items()]
         return ", ".join([*carried, *(values.get(name) or self.own(name) for name in schema.names)])
 
+    def assigned_column(self, parts: tuple[str, ...], taken: Container[str]) -> str:
+        """The column that an assignment names. Raises ConfigError for one that is not there, or comes twice."""
+        named = parts[1:] if len(parts) == 2 and parts[0].lower() == self.alias.lower() else parts
+        if len(named) != 1:
+            raise ConfigError("SET", ".".join(parts), "whole columns", "Set the struct as a whole, with named_struct.")
+        column = column_of(self.entry.columns, named[0])
+        if column in taken:
+            raise ConfigError("SET", column, "every column once")
+        return column
+
     def values(self, assignments: Assignments, *, keys_may_change: bool, inserting: bool = False) -> dict[str, str]:
         """New values by column. Raises ConfigError for columns that are not there, come twice or must not change."""
         found: dict[str, str] = {}
         for parts, value in assignments:
-            named = parts[1:] if len(parts) == 2 and parts[0].lower() == self.alias.lower() else parts
-            if len(named) != 1:
-                raise ConfigError("SET", ".".join(parts), "whole columns", "Set the struct as a whole, with named_struct.")
-            column = column_of(self.entry.columns, named[0])
-            if column in found:
-                raise ConfigError("SET", column, "every column once")
+            column = self.assigned_column(parts, found)
             if column in self.fixed and not inserting:
                 if not keys_may_change:
                     hint = "Delete the row and insert it anew: its key and its partition say which row it is."
@@ -217,17 +247,24 @@ class Change:
     def unchanged(self, column: str, value: str) -> str:
         """A value that must be what the column has already, in SQL."""
         own = self.own(column)
-        text = literal(
-            f"HUDIMETA_CONFIG: a MERGE would change column {column}, which is part of the key or of the partition. "
-            "Delete the row and insert it anew."
-        )
-        return f"CASE WHEN {own} <=> ({value}) THEN {own} ELSE raise_error({text}) END"
+        return f"CASE WHEN {own} <=> ({value}) THEN {own} ELSE raise_error({literal(key_changed(column))}) END"
 
     def changes(self, query: str, action: Action, schema: pa.Schema) -> DataFrame:
         """The rows of a query as changes, in the types of the table's columns, as Spark assigns them."""
+        return self.typed(self.session.query(query), action, schema)
+
+    def typed(self, rows: DataFrame, action: Action, schema: pa.Schema) -> DataFrame:
+        """Rows as changes. Args: rows: What says which row each is, and then the columns by their places."""
         kinds = StructType([*[StructField(name, StringType()) for name in ROW_COLUMNS.values()], *spark_schema(schema)])
-        rows = assigned(self.session.jvm, self.entry.name.sql, kinds, self.session.query(query))
-        return rows.withColumn(ACTION, lit(int(action)))
+        return assigned(self.session.jvm, self.entry.name.sql, kinds, rows).withColumn(ACTION, lit(int(action)))
+
+
+def key_changed(column: str) -> str:
+    """What is said of a MERGE that would change a column of the key or of the partition."""
+    return (
+        f"HUDIMETA_CONFIG: a MERGE would change column {column}, which is part of the key or of the partition. "
+        "Delete the row and insert it anew."
+    )
 
 
 class _Merging(Change):
@@ -260,7 +297,7 @@ class _Merging(Change):
     def merged(self, moment: str | None, schema: pa.Schema) -> DataFrame:
         """What the clauses make of the table at a moment."""
         source = self.source()
-        joined = self._joined(self.view(moment), self.named(source), source.columns, schema)
+        joined = self._joined(self.named(self.rows(moment)), self.named(source), source.columns, schema)
         if len(self._statement.clauses) > 1:
             joined = joined.persist()
             self.stack.callback(joined.unpersist)
@@ -275,7 +312,7 @@ class _Merging(Change):
         """A struct for each side, the names that only one of them has, and the number of the clause that a row goes to."""
         t, s = quoted(self.alias), quoted(self._source)
         kinds = {clause.rows for clause in self._statement.clauses}
-        join = _JOINS[MergeRows.NOT_MATCHED in kinds, MergeRows.NOT_MATCHED_BY_SOURCE in kinds]
+        join = JOINS[MergeRows.NOT_MATCHED in kinds, MergeRows.NOT_MATCHED_BY_SOURCE in kinds]
         whens = " ".join(
             f"WHEN {self._rows_of(clause.rows)} AND ({clause.condition or 'true'}) THEN {number}"
             for number, clause in enumerate(self._statement.clauses)
@@ -284,11 +321,11 @@ class _Merging(Change):
         ours = [name.lower() for name in schema.names]
         bare = [f"{t}.{quoted(n)}" for n in schema.names if n.lower() not in theirs]
         bare += [f"{s}.{quoted(n)}" for n in columns if n.lower() not in ours]
-        shown = [f"struct({t}.*) AS {t}", f"struct({s}.*) AS {s}", *bare, f"CASE {whens} END AS {_CLAUSE}"]
+        shown = [f"struct({t}.*) AS {t}", f"struct({s}.*) AS {s}", *bare, f"CASE {whens} END AS {CLAUSE}"]
         return self.session.query(
             f"SELECT * FROM (SELECT {', '.join(shown)} FROM (SELECT *, true AS {_PRESENT} FROM {target}) AS {t} "
             f"{join} JOIN (SELECT *, true AS {_PRESENT} FROM {source}) AS {s} ON {self._statement.on}) "
-            f"WHERE {_CLAUSE} IS NOT NULL"
+            f"WHERE {CLAUSE} IS NOT NULL"
         )
 
     def _rows_of(self, rows: MergeRows) -> str:
@@ -305,7 +342,7 @@ class _Merging(Change):
         else:
             shown = self.shown(schema, values)
         sides = f"(SELECT *{self._bare_names(clause.rows, columns, schema)} FROM {pairs})"
-        return self.changes(f"SELECT {shown} FROM {sides} WHERE {_CLAUSE} = {number}", _ACTIONS[clause.action], schema)
+        return self.changes(f"SELECT {shown} FROM {sides} WHERE {CLAUSE} = {number}", ACTIONS[clause.action], schema)
 
     def _bare_names(self, rows: MergeRows, columns: Sequence[str], schema: pa.Schema) -> str:
         """The names that both sides have: where a clause has rows of one side only, they mean that side's columns."""

@@ -1,4 +1,4 @@
-"""`pyspark_hudimeta.sql(spark, text)`: Hudi's statements in a session of any kind, through Spark Connect too."""
+"""`pyspark_hudimeta.sql(spark, text)` and `merge_into(frame, …)`: Hudi's statements in sessions of any kind, Connect's too."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from hudimeta.errors import ConfigError
 from pyspark_hudimeta.native.jvm import Jvm
 from pyspark_hudimeta.native.scan_folders import is_connect
+from pyspark_hudimeta.sql.merge_into import MergeInto
 from pyspark_hudimeta.sql.session import SqlSession
 from pyspark_hudimeta.sql.statements import run_statement
 from pyspark_hudimeta.table_functions import register_functions
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.merge import MergeIntoWriter
 
-__all__ = ["sql"]
+__all__ = ["merge_into", "sql"]
 
 _FUNCTION = re.compile(r"\bhudi_\w+\s*\(", re.IGNORECASE)
 _with_functions: WeakSet[SparkSession] = WeakSet()
@@ -45,6 +48,37 @@ def sql(spark: SparkSession, text: str, args: Any = None, **frames: Any) -> Data
     if isinstance(text, str) and _FUNCTION.search(text) and spark not in _with_functions:
         register_functions(spark)
         _with_functions.add(spark)
-    jvm = None if is_connect(spark) else Jvm(spark)
-    done = run_statement(SqlSession(spark, jvm, spark.sql, partial(sql, spark), None, {}), text, args, frames)
+    done = run_statement(_session(spark), text, args, frames)
     return done if done is not None else spark.sql(text, args, **frames)
+
+
+def merge_into(frame: DataFrame, table: str, condition: Column) -> MergeInto | MergeIntoWriter:
+    """Merge rows into a table of the catalog, as Spark's `frame.mergeInto(table, condition)`: in any session, Connect too.
+
+    In an attached session it is that method, which is its own for hudimeta tables.
+
+    >>> changes = pyspark_hudimeta.merge_into(df, "trips", df.uuid == col("trips.uuid"))    # doctest: +SKIP
+    >>> changes.whenMatched().updateAll().whenNotMatched().insertAll().merge()              # doctest: +SKIP
+
+    Args:
+        frame: The rows.
+        table: Its name, as Spark takes it; conditions and values call its columns by the name's last part.
+        condition: What makes a row of them one of the table.
+
+    Raises:
+        ConfigError: No hudimeta table of this name, in a session that is not attached.
+    """
+    spark = frame.sparkSession
+    if hasattr(spark, "is_attached"):
+        return frame.mergeInto(table, condition)
+    session = _session(spark)
+    entry = session.entry_named(table)
+    if entry is None:
+        hint = "Other tables have frame.mergeInto of Spark's own; SHOW TABLES lists the tables of a database."
+        raise ConfigError("table", table, "a table of the catalog that was made or registered USING hudimeta", hint)
+    return MergeInto(session, entry, frame, condition)
+
+
+def _session(spark: SparkSession) -> SqlSession:
+    jvm = None if is_connect(spark) else Jvm(spark)
+    return SqlSession(spark, jvm, spark.sql, partial(sql, spark), None, {})

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from hudimeta import Table
 from hudimeta.errors import ConfigError
-from hudimeta.sql import TableName, quoted, target_of
+from hudimeta.sql import TableName, name_of, quoted
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.arrow_types import arrow_schema, spark_schema
 from pyspark_hudimeta.hudi_table import HudiTable
@@ -134,15 +134,14 @@ class SqlSession:
         """The same as text, with backticks where they are needed."""
         return ".".join(part if part.isidentifier() else quoted(part) for part in self.full_parts(name))
 
-    def is_ours(self, name: str) -> bool:
-        """True for the name, as Spark takes it, of a hudimeta table of the session's catalog."""
-        named = target_of(f"INSERT INTO {name} VALUES ()")
-        return named is not None and self.entry(named) is not None
+    def entry_named(self, name: str) -> Entry | None:
+        """The hudimeta table of a name as Spark's methods take it; None for any other name."""
+        named = name_of(name)
+        return self.entry(named) if named is not None else None
 
     def located(self, name: str) -> tuple[str, Mapping[str, str]] | None:
         """Where the hudimeta table of a name, as Spark takes it, lies, and its options; None for any other name."""
-        named = target_of(f"INSERT INTO {name} VALUES ()")
-        entry = self.entry(named) if named is not None else None
+        entry = self.entry_named(name)
         return None if entry is None else (entry.location, entry.options)
 
     def is_taken(self, name: TableName) -> bool:
