@@ -76,6 +76,23 @@ def test_latest_does_not_move_when_its_first_batch_is_repeated(tmp_path: Path) -
     assert ids_of(again, again.initialOffset(), end) == [5]
 
 
+@pytest.mark.oldest
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+def test_a_batch_begins_where_spark_says_however_early_its_end_was_asked_for(tmp_path: Path, start: str) -> None:
+    """As Spark 4.1 asks where `spark.sql.streaming.triggerAvailableNowWrapper.enabled` is set."""
+    options = {"hoodie.datasource.streaming.startOffset": start}
+    table = create(tmp_path, rows([0]))
+    reader = begin(tmp_path, **options)
+    offset = reader.initialOffset()
+    table.upsert(rows([5], 2))
+    first = reader.latestOffset(offset)
+    table.upsert(rows([10], 3))
+    again = begin(tmp_path, **options)
+    newest = again.latestOffset()
+    assert ids_of(again, again.initialOffset(), first) == ([0, 5] if start == "earliest" else [5]), "the first batch repeated"
+    assert ids_of(again, first, newest) == [10]
+
+
 def test_changes_come_with_their_images(tmp_path: Path) -> None:
     table = create(tmp_path, rows([0]), options={"hoodie.table.cdc.enabled": "true"})
     table.upsert(rows([0, 5], 2))

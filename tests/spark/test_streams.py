@@ -70,8 +70,11 @@ def test_a_copy_equals_and_goes_on_where_it_ended(spark: SparkSession, tmp_path:
     assert [number for _, number in batches(tmp_path)] == ["0", "1"][: last + 1], "whole commits, one by one"
     put(tmp_path, [15], 3)
     forget_that_it_ended(tmp_path, last)
-    repeated, fresh = copy(spark, tmp_path)
-    assert (repeated["batchId"], fresh["batchId"]) == (last, last + 1)
+    done = copy(spark, tmp_path)
+    if not has_read_limits():  # there Spark's trigger takes one batch, and the repeated one is it
+        assert contents(tmp_path / "to", "id") == [(0,), (5,), (10,)]
+        done += copy(spark, tmp_path)
+    assert [batch["batchId"] for batch in done] == [last, last + 1]
     assert contents(tmp_path / "to") == contents(tmp_path / "from")
     assert [number for _, number in batches(tmp_path)] == ["0", "1", "2"][: last + 2], "the repeated batch committed nothing"
     assert len({stream for stream, _ in batches(tmp_path)}) == 1

@@ -5,7 +5,9 @@ another one that was never asked anything. So a task's share carries all that re
 
 An offset is `{"offsetCommitTime": …, "from": …}`: the position that Apache Hudi's own stream keeps, and where the batch that
 ends there began. Spark does not keep the offset at which the first batch begins, but asks for it again when a query
-starts anew; `latest` would then be later than it was, and what came between would be lost.
+starts anew; `latest` would then be later than it was, and what came between would be lost. Of all other batches Spark keeps
+where they begin, and that holds: Spark 4.1 may ask for the newest offset before it says how far the stream has read. Where
+changes had to be left out, `"lost"` says that the batch begins later than the one before it ended.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HudiStreamReader", "begin_stream"]
 
-_POSITION, _FROM = "offsetCommitTime", "from"
+_POSITION, _FROM, _LOST = "offsetCommitTime", "from", "lost"
 _RESTART = "Stop the query and start it again with the same checkpoint: it then has the table's columns of now."
 
 if has_read_limits():
@@ -137,7 +139,7 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
                 HudiWarning,
                 stacklevel=2,
             )
-        self._last = _offset(found.end, found.begin)
+        self._last = _offset(found.end, found.begin) | ({_LOST: found.lost} if found.begin > since[_POSITION] else {})
         return dict(self._last)
 
     def reportLatestOffset(self) -> dict[str, str] | None:  # noqa: N802 - Spark's name
@@ -150,7 +152,7 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
     def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> list[InputPartition]:
         """The tasks of a batch."""
         self._last = end
-        begin = end.get(_FROM, start[_POSITION])
+        begin = end.get(_FROM, start[_POSITION]) if _is_first(start) or _LOST in end else start[_POSITION]
         if dict(start) == dict(end) or end[_POSITION] <= begin:
             return []
         scan = self._scan(begin, end[_POSITION])
@@ -195,3 +197,8 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
 
 def _offset(position: str, begin: str) -> dict[str, str]:
     return {_POSITION: position, _FROM: begin}
+
+
+def _is_first(start: Mapping[str, str]) -> bool:
+    """Whether a batch begins where the stream does."""
+    return start.get(_FROM) == start[_POSITION]
