@@ -125,8 +125,14 @@ class FaultyStorage:
 
     def open_output(self, path: str) -> OutputStream:
         """See `Storage.open_output`."""
-        stream = self._around("open_output", path, lambda: self.inner.open_output(path))
-        return _FaultyOutput(stream, lambda act: self._around("close_output", path, act))
+        opened: list[OutputStream] = []
+        try:
+            self._around("open_output", path, lambda: opened.append(self.inner.open_output(path)))
+        except StorageError:
+            for stream in opened:  # which nobody gets: an empty file stays
+                stream.close()
+            raise
+        return _FaultyOutput(opened[0], lambda act: self._around("close_output", path, act))
 
     def sub(self, path: str) -> FaultyStorage:
         """See `Storage.sub`; shares the plan."""
@@ -144,8 +150,14 @@ class _FaultyOutput:
         return int(self._inner.write(data))
 
     def close(self) -> None:
-        if not self._inner.closed:
+        if self._inner.closed:
+            return
+        try:
             self._around_close(self._inner.close)
+        except StorageError:
+            if not self._inner.closed:  # as stores do whose close fails
+                self._inner.discard()
+            raise
 
     def __enter__(self) -> _FaultyOutput:
         return self
