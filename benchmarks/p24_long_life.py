@@ -70,7 +70,7 @@ def live(job: Job, path: Path, kind: str, commits: int) -> dict[str, list[float]
         act()
         spent[name].append(1000 * (time.process_time() - began))
 
-    tenth, most, most_bytes = max(2, commits // 10), 0, 0
+    tenth, most, most_bytes, told = max(2, commits // 10), 0, 0, dict.fromkeys(spent, 0)
     for commit in range(commits):
         new = rows(commit)
         timed("commit", lambda new=new: hudimeta.Table(str(path), WRITES).upsert(new))  # type: ignore[misc]
@@ -82,6 +82,9 @@ def live(job: Job, path: Path, kind: str, commits: int) -> dict[str, list[float]
         if (commit + 1) % tenth == 0:
             count, size = inside(path)["all"]
             print(f"  {commit + 1:6,} commits: {count:,} files, {size:,} bytes in .hoodie", flush=True)
+            slowest = ", ".join(f"{name} {p95(lately):.1f}" for name in spent if (lately := spent[name][told[name] :]))
+            print(f"    CPU ms p95 of these: {slowest}", flush=True)
+            told = {name: len(values) for name, values in spent.items()}
             most, most_bytes = max(most, count), max(most_bytes, size)
     job.note("most files in .hoodie", most)
     job.note("most bytes in .hoodie", most_bytes)
