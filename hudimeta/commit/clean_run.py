@@ -6,12 +6,14 @@ clean.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 from hudimeta.commit.locks.protocol import TableLock
 from hudimeta.commit.metadata_commit import MetadataCommit
-from hudimeta.commit.planned_runs import running
+from hudimeta.commit.planned_runs import begin, running
 from hudimeta.engine import Engine, LocalEngine, nearby_if_small
 from hudimeta.errors import CommitError, CorruptFileError
 from hudimeta.metadata import MetadataTable
@@ -61,6 +63,29 @@ class CleanRunner:
         """
         with running(self.storage, self.properties, self.lock, instant, Action.CLEAN) as (timeline, found):
             return self._run(timeline, found, engine or LocalEngine())
+
+    def run_new(
+        self, planned: Callable[[Timeline], str | None], engine: Engine | None = None
+    ) -> tuple[str, CleanPlan, int] | None:
+        """Plan a clean and run it before anybody can take it for one that died and finish it.
+
+        Args:
+            planned: Called under the lock; the instant of a plan that is on the timeline now, None for nothing to do.
+            engine: Where files are deleted; None for this process.
+
+        Returns:
+            The instant, its plan, and how many files were there and are gone.
+
+        Raises:
+            CommitError: Another process is running what is planned.
+        """
+        with contextlib.ExitStack() as held:
+            with self.lock.held():
+                instant = planned(self.properties.load_timeline(self.storage))
+                if instant is None:
+                    return None
+                timeline, found = begin(held, self.storage, self.properties, instant, Action.CLEAN)
+            return (instant, *self._run(timeline, found, engine or LocalEngine()))
 
     def _run(self, timeline: Timeline, found: Instant, engine: Engine) -> tuple[CleanPlan, int]:
         time = found.time

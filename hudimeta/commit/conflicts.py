@@ -64,6 +64,7 @@ class TableChange:
         replaced: File groups that it took out of the table.
         copies: It is a service, which brings no row of its own.
         merges_logs: It is a log compaction, on which later log files lie as on what it merged.
+        compacts: It is a compaction, whose base files log files that are published later lie on.
     """
 
     time: str
@@ -71,6 +72,7 @@ class TableChange:
     replaced: frozenset[FileGroupId]
     copies: bool
     merges_logs: bool = False
+    compacts: bool = False
 
     @classmethod
     def of(cls, timeline: Timeline, instant: Instant) -> TableChange:
@@ -89,7 +91,8 @@ class TableChange:
         gone = metadata["partitionToReplaceFileIds"].items()
         replaced = frozenset(FileGroupId(partition, file_id) for partition, ids in gone for file_id in ids)
         operation = metadata.get("operationType")
-        return cls(instant.time, files, replaced, operation in COPYING_OPERATIONS, operation == Operation.LOG_COMPACT.value)
+        merges_logs, compacts = operation == Operation.LOG_COMPACT.value, operation == Operation.COMPACT.value
+        return cls(instant.time, files, replaced, operation in COPYING_OPERATIONS, merges_logs, compacts)
 
     @cached_property
     def groups(self) -> frozenset[FileGroupId]:

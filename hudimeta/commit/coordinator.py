@@ -30,7 +30,6 @@ from hudimeta.commit.restoring import Restorer, refuse_undone
 from hudimeta.commit.strays import remove_metadata_markers
 from hudimeta.commit.stream_batches import refuse_repeated
 from hudimeta.config import HudiWarning
-from hudimeta.engine import Engine
 from hudimeta.errors import CommitConflict, CommitError, CommitOutcomeUnknown, HudiError, InstantExists, StorageError
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.metadata.indexing import discard_dead
@@ -42,7 +41,6 @@ from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties import load as load_properties
 from hudimeta.table.remembered import REMEMBERED_KEY, what_never_changes
 from hudimeta.timeline import InstantGenerator, Timeline, TimelineWriter
-from hudimeta.timeline.clean_record import CleanPlan
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, Operation, State, TableType
 
@@ -294,15 +292,16 @@ class Coordinator:
         with running(self._storage, self._properties, self._lock, instant, action) as run:
             yield run
 
-    def run_clean(self, instant: str, engine: Engine | None = None) -> tuple[CleanPlan, int]:
-        """Run a planned clean; see `CleanRunner.run`."""
-        return CleanRunner(self._storage, self._properties, self._lock, self._times, self._metadata).run(instant, engine)
+    @property
+    def cleans(self) -> CleanRunner:
+        """Runs planned cleans."""
+        return CleanRunner(self._storage, self._properties, self._lock, self._times, self._metadata)
 
     def _finish_cleans(self, timeline: Timeline) -> bool:
         """Finish the cleans that died; True when there were any. One that cannot be finished keeps nobody from writing."""
         for instant in (found := self._recovery.dead_cleans(timeline)):
             try:
-                self.run_clean(instant.time)
+                self.cleans.run(instant.time)
             except CommitError:  # another process came to it first: it has finished it, or is about to
                 continue
             except HudiError as error:

@@ -16,7 +16,7 @@ from hudimeta.timeline import InstantGenerator, Timeline
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["cancel", "idle", "is_being_run", "running"]
+__all__ = ["begin", "cancel", "idle", "is_being_run", "running"]
 
 
 def idle(storage: Storage, timeline: Timeline, instant: str, action: Action) -> Instant:
@@ -45,6 +45,41 @@ def is_being_run(storage: Storage, timeline: Timeline, planned: Instant) -> bool
     return is_alive(storage, planned.time, join(timeline.folder, pending_name(planned.time, planned.action, State.REQUESTED)))
 
 
+def begin(
+    held: contextlib.ExitStack, storage: Storage, properties: TableProperties, instant: str, action: Action
+) -> tuple[Timeline, Instant]:
+    """Begin to run a planned service; the caller holds the table lock.
+
+    Args:
+        held: What others see the run by is let go of when it is closed.
+        storage: Rooted at the table.
+        properties: Of the table.
+        instant: Of the plan.
+        action: Its pending word.
+
+    Returns:
+        The timeline, and the pending instant on it.
+
+    Raises:
+        CommitError: There is no such plan, or another process is running it.
+        CorruptFileError: The file of the plan is empty.
+    """
+    timeline = properties.load_timeline(storage)
+    found = idle(storage, timeline, instant, action)
+    requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
+    if not timeline.plan(found):
+        hint = "Restore it from a copy; or delete it and the inflight file beside it, and the next run plans anew."
+        raise CorruptFileError(requested, 0, f"the plan of a {action.value}", "an empty file", hint)
+    guard = storage.guard(requested)
+    beat = Heartbeat(storage, instant)
+    if guard is None:
+        held.callback(_stop, beat)
+    held.enter_context(guard if guard is not None else beat.beating())
+    if action in service_runs.ACTIONS:
+        service_runs.note(storage, instant, action)
+    return timeline, found
+
+
 @contextlib.contextmanager
 def running(
     storage: Storage, properties: TableProperties, lock: TableLock, instant: str, action: Action
@@ -65,23 +100,10 @@ def running(
         CommitError: There is no such plan, or another process is running it.
         CorruptFileError: The file of the plan is empty.
     """
-    word = action.value
     with contextlib.ExitStack() as held:
         with lock.held():
-            timeline = properties.load_timeline(storage)
-            found = idle(storage, timeline, instant, action)
-            requested = join(timeline.folder, pending_name(instant, action, State.REQUESTED))
-            if not timeline.plan(found):
-                hint = "Restore it from a copy; or delete it and the inflight file beside it, and the next run plans anew."
-                raise CorruptFileError(requested, 0, f"the plan of a {word}", "an empty file", hint)
-            guard = storage.guard(requested)
-            beat = Heartbeat(storage, instant)
-            if guard is None:
-                held.callback(_stop, beat)
-            held.enter_context(guard if guard is not None else beat.beating())
-            if action in service_runs.ACTIONS:
-                service_runs.note(storage, instant, action)
-        yield timeline, found
+            begun = begin(held, storage, properties, instant, action)
+        yield begun
 
 
 def cancel(

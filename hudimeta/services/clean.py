@@ -310,25 +310,29 @@ def _by_partition(rows: pa.Table) -> dict[str, tuple[str, ...]]:
 
 
 def clean(session: WriteSession) -> CleanReport:
-    """Roll dead writes back and finish a clean that died, then plan and run one."""
+    """Roll dead writes back and finish a clean that died, then plan and run one.
+
+    Raises:
+        CommitError: Another process is running a clean.
+    """
     if session.concurrency.failed_writes != "NEVER":
         session.coordinator.recover()
     while True:
-        with session.lock.held():
-            view = session.table_now()
-            died = next((i.time for i in view.timeline.pending if i.action is Action.CLEAN), None)
-            if died is None:
-                the_plan = plan(session, view)
-                if not the_plan.n_files and not _empty_is_due(session, view.timeline, the_plan.earliest):
-                    return CleanReport(None, 0, the_plan)
-                content = encode_plan(without_user(session.storage.root), the_plan)
-                time = session.coordinator.plan(view.timeline, Action.CLEAN, content)
-                break
-        _execute(session, died)
-    return _execute(session, time)
+        found: CleanPlan | None = None
 
+        def planned(timeline: Timeline) -> str | None:
+            """What died goes first; else a new plan."""
+            nonlocal found
+            died = next((i.time for i in timeline.pending if i.action is Action.CLEAN), None)
+            if died is not None:
+                return died
+            found = plan(session, session.table_at(timeline))
+            if not found.n_files and not _empty_is_due(session, timeline, found.earliest):
+                return None
+            content = encode_plan(without_user(session.storage.root), found)
+            return session.coordinator.plan(timeline, Action.CLEAN, content)
 
-def _execute(session: WriteSession, time: str) -> CleanReport:
-    """Run the clean that is planned at an instant. Raises CommitError where another process is running it."""
-    the_plan, deleted = session.coordinator.run_clean(time, session.engine)
-    return session.told(CleanReport(time, deleted, the_plan), Action.CLEAN)
+        ran = session.coordinator.cleans.run_new(planned, session.engine)
+        report = None if ran is None else session.told(CleanReport(ran[0], ran[2], ran[1]), Action.CLEAN)
+        if found is not None:
+            return report or CleanReport(None, 0, found)

@@ -85,7 +85,7 @@ class Settlement:
         if crossed:
             # After so many rounds the rows of these file groups are too busy to be written beside others.
             group = next(iter(crossed))
-            raise self._conflict(group, [c for c in changes if group in c.groups | c.extended])
+            raise self._conflict(group, self._changes_to(group, changes))
         return self._settled_with(timeline, changes)
 
     def settle(self, timeline: Timeline) -> Publication:
@@ -94,7 +94,7 @@ class Settlement:
         crossed = self._crossed(timeline, changes)
         if crossed:
             rebase = Rebase(self._session, self._session.table_at(timeline), self._write, self.outcome)
-            self.outcome = rebase.over({group: [c for c in changes if group in c.groups | c.extended] for group in crossed})
+            self.outcome = rebase.over({group: self._changes_to(group, changes) for group in crossed})
             self._publication = None
         return self._settled_with(timeline, changes)
 
@@ -112,7 +112,7 @@ class Settlement:
     def _crossed(self, timeline: Timeline, changes: Sequence[TableChange]) -> list[FileGroupId]:
         """File groups of this write that others changed, or that a pending clustering is going to replace."""
         mine = {FileGroupId(file.partition_path, file.file_id) for file in self.outcome.files}
-        crossed = {group for change in changes for group in mine & change.groups}
+        crossed = {group for change in changes for group in mine & self._groups_of(change)}
         if crossed and self._non_blocking is not None:
             crossed = self._non_blocking.crossed(timeline, self._write, self.outcome.files, (c.time for c in changes))
         crossed |= {group for change in changes for group in self._rewritten & change.extended}
@@ -123,6 +123,23 @@ class Settlement:
         """File groups that get a new base file."""
         files = (file for file in self.outcome.files if file.log_instant is None and not file.is_new_group)
         return frozenset(FileGroupId(file.partition_path, file.file_id) for file in files)
+
+    def _groups_of(self, change: TableChange) -> frozenset[FileGroupId]:
+        """File groups of a change that matter here: log files lie on what a compaction wrote, as readers place them by
+        completion, unless they say on which base file they lie, for CDC queries."""
+        if not change.compacts or self._session.properties.cdc_enabled:
+            return change.groups
+        return change.groups - self._logged
+
+    @property
+    def _logged(self) -> frozenset[FileGroupId]:
+        """File groups that were there and get log files, no base file."""
+        placed = [(FileGroupId(file.partition_path, file.file_id), file) for file in self.outcome.files]
+        rewritten = {group for group, file in placed if file.log_instant is None or file.is_new_group}
+        return frozenset(group for group, _ in placed) - rewritten
+
+    def _changes_to(self, group: FileGroupId, changes: Sequence[TableChange]) -> list[TableChange]:
+        return [change for change in changes if group in self._groups_of(change) | change.extended]
 
     def _rivals(self, timeline: Timeline, changes: Sequence[TableChange]) -> list[TableChange]:
         """Those of some changes that may have added the keys that this write added, too, where keys are unique."""

@@ -16,6 +16,7 @@ from hudimeta.commit.locks.fence import FencedLock
 from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS
 from hudimeta.errors import NotFound
+from hudimeta.services import compaction
 from hudimeta.storage import CountingStorage, LocalStorage, Storage
 from hudimeta.table import stated_keys
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
@@ -180,6 +181,26 @@ def test_log_files_of_different_rows_lie_side_by_side(tmp_path: Path, index: str
     shared = simple_rows([4], 7), simple_rows([4, 8], 8)
     writes = [(begun(table, rows), rows) for rows in shared]
     assert finished(table, writes[first], writes[1 - first]) == [1, 2]
+
+
+@pytest.mark.parametrize("planned_first", [True, False])
+@pytest.mark.parametrize(("cdc", "attempts"), [("false", 1), ("true", 2)], ids=["", "capturing changes"])
+def test_log_files_lie_on_what_a_compaction_wrote_meanwhile(
+    tmp_path: Path, planned_first: bool, cdc: str, attempts: int
+) -> None:
+    table = table_of(tmp_path, "MERGE_ON_READ", **INDEXES["records"], **{"hoodie.table.cdc.enabled": cdc})
+    table.write(Operation.UPSERT, simple_rows([0, 2], 2))
+    mine, theirs = simple_rows([2, 4], 5), simple_rows([0, 6], 4)
+    planned = Table(table.path).schedule_compaction() if planned_first else None
+    one, other = begun(table, mine), begun(table, theirs)
+    assert finished(table, (other, theirs)) == [1]
+    compaction.execute(table.session(), planned) if planned else Table(table.path).compact()
+    assert finished(table, (one, mine)) == [attempts]
+    on_top = [row for row in Table(table.path).file_slices().to_pylist() if row["log_files"]]
+    assert [len(row["log_files"]) for row in on_top] == [2 if planned_first else 1]
+    assert all(row["base_file"].endswith(f"{row['base_instant']}.parquet") for row in on_top)
+    Table(table.path).compact()
+    table.check()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,11 +12,12 @@ import hudimeta
 from hudimeta.commit.locks.fence import FencedLock
 from hudimeta.config import OPTIONS
 from hudimeta.metadata import column_stats, files, partition_stats, record_index
+from hudimeta.services import clean
 from hudimeta.storage import CountingStorage, RequestKind, open_storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import SystemClock, Timeline
-from hudimeta.types import Operation
+from hudimeta.types import Action, Operation
 from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted
@@ -157,4 +158,23 @@ def test_a_write_that_was_published_meanwhile_is_not_taken_for_dead(tmp_path: Pa
     write, _ = later.coordinator.begin(Operation.UPSERT, seen[0])
     assert not lock.turns, "nobody had to wait for a look at what is left of others"
     later.coordinator.withdraw(write)
+    check_all(table.storage)
+
+
+def test_writers_leave_a_clean_to_whoever_planned_it(tmp_path: Path) -> None:
+    table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.clean.commits.retained": "2"})
+    for ts in range(1, 5):
+        table.write(Operation.UPSERT, simple_rows(range(10), ts))
+
+    def writes(turn: int) -> None:
+        if turn == 3:  # recovery took it twice, the plan once; now the clean ends
+            table.write(Operation.UPSERT, simple_rows(range(4), 5))
+
+    session = session_of(table)
+    session.lock = lock = Noted(session, writes)
+    report = clean.clean(session)
+    assert (report.deleted, len(lock.turns)) == (2, 4)
+    timeline = hudimeta.Table(table.path).timeline
+    assert [i.time for i in timeline.completed if i.action is Action.CLEAN] == [report.instant]
+    table.model.check(table.read())
     check_all(table.storage)
