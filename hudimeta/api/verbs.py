@@ -192,6 +192,13 @@ def rename(storage: Storage, options: Options, name: str) -> None:
         update_properties(storage, {NAME_KEY: name})
 
 
+def set_defaults(storage: Storage, options: Options, changes: Mapping[str, str | None]) -> None:
+    """Change default values of columns. Args: changes: Expressions of SQL by column; None for those that go."""
+    from hudimeta.write import altering
+
+    altering.set_defaults(WriteSession(storage, options), changes)
+
+
 def delete_partition(storage: Storage, options: Options, partitions: str | Sequence[str]) -> CommitReport:
     """Take partitions out of a table; see `hudimeta.Table.delete_partition`."""
     names = [partitions] if isinstance(partitions, str) else list(partitions)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from hudimeta.sql.asking import Ask, Question
 from hudimeta.sql.calling import CallProcedure
+from hudimeta.sql.defaults import is_default, with_defaults, without_defaults
 from hudimeta.sql.parameters import named_parameters
 from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of
 from hudimeta.sql.qualifiers import without_database
@@ -79,6 +80,7 @@ __all__ = [
     "Statement",
     "TableName",
     "Update",
+    "is_default",
     "may_write",
     "moment",
     "name_of",
@@ -88,5 +90,7 @@ __all__ = [
     "references",
     "source_of",
     "target_of",
+    "with_defaults",
     "without_database",
+    "without_defaults",
 ]

@@ -179,7 +179,7 @@ def set_option(cursor: Cursor) -> SetOption:
 
 
 def alter_table(cursor: Cursor) -> AlterTable | AlterEntry | Partitions | TableProperties:
-    """ALTER TABLE name ADD COLUMNS (…) | RENAME COLUMN a TO b | DROP COLUMNS (…) | ALTER COLUMN a TYPE t, or of the entry."""
+    """ALTER TABLE name ADD COLUMNS (…) | RENAME COLUMN a TO b | DROP COLUMNS (…) | ALTER COLUMN a …, or of the entry."""
     cursor.expect("ALTER", "TABLE")
     name = TableName(cursor.dotted())
     entry = _entry_change(cursor, name)
@@ -272,14 +272,38 @@ def _property_names(inside: Cursor) -> Iterator[str]:
 
 
 def _altered_column(cursor: Cursor, name: TableName) -> AlterTable | AlterEntry:
-    """What ALTER [COLUMN] does to a column: its type is the table's, a comment Spark's alone, anything else of the entry."""
+    """What ALTER [COLUMN] does to a column: type, place and default are the table's, a comment Spark's alone."""
     cursor.accept("COLUMN")
     column = ".".join(cursor.dotted())
     if cursor.accept("TYPE"):
         return AlterTable(name, retype=(column, cursor.rest()))
+    if cursor.accept("SET", "DEFAULT"):
+        return AlterTable(name, default=(column, cursor.rest()))
+    if cursor.accept("DROP", "DEFAULT"):
+        cursor.finish()
+        return AlterTable(name, default=(column, None))
+    if cursor.peek() in ("FIRST", "AFTER"):
+        return AlterTable(name, move=_moves(cursor, column))
     if cursor.peek() == "COMMENT":
         cursor.fail()
-    return AlterEntry(name, "ALTER TABLE … ALTER COLUMN other than TYPE and COMMENT")
+    return AlterEntry(name, "ALTER TABLE … ALTER COLUMN other than TYPE, COMMENT, DEFAULT, FIRST and AFTER")
+
+
+def _moves(cursor: Cursor, column: str) -> dict[str, str | None]:
+    """FIRST | AFTER name, of one column and of others that follow after commas."""
+    found: dict[str, str | None] = {}
+    while True:
+        if column in found:
+            cursor.fail()
+        if cursor.accept("FIRST"):
+            found[column] = None
+        else:
+            cursor.expect("AFTER")
+            found[column] = cursor.identifier()
+        if not cursor.accept(","):
+            cursor.finish()
+            return found
+        column = ".".join(cursor.dotted())
 
 
 def _columns_word(cursor: Cursor) -> None:

@@ -216,6 +216,8 @@ class AlterTable:
         rename: Old and new name.
         drop: Names.
         retype: A name and the text of its new type.
+        move: Columns, each with the one that it shall follow, None for the first place.
+        default: A name and the expression of its default value, None for none.
     """
 
     name: TableName
@@ -223,6 +225,8 @@ class AlterTable:
     rename: tuple[str, str] | None = None
     drop: tuple[str, ...] = ()
     retype: tuple[str, str] | None = None
+    move: Mapping[str, str | None] = field(default_factory=dict)
+    default: tuple[str, str | None] | None = None
 
 
 @dataclass(frozen=True)

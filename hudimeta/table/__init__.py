@@ -3,6 +3,7 @@
 __all__ = [
     "bootstrap_index",  # which source files stand behind skeletons
     "clustering_plan",  # the plan of a clustering
+    "column_defaults",  # default values of columns
     "compaction_plan",  # the plan of a compaction
     "create",  # creating a table, with nothing in it
     "discovery",  # partitions and files by listing storage

@@ -18,13 +18,16 @@ from hudimeta.metadata import column_stats
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.schema import SchemaChange, SchemaHistory, check_key_texts, normalise_type, with_meta_columns
 from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names
+from hudimeta.table.column_defaults import changed_defaults, column_defaults
+from hudimeta.table.properties import load as load_properties
+from hudimeta.table.properties import update as update_properties
 from hudimeta.types import Operation, is_text
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.attempts import until_no_conflict
 from hudimeta.write.row_changes import fixed_columns
 from hudimeta.write.session import TableView, WriteSession
 
-__all__ = ["alter", "alteration"]
+__all__ = ["alter", "alteration", "set_defaults"]
 
 
 def alteration(
@@ -61,6 +64,9 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
     _next_version(session, view, change, 1)  # whatever does not fit is refused before anything is written
     if ensure_metadata(session):
         view = session.table_now()
+    # Former names mean no column any more and cannot come back: whoever dies in between leaves nothing that counts.
+    defaults = column_defaults(session.properties)
+    set_defaults(session, {new: defaults[old] for old, new in change.rename.items() if old in defaults})
     with session.coordinator.writing(operation, view.timeline) as (write, begun):
         view = view if begun is view.timeline else session.table_at(begun)
         history = _next_version(session, view, change, int(write.instant))
@@ -70,6 +76,7 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
         publication = Publication((), schema, stated.avro, extra=extra, known=view.metadata, history=stated.history)
         with timings.phase("publish"):
             completion = session.coordinator.publish(write, publication)
+    set_defaults(session, {old: None for old in (*change.rename, *change.drop) if old in defaults})
     return session.told(
         CommitReport(
             write.instant,
@@ -81,6 +88,13 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
         ),
         write.action,
     )
+
+
+def set_defaults(session: WriteSession, changes: Mapping[str, str | None]) -> None:
+    """Change default values of columns. Args: changes: Expressions of SQL by column; None for those that go."""
+    if changes:
+        with session.lock.held():
+            update_properties(session.fenced, changed_defaults(load_properties(session.storage), changes))
 
 
 def _next_version(session: WriteSession, view: TableView, change: Alteration, version: int) -> SchemaHistory:

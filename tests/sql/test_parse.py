@@ -252,7 +252,7 @@ def test_rows_that_give_way_and_columns_that_come() -> None:
         ),
         ("alter table t add partition (p = 1)", Partitions(name("t"), PartitionVerb.ADD, ((("p", "1"),),))),
         ("alter table t add partition (p = 1) location '/x'", None),
-        ("alter table t alter column a first", AlterEntry(name("t"), "ALTER TABLE … ALTER COLUMN other than TYPE and COMMENT")),
+        ("alter table t alter column a first", AlterTable(name("t"), move={"a": None})),
         ("truncate table t partition (p = 1)", Partitions(name("t"), PartitionVerb.TRUNCATE, ((("p", "1"),),))),
         ("OPTIMIZE db.t WHERE p > 1 ZORDER BY (a, b)", Optimize(name("db", "t"), "p > 1", ("a", "b"))),
         ("optimize t", Optimize(name("t"))),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hudimeta.table.properties import TableProperties
 
 __all__ = [
+    "DEFAULT_KEY",
     "Carrier",
     "Registration",
     "carriers",
@@ -40,6 +41,7 @@ __all__ = [
     "refuse_contradictions",
     "registered_schema",
     "stated_options",
+    "with_default_values",
     "with_options",
     "without_sql_words",
 ]
@@ -49,6 +51,9 @@ CARRIER_KEY = "hudimeta"
 
 MARKER_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 """Where Spark keeps that a string column was declared as char or varchar."""
+
+DEFAULT_KEY = "CURRENT_DEFAULT"
+"""Where Spark keeps the default value of a column, which its INSERT then takes."""
 
 _NARROWEST, _SPREAD = 2_000_000_000, 100_000_000
 """Lengths of the marker: so long that no string is refused."""
@@ -172,8 +177,18 @@ def refuse_contradictions(
         raise ConfigError(key, given, f"{have}, as the table at {location} has it")
 
 
-def registered_schema(schema: StructType, location: str, options: Mapping[str, str]) -> StructType:
-    """A schema that carries where the table is, on its first string column if there is one."""
+def registered_schema(
+    schema: StructType, location: str, options: Mapping[str, str], defaults: Mapping[str, str] | None = None
+) -> StructType:
+    """A schema that carries where the table is, on its first string column if there is one.
+
+    Args:
+        schema: Of the table.
+        location: Its folder.
+        options: Of its reads and writes.
+        defaults: Default values by column.
+    """
+    schema = with_default_values(schema, defaults or {})
     data = [number for number, column in enumerate(schema) if column.name not in META_COLUMNS]
     texts = [number for number in data if isinstance(schema[number].dataType, StringType)]
     at = (texts or data or [0])[0]
@@ -183,6 +198,18 @@ def registered_schema(schema: StructType, location: str, options: Mapping[str, s
     column = schema[at]
     bearer = StructField(column.name, column.dataType, column.nullable, {**(column.metadata or {}), **carried})
     return StructType([bearer if number == at else other for number, other in enumerate(schema)])
+
+
+def with_default_values(schema: StructType, defaults: Mapping[str, str]) -> StructType:
+    """The schema of an entry whose columns have these default values, and no others."""
+
+    def told(column: StructField) -> StructField:
+        metadata = {key: value for key, value in (column.metadata or {}).items() if key != DEFAULT_KEY}
+        if column.name in defaults:
+            metadata[DEFAULT_KEY] = defaults[column.name]
+        return StructField(column.name, column.dataType, column.nullable, metadata)
+
+    return StructType([told(column) for column in schema])
 
 
 def with_options(schema: StructType, options: Mapping[str, str]) -> StructType:

@@ -65,6 +65,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
         Raises:
             HudiError: No table, or one that cannot be read, or options that do not fit.
         """
+        from hudimeta.table.column_defaults import column_defaults
         from pyspark_hudimeta.arrow_types import spark_schema
         from pyspark_hudimeta.plain.registration import (
             is_registering,
@@ -86,7 +87,8 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
         table = _opened(Target(target.location, kept))
         refuse_contradictions(table.properties, stated, target.location, table.schema.names)
         columns = shown_columns(table.schema.names, kept)
-        return registered_schema(spark_schema(table.scan(columns=columns).schema), target.location, kept)
+        defaults = column_defaults(table.properties)
+        return registered_schema(spark_schema(table.scan(columns=columns).schema), target.location, kept, defaults)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns in `schema`.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import lit
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import expr, lit
 from pyspark.sql.types import StructField, StructType
 
 from hudimeta.errors import ConfigError, UnsupportedFeature
@@ -15,7 +15,7 @@ from hudimeta.sql import quoted
 if TYPE_CHECKING:
     from pyspark_hudimeta.native.jvm import Jvm
 
-__all__ = ["assigned", "column_of", "with_nulls"]
+__all__ = ["assigned", "column_of", "filled"]
 
 _POLICY = "spark.sql.storeAssignmentPolicy"
 
@@ -58,8 +58,14 @@ def _assigned_by_server(table: str, columns: StructType, rows: DataFrame, by_nam
     return given.to(StructType([StructField(column.name, column.dataType) for column in columns]))
 
 
-def with_nulls(columns: StructType, rows: DataFrame, named: Sequence[str]) -> DataFrame:
-    """Rows whose columns are named by a list, in the table's order, null where the list leaves a column out.
+def filled(columns: StructType, rows: DataFrame, named: Sequence[str], defaults: Mapping[str, str]) -> DataFrame:
+    """Rows whose columns are named by a list, in the table's order, with default values where it leaves a column out.
+
+    Args:
+        columns: Of the table.
+        rows: As many columns as the list.
+        named: The list.
+        defaults: In SQL, by column; null for all others.
 
     Raises:
         ConfigError: The list names other columns, or one twice, or not as many as the rows have.
@@ -70,9 +76,11 @@ def with_nulls(columns: StructType, rows: DataFrame, named: Sequence[str]) -> Da
     if len(set(wanted)) != len(wanted):
         raise ConfigError("INSERT", ", ".join(named), "every column once")
     frame = rows.toDF(*wanted)
-    return frame.select(
-        *[frame[quoted(c.name)] if c.name in wanted else lit(None).cast(c.dataType).alias(c.name) for c in columns]
-    )
+    return frame.select(*[frame[quoted(c.name)] if c.name in wanted else _default(c, defaults).alias(c.name) for c in columns])
+
+
+def _default(column: StructField, defaults: Mapping[str, str]) -> Column:
+    return expr(defaults[column.name]) if column.name in defaults else lit(None).cast(column.dataType)
 
 
 def column_of(columns: StructType, name: str) -> str:

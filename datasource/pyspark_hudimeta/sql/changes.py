@@ -21,12 +21,13 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from hudimeta.config.options import AS_OF, COLUMNS
 from hudimeta.errors import ConfigError
-from hudimeta.sql import AlterTable, Delete, Merge, MergeAction, MergeClause, MergeRows, Update, quoted
+from hudimeta.sql import AlterTable, Delete, Merge, MergeAction, MergeClause, MergeRows, Update, is_default, quoted
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, Action
 from pyspark_hudimeta.arrow_types import arrow_schema, spark_schema
 from pyspark_hudimeta.routed.assignment import assigned, column_of
 from pyspark_hudimeta.routed.write import compute_frame
+from pyspark_hudimeta.sql.column_defaults import defaults_of
 from pyspark_hudimeta.sql.definition import alter
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal, opened
 
@@ -180,7 +181,10 @@ class Change:
         self.alias = alias or entry.name.table
         self.options = {**session.settings, **entry.options}
         self.stack = ExitStack()
-        properties = opened(session, entry).properties
+        table = opened(session, entry)
+        properties = table.properties
+        self.defaults = defaults_of(entry, table)
+        """In SQL, by column."""
         named = (*properties.record_keys, *properties.partition_fields)
         self.fixed = tuple(dict.fromkeys(name.partition(".")[0].partition(":")[0] for name in named))
 
@@ -236,6 +240,7 @@ class Change:
         found: dict[str, str] = {}
         for parts, value in assignments:
             column = self.assigned_column(parts, found)
+            value = self.defaults.get(column, "null") if is_default(value) else value
             if column in self.fixed and not inserting:
                 if not keys_may_change:
                     hint = "Delete the row and insert it anew: its key and its partition say which row it is."
@@ -317,8 +322,9 @@ class _Merging(Change):
             f"WHEN {self._rows_of(clause.rows)} AND ({clause.condition or 'true'}) THEN {number}"
             for number, clause in enumerate(self._statement.clauses)
         )
-        theirs = [name.lower() for name in columns]
-        ours = [name.lower() for name in schema.names]
+        sides = [self.alias.lower(), self._source.lower()]  # which are structs here
+        theirs = [*(name.lower() for name in columns), *sides]
+        ours = [*(name.lower() for name in schema.names), *sides]
         bare = [f"{t}.{quoted(n)}" for n in schema.names if n.lower() not in theirs]
         bare += [f"{s}.{quoted(n)}" for n in columns if n.lower() not in ours]
         shown = [f"struct({t}.*) AS {t}", f"struct({s}.*) AS {s}", *bare, f"CASE {whens} END AS {CLAUSE}"]
@@ -338,7 +344,7 @@ class _Merging(Change):
         values = self._values(clause, columns)
         if clause.action is MergeAction.INSERT:
             nothing = [f"null AS {quoted(alias)}" for alias in ROW_COLUMNS.values()]
-            shown = ", ".join([*nothing, *(values.get(name) or "null" for name in schema.names)])
+            shown = ", ".join([*nothing, *(values.get(name) or self.defaults.get(name, "null") for name in schema.names)])
         else:
             shown = self.shown(schema, values)
         sides = f"(SELECT *{self._bare_names(clause.rows, columns, schema)} FROM {pairs})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -18,13 +18,22 @@ from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableNotFound, UnsupportedFeature
 from hudimeta.redaction import redacted
-from hudimeta.sql import AlterTable, CreateLike, CreateTable, DropTable, TableName, quoted
+from hudimeta.sql import AlterTable, CreateLike, CreateTable, DropTable, TableName, quoted, without_defaults
 from hudimeta.storage import open_storage
+from hudimeta.table.column_defaults import column_defaults
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.hudi_table import HudiTable
-from pyspark_hudimeta.plain.registration import refuse_contradictions, stated_options
+from pyspark_hudimeta.plain.registration import refuse_contradictions, stated_options, with_default_values
 from pyspark_hudimeta.routed.assignment import column_of
+from pyspark_hudimeta.sql.column_defaults import (
+    checked_default,
+    checked_defaults,
+    defaults_of,
+    keep_defaults,
+    keep_defaults_at,
+    let_spark_alter,
+)
 from pyspark_hudimeta.sql.described import declared_column, properties_of
 from pyspark_hudimeta.sql.registering import comment_columns, enter, keep_comment, register, renamed
 from pyspark_hudimeta.sql.session import OWNS_FILES, Entry, SqlSession, opened
@@ -75,7 +84,9 @@ def create_like(session: SqlSession, statement: CreateLike) -> DataFrame | None:
         return session.nothing()
     if source is not None:
         columns, given = source.declared, {**properties_of(session, source), **statement.options}
-        fields = opened(session, source).properties.partition_fields
+        table = opened(session, source)
+        columns = with_default_values(columns, defaults_of(source, table))
+        fields = table.properties.partition_fields
     else:
         columns, given, fields = session.spark.table(statement.source.sql).schema, dict(statement.options), ()
     text = ", ".join(declared_column(column) for column in columns)
@@ -136,6 +147,7 @@ class _New:
 
     statement: CreateTable
     columns: StructType
+    defaults: Mapping[str, str]
     rows: DataFrame | None
     location: str
     options: dict[str, str]
@@ -146,14 +158,14 @@ class _New:
         if statement.odd is not None:
             raise UnsupportedFeature(statement.odd, "Leave it out; partition by columns of the table.")
         rows = session.query(statement.query) if statement.query is not None else rows
-        columns = _columns(statement, rows)
+        columns, defaults = _columns(session, statement, rows)
         place = _place(statement)
         free = session.catalog.default_location(statement.name) + (f"-{uuid4().hex[:8]}" if beside else "")
         location = session.place(place) if place else free
         options = {**session.settings, **_options(statement, columns)}
         if rows is not None:
             _refuse_occupied(location, options)
-        return cls(statement, columns, rows, location, options)
+        return cls(statement, columns, defaults, rows, location, options)
 
     def taken_back(self) -> AbstractContextManager[None]:
         """Deletes what was created when something fails."""
@@ -164,6 +176,11 @@ class _New:
         new = _make(self.location, self.columns, self.options)
         if not new and (self.rows is not None or _place(self.statement) is None):
             raise _taken_place(self.location)
+        if new and self.defaults:
+            keep_defaults_at(self.location, self.options, self.defaults)
+        elif self.defaults and dict(self.defaults) != column_defaults(Table(self.location).properties):
+            hint = "Register the table without DEFAULT, then ALTER COLUMN … SET DEFAULT."
+            raise ConfigError("DEFAULT", ", ".join(self.defaults), "the default values of the table that is there", hint)
         if self.rows is not None:
             ordered = self.rows.select(*[self.rows[quoted(name)] for name in self.columns.names])
             HudiTable(session.spark, self.location, self.options).bulk_insert(ordered)
@@ -171,21 +188,25 @@ class _New:
         comment_columns(session.plain, entered, self.columns)
 
 
-def _columns(statement: CreateTable, rows: DataFrame | None) -> StructType:
-    """The table's columns, those of the partitions last."""
+def _columns(session: SqlSession, statement: CreateTable, rows: DataFrame | None) -> tuple[StructType, dict[str, str]]:
+    """The table's columns, those of the partitions last, and default values by column."""
+    defaults: dict[str, str] = {}
     if rows is not None and (statement.columns is not None or statement.partition_columns):
         raise UnsupportedFeature("CREATE TABLE … AS SELECT with types of columns", "Cast in the query.")
     if rows is not None:
         found = StructType([StructField(c.name, c.dataType) for c in rows.schema if c.name not in META_COLUMNS])
     else:
-        found = _declared(", ".join(text for text in (statement.columns, statement.partition_columns) if text))
+        listed = ", ".join(text for text in (statement.columns, statement.partition_columns) if text)
+        listed, stated = without_defaults(listed)
+        found = _declared(listed)
+        defaults = checked_defaults(session, found, stated)
     for column in found:
         odd = sorted(set(column.metadata or {}) - {"comment"})
         if odd:
             raise UnsupportedFeature(f"{odd[0]} of column {column.name}", "Give the value in each INSERT.")
     last = [column_of(found, name) for name in statement.partition_by]
     by_name = {column.name: column for column in found}
-    return StructType([c for c in found if c.name not in last] + [by_name[name] for name in last])
+    return StructType([c for c in found if c.name not in last] + [by_name[name] for name in last]), defaults
 
 
 def _declared(text: str) -> StructType:
@@ -298,21 +319,56 @@ def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str) -
         HudiError: What cannot be done; neither was changed.
     """
     table = opened(session, entry).table
-    if statement.add is not None:
-        table.alter(add=written_schema(_declared(statement.add)))
+    if statement.default is not None:
+        return _set_default(session, entry, *statement.default, text)
+    if statement.move:
+        table.alter(move={_spelt(entry, name): after and _spelt(entry, name, after) for name, after in statement.move.items()})
+    elif statement.add is not None:
+        listed, defaults = without_defaults(statement.add)
+        if defaults:
+            hint = "Rows that are there would need it: ADD COLUMNS, UPDATE the rows, then ALTER COLUMN … SET DEFAULT."
+            raise UnsupportedFeature("ADD COLUMNS with DEFAULT", hint)
+        table.alter(add=written_schema(_declared(listed)))
     elif statement.rename is not None:
-        table.alter(rename=dict([statement.rename]))
+        old, new = statement.rename
+        table.alter(rename={_spelt(entry, old): new})
     elif statement.retype is not None:
         column, kind = statement.retype
-        table.alter(retype={column: written_schema(_declared(f"c {kind}")).field(0).type})
+        table.alter(retype={_spelt(entry, column): written_schema(_declared(f"c {kind}")).field(0).type})
     else:
-        table.alter(drop=statement.drop)
-    session.plain(text)
+        table.alter(drop=[_spelt(entry, name) for name in statement.drop])
+    with let_spark_alter(session):
+        session.plain(text)
     if session.entry(entry.name) is None:  # the column that carried the table's place was dropped
         session.plain(f"DROP TABLE {entry.name.sql}")
         enter(session.plain, entry.name, replace(entry, declared=StructType()), entry.options)
     else:
         keep_comment(session.plain, entry)
+    return session.nothing()
+
+
+def _spelt(entry: Entry, path: str, beside: str | None = None) -> str:
+    """A column by its own spelling. Args: path: Its dotted name. beside: Another column of the same level, to be spelt."""
+    column, *inside = path.split(".")
+    if beside is not None:
+        return beside if inside else column_of(entry.columns, beside)
+    return ".".join((column_of(entry.columns, column), *inside))
+
+
+def _set_default(session: SqlSession, entry: Entry, name: str, value: str | None, text: str) -> DataFrame:
+    """The table first, then its entry, which may refuse; the table is then as it was."""
+    column = column_of(entry.columns, name)
+    if value is not None:
+        checked_default(session, entry.columns[column], value)
+    before = defaults_of(entry, opened(session, entry)).get(column)
+    keep_defaults(session, entry, {column: value})
+    try:
+        with let_spark_alter(session):
+            session.plain(text)
+    except BaseException:
+        keep_defaults(session, entry, {column: before})
+        raise
+    keep_comment(session.plain, entry)
     return session.nothing()
 
 

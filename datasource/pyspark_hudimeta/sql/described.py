@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from hudimeta.sql import Ask, quoted
 from hudimeta.types import TableType
-from pyspark_hudimeta.plain.registration import stated_options
+from pyspark_hudimeta.plain.registration import DEFAULT_KEY, stated_options, with_default_values
+from pyspark_hudimeta.sql.column_defaults import defaults_of
 from pyspark_hudimeta.sql.session import OWNS_FILES, literal, opened
 
 if TYPE_CHECKING:
@@ -29,8 +30,10 @@ _DESCRIBED = "col_name string, data_type string, comment string"
 
 def show_create(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
     """The statement that registers this table again where it lies, or makes one like it when its folder is empty."""
-    columns = ",\n".join(f"  {declared_column(column)}" for column in entry.declared)
-    fields = opened(session, entry).properties.partition_fields
+    table = opened(session, entry)
+    declared = with_default_values(entry.declared, defaults_of(entry, table))
+    columns = ",\n".join(f"  {declared_column(column)}" for column in declared)
+    fields = table.properties.partition_fields
     lines = [f"CREATE TABLE {session.full_name(entry.name)} (\n{columns})", "USING hudimeta"]
     if fields:
         lines.append(f"PARTITIONED BY ({', '.join(map(quoted, fields))})")
@@ -67,10 +70,15 @@ def properties_of(session: SqlSession, entry: Entry) -> dict[str, str]:
 def extended(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
     """DESCRIBE EXTENDED, in the sections that Spark has for a table of a file format."""
     by_name = {column.name: column for column in entry.declared}
-    fields = [by_name[name] for name in opened(session, entry).properties.partition_fields if name in by_name]
-    rows = list(_columns(entry.declared))
+    found = opened(session, entry)
+    fields = [by_name[name] for name in found.properties.partition_fields if name in by_name]
+    rows: list[tuple[str, str, str | None]] = list(_columns(entry.declared))
     if fields:
         rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment"), *_columns(fields)]
+    defaults = defaults_of(entry, found)
+    if defaults:
+        rows += [("", "", ""), ("# Column Default Values", "", "")]
+        rows += [(name, by_name[name].dataType.simpleString(), value) for name, value in defaults.items() if name in by_name]
     properties = ", ".join(f"{k}={v}" for k, v in sorted(properties_of(session, entry).items()))
     catalog, database, table = session.full_parts(entry.name)
     facts = {
@@ -99,4 +107,6 @@ def declared_column(column: StructField) -> str:
     """A column as CREATE TABLE declares it."""
     comment = (column.metadata or {}).get("comment")
     words = [quoted(column.name), column.dataType.simpleString().upper()]
+    default = (column.metadata or {}).get(DEFAULT_KEY)
+    words += [f"DEFAULT {default}"] if default is not None else []
     return " ".join([*words, *([f"COMMENT {literal(comment)}"] if comment is not None else [])])

@@ -11,9 +11,10 @@ from pyspark.sql.types import StructType
 from hudimeta.config import OPTIONS
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
-from hudimeta.sql import Insert, quoted
+from hudimeta.sql import Insert, quoted, with_defaults
 from pyspark_hudimeta.hudi_table import HudiTable
-from pyspark_hudimeta.routed.assignment import assigned, column_of, with_nulls
+from pyspark_hudimeta.routed.assignment import assigned, column_of, filled
+from pyspark_hudimeta.sql.column_defaults import defaults_of
 from pyspark_hudimeta.sql.partitions import partition_path
 from pyspark_hudimeta.sql.replacing import replace_where
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
@@ -61,6 +62,7 @@ class _Insertion:
         self._fields = properties.partition_fields
         self._ordered = bool(properties.record_keys and properties.ordering_fields)
         self._given = {column_of(entry.columns, name): value for name, value in statement.partition or ()}
+        self._defaults = defaults_of(entry, self._table)
         self._fixed = {name: value for name, value in self._given.items() if value is not None}
 
     def run(self) -> CommitReport:
@@ -110,13 +112,26 @@ class _Insertion:
     def rows(self) -> DataFrame:
         """The query's rows as rows of the table."""
         entry, statement, jvm = self._entry, self._statement, self._session.jvm
-        rows = self._frame if self._frame is not None else self._session.query(statement.query)
+        rows = self._frame if self._frame is not None else self._session.query(self._query())
         columns, name, by_name = entry.columns, entry.name.sql, statement.by_name
         if statement.partition is not None:
             rows, by_name = self._placed(rows), False
         elif statement.columns is not None:
-            rows = with_nulls(columns, rows, statement.columns)
+            rows = filled(columns, rows, statement.columns, self._defaults)
         return assigned(jvm, name, columns, rows, by_name=by_name)
+
+    def _query(self) -> str:
+        """The query, with default values where it says DEFAULT."""
+        if self._statement.by_name:
+            return self._statement.query
+        return with_defaults(self._statement.query, [self._defaults.get(name, "NULL") for name in self._from_query()])
+
+    def _from_query(self) -> list[str]:
+        """The columns of the table that the query's go into, in order."""
+        columns = self._entry.columns
+        if self._statement.columns is not None:
+            return [column_of(columns, name) for name in self._statement.columns]
+        return [c for c in columns.names if c not in self._given] + [c for c in self._given if c not in self._fixed]
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """Rows with the values of PARTITION: what it leaves to the query comes last there, in the order of the clause."""
@@ -126,13 +141,10 @@ class _Insertion:
             raise ConfigError("PARTITION", ", ".join(self._given), allowed)
         if statement.by_name:
             raise UnsupportedFeature("INSERT … PARTITION … BY NAME", "List the columns instead.")
-        if statement.columns is not None:
-            from_query = [column_of(columns, name) for name in statement.columns]
-        else:
-            from_query = [c for c in columns.names if c not in self._given] + [c for c in self._given if c not in self._fixed]
+        from_query = self._from_query()
         if set(from_query) & set(self._fixed):
             raise ConfigError("INSERT", ", ".join(from_query), "columns that PARTITION gives no value")
         kept = StructType([c for c in columns if c.name not in self._fixed])
         # As Spark takes them: `PARTITION (day = '2026-01-31')` is the text of a date, which a row's value must not be.
         constants = {name: expr(value).cast(columns[name].dataType) for name, value in self._fixed.items()}
-        return with_nulls(kept, rows, from_query).withColumns(constants).select(*map(quoted, columns.names))
+        return filled(kept, rows, from_query, self._defaults).withColumns(constants).select(*map(quoted, columns.names))

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import col, lit, raise_error, when
+from pyspark.sql.functions import col, expr, lit, raise_error, when
 from pyspark.sql.types import StructType
 
 from hudimeta.config import refuse_on_write
@@ -215,9 +215,12 @@ class _FrameMerging(Change):
         values = self._assigned(clause)
         if clause.action is MergeAction.INSERT:
             carried = [lit(None).alias(alias) for alias in ROW_COLUMNS.values()]
-            return rows.select(*carried, *[values.get(name, lit(None)).alias(name) for name in schema.names])
+            return rows.select(*carried, *[self._inserted(values, name).alias(name) for name in schema.names])
         carried = [self._own(name).alias(alias) for name, alias in ROW_COLUMNS.items()]
         return rows.select(*carried, *[values.get(name, self._own(name)).alias(name) for name in schema.names])
+
+    def _inserted(self, values: Mapping[str, Column], name: str) -> Column:
+        return values[name] if name in values else expr(self.defaults.get(name, "null"))
 
     def _assigned(self, clause: _Clause) -> dict[str, Column]:
         """New values by column. Raises ConfigError for columns that are not there, come twice or must not change."""

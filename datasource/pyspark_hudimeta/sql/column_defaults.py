@@ -1,0 +1,83 @@
+"""Default values of columns: the table keeps them, and the entry says them to Spark, whose own INSERT takes them from there."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import StructField, StructType
+
+from hudimeta.api.verbs import set_defaults
+from hudimeta.config import OPTIONS
+from hudimeta.errors import ConfigError
+from hudimeta.sql import quoted
+from hudimeta.storage import open_storage
+from hudimeta.table.column_defaults import column_defaults
+from pyspark_hudimeta.routed.assignment import assigned, column_of
+
+if TYPE_CHECKING:
+    from pyspark_hudimeta.hudi_table import HudiTable
+    from pyspark_hudimeta.sql.session import Entry, SqlSession
+
+__all__ = ["checked_default", "checked_defaults", "defaults_of", "keep_defaults", "keep_defaults_at", "let_spark_alter"]
+
+_PROVIDERS = "spark.sql.defaultColumn.allowedProviders"
+_HINT = "A default value is a constant, or a function of constants such as current_date()."
+
+
+def defaults_of(entry: Entry, table: HudiTable) -> dict[str, str]:
+    """The default values of a table's columns, in SQL. Args: entry: Of the table. table: The same, opened."""
+    return {name: value for name, value in column_defaults(table.properties).items() if name in entry.columns.names}
+
+
+def checked_defaults(session: SqlSession, columns: StructType, found: Mapping[str, str]) -> dict[str, str]:
+    """Default values by the columns' own spelling. Raises ConfigError, AnalysisException: See `checked_default`."""
+    spelt = {column_of(columns, name): text for name, text in found.items()}
+    return {name: checked_default(session, columns[name], text) for name, text in spelt.items()}
+
+
+def checked_default(session: SqlSession, column: StructField, text: str) -> str:
+    """An expression that can be the default value of a column.
+
+    Raises:
+        ConfigError: It reads rows, or is another one each time.
+        AnalysisException, of Spark: It does not fit the column, or is no expression.
+    """
+    option = f"DEFAULT of {column.name}"
+    if re.search(r"\bselect\b", text, re.IGNORECASE):
+        raise ConfigError(option, text, "an expression without a query", _HINT)
+    frame = session.plain(f"SELECT ({text}) AS {quoted(column.name)}")
+    if session.jvm is not None:
+        (alias,) = session.jvm.items(frame._jdf.queryExecution().analyzed().projectList())
+        if not alias.child().foldable():
+            raise ConfigError(
+                f"DEFAULT of {column.name}", text, "an expression with one value for all rows of a statement", _HINT
+            )
+    _ = assigned(session.jvm, "DEFAULT", StructType([StructField(column.name, column.dataType)]), frame).schema
+    return text
+
+
+@contextlib.contextmanager
+def let_spark_alter(session: SqlSession) -> Iterator[None]:
+    """While Spark changes an entry whose columns have default values: it asks whether it knows their format."""
+    conf = session.spark.conf
+    was_set = _PROVIDERS in conf.getAll
+    before = conf.get(_PROVIDERS)
+    conf.set(_PROVIDERS, f"{before},hudimeta")
+    try:
+        yield
+    finally:
+        conf.set(_PROVIDERS, before) if was_set else conf.unset(_PROVIDERS)
+
+
+def keep_defaults(session: SqlSession, entry: Entry, changes: Mapping[str, str | None]) -> None:
+    """Change default values of a table. Args: changes: By column; None for those that go."""
+    keep_defaults_at(entry.location, {**session.settings, **entry.options}, changes)
+
+
+def keep_defaults_at(location: str, given: Mapping[str, str], changes: Mapping[str, str | None]) -> None:
+    """The same by the table's folder. Args: given: Options of its reads and writes."""
+    options = OPTIONS.read(given)
+    set_defaults(open_storage(location, options.texts), options, changes)
