@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hudimeta.api.services import TableServices
     from hudimeta.commit.report import CommitReport
     from hudimeta.reports import Reports
+    from hudimeta.services.advice import Advice
     from hudimeta.services.archival import ArchivalReport
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
@@ -106,3 +107,7 @@ class ServiceVerbs(ChangeVerbs):
     ) -> MaintenanceReport | MaintenancePlan:
         """See `services.maintain`."""
         return self.services.maintain(max_bytes=max_bytes, max_seconds=max_seconds, dry_run=dry_run)
+
+    def advise(self, *, apply: bool = False, unused_days: int = 30) -> Advice:
+        """See `services.advise`."""
+        return self.services.advise(apply=apply, unused_days=unused_days)

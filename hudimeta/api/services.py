@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hudimeta.api.advising import Advising
 from hudimeta.api.changes import Changing
 from hudimeta.api.grouped import GroupedVerbs
 from hudimeta.api.maintaining import Maintaining
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["TableServices"]
 
 
-class TableServices(GroupedVerbs, Maintaining, Changing):
+class TableServices(GroupedVerbs, Maintaining, Advising, Changing):
     """The services of a table.
 
     >>> table.services.compact()                                               # doctest: +SKIP

@@ -12,6 +12,7 @@ import hudimeta
 __all__ = ["root"]
 
 _HOMES: Mapping[str, tuple[str, str]] = {
+    "advise": ("hudimeta.cli.tables", "Which index or order of rows would make reads cheaper."),
     "call": ("hudimeta.cli.tables", "Run a procedure of Hudi's SQL."),
     "history": ("hudimeta.cli.tables", "What happened to a table, the newest first."),
     "maintain": ("hudimeta.cli.tables", "Run the services that are due."),

@@ -1,4 +1,4 @@
-"""`hudimeta show`, `history`, `maintain` and `call`: a table as a whole, and the procedures of Hudi's SQL."""
+"""`hudimeta show`, `history`, `maintain`, `advise` and `call`: a table as a whole, and the procedures of Hudi's SQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hudimeta import Table
 
-__all__ = ["call", "history", "maintain", "show"]
+__all__ = ["advise", "call", "history", "maintain", "show"]
 
 _group = click.Group("tables")
 
@@ -61,6 +61,15 @@ def _maintain(table: Table, max_bytes: int | None, max_seconds: float | None, dr
     return Answer({"table": table.path, "dry_run": dry_run, "report": lines}, lines=lines), Exit.DONE
 
 
+@dry_run
+@click.option("--unused-days", type=click.IntRange(0), default=30, show_default=True, help="Name indexes unused for so long.")
+@click.option("--apply", is_flag=True, help="Build what is recommended.")
+def _advise(table: Table, apply: bool, unused_days: int, dry_run: bool) -> tuple[Answer, Exit]:
+    """Which index or order of rows would have saved the noted reads how many bytes, and at what cost."""
+    advice = table.advise(apply=apply and not dry_run, unused_days=unused_days)
+    return Answer({**advice.to_dict(), "dry_run": dry_run}, lines=str(advice).splitlines()), Exit.DONE
+
+
 @click.argument("procedure")
 @click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
 def _call(table: Table, procedure: str, arguments: tuple[str, ...]) -> tuple[Answer, Exit]:
@@ -75,4 +84,5 @@ def _call(table: Table, procedure: str, arguments: tuple[str, ...]) -> tuple[Ans
 show = command(_group, "show")(_show)
 history = command(_group, "history")(_history)
 maintain = command(_group, "maintain")(_maintain)
+advise = command(_group, "advise")(_advise)
 call = command(_group, "call")(_call)

@@ -16,6 +16,7 @@ __all__ = [
     "INCREMENTAL_FORMAT",
     "INDEX_TRUST",
     "INDEX_USE",
+    "LEARN",
     "LISTED_SLICES",
     "MERGER",
     "MERGE_MEMORY",
@@ -132,6 +133,12 @@ SCHEMA_ON_READ = OPTIONS.flag(
     "hoodie.schema.on.read.enable",
     True,
     "Read files older than an ALTER through the table's schema history; false finds columns by name alone.",
+)
+LEARN = OPTIONS.flag(
+    "hudimeta.learn",
+    True,
+    "Note what reads filter by, and what skipping gave, for Table.advise: in memory, and at most once a minute in "
+    ".hoodie/.aux/hudimeta of the table. Predicates are noted with their constants.",
 )
 DATA_SKIPPING = OPTIONS.flag("hoodie.enable.data.skipping", True, "Skip files by the statistics in the metadata table.")
 

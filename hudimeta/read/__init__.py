@@ -7,6 +7,9 @@ __all__ = [
     "incremental",  # incremental reads
     "native_files",  # files that any Parquet reader reads alike
     "native_slices",  # slices that Spark's own reader may read
+    "noting",  # what reads filter by, noted for advice
+    "planner",  # which slices a predicate leaves
+    "query_notes",  # these notes as a value
     "request",  # what is asked of a table
     "scan",  # a read: planned once, then rows
     "scan_plan",  # what a scan will read

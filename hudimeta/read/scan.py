@@ -100,7 +100,12 @@ class Scan:
     def _planned(self) -> PlannedSlices:
         if self._opened.range_slices is not None:
             return planned_range(self._snapshot, self._opened.range_slices)
-        return plan_slices(self._snapshot, self._bound, self._request.query_type)
+        planned = plan_slices(self._snapshot, self._bound, self._request.query_type)
+        if self._bound is not None and self._opened.changes is None:
+            from hudimeta.read.noting import note_read
+
+            note_read(self._snapshot, self._bound, planned)
+        return planned
 
     def plan(self) -> ScanPlan:
         """The files that will be read; reads metadata only.

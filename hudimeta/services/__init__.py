@@ -1,6 +1,7 @@
 """Table services: each plans first, as a value that can be printed and stored, and then executes its plan."""
 
 __all__ = [
+    "advice",  # what would make reads cheaper
     "after_write",  # what is due after a write
     "archival",  # old instants leave the active timeline
     "bootstrapping",  # a table out of a dataset that is there

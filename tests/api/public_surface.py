@@ -19,6 +19,7 @@ from hudimeta import errors
 from hudimeta.api.indexes import TableIndexes
 from hudimeta.api.metadata import TableMetadata
 from hudimeta.api.services import TableServices
+from hudimeta.services.advice import Advice, Recommendation, UnusedIndex
 from hudimeta.services.archival import ArchivalReport
 from hudimeta.services.clean import CleanReport
 from hudimeta.services.indexing import IndexReport, RebuildReport
@@ -36,7 +37,8 @@ MADE_BY_VERBS = (*GROUPS, hudimeta.Scan)
 """Nobody else makes these, so that their constructors are ours to change."""
 UNDO = (RestorePlan, RestoreReport, RollbackReport, Savepoint, UndoneInstant)
 OF_METADATA = (ListingCost, MetadataChange, MetadataStats, ValidationReport)
-REPORTS = (ArchivalReport, CleanReport, IndexReport, RebuildReport, TtlPlan, TtlReport, *OF_METADATA, *UNDO)
+OF_READS = (Advice, Recommendation, UnusedIndex)
+REPORTS = (*OF_READS, ArchivalReport, CleanReport, IndexReport, RebuildReport, TtlPlan, TtlReport, *OF_METADATA, *UNDO)
 """What public verbs return, beside what `hudimeta` itself names."""
 
 

@@ -15,7 +15,7 @@ from tests.conftest import Unpack
 UNDO = ("savepoint", "savepoints", "delete_savepoint", "rollback", "restore")
 RUN = ("compact", "schedule_compaction", "log_compaction", "log_compact", "clustering", "cluster", "indexing")
 PAST = ("clean", "archive", "expire_partitions")
-VERBS = (*RUN, *PAST, *UNDO, "recover", "upgrade", "downgrade", "maintain", "watch", "repair", "change_type")
+VERBS = (*RUN, *PAST, *UNDO, "recover", "upgrade", "downgrade", "maintain", "watch", "advise", "repair", "change_type")
 """Of `t.services`, in their order."""
 
 

@@ -39,4 +39,10 @@ def test_the_page_tells_the_truth(tmp_path: Path) -> None:
 def test_the_page_names_every_command() -> None:
     named = set(re.findall(r"`metadata ([a-z-]+)`", PAGE))
     assert named == set(metadata.commands)
-    assert set(re.findall(r"^\| `(\w+)(?: PATH[^`]*)?` \|", PAGE, re.MULTILINE)) >= {"show", "history", "maintain", "call"}
+    assert set(re.findall(r"^\| `(\w+)(?: PATH[^`]*)?` \|", PAGE, re.MULTILINE)) >= {
+        "show",
+        "history",
+        "maintain",
+        "advise",
+        "call",
+    }

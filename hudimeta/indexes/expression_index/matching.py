@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
     from hudimeta.predicate import Expr
 
-__all__ = ["IndexedExpression", "indexed_expression", "widened"]
+__all__ = ["ARGUMENTS", "IndexedExpression", "indexed_expression", "widened"]
 
 _FORMATS = {
     "yyyy-MM-dd": ("%Y-%m-%d", 10, 86_400),
@@ -33,7 +33,7 @@ _DEFAULT_FORMAT = "yyyy-MM-dd HH:mm:ss"
 _ZONES_APART = 32 * 3_600
 """No two zones, local mean times included, are further apart than this many seconds."""
 
-_ARGUMENTS: dict[str, tuple[str, ...]] = {
+ARGUMENTS: dict[str, tuple[str, ...]] = {
     "from_unixtime": ("format",),
     "unix_timestamp": ("format",),
     "date_format": ("format",),
@@ -94,8 +94,8 @@ def indexed_expression(definition: IndexDefinition, schema: pa.Schema, timezone:
 
     function = definition.function.lower()
     options = {k: v for k, v in definition.options.items() if k != "expr" and k.lower() not in _OF_FILTERS}
-    names = _ARGUMENTS.get(function, ())
-    known = function in _ARGUMENTS or function in _ALONE
+    names = ARGUMENTS.get(function, ())
+    known = function in ARGUMENTS or function in _ALONE
     if not known or set(options) - set(names) or len(definition.source_fields) != 1:
         return None
     if any(name not in options for name in names[: len(options)]):
