@@ -1,0 +1,134 @@
+"""One phase at one size, in a process of its own: CPU seconds, memory, requests and bytes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.job import peak_rss
+
+ROUNDS = 3
+"""The first loads modules; the cheapest of the others counts, because other work on the machine only ever adds."""
+
+Make = Callable[[Path, int], Path]
+Act = Callable[[Path, int], object]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run of a phase took.
+
+    Attributes:
+        cpu: Seconds of this process.
+        memory: Bytes at the peak, beyond what the process had before.
+        requests: To storage.
+        read, written: Bytes.
+    """
+
+    cpu: float
+    memory: float
+    requests: float
+    read: float
+    written: float
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of the work, which grows with one number.
+
+    Attributes:
+        name: For the tables.
+        of: What the number counts.
+        sizes: At which it is measured; the last one is left out of the line, and tells its error.
+        make: Makes the table, or returns the one that is there.
+        act: The work.
+        changes: It changes the table, so each run gets a copy.
+        spread: Tasks do it, so that it takes the less wall time the more cores there are; else one process does it.
+    """
+
+    name: str
+    of: str
+    sizes: tuple[int, ...]
+    make: Make
+    act: Act
+    changes: bool = False
+    spread: bool = False
+
+
+def measure(phase: Phase, size: int, data: Path) -> Cost:
+    """The cost of a phase at a size; its table is made first, in another process.
+
+    Args:
+        phase: What to do.
+        size: Of what it grows with.
+        data: Folder for tables, kept between runs.
+
+    Raises:
+        RuntimeError: The process ended without an answer.
+    """
+    context = multiprocessing.get_context("spawn")
+    for target in (_make, _run):
+        answers = context.SimpleQueue()
+        process = context.Process(target=target, args=(phase.name, size, data, answers))
+        process.start()
+        process.join()
+        if process.exitcode:
+            raise RuntimeError(f"{phase.name} at {size:,} ended with code {process.exitcode}")
+    return Cost(*answers.get())
+
+
+def _named(name: str) -> Phase:
+    from benchmarks.scale.phases import PHASES
+
+    return next(phase for phase in PHASES if phase.name == name)
+
+
+def _make(name: str, size: int, data: Path, answers: Any) -> None:
+    _named(name).make(data, size)
+
+
+def _run(name: str, size: int, data: Path, answers: Any) -> None:
+    phase = _named(name)
+    found = [_once(phase, phase.make(data, size), size, data) for _ in range(ROUNDS)]
+    best = min(found[1:], key=lambda cost: cost.cpu)
+    # A later round finds memory that an earlier one has taken.
+    answers.put((best.cpu, found[0].memory, best.requests, best.read, best.written))
+
+
+def _once(phase: Phase, table: Path, size: int, data: Path) -> Cost:
+    from benchmarks import ours
+    from hudimeta.storage import CountingStorage
+
+    folder = Path(tempfile.mkdtemp(prefix="scale-", dir=data)) if phase.changes else None
+    opened: list[CountingStorage] = []
+
+    def counting(storage: Any) -> CountingStorage:
+        opened.append(CountingStorage(storage))
+        return opened[-1]
+
+    try:
+        path = table if folder is None else Path(shutil.copytree(table, folder / "t"))
+        ours.open_table(path)  # its modules are there before memory is looked at
+        before, begin = _resident(), time.process_time()
+        with ours.storage_wrapped(counting):
+            phase.act(path, size)
+        cpu = time.process_time() - begin
+        asked = [request for storage in opened for request in storage.log.since(0)]
+        put = [r.n_bytes for r in asked if r.kind.value == "PUT"]
+        got = [r.n_bytes for r in asked if r.kind.value == "GET"]
+        return Cost(cpu, max(0, peak_rss(os.getpid()) - before), len(asked), sum(got), sum(put))
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder)
+
+
+def _resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
