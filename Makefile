@@ -11,10 +11,11 @@ HUDI_NEXT ?= 1.2.0
 RIVALS ?= 1.0.2,1.2.0
 DEMO_ARGS ?=
 MUTANTS_ARGS ?=
+SCALE_ARGS ?=
 WRITERS_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full fencing-full logs-full writers-full faults-full spark-kills-full streams-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke ci clean distclean
+.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full fencing-full logs-full writers-full faults-full spark-kills-full streams-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke scale ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -137,6 +138,10 @@ bench: ## measure every claim against its rival (BENCH_ARGS="P1 P3 --scale 0.1")
 
 bench-smoke: ## the same at a size that takes a minute, to see that it runs; needs no Apache Hudi
 	@$(RUN) --java python -m benchmarks --smoke $(BENCH_ARGS)
+	@$(RUN) python -m benchmarks.scale --smoke plan compaction
+
+scale: ## measure what each phase of work costs, and say it of tables that no machine here holds (SCALE_ARGS="plan compaction")
+	@$(RUN) python -m benchmarks.scale $(SCALE_ARGS)
 
 ci: ## what the integration server runs
 	@.ci/run
