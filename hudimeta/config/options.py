@@ -301,6 +301,12 @@ LOG_BLOCK_BYTES = OPTIONS.number(
 LOG_FILE_BYTES = OPTIONS.number(
     "hoodie.logfile.max.size", 1 << 30, "Bytes from which a commit goes on in another log file of the same file group."
 )
+LOG_KEYS = OPTIONS.flag(
+    "hudimeta.log.keys",
+    True,
+    "Log files carry a bloom filter and the smallest and greatest of their keys, and what is known of the logs before them; "
+    "look-ups and reads of single keys then pass over logs. False neither writes nor asks them.",
+)
 PARTIAL_UPDATES = OPTIONS.flag(
     "hoodie.spark.sql.merge.into.partial.updates",
     False,

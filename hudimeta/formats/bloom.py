@@ -19,7 +19,7 @@ import binascii
 import io
 import math
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError, UnsupportedFeature
+from hudimeta.formats.hash_chain import Words, arrow_keys, chains, hash_chain
 
 __all__ = ["BloomFilter", "TypeCode", "hash_chain", "size_of_filter"]
 
@@ -43,11 +44,8 @@ _MURMUR, _JENKINS = 1, 0
 _MAX_HASHES = 1024
 _ROW_HEAD = struct.Struct(">iiBi")
 _DYNAMIC_HEAD = struct.Struct(">iii")
-_M = np.uint32(0x5BD1E995)
-_CHUNK_BYTES = 1 << 20
-_CHUNK_KEYS = 1 << 14
-
-_Words = npt.NDArray[np.uint32]
+_FIRST_HASHES = 4
+_SAMPLE = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +77,7 @@ class BloomFilter:
             p: Share of foreign keys that may pass when `capacity` keys are in.
             capacity: Keys to be sized for; None for the number given, at least 1.
         """
-        keys = _arrow_keys(keys)
+        keys = arrow_keys(keys)
         bits, hashes = size_of_filter(max(len(keys), 1) if capacity is None else capacity, p)
         row = _fill(keys, np.zeros(len(keys), dtype=np.int64), 1, bits, hashes)
         return cls("SIMPLE", bits, hashes, row)
@@ -100,7 +98,7 @@ class BloomFilter:
             keys_per_row: None for one row sized to the number of keys; Hudi's default is 60000.
             max_keys: Rows are added while they hold fewer keys than this together; afterwards they are filled in turn.
         """
-        keys = _arrow_keys(keys)
+        keys = arrow_keys(keys)
         count = len(keys)
         per_row = max(count, 1) if keys_per_row is None else keys_per_row
         bits, hashes = size_of_filter(per_row, p)
@@ -124,7 +122,7 @@ class BloomFilter:
             p: Share of foreign keys that may pass when `capacity` keys are in.
             capacity: Keys to be sized for.
         """
-        keys = _arrow_keys(keys)
+        keys = arrow_keys(keys)
         simple = cls.create_simple(keys, p, capacity)
         return simple if type_code == "SIMPLE" else simple.as_dynamic(capacity, len(keys))
 
@@ -138,7 +136,7 @@ class BloomFilter:
         Args:
             keys: Byte strings or texts, or an Arrow array of them; nulls are left out.
         """
-        keys = _arrow_keys(keys)
+        keys = arrow_keys(keys)
         more = _fill(keys, np.zeros(len(keys), dtype=np.int64), 1, self.bit_count, self.hash_count)
         return BloomFilter("SIMPLE", self.bit_count, self.hash_count, self.rows | more)
 
@@ -152,21 +150,32 @@ class BloomFilter:
         Args:
             keys: Byte strings or texts, or an Arrow array of them.
         """
-        array = _arrow_keys(keys, drop_nulls=False)
+        array = arrow_keys(keys, drop_nulls=False)
         result = np.ones(len(array), dtype=np.bool_)
-        for places, chain in _chains(array, self.hash_count):
-            result[places] = self.might_contain_hashes(chain)
+        # Few hashes exclude nearly every foreign key, so the long chains are made for those that are left.
+        for hashes in sorted({min(_FIRST_HASHES, self.hash_count), self.hash_count}):
+            left = np.flatnonzero(result)
+            some = array if len(left) == len(array) else array.cast(pa.large_binary()).take(pa.array(left))
+            for places, chain in chains(some, hashes):
+                result[left[places]] = self.might_contain_hashes(chain, hashes)
         return result
 
-    def might_contain_hashes(self, chain: _Words) -> npt.NDArray[np.bool_]:
+    def might_contain_any(self, keys: Any) -> bool:
+        """False when none of some keys is in the filter: `might_contain_many(keys).any()`, which ends with the first find."""
+        array = arrow_keys(keys, drop_nulls=False)
+        some = array.slice(0, _SAMPLE)
+        return bool(self.might_contain_many(some).any() or self.might_contain_many(array.slice(_SAMPLE)).any())
+
+    def might_contain_hashes(self, chain: Words, hashes: int | None = None) -> npt.NDArray[np.bool_]:
         """As `might_contain_many`, for keys already hashed by `hash_chain` with at least `hash_count` hashes.
 
-        The chain does not depend on a filter's size, so one key is hashed once for many files.
+        The chain does not depend on a filter's size, so one key is hashed once for many files. Fewer `hashes` than the filter
+        has exclude fewer keys.
         """
         result = np.zeros(len(chain), dtype=np.bool_)
         for row in self.rows:
             alive = np.flatnonzero(~result)
-            for column in range(self.hash_count):
+            for column in range(self.hash_count if hashes is None else hashes):
                 position = chain[alive, column].astype(np.int64) % self.bit_count
                 alive = alive[(row[position >> 3] >> (position & 7).astype(np.uint8) & 1).astype(np.bool_)]
                 if not alive.size:
@@ -254,114 +263,16 @@ def size_of_filter(keys: int, p: float) -> tuple[int, int]:
     return bits, math.ceil(ln2 * bits / keys)
 
 
-def hash_chain(keys: Any, hash_count: int) -> _Words:
-    """The chain of hashes of every key, as absolute values: uint32, shape (keys, hash_count); a null's are zero.
-
-    Args:
-        keys: Byte strings or texts, or an Arrow array of them.
-        hash_count: Length of the chain; shorter chains are its beginnings.
-    """
-    array = _arrow_keys(keys, drop_nulls=False)
-    result = np.zeros((len(array), hash_count), dtype=np.uint32)
-    for places, chain in _chains(array, hash_count):
-        result[places] = chain
-    return result
-
-
 def _fill(keys: Any, row_of_key: npt.NDArray[np.int64], row_count: int, bits: int, hashes: int) -> npt.NDArray[np.uint8]:
     width = (bits + 7) // 8
     flags = np.zeros(row_count * width * 8, dtype=np.bool_)
     size = np.uint32(bits)
-    for places, chain in _chains(keys, hashes):
+    for places, chain in chains(keys, hashes):
         position = chain - chain // size * size  # NumPy divides by one number much faster than it takes a remainder
         if row_count > 1:
             position = position + row_of_key[places][:, None] * (width * 8)
         flags[position] = True
     return np.packbits(flags, bitorder="little").reshape(row_count, width)
-
-
-def _chains(keys: Any, hash_count: int) -> Iterator[tuple[npt.NDArray[np.int64], _Words]]:
-    """Indices of keys that are not null, group by group, and their chains."""
-    for places, content in _groups_of_length(keys):
-        chain = np.empty((len(places), hash_count), dtype=np.uint32, order="F")
-        words, tail = _mixed_words(content)
-        state = np.zeros(len(places), dtype=np.uint32)
-        for column in range(hash_count):
-            state = _murmur(words, tail, content.shape[1], state)
-            # Of the signed integer, as Java takes it: -2**31 stays what it is, and read as an unsigned word is 2**31.
-            np.absolute(state.view(np.int32), out=chain[:, column].view(np.int32))
-        yield places, chain
-
-
-def _groups_of_length(keys: Any) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]]:
-    """Keys of one length at a time as a matrix of bytes, in pieces that stay in the processor's cache."""
-    if not len(keys):
-        return
-    starts, lengths, data = _key_bytes(keys)
-    lengths = np.where(keys.is_valid().to_numpy(zero_copy_only=False), lengths, -1) if keys.null_count else lengths
-    order = np.argsort(lengths, kind="stable")
-    sizes, firsts = np.unique(lengths[order], return_index=True)
-    for size, first, last in zip(sizes.tolist(), firsts.tolist(), [*firsts[1:].tolist(), len(order)], strict=True):
-        if size < 0:
-            continue
-        step = max(min(_CHUNK_KEYS, _CHUNK_BYTES // max(size, 1)), 1)
-        for at in range(first, last, step):
-            places = order[at : min(at + step, last)]
-            yield places, data[starts[places][:, None] + np.arange(size)]
-
-
-def _mixed_words(content: npt.NDArray[np.uint8]) -> tuple[list[_Words], _Words | None]:
-    """The parts of murmur2 that no seed touches: each mixed word, and what the tail bytes xor in (None without a tail)."""
-    size = content.shape[1]
-    whole = size // 4
-    words = np.ascontiguousarray(content[:, : whole * 4]).view("<u4").astype(np.uint32)
-    words *= _M
-    words ^= words >> np.uint32(24)
-    words *= _M
-    columns = [np.ascontiguousarray(words[:, i]) for i in range(whole)]
-    left = size % 4
-    if not left:
-        return columns, None
-    tail = np.zeros(len(content), dtype=np.uint32)
-    signed = content.view(np.int8).astype(np.int32).view(np.uint32)
-    for back in range(1, left + 1):
-        tail ^= signed[:, size - back] << np.uint32(8 * (back - 1))
-    return columns, tail
-
-
-def _murmur(words: Sequence[_Words], tail: _Words | None, size: int, seed: _Words) -> _Words:
-    state: _Words = seed ^ np.uint32(size)
-    for word in words:
-        state *= _M
-        state ^= word
-    if tail is not None:
-        state ^= tail
-        state *= _M
-    state ^= state >> np.uint32(13)
-    state *= _M
-    state ^= state >> np.uint32(15)
-    return state
-
-
-def _arrow_keys(keys: Any, *, drop_nulls: bool = True) -> Any:
-    if isinstance(keys, pa.ChunkedArray):
-        keys = keys.combine_chunks()
-    elif not isinstance(keys, pa.Array):
-        keys = pa.array([key.encode() if isinstance(key, str) else key for key in keys], pa.binary())
-    return keys.drop_null() if drop_nulls and keys.null_count else keys
-
-
-def _key_bytes(keys: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Starts, lengths and the data buffer of an Arrow array of binary or string."""
-    types = pa.types
-    if not any(test(keys.type) for test in (types.is_binary, types.is_string, types.is_large_binary, types.is_large_string)):
-        keys = keys.cast(pa.large_binary())
-    wide = types.is_large_binary(keys.type) or types.is_large_string(keys.type)
-    _, borders, data = keys.buffers()
-    offsets = np.frombuffer(borders, dtype=np.int64 if wide else np.int32)[keys.offset : keys.offset + len(keys) + 1]
-    offsets = offsets.astype(np.int64)
-    content = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, np.uint8)
-    return offsets[:-1], np.diff(offsets), content
 
 
 def _decode_head(data: memoryview, at: int, path: str) -> tuple[int, int]:

@@ -78,6 +78,8 @@ class ScanReport(Report):
         notes: The same in words, and whatever else kept more from being left out.
         row_groups, row_groups_skipped: Of base files that were opened and need no merging, and those not read, as the files'
             footers say that no row matches.
+        logs_asked, logs_passed_by: Log files that were asked for the record keys of the predicate, and those not read, as they
+            touch none of these.
         planned: What decided, file by file; see `decisions`.
         fallbacks: Where the metadata table did not answer and storage was listed, with the reason.
         corrupt: Spans of log files that are no blocks and were passed over, as Hudi does.
@@ -116,6 +118,8 @@ class ScanReport(Report):
     rows_passed_by: int = 0
     row_groups: int = 0
     row_groups_skipped: int = 0
+    logs_asked: int = 0
+    logs_passed_by: int = 0
     log_blocks: int = 0
     blocks_ignored: int = 0
     spilled: int = 0
@@ -193,6 +197,8 @@ class ScanReport(Report):
             lines.append(("pages", f"of {self.rows_passed_by:,} rows only the columns of the predicate unpacked"))
         if self.row_groups_skipped:
             lines.append(("row groups", f"{self.row_groups_skipped:,} of {self.row_groups:,} not read, by footers"))
+        if self.logs_passed_by:
+            lines.append(("logs", f"{self.logs_passed_by:,} of {self.logs_asked:,} log files not read, by their keys"))
         if self.log_blocks or self.blocks_ignored:
             lines.append(("log blocks", f"{self.log_blocks:,} merged, {self.blocks_ignored:,} ignored"))
         if self.spilled:

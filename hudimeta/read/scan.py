@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta.config.options import RETRY_ON_CLEAN, SPLIT_BYTES
+from hudimeta.config.options import LOG_KEYS, RETRY_ON_CLEAN, SPLIT_BYTES
 from hudimeta.errors import ConfigError, FileRemoved, UnsupportedFeature
 from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.column_names import cheapest_column
@@ -122,10 +122,12 @@ class Scan:
         task = task_at(opened.snapshot, opened.columns, opened.bound)
         if opened.range_slices is not None and opened.changes is not None:
             task = replace(task, instants=VisibleInstants(frozenset(opened.changes.times), None))
+        footers = opened.bound is not None and _may_use_footers(opened.snapshot)
         return replace(
             task,
             read_optimized=self._request.query_type is QueryType.READ_OPTIMIZED,
-            footers=opened.bound is not None and _may_use_footers(opened.snapshot),
+            footers=footers,
+            log_keys=footers and opened.snapshot.options.get(LOG_KEYS),
             beside=opened.beside,
             skip_damage=self._request.skip_damage,
         )
@@ -329,6 +331,8 @@ class Scan:
             rows_passed_by=counts.rows_passed_by,
             row_groups=counts.row_groups,
             row_groups_skipped=counts.row_groups_skipped,
+            logs_asked=counts.logs,
+            logs_passed_by=counts.logs_passed_by,
             log_blocks=counts.log_blocks,
             blocks_ignored=counts.blocks_ignored,
             spilled=counts.spilled,

@@ -5,6 +5,7 @@ __all__ = [
     "fold",  # a log's records to one version a key
     "log_damage",  # damage, or what a dead writer left
     "log_folding",  # a log as what a log compaction writes
+    "log_keys",  # which log files may touch a key
     "log_parts",  # records of log blocks as columns
     "log_records",  # which blocks of a slice count
     "merge",  # a log merged over its base file

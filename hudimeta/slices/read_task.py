@@ -67,6 +67,7 @@ class ReadTask:
         history: How columns were called before, for tables that were altered; None for all others.
         batch_rows: Most rows of a batch.
         footers: Leave out row groups of base files that hold no match as the files' footers say.
+        log_keys: Leave out log files that touch none of the keys that the predicate asks for, as the files' ends say.
         merge_options: Options that merging goes by, by their names.
         skip_damage: Leave out file slices with a damaged file, and say so, instead of failing; for reads of users only.
     """
@@ -84,6 +85,7 @@ class ReadTask:
     storage_options: Mapping[str, str] = field(default_factory=dict)
     batch_rows: int = 1 << 16
     footers: bool = True
+    log_keys: bool = False
     merge_options: Mapping[str, str] = field(default_factory=dict)
     beside: ArrowPredicate | None = None
     skip_damage: bool = False

@@ -13,11 +13,12 @@ import pyarrow as pa
 from hudimeta.config import HudiWarning
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.base_file import BaseFile, open_base_file
-from hudimeta.formats.log import BlockType
+from hudimeta.formats.log import BlockType, KeyProbe
 from hudimeta.formats.plain_arrays import texts
 from hudimeta.schema.conform import conform
 from hudimeta.slices.bootstrap import BASE_PATH_KEY, METADATA_ONLY_INSTANT, BootstrapSource
 from hudimeta.slices.log_damage import LogFileRules
+from hudimeta.slices.log_keys import LogKeys
 from hudimeta.slices.log_parts import LogPart, data_part, delete_part, deletes_of, read_log_parts, rows_of
 from hudimeta.slices.log_records import SliceBlocks, SliceLog, scan_slice_logs
 from hudimeta.slices.merge_rules import KEY_COLUMN
@@ -54,6 +55,8 @@ class ReadCounts:
     rows_passed_by: int = 0
     row_groups: int = 0
     row_groups_skipped: int = 0
+    logs: int = 0
+    logs_passed_by: int = 0
     log_blocks: int = 0
     blocks_ignored: int = 0
     spilled: int = 0
@@ -132,7 +135,7 @@ class SliceReader:
     def _stored_rows(self, file_slice: FileSlice, constants: pa.Table) -> Iterator[pa.Table]:
         """Rows as the files have them, with at least the needed columns that the path does not state."""
         task = self.task
-        blocks = None if task.read_optimized or not file_slice.log_files else self._blocks(file_slice)
+        blocks = None if task.read_optimized or not file_slice.log_files else self._matching_blocks(file_slice)
         if blocks is None or not blocks.blocks:
             plain = pa.schema([f for f in task.needed if f.name not in constants.column_names])
             yield from self._base_rows(file_slice, plain, constants)
@@ -265,6 +268,33 @@ class SliceReader:
         return BootstrapSource(self._storage, self.task.properties, self.task.storage_options)
 
     # Logs
+
+    def _matching_blocks(self, file_slice: FileSlice) -> SliceBlocks:
+        """The slice's blocks that count, without those of log files that touch none of the keys which the predicate asks for.
+
+        The rows that such files would have changed have other keys, and the predicate drops them as they are.
+        """
+        task, wanted = self.task, None
+        if task.log_keys and task.predicate is not None and task.history is None:
+            wanted = self._wanted_keys
+        if wanted is None:
+            return self._blocks(file_slice)
+        logs = dict(zip(file_slice.log_files, file_slice.log_sizes, strict=True))
+        kept = self._log_keys.touching(file_slice.partition_path, logs, KeyProbe(wanted.texts))
+        self.counts.logs += len(logs)
+        self.counts.logs_passed_by += len(logs) - len(kept)
+        if len(kept) == len(logs):
+            return self._blocks(file_slice)
+        some = replace(file_slice, log_files=tuple(kept), log_sizes=tuple(logs[name] for name in kept))
+        found = self._logs(some) if kept else []
+        if any(block.compacted_instants for log in found for block in log.scan.blocks):
+            self.counts.logs_passed_by -= len(logs) - len(kept)
+            found = self._logs(file_slice)  # what a log compaction merged stands where the newest of those blocks does
+        return self._counting(found)
+
+    @cached_property
+    def _log_keys(self) -> LogKeys:
+        return LogKeys(self._storage)
 
     def _blocks(self, file_slice: FileSlice) -> SliceBlocks:
         """The slice's blocks that count."""

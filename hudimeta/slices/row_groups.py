@@ -64,7 +64,7 @@ def _may_hold(footer: ParquetFooter, texts: pa.StringArray) -> bool:
     if not len(texts):
         return False
     bloom = footer.bloom
-    return bloom is None or bool(bloom.might_contain_many(texts).any())
+    return bloom is None or bloom.might_contain_any(texts)
 
 
 def _bounds(footer: ParquetFooter, wanted: Mapping[str, pa.DataType]) -> dict[str, ColumnBounds]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.formats.log import BlockType
+from hudimeta.formats.log import BlockType, KeyProbe, LogBlock
 from hudimeta.formats.parquet import read_key_column
 from hudimeta.keys import KeyGenerator
 from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.slices.log_damage import LogFileRules, read_log_file
+from hudimeta.slices.log_keys import LogKeys
 from hudimeta.slices.log_parts import deletes_of, rows_of
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.read_task import ReadTask, VisibleInstants
@@ -25,9 +29,9 @@ from hudimeta.table.key_file import KeyFile
 from hudimeta.table.properties import TableProperties
 
 __all__ = [
+    "SliceKeys",
     "read_live_keys",
     "read_ordering",
-    "read_slice_keys",
     "rows_may_be_in",
     "slice_of",
     "touched_keys",
@@ -35,31 +39,79 @@ __all__ = [
 ]
 
 
-def read_slice_keys(storage: Storage, file: KeyFile, wanted: pa.StringArray | None) -> pa.StringArray | None:
-    """Keys of the base file and of all rows in log files; deleted ones may be among them, which does no harm.
+@dataclass(frozen=True)
+class SliceKeys:
+    """Reads the keys of file slices of one table that stores them.
 
     Args:
         storage: Rooted at the table.
-        file: The slice.
-        wanted: Keys that are looked for; None for all that are there.
-
-    Returns:
-        None when the footer of the base file excludes all wanted keys and there are no log files.
+        prints: Bytes of a print of the keys of a log file that had to be read; None to ask log files for nothing but rows.
     """
-    found = None
-    if file.name:
-        path = join(file.partition_path, file.name)
-        with storage.open_input(path) as source:
-            found = read_key_column(source, KEY_COLUMN, wanted, path, file.size)
-    if not file.logs:
-        return found
-    parts = [found] if found is not None else []
-    rules = LogFileRules(storage)
-    for name, size in zip(file.logs, file.log_sizes, strict=True):
-        path = join(file.partition_path, name)
-        blocks = [block for block in read_log_file(rules, path, size).blocks if block.type.holds_records]
-        parts += [rows_of(b, [KEY_COLUMN])[KEY_COLUMN].combine_chunks().cast(pa.string()) for b in blocks]
-    return pa.concat_arrays([pa.array([], pa.string()), *parts])
+
+    storage: Storage
+    prints: int | None = None
+
+    def __call__(self, file: KeyFile, wanted: pa.StringArray | None) -> pa.StringArray | None:
+        """Keys of the base file and of rows in log files; deleted ones may be among them, which does no harm.
+
+        Args:
+            file: The slice.
+            wanted: Keys that are looked for: of log files that surely have none of them, or none but those of the base file, no
+                keys are read. None for all keys that are there.
+
+        Returns:
+            None when nothing that is known of the files lets a wanted key be there.
+        """
+        found = None
+        if file.name:
+            path = join(file.partition_path, file.name)
+            with self.storage.open_input(path) as source:
+                found = read_key_column(source, KEY_COLUMN, wanted, path, file.size)
+        logs = dict(zip(file.logs, file.log_sizes, strict=True))
+        if wanted is not None and self.prints is not None:
+            missing = None if found is None else ~_is_in(wanted, found)
+            names = self._logs.touching(file.partition_path, logs, self._probe(wanted), missing)
+            logs = {name: logs[name] for name in names}
+        if not logs:
+            return found
+        parts = [found] if found is not None else []
+        parts += [self._keys_of_rows(join(file.partition_path, name), size) for name, size in logs.items()]
+        return pa.concat_arrays([pa.array([], pa.string()), *parts])
+
+    def touched_by_logs(self, file: KeyFile, wanted: pa.StringArray, found: pa.StringArray) -> bool:
+        """False when the log files of a slice surely neither change nor delete any of the wanted keys that were found."""
+        there = _is_in(wanted, found)
+        if self.prints is None or not there.any():
+            return bool(there.any())
+        logs = dict(zip(file.logs, file.log_sizes, strict=True))
+        return bool(self._logs.touching(file.partition_path, logs, self._probe(wanted), there))
+
+    def _probe(self, wanted: pa.StringArray) -> KeyProbe:
+        """Keys that are looked for in several slices, hashed once."""
+        last = self._last.get("probe")
+        if last is None or last.keys is not wanted:
+            last = self._last["probe"] = KeyProbe(wanted)
+        return last
+
+    @cached_property
+    def _last(self) -> dict[str, KeyProbe]:
+        return {}
+
+    @cached_property
+    def _logs(self) -> LogKeys:
+        return LogKeys(self.storage)
+
+    def _keys_of_rows(self, path: str, size: int) -> pa.StringArray:
+        """Keys of the rows of a log file: of ours the key column alone is read, any other is remembered."""
+        tail = self._logs.tail(path, size) if self.prints is not None and size else None
+        if tail is not None and tail.rows:
+            column = tail.read_column(KEY_COLUMN, partial(self.storage.read_range, path))
+            return column.combine_chunks().cast(pa.string())
+        blocks = read_log_file(LogFileRules(self.storage), path, size).blocks
+        rows = _of_rows(blocks)
+        if self.prints is not None and tail is None:
+            self._logs.remember(path, size, pa.concat_arrays([rows, _of_deletes(blocks)]), self.prints)
+        return rows
 
 
 def touched_keys(storage: Storage, path: str, size: int) -> pa.StringArray:
@@ -70,13 +122,25 @@ def touched_keys(storage: Storage, path: str, size: int) -> pa.StringArray:
         path: Of the log file.
         size: Its bytes.
     """
-    parts = [pa.array([], pa.string())]
-    for block in read_log_file(LogFileRules(storage), path, size).blocks:
-        if block.type is BlockType.DELETE:
-            parts.append(deletes_of(block)["record_key"].combine_chunks().cast(pa.string()))
-        elif block.type.holds_records:
-            parts.append(rows_of(block, [KEY_COLUMN])[KEY_COLUMN].combine_chunks().cast(pa.string()))
-    return pa.concat_arrays(parts)
+    blocks = read_log_file(LogFileRules(storage), path, size).blocks
+    return pa.concat_arrays([_of_rows(blocks), _of_deletes(blocks)])
+
+
+def _is_in(keys: pa.StringArray, others: pa.StringArray) -> npt.NDArray[np.bool_]:
+    mask: npt.NDArray[np.bool_] = pc.is_in(keys, value_set=others).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _of_rows(blocks: Sequence[LogBlock]) -> pa.StringArray:
+    """Keys of the rows in blocks."""
+    parts = [rows_of(b, [KEY_COLUMN])[KEY_COLUMN].combine_chunks().cast(pa.string()) for b in blocks if b.type.holds_records]
+    return pa.concat_arrays([pa.array([], pa.string()), *parts])
+
+
+def _of_deletes(blocks: Sequence[LogBlock]) -> pa.StringArray:
+    """Keys that blocks delete."""
+    deletes = [deletes_of(block)["record_key"] for block in blocks if block.type is BlockType.DELETE]
+    return pa.concat_arrays([pa.array([], pa.string()), *(keys.combine_chunks().cast(pa.string()) for keys in deletes)])
 
 
 def slice_of(file: KeyFile) -> FileSlice:
@@ -92,19 +156,19 @@ def rows_may_be_in(files: Sequence[KeyFile]) -> Iterator[KeyFile]:
     yield from (file for file in files if file.logs)
 
 
-def read_live_keys(storage: Storage, rows: SliceRows, file: KeyFile, wanted: pa.StringArray | None) -> pa.StringArray | None:
-    """As `read_slice_keys`, without keys that log files have deleted.
+def read_live_keys(stored: SliceKeys, rows: SliceRows, file: KeyFile, wanted: pa.StringArray | None) -> pa.StringArray | None:
+    """As `SliceKeys`, without keys that log files have deleted.
 
     Args:
-        storage: Rooted at the table.
-        rows: Merges slices; asked only where the slice has a wanted key and log files.
+        stored: Reads what the files have.
+        rows: Merges slices; asked only where the slice has a wanted key that its log files may touch.
         file: The slice.
         wanted: Keys that are looked for; None for all that are there.
     """
-    found = read_slice_keys(storage, file, wanted)
+    found = stored(file, wanted)
     if found is None or not file.logs:
         return found
-    if wanted is not None and not pc.any(pc.is_in(wanted, value_set=found)).as_py():
+    if wanted is not None and not stored.touched_by_logs(file, wanted, found):
         return found
     return rows.columns(slice_of(file), ())[KEY_COLUMN].combine_chunks()
 

@@ -9,8 +9,9 @@ of the same key.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import pyarrow as pa
 
@@ -38,6 +39,7 @@ from hudimeta.table.file_names import LogFileName
 from hudimeta.table.key_file import KeyFile
 from hudimeta.types import FileGroupId
 from hudimeta.write.base_files import FileFormat, WriteToken, mark_partition
+from hudimeta.write.keys_of_logs import KeysOfLogs
 
 __all__ = ["Deletes", "LogContent", "LogFileWriter", "LogForm"]
 
@@ -101,10 +103,19 @@ class LogFileWriter:
         instant: Of the write.
         file_format: Of the table's files.
         form: Of log files.
+        prints: Bytes of a print of the keys that a file touches; None for files that do not tell of them.
     """
 
-    def __init__(self, storage: Storage, instant: str, file_format: FileFormat, form: LogForm | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        instant: str,
+        file_format: FileFormat,
+        form: LogForm | None = None,
+        prints: int | None = None,
+    ) -> None:
         self._storage, self._instant, self._format, self._form = storage, instant, file_format, form or LogForm()
+        self._prints = prints
 
     def append(
         self,
@@ -155,14 +166,20 @@ class LogFileWriter:
         files: list[WrittenFile] = []
         # Whoever tells the changes in a log needs the rows before it, and Apache Hudi finds them by the log's own stat.
         base = (below.name, *below.logs) if below is not None and self._format.changes is not None else ()
+        keys = None if self._prints is None else KeysOfLogs(self._storage, self._prints, partition_path, below)
         for number, held in enumerate(contents, start=1):
             name = str(LogFileName(file_id, self._instant, number, str(token)))
             path = join(partition_path, name)
             marker = Marker(path, MarkerKind.CREATE)
-            seal_blocks(held.blocks, name)
+            entries = keys.of(name, held.touched, held.stored_bytes) if keys is not None and held.holds_rows else None
+            blocks = held.framed(entries)
+            seal_blocks(blocks, name)
             with marked_output(self._storage, self._instant, marker, in_task=self._format.in_task) as stream:
-                for block in held.blocks:
+                for block in blocks:
                     stream.write(block)
+            size = sum(map(len, blocks))
+            if keys is not None and entries:
+                keys.wrote(size)
             own = held.rows
             inserted = min(max(fresh, 0), own.num_rows)
             fresh -= inserted
@@ -171,14 +188,14 @@ class LogFileWriter:
                     partition_path,
                     file_id,
                     name,
-                    held.size,
+                    size,
                     own.num_rows,
                     inserted,
                     own.num_rows - inserted,
                     held.deletes,
                     self._statistics(own, partition_path, name),
                     log_instant=self._instant,
-                    facts=self._facts(_of_file(facts, number), own, partition_path, name, held.size),
+                    facts=self._facts(_of_file(facts, number), own, partition_path, name, size),
                     begins_group=below is None and number == 1,
                     slice_names=(*base, *(file.name for file in files)) if base else (),
                 )
@@ -204,20 +221,27 @@ class LogFileWriter:
         """
         current = _Content()
         for block in self._blocks(contents, partition_path, {HeaderKey.INSTANT_TIME: self._instant, **(extra or {})}):
-            if current.size >= self._form.file_bytes:
+            if current.is_above(self._form.file_bytes):
                 yield current
                 current = _Content()
-            current.add(block)
+            current.blocks.append(block)
         yield current
 
     def _blocks(self, contents: Iterable[LogContent], partition_path: str, header: Mapping[HeaderKey, str]) -> Iterator[_Block]:
+        encode: _Encode = self._parquet_block
+        if self._form.block_format == "avro":
+            encode = self._avro_block
+        elif self._form.block_format == "hfile" and self._format.populate:  # its cells are sorted by stored keys
+            encode = self._hfile_block
         for content in contents:
             rows = content.rows if self._format.populate else hide_meta_columns(content.rows, file_name=False)
             for part in self._parts(rows):
-                yield _Block(self._data_block(part, header), part)
+                stated = self._stated(part, header)
+                without_rows = partial(self._parquet_block, part.slice(0, 0), stated)
+                yield _Block(part, partial(encode, part, stated), without_rows, encode == self._parquet_block)
             if len(content.deletes):
                 block = self._delete_block(content.deletes, partition_path, header)
-                yield _Block(block, rows.slice(0, 0), len(content.deletes))
+                yield _Block(rows.slice(0, 0), partial(_as_it_is, block), deleted=content.deletes.keys)
 
     def _delete_block(self, deletes: Deletes, partition_path: str, header: Mapping[HeaderKey, str]) -> bytearray:
         paths = pa.repeat(pa.scalar(partition_path, pa.string()), len(deletes))
@@ -231,20 +255,22 @@ class LogFileWriter:
         step = -(-rows.num_rows // count)
         yield from (rows.slice(start, step) for start in range(0, rows.num_rows, step))
 
-    def _data_block(self, rows: pa.Table, header: Mapping[HeaderKey, str]) -> bytearray:
-        schema = self._format.avro_schema
-        header = dict(header)
-        stated = parse_json(schema)
-        if len(stated["fields"]) > rows.num_columns:
-            stated["fields"] = [f for f in stated["fields"] if f["name"] in rows.column_names]
-            schema = json.dumps(stated)
-            header[HeaderKey.IS_PARTIAL] = "true"
-        header[HeaderKey.SCHEMA] = schema
-        if self._form.block_format == "avro":
-            return frame_block(BlockType.AVRO_DATA, header, encode_avro_content(rows, schema))
-        if self._form.block_format == "hfile" and self._format.populate:  # its cells are sorted by stored keys
-            return frame_block(BlockType.HFILE_DATA, header, encode_hfile_content(rows, schema, KEY_COLUMN))
-        content = encode_parquet_content(rows, compression=self._format.codec)
+    def _stated(self, rows: pa.Table, header: Mapping[HeaderKey, str]) -> Mapping[HeaderKey, str]:
+        """A header with the schema of the rows, which may lack columns of the table."""
+        stated = parse_json(self._format.avro_schema)
+        if len(stated["fields"]) == rows.num_columns:
+            return {**header, HeaderKey.SCHEMA: self._format.avro_schema}
+        stated["fields"] = [f for f in stated["fields"] if f["name"] in rows.column_names]
+        return {**header, HeaderKey.IS_PARTIAL: "true", HeaderKey.SCHEMA: json.dumps(stated)}
+
+    def _avro_block(self, rows: pa.Table, header: Mapping[HeaderKey, str], _: _Entries) -> bytearray:
+        return frame_block(BlockType.AVRO_DATA, header, encode_avro_content(rows, header[HeaderKey.SCHEMA]))
+
+    def _hfile_block(self, rows: pa.Table, header: Mapping[HeaderKey, str], _: _Entries) -> bytearray:
+        return frame_block(BlockType.HFILE_DATA, header, encode_hfile_content(rows, header[HeaderKey.SCHEMA], KEY_COLUMN))
+
+    def _parquet_block(self, rows: pa.Table, header: Mapping[HeaderKey, str], entries: _Entries) -> bytearray:
+        content = encode_parquet_content(rows, compression=self._format.codec, entries=entries)
         return frame_block(BlockType.PARQUET_DATA, header, content)
 
     def _statistics(self, rows: pa.Table, partition_path: str, name: str) -> pa.Table:
@@ -260,34 +286,84 @@ def _of_file(changes: FileFacts | None, number: int) -> FileFacts:
     return FileFacts(None if changes.keys is None else KeyChanges(), {name: KeyChanges() for name in changes.values})
 
 
-@dataclass(frozen=True)
-class _Block:
-    """A block, its rows (those of a delete block are none), and how many deletes it holds."""
+_Entries = Mapping[str, str] | None
+"""What the footer of a Parquet block says besides."""
+_Encode = Callable[[pa.Table, Mapping[HeaderKey, str], _Entries], bytearray]
 
-    content: bytearray
+
+def _as_it_is(block: bytearray, _: _Entries) -> bytearray:
+    return block
+
+
+@dataclass
+class _Block:
+    """A block of a log file, encoded when it is asked for.
+
+    Attributes:
+        rows: Those of a delete block are none.
+        encode: Makes the block.
+        without_rows: Makes a Parquet block of the same columns without rows; None for a delete block.
+        is_parquet: Its footer takes entries.
+        deleted: Keys that it deletes.
+    """
+
     rows: pa.Table
-    deletes: int = 0
+    encode: Callable[[_Entries], bytearray]
+    without_rows: Callable[[_Entries], bytearray] | None = None
+    is_parquet: bool = False
+    deleted: pa.StringArray | None = None
+
+    @cached_property
+    def plain(self) -> bytearray:
+        """The block without entries."""
+        return self.encode(None)
 
 
 @dataclass
 class _Content:
     """What one log file holds."""
 
-    blocks: list[bytearray] = field(default_factory=list)
-    tables: list[pa.Table] = field(default_factory=list)
-    deletes: int = 0
+    blocks: list[_Block] = field(default_factory=list)
+
+    def is_above(self, limit: int) -> bool:
+        """Whether the file has so many bytes; nothing is encoded to know that of one that is far from it."""
+        if 2 * sum(block.rows.nbytes for block in self.blocks) < limit:
+            return False
+        return sum(len(block.plain) for block in self.blocks) >= limit
+
+    def framed(self, entries: _Entries) -> list[bytearray]:
+        """The blocks of the file, of which one says what the entries say."""
+        data = [block for block in self.blocks if block.without_rows is not None]
+        if not entries or not data:
+            return [block.plain for block in self.blocks]
+        if len(data) == 1 and data[0].is_parquet:
+            return [block.encode(entries) if block is data[0] else block.plain for block in self.blocks]
+        assert data[-1].without_rows is not None
+        return [*(block.plain for block in self.blocks), data[-1].without_rows(entries)]
 
     @property
-    def size(self) -> int:
-        return sum(map(len, self.blocks))
+    def stored_bytes(self) -> int:
+        """A guess at the bytes of the file, without encoding anything."""
+        return sum(int(block.rows.nbytes) for block in self.blocks) // 2
+
+    @property
+    def holds_rows(self) -> bool:
+        return any(block.without_rows is not None for block in self.blocks)
 
     @property
     def rows(self) -> pa.Table:
         """All rows; a column that some blocks lack is null there."""
-        held = [table for table in self.tables if table.num_rows] or self.tables[:1]
+        tables = [block.rows for block in self.blocks]
+        held = [table for table in tables if table.num_rows] or tables[:1]
         return pa.concat_tables(held, promote_options="default")
 
-    def add(self, block: _Block) -> None:
-        self.blocks.append(block.content)
-        self.tables.append(block.rows)
-        self.deletes += block.deletes
+    @property
+    def deletes(self) -> int:
+        return sum(len(block.deleted) for block in self.blocks if block.deleted is not None)
+
+    @property
+    def touched(self) -> pa.StringArray:
+        """The keys of its rows, and those that it deletes."""
+        parts = [chunk for block in self.blocks for chunk in block.rows[KEY_COLUMN].chunks]
+        deleted = [block.deleted for block in self.blocks if block.deleted is not None]
+        return pa.concat_arrays([pa.array([], pa.string()), *(part.cast(pa.string()) for part in (*parts, *deleted))])

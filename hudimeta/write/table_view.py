@@ -11,6 +11,7 @@ import pyarrow as pa
 from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError
+from hudimeta.formats.log import print_bytes
 from hudimeta.indexes.column_stats.columns import files_hold, schema_of, statistics_after
 from hudimeta.indexes.facts import WantedFacts
 from hudimeta.indexes.log_facts import LogFacts
@@ -32,9 +33,9 @@ from hudimeta.schema import (
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.read_task import VisibleInstants, storage_options_of
 from hudimeta.slices.slice_keys import (
+    SliceKeys,
     read_live_keys,
     read_ordering,
-    read_slice_keys,
     rows_may_be_in,
     slice_of,
 )
@@ -197,9 +198,16 @@ class TableView:
         properties, storage = self._session.properties, self._session.storage
         reader = SliceRows.at(storage, properties, self.schema, self.timeline, self._session.options.texts)
         if properties.populate_meta:
-            return partial(read_live_keys, storage, reader) if alive else partial(read_slice_keys, storage)
+            stored = SliceKeys(storage, self._log_prints())
+            return partial(read_live_keys, stored, reader) if alive else stored
         generator = self.generator()
         return lambda file, _: generator.record_keys(reader.columns(slice_of(file), generator.record_fields))
+
+    def _log_prints(self) -> int | None:
+        """Bytes of a print of a key in log files; None where log files neither get such nor are asked for them."""
+        options = self._session.options
+        wanted = options.get(keys.LOG_KEYS) and self._session.properties.populate_meta
+        return print_bytes(options.get(keys.BLOOM_FPP)) if wanted else None
 
     def read_base(self, schema: pa.Schema) -> Callable[[str, str, int], StoredRows]:
         """A reader of base files: all rows, in a schema with meta columns; with record keys, stored or not."""
@@ -222,7 +230,7 @@ class TableView:
         form = LogForm(
             options.get(keys.LOG_BLOCK_FORMAT) or "parquet", options.get(keys.LOG_BLOCK_BYTES), options.get(keys.LOG_FILE_BYTES)
         )
-        return LogFileWriter(session.storage, instant, self.file_format(schema), form)
+        return LogFileWriter(session.storage, instant, self.file_format(schema), form, self._log_prints())
 
     def ordering_reader(self) -> Callable[[KeyFile, pa.StringArray], tuple[pa.Array, ...]]:
         """A reader of the ordering values that keys have in a file slice."""

@@ -23,6 +23,8 @@ from hudimeta.formats.log.framing import (
     read_block,
     read_blocks,
 )
+from hudimeta.formats.log.key_index import KeyIndex, KeyProbe, LogFileKeys, encode_key_index, print_bytes
+from hudimeta.formats.log.key_tail import KeyTail, read_key_tail
 from hudimeta.formats.log.positions import decode_positions, encode_positions
 from hudimeta.formats.log.seal import seal_blocks
 from hudimeta.formats.log.whole_file import verify_log_file
@@ -33,7 +35,11 @@ __all__ = [
     "BlockType",
     "CorruptSpan",
     "HeaderKey",
+    "KeyIndex",
+    "KeyProbe",
+    "KeyTail",
     "LogBlock",
+    "LogFileKeys",
     "LogScan",
     "avro_datums",
     "decode_data_block",
@@ -44,14 +50,17 @@ __all__ = [
     "encode_command_block",
     "encode_delete_content",
     "encode_hfile_content",
+    "encode_key_index",
     "encode_parquet_content",
     "encode_positions",
     "frame_block",
     "open_hfile_block",
     "outline",
     "outline_blocks",
+    "print_bytes",
     "read_block",
     "read_blocks",
+    "read_key_tail",
     "seal_blocks",
     "verify_log_file",
 ]

@@ -9,7 +9,7 @@ Parquet and HFile data: the content is the whole file, with nothing before or af
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -152,8 +152,13 @@ def encode_hfile_content(rows: pa.Table, schema_json: str, key_column: str) -> b
     return write_hfile(keys.take(order).combine_chunks(), values, HFileInfo(schema_json), unique=False)
 
 
-def encode_parquet_content(rows: pa.Table, *, compression: str = "zstd") -> bytes:
+def encode_parquet_content(rows: pa.Table, *, compression: str = "zstd", entries: Mapping[str, str] | None = None) -> bytes:
     """Content of a Parquet data block: a whole file with a checksum in every page, which readers verify.
+
+    Args:
+        rows: With all columns of the block.
+        compression: Of the pages.
+        entries: What its footer says besides; such a footer is sealed, since it is read without the block.
 
     Raises:
         ConfigError: An unknown codec.
@@ -161,13 +166,18 @@ def encode_parquet_content(rows: pa.Table, *, compression: str = "zstd") -> byte
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from hudimeta.formats.parquet import blank_entries, sealed_file
+
     if compression.lower() not in PARQUET_CODECS:
         raise ConfigError("hoodie.parquet.compression.codec", compression, ", ".join(PARQUET_CODECS))
     codec = compression.lower().replace("uncompressed", "none")
     sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink, compression=codec, store_schema=False, write_page_checksum=True)
+    with pq.ParquetWriter(sink, rows.schema, compression=codec, store_schema=False, write_page_checksum=True) as file:
+        file.write_table(rows)
+        if entries:
+            file.add_key_value_metadata(dict(entries) | blank_entries(None))
     content: bytes = sink.getvalue().to_pybytes()
-    return content
+    return sealed_file(content) if entries else content
 
 
 def _decode_parquet(block: LogBlock, columns: Sequence[str] | None) -> pa.Table:

@@ -1,7 +1,15 @@
 """Base files: footers, statistics from the rows themselves, and the recipe by which they are written."""
 
 from hudimeta.formats.parquet.bounds import BoundsOfColumns, column_bounds, leaf_names, typed_scalar
-from hudimeta.formats.parquet.footer import BLOOM_TYPE_KEY, CALENDAR_KEY, ParquetFooter, footer_of, read_footer
+from hudimeta.formats.parquet.footer import (
+    BLOOM_TYPE_KEY,
+    CALENDAR_KEY,
+    MAX_KEY_KEY,
+    MIN_KEY_KEY,
+    ParquetFooter,
+    footer_of,
+    read_footer,
+)
 from hudimeta.formats.parquet.key_column import read_key_column
 from hudimeta.formats.parquet.seal import blank_entries, sealed_file
 from hudimeta.formats.parquet.verified import open_verified, verify_parquet_file
@@ -17,6 +25,8 @@ from hudimeta.formats.parquet.writer import (
 __all__ = [
     "BLOOM_TYPE_KEY",
     "CALENDAR_KEY",
+    "MAX_KEY_KEY",
+    "MIN_KEY_KEY",
     "BaseFileSummary",
     "ParquetFileWriter",
     "BloomSettings",

@@ -57,4 +57,4 @@ def _may_hold(footer: Any, wanted: pa.Array) -> bool:
         wanted = wanted.filter(inside)
     if not len(wanted):
         return False
-    return footer.bloom is None or bool(footer.bloom.might_contain_many(wanted).any())
+    return footer.bloom is None or bool(footer.bloom.might_contain_any(wanted))

@@ -79,7 +79,7 @@ def excluded_by_filters(keys: pa.StringArray, where: Candidates, filters: Filter
             own = keys.take(pa.array(where.rows[number]))
             place = bloom_filters.place_of(bloom_filters.PARTITION, partition.as_py(), name.as_py())
             bloom = BloomFilter.from_base64(text.as_py(), code.as_py(), place)
-            excluded[number] = not bloom.might_contain_many(own).any()
+            excluded[number] = not bloom.might_contain_any(own)
     return excluded
 
 

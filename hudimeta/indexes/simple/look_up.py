@@ -70,9 +70,12 @@ def search(keys: pa.StringArray, where: Candidates, read: KeyReader, run_all: Ru
         run_all: See `RunAll`.
     """
 
+    # The slices of a partition look for the same keys, and whoever reads them may tell that by the array.
+    shares = {id(rows): keys.take(pa.array(rows)) for rows in where.rows}
+
     def look(number: int) -> np.ndarray[Any, Any] | None:
         rows = where.rows[number]
-        own = keys.take(pa.array(rows))
+        own = shares[id(rows)]
         found = read(where.files[number], own)
         if found is None:
             return None

@@ -1,0 +1,149 @@
+"""Which log files of a slice may touch some keys, by what their ends say of them (`formats.log.key_index`).
+
+The newest log tells of those before it, each by itself and by its name. So whatever happened since is seen from the names that
+the slice has now: files that a compaction took over, that another writer laid beside, or that others wrote. A name that the
+newest does not tell of is asked itself, and so on backwards; a file of which nothing is known may touch every key. What was
+found is remembered in this process, as are the keys of files that had to be read as a whole.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudimeta.formats.log import KeyProbe, KeyTail, LogFileKeys, read_key_tail
+from hudimeta.slices.log_records import file_order
+from hudimeta.storage import Storage, join
+from hudimeta.table.file_names import parse_log_file
+
+__all__ = ["LogKeys", "newest_first"]
+
+REMEMBERED_BYTES: Final = 64 << 20
+"""Prints that a process keeps; the ones that were asked longest ago go first."""
+
+_Mask = npt.NDArray[np.bool_]
+
+
+class LogKeys:
+    """What is known of the keys in the log files of one table. May be used by several threads.
+
+    Args:
+        storage: Rooted at the table.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def known(self, partition_path: str, logs: Mapping[str, int], *, all_of_them: bool = True) -> list[LogFileKeys]:
+        """What is known of some log files of a slice, the newest first.
+
+        Args:
+            partition_path: Of the slice.
+            logs: Names and sizes.
+            all_of_them: False to leave out what neither this process nor the newest file knows.
+        """
+        found: dict[str, LogFileKeys] = {}
+        for number, name in enumerate(names := newest_first(logs)):
+            if name in found or not logs[name]:
+                continue
+            path = join(partition_path, name)
+            own = _REMEMBERED.get((self._storage.root, path, logs[name]))
+            if own is not None:
+                found[name] = own
+            elif all_of_them or not number:
+                found |= {one.name: one for one in self._told_by(path, logs[name]) if _is(one, logs)}
+        return [found[name] for name in names if name in found]
+
+    def touching(self, partition_path: str, logs: Mapping[str, int], probe: KeyProbe, among: _Mask | None = None) -> list[str]:
+        """The log files that may touch at least one of some keys, in the order in which they are given.
+
+        Args:
+            partition_path: Of the slice.
+            logs: Names and sizes.
+            probe: The keys.
+            among: Which of them are meant; None for all.
+        """
+        if not logs or not (len(probe.keys) if among is None else among.any()):
+            return []
+        left_out = set()
+        for one in self.known(partition_path, logs):
+            touched = one.touched(probe)
+            if not len(touched) or (among is not None and not among[touched].any()):
+                left_out.add(one.name)
+        return [name for name in logs if name not in left_out]
+
+    def tail(self, path: str, size: int) -> KeyTail | None:
+        """What stands at the end of a log file; None where it is not one of ours."""
+        return read_key_tail(lambda offset, length: self._storage.read_range(path, offset, length), path, size)
+
+    def remember(self, path: str, size: int, keys: pa.StringArray, width: int) -> None:
+        """Keep what is known of a log file that was read as a whole.
+
+        Args:
+            path: Of the file.
+            size: Its bytes.
+            keys: All that it touches.
+            width: Bytes of a print.
+        """
+        if size:
+            self.keep(path, LogFileKeys.of(path.rpartition("/")[2], size, keys, width))
+
+    def keep(self, path: str, known: LogFileKeys) -> None:
+        """Keep what is known of a log file. Args: path: Of the file. known: With its size."""
+        _REMEMBERED.put((self._storage.root, path, known.size), known)
+
+    def _told_by(self, path: str, size: int) -> Iterator[LogFileKeys]:
+        """The file itself and those that it tells of."""
+        tail = self.tail(path, size)
+        if tail is None:
+            return
+        folder = path.rpartition("/")[0]
+        for one in (tail.index.own, *tail.index.others):
+            self.keep(join(folder, one.name), one)
+            yield one
+
+
+def newest_first(names: Sequence[str] | Mapping[str, int]) -> list[str]:
+    """Names of log files, the newest first; those of change images, which hold no row, are left out."""
+    parsed = [(name, parse_log_file(name)) for name in names]
+    kept = [(name, file) for name, file in parsed if file is not None and not file.is_cdc]
+    return [name for name, _ in sorted(kept, key=lambda pair: file_order(pair[1]), reverse=True)]
+
+
+def _is(one: LogFileKeys, logs: Mapping[str, int]) -> bool:
+    """Whether the slice has a file: the name alone could be that of one written again."""
+    return logs.get(one.name) == one.size
+
+
+class Remembered:
+    """What this process has seen, by table, path and size: log files never change."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, str, int], LogFileKeys] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: tuple[str, str, int]) -> LogFileKeys | None:
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None:
+                self._known.move_to_end(key)
+            return found
+
+    def put(self, key: tuple[str, str, int], one: LogFileKeys) -> None:
+        with self._lock:
+            if key in self._known:
+                return
+            self._known[key] = one
+            self._bytes += one.prints.nbytes
+            while self._bytes > REMEMBERED_BYTES and len(self._known) > 1:
+                self._bytes -= self._known.popitem(last=False)[1].prints.nbytes
+
+
+_REMEMBERED: Final = Remembered()

@@ -1,0 +1,59 @@
+"""What a new log file says of keys: of its own, and of those in the log files before it as far as nobody need read them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+import pyarrow as pa
+
+from hudimeta.formats.log import LogFileKeys, encode_key_index
+from hudimeta.slices.log_keys import LogKeys
+from hudimeta.storage import Storage, join
+from hudimeta.table.key_file import KeyFile
+
+__all__ = ["KeysOfLogs"]
+
+LEAST_ROOM: Final = 4 << 10
+ROOM_PART: Final = 8
+"""What is said of other files takes this part of a file, or so many bytes: files of few rows tell of many others."""
+
+
+class KeysOfLogs:
+    """Makes the entries for the log files that one write adds to a slice.
+
+    Args:
+        storage: Rooted at the table.
+        width: Bytes of a print.
+        partition_path: Of the slice.
+        below: The slice; None where the log begins its file group.
+    """
+
+    def __init__(self, storage: Storage, width: int, partition_path: str, below: KeyFile | None) -> None:
+        self._logs, self._width = LogKeys(storage), width
+        self._partition_path, self._below = partition_path, below
+        self._own: list[LogFileKeys] = []
+
+    def of(self, name: str, keys: pa.StringArray, size: int) -> dict[str, str]:
+        """Entries of the footer of a file that touches some keys.
+
+        Args:
+            name: Of the file.
+            keys: In any order, also several times.
+            size: About how many bytes it has; what is said of other files takes a part of them.
+        """
+        self._own.insert(0, LogFileKeys.of(name, 0, keys, self._width))
+        return encode_key_index(self._own[0], (*self._own[1:], *self._before), max(LEAST_ROOM, size // ROOM_PART))
+
+    def wrote(self, size: int) -> None:
+        """Tell how many bytes the file has that was asked for last."""
+        self._own[0] = replace(self._own[0], size=size)
+        self._logs.keep(join(self._partition_path, self._own[0].name), self._own[0])
+
+    @cached_property
+    def _before(self) -> list[LogFileKeys]:
+        if self._below is None:
+            return []
+        logs = dict(zip(self._below.logs, self._below.log_sizes, strict=True))
+        return self._logs.known(self._partition_path, logs, all_of_them=False)

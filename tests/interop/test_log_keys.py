@@ -1,0 +1,43 @@
+"""Log files that tell of their keys, among those of Apache Hudi: both sides read all rows, write on, and compact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import hudimeta
+from tests.interop.apache_hudi import ApacheHudi
+from tests.interop.sides import Model, Ours, Theirs, plain_rows, row
+
+OURS = {"hoodie.index.type": "BLOOM", "hoodie.compact.inline": "false", "hoodie.clean.automatic": "false"}
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("form", ["parquet", "avro"])
+def test_both_sides_go_on(hudi: ApacheHudi, tmp_path: Path, form: str) -> None:
+    path, model = tmp_path / "table", Model()
+    mine = {**OURS, "hoodie.logfile.data.block.format": form}
+    ours = Ours(path, type="MERGE_ON_READ", options=mine)
+    theirs = Theirs(path, hudi, type="MERGE_ON_READ", options={"hoodie.index.type": "BLOOM"})
+    turns = (ours, ours, theirs, ours, theirs, "compact theirs", ours, theirs, ours, "compact ours", theirs)
+    for turn, side in enumerate(turns):
+        if side == "compact theirs":
+            theirs.write("compact", [])
+        elif side == "compact ours":
+            ours.write("compact", [])
+        else:
+            assert not isinstance(side, str)
+            rows = [row(number, turn) for number in range(turn % 3, 30 + turn, 3 if turn else 1)]
+            side.write("upsert", rows)
+            model.put(rows)
+            if turn in (3, 4):
+                gone = model.sorted()[turn::9]
+                side.write("delete", gone)
+                model.remove(gone)
+        expected = model.sorted()
+        assert plain_rows(hudi.read(path).table) == expected, f"as Apache Hudi reads turn {turn}"
+        assert plain_rows(hudimeta.Table(path).scan().to_table()) == expected, f"turn {turn}"
+        for wanted in expected[turn::20]:
+            found = hudimeta.Table(path).scan(where=f"id = '{wanted['id']}'").to_table()
+            assert plain_rows(found) == [wanted]
