@@ -103,6 +103,34 @@ class HudiTable(RowVerbs, ServiceVerbs):
         return cls(spark, where, options)
 
     @classmethod
+    def bootstrap(
+        cls,
+        spark: SparkSession,
+        source: str | os.PathLike[str],
+        path: str | os.PathLike[str],
+        key: str | Sequence[str] | None = None,
+        **named: Any,
+    ) -> HudiTable:
+        """Make a table of a dataset of Parquet or ORC files that is there already; executors describe its files.
+
+        >>> trips = HudiTable.bootstrap(spark, "/data/raw", "/data/trips", key="id")   # doctest: +SKIP
+
+        Args:
+            spark: The session, classic or Connect.
+            source: Folder of the dataset.
+            path: Where the table shall be.
+            key: Columns that identify a row.
+            named: Everything else that `hudimeta.Table.bootstrap` takes.
+
+        Raises:
+            ConfigError, SchemaError, UnsupportedFeature: Source or options do not fit; nothing was written.
+            TableError: There is a table already.
+        """
+        where = resolve(os.fspath(path))
+        Table.bootstrap(resolve(os.fspath(source)), where, key, **{"engine": SparkEngine(spark), **named})
+        return cls(spark, where, named.get("options"))
+
+    @classmethod
     def for_name(cls, spark: SparkSession, name: str, options: Mapping[str, Any] | None = None) -> HudiTable:
         """The table that a name of the session's catalog stands for.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hudimeta.api.verbs import creation_options
 from hudimeta.config.options import BOOTSTRAP_REGEX, BOOTSTRAP_REGEX_MODE, BOOTSTRAP_SELECTOR
@@ -15,9 +15,49 @@ if TYPE_CHECKING:
     from hudimeta.engine import Engine
     from hudimeta.services.bootstrapping import BootstrapPlan, BootstrapReport
 
-__all__ = ["bootstrap"]
+__all__ = ["Bootstrapped", "bootstrap"]
 
 _MODES = ("METADATA_ONLY", "FULL_RECORD")
+
+
+class _Opened(Protocol):
+    """A class of tables that a location and options open."""
+
+    def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None: ...
+
+
+T = TypeVar("T", bound=_Opened)
+
+
+class Bootstrapped:
+    """Gives `Table` its second way to begin, beside `create`."""
+
+    @classmethod
+    def bootstrap(
+        cls: type[T],
+        source: str | os.PathLike[str],
+        path: str | os.PathLike[str],
+        key: str | Sequence[str] | None = None,
+        **named: Any,
+    ) -> T:
+        """Make a table of a dataset of Parquet or ORC files that is there already.
+
+        >>> table = hudimeta.Table.bootstrap("/data/raw", "/data/trips", key="id")     # doctest: +SKIP
+
+        Args:
+            source: Folder of the dataset.
+            path: Where the table shall be.
+            key: Columns that identify a row.
+            named: What `hudimeta.bootstrap` takes besides, but `dry_run`; later verbs of the table use its `options` too.
+
+        Raises:
+            ConfigError, SchemaError, UnsupportedFeature: Source or options do not fit; nothing was written.
+            TableError: There is a table already.
+        """
+        if "dry_run" in named:
+            raise ConfigError("dry_run", named["dry_run"], "hudimeta.bootstrap(…, dry_run=True), which says what would be done")
+        bootstrap(source, path, key, **named)
+        return cls(absolute_location(path), named.get("options"))
 
 
 def bootstrap(

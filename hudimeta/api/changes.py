@@ -138,6 +138,23 @@ class Changing:
 
         return table_type.change_type(WriteSession(*self._changing(), engine=self._engine), to, dry_run=dry_run)
 
+    def rename(self, name: str) -> None:
+        """Give the table another name (`hoodie.table.name`); its folder and its rows stay, and so does its name in catalogs.
+
+        `ALTER TABLE … RENAME TO` of an attached session renames both. Writers that state a name must state the new one.
+
+        >>> table.services.rename("trips_2026")                                # doctest: +SKIP
+
+        Args:
+            name: The new one.
+
+        Raises:
+            ConfigError: No name.
+        """
+        from hudimeta.api import verbs
+
+        verbs.rename(*self._changing(), name)
+
 
 class ChangeVerbs(abc.ABC):
     """The same on the table itself."""
@@ -155,3 +172,7 @@ class ChangeVerbs(abc.ABC):
     def change_type(self, to: str, *, dry_run: bool = False) -> TypeReport:
         """See `services.change_type`."""
         return self.services.change_type(to, dry_run=dry_run)
+
+    def rename(self, name: str) -> None:
+        """See `services.rename`."""
+        self.services.rename(name)

@@ -9,12 +9,83 @@ from hudimeta.api.grouped import GroupedVerbs
 
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
+    from hudimeta.services.clean import CleanReport
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
+    from hudimeta.services.compaction import CompactionPlan
     from hudimeta.services.indexing import IndexPlan, IndexReport
     from hudimeta.services.log_compaction import LogCompactionPlan
+    from hudimeta.timeline.clean_record import CleanPlan
     from hudimeta.write.session import WriteSession
 
-__all__ = ["ClusteringVerbs", "IndexingVerbs", "LogCompactionVerbs"]
+__all__ = ["CleaningVerbs", "ClusteringVerbs", "CompactionVerbs", "IndexingVerbs", "LogCompactionVerbs"]
+
+
+class CompactionVerbs(GroupedVerbs):
+    """The steps of a compaction, each by itself: what `TableServices.compaction` gives.
+
+    >>> table.services.compaction.plan()                                       # doctest: +SKIP
+    """
+
+    def plan(self) -> CompactionPlan:
+        """Which file slices would be compacted now, by the options `hoodie.compaction.*`; nothing is written."""
+        from hudimeta.services import compaction
+
+        session = _session(self)
+        return compaction.plan(session, session.table_now())
+
+    def schedule(self) -> str | None:
+        """Plan a compaction and leave it on the timeline, for `execute` or another process to run.
+
+        Returns:
+            Its instant; None when there is nothing to compact.
+        """
+        from hudimeta.services import compaction
+
+        return compaction.schedule(_session(self))
+
+    def execute(self, instant: str) -> CommitReport:
+        """Run a compaction that is on the timeline, whoever planned it.
+
+        Args:
+            instant: Of the plan.
+        """
+        from hudimeta.services import compaction
+
+        return compaction.execute(_session(self), instant)
+
+
+class CleaningVerbs(GroupedVerbs):
+    """The steps of a clean, each by itself: what `TableServices.cleaning` gives.
+
+    >>> table.services.cleaning.plan()                                         # doctest: +SKIP
+    """
+
+    def plan(self) -> CleanPlan:
+        """Which files would go now, by the options `hoodie.clean.*`; nothing is deleted."""
+        from hudimeta.services import clean
+
+        session = _session(self)
+        return clean.plan(session, session.table_now())
+
+    def schedule(self) -> str | None:
+        """Plan a clean and leave it on the timeline: `execute` runs it, or whoever writes next, or Apache Hudi.
+
+        Returns:
+            Its instant, or that of a clean that waits there; None when there is nothing to delete.
+        """
+        from hudimeta.services import clean
+
+        return clean.schedule(_session(self))
+
+    def execute(self, instant: str) -> CleanReport:
+        """Run a clean that is on the timeline, whoever planned it.
+
+        Args:
+            instant: Of the plan.
+        """
+        from hudimeta.services import clean
+
+        return clean.execute(_session(self), instant)
 
 
 class ClusteringVerbs(GroupedVerbs):
@@ -117,7 +188,7 @@ class IndexingVerbs(GroupedVerbs):
         """What would be built; nothing is written. See `TableMetadata.create_index` for the arguments."""
         from hudimeta.services.indexing import beside_writers
 
-        return beside_writers.plan(self._session(), **_asked(type, name, columns, expression))
+        return beside_writers.plan(_session(self), **_asked(type, name, columns, expression))
 
     def schedule(
         self, type: str, name: str | None = None, columns: str | Sequence[str] = (), *, expression: str | None = None
@@ -128,7 +199,7 @@ class IndexingVerbs(GroupedVerbs):
         """
         from hudimeta.services.indexing import beside_writers
 
-        return beside_writers.schedule(self._session(), **_asked(type, name, columns, expression))
+        return beside_writers.schedule(_session(self), **_asked(type, name, columns, expression))
 
     def execute(self, instant: str) -> IndexReport:
         """Build an index that is planned on the timeline, whoever planned it.
@@ -138,7 +209,7 @@ class IndexingVerbs(GroupedVerbs):
         """
         from hudimeta.services.indexing import beside_writers
 
-        return beside_writers.execute(self._session(), instant)
+        return beside_writers.execute(_session(self), instant)
 
     def cancel(self, instant: str) -> None:
         """Take the plan of an index off the timeline that nobody is building.
@@ -148,12 +219,13 @@ class IndexingVerbs(GroupedVerbs):
         """
         from hudimeta.services.indexing import beside_writers
 
-        beside_writers.cancel(self._session(), instant)
+        beside_writers.cancel(_session(self), instant)
 
-    def _session(self) -> WriteSession:
-        from hudimeta.write.session import WriteSession
 
-        return WriteSession(*self._changing(), engine=self._engine)
+def _session(verbs: GroupedVerbs) -> WriteSession:
+    from hudimeta.write.session import WriteSession
+
+    return WriteSession(*verbs._changing(), engine=verbs._engine)
 
 
 def _asked(type: str, name: str | None, columns: str | Sequence[str], expression: str | None) -> dict[str, Any]:

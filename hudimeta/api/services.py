@@ -9,7 +9,7 @@ from hudimeta.api.advising import Advising
 from hudimeta.api.changes import Changing
 from hudimeta.api.grouped import GroupedVerbs
 from hudimeta.api.maintaining import Maintaining
-from hudimeta.api.service_steps import ClusteringVerbs, IndexingVerbs, LogCompactionVerbs
+from hudimeta.api.service_steps import CleaningVerbs, ClusteringVerbs, CompactionVerbs, IndexingVerbs, LogCompactionVerbs
 
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
@@ -58,6 +58,11 @@ class TableServices(GroupedVerbs, Maintaining, Advising, Changing):
         from hudimeta.api import verbs
 
         return verbs.schedule_compaction(*self._changing())
+
+    @property
+    def compaction(self) -> CompactionVerbs:
+        """The steps of a compaction, each by itself: `plan`, `schedule`, `execute`."""
+        return CompactionVerbs(self._changing, self._engine)
 
     @property
     def log_compaction(self) -> LogCompactionVerbs:
@@ -121,6 +126,11 @@ class TableServices(GroupedVerbs, Maintaining, Advising, Changing):
     def indexing(self) -> IndexingVerbs:
         """The steps of building an index beside writers, each by itself: `plan`, `schedule`, `execute`, `cancel`."""
         return IndexingVerbs(self._changing, self._engine)
+
+    @property
+    def cleaning(self) -> CleaningVerbs:
+        """The steps of a clean, each by itself: `plan`, `schedule`, `execute`."""
+        return CleaningVerbs(self._changing, self._engine)
 
     def clean(self) -> CleanReport:
         """Delete the files that no retained moment needs: see the options `hoodie.clean.*`.

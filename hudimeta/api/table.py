@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.api.bootstrapping import Bootstrapped
 from hudimeta.api.row_verbs import RowVerbs
 from hudimeta.api.service_verbs import ServiceVerbs
 from hudimeta.api.services import TableServices
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Table"]
 
 
-class Table(RowVerbs, ServiceVerbs):
+class Table(RowVerbs, ServiceVerbs, Bootstrapped):
     """A Hudi table.
 
     Args:

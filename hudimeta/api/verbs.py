@@ -187,9 +187,11 @@ def alter(storage: Storage, options: Options, add: Any, rename: Any, drop: Any, 
 
 def rename(storage: Storage, options: Options, name: str) -> None:
     """Give a table another name in its properties; its folder stays."""
+    if not name.strip():
+        raise ConfigError(NAME_KEY, name, "a name")
     session = WriteSession(storage, options)
     with session.lock.held():
-        update_properties(storage, {NAME_KEY: name})
+        update_properties(session.fenced, {NAME_KEY: name.strip()})
 
 
 def set_defaults(storage: Storage, options: Options, changes: Mapping[str, str | None]) -> None:

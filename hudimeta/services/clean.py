@@ -33,7 +33,7 @@ from hudimeta.timeline.clean_record import CleanPlan, encode_plan, is_partial, s
 from hudimeta.types import Action, Instant, TableType
 from hudimeta.write.session import TableView, WriteSession
 
-__all__ = ["CleanPlan", "CleanReport", "clean", "is_due", "looked_at", "plan"]
+__all__ = ["CleanPlan", "CleanReport", "clean", "execute", "is_due", "looked_at", "plan", "schedule"]
 
 _COMMITS, _HOURS, _VERSIONS = "KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"
 _MS_AN_HOUR = 3_600_000
@@ -323,16 +323,41 @@ def clean(session: WriteSession) -> CleanReport:
         def planned(timeline: Timeline) -> str | None:
             """What died goes first; else a new plan."""
             nonlocal found
-            died = next((i.time for i in timeline.pending if i.action is Action.CLEAN), None)
+            died = _waiting(timeline)
             if died is not None:
                 return died
             found = plan(session, session.table_at(timeline))
-            if not found.n_files and not _empty_is_due(session, timeline, found.earliest):
-                return None
-            content = encode_plan(without_user(session.storage.root), found)
-            return session.coordinator.plan(timeline, Action.CLEAN, content)
+            return _put(session, timeline, found)
 
         ran = session.coordinator.cleans.run_new(planned, session.engine)
         report = None if ran is None else session.told(CleanReport(ran[0], ran[2], ran[1]), Action.CLEAN)
         if found is not None:
             return report or CleanReport(None, 0, found)
+
+
+def schedule(session: WriteSession) -> str | None:
+    """Plan a clean and leave it on the timeline; its instant, None for nothing to delete. One that waits there is it."""
+    with session.lock.held():
+        timeline = session.properties.load_timeline(session.storage)
+        return _waiting(timeline) or _put(session, timeline, plan(session, session.table_at(timeline)))
+
+
+def execute(session: WriteSession, instant: str) -> CleanReport:
+    """Run a clean that is on the timeline, whoever planned it.
+
+    Raises:
+        CommitError: There is no such plan, or another process is running it.
+    """
+    found, deleted = session.coordinator.cleans.run(instant, session.engine)
+    return session.told(CleanReport(instant, deleted, found), Action.CLEAN)
+
+
+def _waiting(timeline: Timeline) -> str | None:
+    return next((i.time for i in timeline.pending if i.action is Action.CLEAN), None)
+
+
+def _put(session: WriteSession, timeline: Timeline, found: CleanPlan) -> str | None:
+    """Leave a plan on the timeline, where there is anything to delete or to say; under the lock."""
+    if not found.n_files and not _empty_is_due(session, timeline, found.earliest):
+        return None
+    return session.coordinator.plan(timeline, Action.CLEAN, encode_plan(without_user(session.storage.root), found))

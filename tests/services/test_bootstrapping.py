@@ -99,6 +99,17 @@ def test_a_dataset_is_a_table_to_write_to(
     assert {p: p.read_bytes() for p in source.rglob("*.parquet")} == before, "the source stays as it is"
 
 
+def test_a_table_that_is_bootstrapped_keeps_its_options(tmp_path: Path) -> None:
+    given = {"options": RECORD_INDEX, "partition_by": "part", "ordering": "ts", "mode": "FULL_RECORD"}
+    source = dataset(tmp_path / "source")
+    with pytest.raises(ConfigError, match="dry_run"):
+        Table.bootstrap(source, tmp_path / "t", "id", **given, dry_run=True)
+    table = Table.bootstrap(source, tmp_path / "t", "id", **given)
+    assert "record_index" in table.metadata.ready
+    assert table.upsert(simple_rows([50], 2, partitions=3)).inserted == 1
+    assert table.scan().count() == len(ROWS) + 1
+
+
 def test_orc_files_are_copied(tmp_path: Path) -> None:
     source = dataset(tmp_path / "source", "orc")
     with pytest.raises(UnsupportedFeature, match="ORC"):

@@ -383,3 +383,19 @@ def test_an_appended_table_records_a_clean_now_and_then(tmp_path: Path) -> None:
     check_all(table.storage)
     table.model.check(table.read())
     assert clean.plan(soon, soon.table_now()).files == {}
+
+
+def test_the_steps_of_a_clean_by_themselves(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 6)
+    steps = Table(table.path, {"hoodie.clean.commits.retained": 2}).services.cleaning
+    planned = steps.plan()
+    assert (planned.n_files, len(base_files(tmp_path / "t"))) == (6, 12)
+    instant = steps.schedule()
+    assert steps.schedule() == instant, "it waits there already"
+    assert instant is not None
+    report = steps.execute(instant)
+    assert (report.instant, report.deleted, report.plan.files) == (instant, 6, planned.files)
+    with pytest.raises(CommitError, match=instant):
+        steps.execute(instant)
+    assert steps.schedule() is None
+    check_all(table.storage)

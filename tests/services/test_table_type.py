@@ -163,3 +163,18 @@ def test_log_files_do_not_come_back_to_a_copy_on_write_table(tmp_path: Path) -> 
     table.model.restore(before)
     table.write(Operation.UPSERT, simple_rows([30], 9))
     table.check()
+
+
+def test_a_table_gets_another_name(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", COW, INDEXED, "8")
+    face = Table(table.path)
+    face.rename(" trips ")
+    assert Table(table.path).properties.name == "trips"
+    with pytest.raises(ConfigError, match=r"hoodie\.table\.name"):
+        face.rename("")
+    with pytest.raises(ConfigError, match="trips"):
+        table.write(Operation.UPSERT, simple_rows([1], 9))
+    Table(table.path).upsert(simple_rows([1], 9))
+    table.model.write(Operation.UPSERT, simple_rows([1], 9))
+    table.model.check(table.read())
+    check_all(table.storage)
