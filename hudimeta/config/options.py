@@ -307,6 +307,12 @@ LOG_KEYS = OPTIONS.flag(
     "Log files carry a bloom filter and the smallest and greatest of their keys, and what is known of the logs before them; "
     "look-ups and reads of single keys then pass over logs. False neither writes nor asks them.",
 )
+LOG_INSERTS = OPTIONS.flag(
+    "hudimeta.log.inserts",
+    False,
+    "New rows of upserts and inserts go to the log files of small file groups, and new file groups begin with log files: no "
+    "base file is written before a compaction. Apache Hudi's writers find such rows with a record or bucket index only.",
+)
 PARTIAL_UPDATES = OPTIONS.flag(
     "hoodie.spark.sql.merge.into.partial.updates",
     False,

@@ -24,7 +24,7 @@ from hudimeta.slices.stored_rows import StoredRows
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.key_file import KeyFile
 from hudimeta.types import META_COLUMNS, FileGroupId, Operation
-from hudimeta.write.base_files import BaseFileWriter, WriteToken
+from hudimeta.write.base_files import BaseFileWriter, WriteToken, new_file_id
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.log_files import Deletes, LogContent, LogFileWriter
 from hudimeta.write.moves import OrderingReader
@@ -168,12 +168,12 @@ def _write_piece(writers: FileWriters, batch: KeyedBatch, work: _Work) -> list[W
     if isinstance(piece, NewGroup):
         return _begin_group(writers, batch.take(piece.rows), piece, token)
     gone = batch.take(piece.removed)
-    if writers.logs is not None and not len(piece.inserted):
+    if writers.logs is not None and (piece.as_log or not len(piece.inserted)):
         part = batch.take(np.concatenate([piece.changed, piece.unresolved]))
         if writers.deletes_only:
             part, gone = part.take(_nothing()), part
         if not _deletes_doubled(piece.base, gone):
-            return _append_to_log(writers, writers.logs, piece.base, _Change(part, gone), token)
+            return _append_to_log(writers, writers.logs, piece.base, _Change(part, gone, batch.take(piece.inserted)), token)
     stored = writers.read_base(piece.partition_path, piece.base.name, piece.base.size)
     name = parse_base_file(piece.base.name)
     if name is None:
@@ -189,21 +189,23 @@ def _write_piece(writers: FileWriters, batch: KeyedBatch, work: _Work) -> list[W
 
 
 def _begin_group(writers: FileWriters, part: KeyedBatch, group: NewGroup, token: WriteToken) -> list[WrittenFile]:
-    """Begin a file group with a base file, or where an index asks for it with a log file."""
-    if group.as_log and group.file_id is not None and writers.logs is not None:
-        rows = _Rows(writers.instant, token.task, group.file_id).with_meta(part)
+    """Begin a file group with a base file, or where an index or an option asks for it with a log file."""
+    if group.as_log and writers.logs is not None:
+        file_id = group.file_id or new_file_id()
+        rows = _Rows(writers.instant, token.task, file_id).with_meta(part)
         facts = None if writers.log_facts is None else writers.log_facts.of_new_group(rows)
-        return writers.logs.append(FileGroupId(group.partition_path, group.file_id), LogContent(rows, facts=facts), token)
+        return writers.logs.append(FileGroupId(group.partition_path, file_id), LogContent(rows, facts=facts), token)
     keys = _keys_of(part, writers.instant, token.task)
     return [writers.base_files.write_new(group.partition_path, part.rows, keys, token, group.file_id)]
 
 
 @dataclass(frozen=True)
 class _Change:
-    """What a batch has for one file group: rows of `part`, and deletes of the keys of `gone`."""
+    """What a batch has for one file group: rows of `part`, deletes of the keys of `gone`, and new rows."""
 
     part: KeyedBatch
     gone: KeyedBatch
+    new: KeyedBatch
 
 
 def _deletes_doubled(base: KeyFile, gone: KeyedBatch) -> bool:
@@ -232,13 +234,16 @@ def _append_to_log(
         columns = tuple(column.combine_chunks() for column in ordering_columns(marked.rows, fields))
         deletes = deletes.and_of(Deletes(marked.keys, columns))
     meta = _Rows(writers.instant, token.task, base.file_id)
-    rows = meta.with_meta(fresh)
+    rows, updated = meta.with_meta(fresh, first=len(change.new)), len(fresh)
     facts = None
+    new = meta.with_meta(change.new)
     if writers.log_facts is not None:
-        laid_over = rows if marked is None else meta.with_meta(part)
-        facts = writers.log_facts.of(base, laid_over, part.deleted, gone.keys)
-    updated = rows.num_rows
-    if writers.only is not None:
+        laid_over = pa.concat_tables([new, rows if marked is None else meta.with_meta(part)])
+        deleted = np.concatenate([change.new.deleted, part.deleted])
+        facts = writers.log_facts.of(base, laid_over, deleted, gone.keys)
+    if len(change.new):
+        rows = pa.concat_tables([new, rows])
+    elif writers.only is not None:
         rows = rows.select([name for name in rows.column_names if name in writers.only or name in META_COLUMNS])
     group = FileGroupId(base.partition_path, base.file_id)
     return logs.append(group, LogContent(rows, deletes, updated, facts), token, below=base)

@@ -48,6 +48,7 @@ class GroupRewrite:
         inserted: Positions of rows to append.
         removed: Positions of rows whose key leaves the file for another partition.
         unresolved: Positions of rows that belong here, be their key there or not.
+        as_log: Rows to append go to its log.
     """
 
     partition_path: str
@@ -56,6 +57,7 @@ class GroupRewrite:
     inserted: np.ndarray[Any, Any]
     removed: np.ndarray[Any, Any] = field(default_factory=lambda: _nothing())
     unresolved: np.ndarray[Any, Any] = field(default_factory=lambda: _nothing())
+    as_log: bool = False
 
     @property
     def group(self) -> FileGroupId:
@@ -113,7 +115,7 @@ def plan_inserts(
 
     Args:
         batch: All rows.
-        small: Base files by partition that may receive rows; {} to begin new file groups only.
+        small: Slices by partition that may receive rows; {} to begin new file groups only.
         sizing: Sizes.
         rows: Positions of the new rows; None for all that are no deletes.
     """
@@ -121,13 +123,13 @@ def plan_inserts(
     # A row that asks for the deletion of its key is never stored.
     wanted = np.flatnonzero(~batch.deleted) if rows is None else rows
     for partition, at in positions_by_text(batch.partitions.take(pa.array(wanted))).items():
-        # A slice with log files is left alone: its base file will be rewritten by a compaction anyway.
-        files = {f.file_id: f for f in small.get(partition, ()) if not f.logs and not f.busy}
-        for placement in place(wanted[at], [SmallFile(f.file_id, f.size) for f in files.values()], sizing):
+        files = sizing.open_files(small.get(partition, ()))
+        for placement in place(wanted[at], [SmallFile.of(file) for file in files.values()], sizing):
             if placement.file_id is None:
-                plan.new_groups.append(NewGroup(partition, placement.rows))
+                plan.new_groups.append(NewGroup(partition, placement.rows, as_log=sizing.into_logs))
             else:
-                plan.rewrites.append(GroupRewrite(partition, files[placement.file_id], _nothing(), placement.rows))
+                file = files[placement.file_id]
+                plan.rewrites.append(GroupRewrite(partition, file, _nothing(), placement.rows, as_log=sizing.into_logs))
     return plan
 
 

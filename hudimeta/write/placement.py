@@ -9,24 +9,46 @@ from typing import Any
 
 import numpy as np
 
+from hudimeta.table.key_file import KeyFile
+
 __all__ = ["FileSizing", "Placement", "SmallFile", "place", "rows_a_file", "shares_of"]
 
 
 @dataclass(frozen=True)
 class FileSizing:
-    """How large base files are meant to be, in bytes; `small_limit` 0 turns filling off. `row_bytes` is an estimate."""
+    """How large base files are meant to be, in bytes, and how new rows come to them.
+
+    Attributes:
+        target: Of a new file.
+        small_limit: Files below it are filled; 0 turns filling off.
+        row_bytes: An estimate.
+        into_logs: New rows go to log files; a slice counts with its logs.
+    """
 
     target: int
     small_limit: int
     row_bytes: float
+    into_logs: bool = False
+
+    def open_files(self, files: Sequence[KeyFile]) -> dict[str, KeyFile]:
+        """The slices that may receive new rows, by file id.
+
+        A slice with log files is left alone where its base file would have to be rewritten: a compaction will do that anyway.
+        """
+        return {file.file_id: file for file in files if not file.busy and (self.into_logs or not file.logs)}
 
 
 @dataclass(frozen=True, slots=True)
 class SmallFile:
-    """A base file with room."""
+    """A file group with room, and the bytes of its newest slice."""
 
     file_id: str
     size: int
+
+    @classmethod
+    def of(cls, file: KeyFile) -> SmallFile:
+        """A slice."""
+        return cls(file.file_id, file.size + sum(file.log_sizes))
 
 
 @dataclass(frozen=True)

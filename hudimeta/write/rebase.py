@@ -1,7 +1,7 @@
 """Pieces of a write whose file groups others changed meanwhile: kept, written again, or a conflict.
 
     only adds rows                     written again as a file group of its own; its first file is removed
-    adds to a log, as the others did   kept when the rows differ: readers order log files by completion
+    adds to a log, as the others did   kept when the rows differ: readers order log files by completion; so of new rows alone
     changes rows                       written again over the others' base file when the rows differ, and this write's instant
                                        is later than theirs: of two base files readers take that of the later instant
     all else                           a conflict; the whole write is tried again from its input
@@ -71,8 +71,8 @@ class Rebase:
             piece, files = pieces.pieces[at], pieces.files[at]
             if isinstance(piece, NewGroup):
                 raise self._conflict(group, changes)
-            if not len(piece.known):
-                again[at] = NewGroup(piece.partition_path, piece.inserted)
+            if not len(piece.known) and not (piece.as_log and self._session.properties.populate_meta):
+                again[at] = NewGroup(piece.partition_path, piece.inserted, as_log=piece.as_log)
                 continue
             check_clusterings(self._now.timeline, self._write.operation.value, [group])
             if (other := self._beside(pieces, piece, files, changes)) is not None:

@@ -25,7 +25,7 @@ from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.modes import MetadataModes
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import Clock, InstantGenerator, SystemClock, Timeline
-from hudimeta.types import Action
+from hudimeta.types import Action, Operation, TableType
 from hudimeta.write.placement import FileSizing, row_bytes_of
 from hudimeta.write.supported import check_supported
 from hudimeta.write.table_view import TableView
@@ -158,8 +158,18 @@ class WriteSession:
         """The table as it is: lists the timeline."""
         return self.table_at(self.properties.load_timeline(self.storage))
 
-    def sizing(self, timeline: Timeline) -> FileSizing:
-        """Target sizes, with the bytes a row that the newest write shows."""
+    def sizing(self, timeline: Timeline, operation: Operation | None = None) -> FileSizing:
+        """Target sizes, with the bytes a row that the newest write shows.
+
+        Args:
+            timeline: Of the table.
+            operation: Whose new rows may go to log files; None for base files whatever the options say.
+        """
+        into_logs = (
+            operation in (Operation.INSERT, Operation.UPSERT)
+            and self.options.get(keys.LOG_INSERTS)
+            and self.properties.type is TableType.MERGE_ON_READ
+        )
         estimate = float(self.options.get(keys.RECORD_SIZE_ESTIMATE))
         found = timeline.latest_schema()
         stats = timeline.metadata(found[0])["partitionToWriteStats"] if found else {}
@@ -168,6 +178,7 @@ class WriteSession:
             # Where writers do not block each other, new rows go to new files: a base file is rewritten by one writer alone.
             0 if self.concurrency.non_blocking is not None else self.options.get(keys.SMALL_FILE_LIMIT),
             row_bytes_of(stats, estimate),
+            into_logs,
         )
 
     def extra_metadata(self) -> dict[str, str]:

@@ -198,7 +198,7 @@ def write_batch(
     index, unmatched, dropped = "", 0, 0
     replaced: dict[str, list[str]] = {}
     touched: Sequence[str] = ()
-    sizing = session.sizing(view.timeline)
+    sizing = session.sizing(view.timeline, operation)
     policy = duplicate_policy(session.options, operation)
     if operation.replaces_groups:
         touched = overwritten(session, view, operation, batch.partitions.unique().to_pylist())

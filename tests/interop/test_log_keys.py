@@ -41,3 +41,23 @@ def test_both_sides_go_on(hudi: ApacheHudi, tmp_path: Path, form: str) -> None:
         for wanted in expected[turn::20]:
             found = hudimeta.Table(path).scan(where=f"id = '{wanted['id']}'").to_table()
             assert plain_rows(found) == [wanted]
+
+
+@pytest.mark.timeout(600)
+def test_new_rows_in_logs_are_read_and_compacted(hudi: ApacheHudi, tmp_path: Path) -> None:
+    """Apache Hudi's writers find such rows by its record index."""
+    path, model = tmp_path / "table", Model()
+    options = {"hoodie.metadata.record.index.enable": "true", "hoodie.compact.inline": "false"}
+    ours = Ours(path, type="MERGE_ON_READ", options={**options, "hudimeta.log.inserts": "true"})
+    theirs = Theirs(path, hudi, type="MERGE_ON_READ", options={**options, "hoodie.index.type": "RECORD_INDEX"})
+    for turn in range(6):
+        rows = [row(number, turn) for number in (*range(turn * 10, turn * 10 + 10), *range(0, turn * 10, 7))]
+        side = theirs if turn in (2, 5) else ours
+        side.write("upsert", rows)
+        model.put(rows)
+        if turn == 1:
+            assert not list(path.glob("*/*.parquet"))
+        if turn == 3:
+            theirs.write("compact", [])
+        assert plain_rows(hudi.read(path).table) == model.sorted(), f"as Apache Hudi reads turn {turn}"
+        assert plain_rows(hudimeta.Table(path).scan().to_table()) == model.sorted(), f"turn {turn}"

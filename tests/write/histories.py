@@ -88,8 +88,9 @@ class History(RuleBasedStateMachine):
         small=st.sampled_from(["0", "100000000"]),
         compact=st.sampled_from(["2", "4", "10"]),
         captures=st.booleans(),
+        log_inserts=st.booleans(),
     )
-    def create(self, type: str, version: str, small: str, compact: str, captures: bool) -> None:
+    def create(self, type: str, version: str, small: str, compact: str, captures: bool, log_inserts: bool) -> None:
         options = {
             **SIMPLE_OPTIONS,
             **INDEXED,
@@ -99,6 +100,7 @@ class History(RuleBasedStateMachine):
             "hoodie.parquet.small.file.limit": small,
             "hoodie.metadata.compact.max.delta.commits": compact,
             "hoodie.table.cdc.enabled": str(captures).lower(),
+            "hudimeta.log.inserts": str(log_inserts).lower(),
         }
         self.given, self.is_mor = options, type == "MERGE_ON_READ"
         self.table = ModelledTable(str(self.home / "t"), options)

@@ -218,7 +218,7 @@ class _Run:
 
     def _pieces(self, placed: Sequence[PlacedRows]) -> tuple[list[Piece], set[str]]:
         session, view, write = self.session, self.view, self._write
-        sizing = session.sizing(view.timeline)
+        sizing = session.sizing(view.timeline, write.operation)
         fresh = sorted({place.partition_path for one in placed for place in one.spans if place.role is Role.FRESH})
         fills = sizing.small_limit and write.operation in (Operation.INSERT, Operation.UPSERT)
         small = older_than(write.instant, view.files(fresh)) if fills and fresh else {}

@@ -29,7 +29,7 @@ class Piece:
         partition_path: Where.
         file: Its slice; None for one that is begun.
         file_id: Of one that is begun; None for any.
-        as_log: It begins with a log file.
+        as_log: It begins with a log file; of one that is there, rows to append go to its log.
         spans: Its rows, by what they are to it.
         read: About how many bytes of its slice are read.
     """
@@ -74,7 +74,7 @@ def pieces_of(
         read_for_log: Share of a slice that is read to lay a log file over it; None where none are written.
     """
     spans, files = _together(placed, one_bucket)
-    as_log = any(one.as_logs for one in placed)
+    as_log = sizing.into_logs or any(one.as_logs for one in placed)
     found = Pieces()
     groups: dict[tuple[str, str], dict[Role, list[Span]]] = {}
     for place, own in spans.items():
@@ -89,11 +89,8 @@ def pieces_of(
             continue
         path = place.partition_path
         found.grown.add(path)
-        # A slice with log files is left alone: its base file will be rewritten by a compaction anyway.
-        open_files = {f.file_id: f for f in small.get(path, ()) if not f.logs and not f.busy}
-        for file_id, start, stop in shares_of(
-            rows_of(own), [SmallFile(f.file_id, f.size) for f in open_files.values()], sizing
-        ):
+        open_files = sizing.open_files(small.get(path, ()))
+        for file_id, start, stop in shares_of(rows_of(own), [SmallFile.of(f) for f in open_files.values()], sizing):
             if file_id is None:
                 begun.append((path, cut(own, start, stop)))
             else:
@@ -101,11 +98,12 @@ def pieces_of(
                 groups.setdefault((path, file_id), {})[Role.FRESH] = cut(own, start, stop)
     for (path, file_id), roles in groups.items():
         file = None if Role.BEGINNING in roles else files[path, file_id]
-        share = 1 if read_for_log is None or Role.FRESH in roles else read_for_log
+        rewritten = read_for_log is None or (Role.FRESH in roles and not sizing.into_logs)
+        share = 1 if rewritten or read_for_log is None else read_for_log
         read = 0 if file is None else round(file.size * share)
         found.pieces.append(Piece(len(found.pieces), path, file, file_id, as_log, roles, read))
     for path, own in begun:
-        found.pieces.append(Piece(len(found.pieces), path, None, None, False, {Role.FRESH: own}))
+        found.pieces.append(Piece(len(found.pieces), path, None, None, as_log, {Role.FRESH: own}))
     return found
 
 

@@ -69,7 +69,7 @@ def _plan(piece: Piece, rows: int) -> WritePlan:
         where[role] = np.arange(at, at + count)
         at += count
     changed, fresh, removed, unresolved = (where[r] for r in (Role.CHANGED, Role.FRESH, Role.REMOVED, Role.UNRESOLVED))
-    return WritePlan([GroupRewrite(piece.partition_path, piece.file, changed, fresh, removed, unresolved)])
+    return WritePlan([GroupRewrite(piece.partition_path, piece.file, changed, fresh, removed, unresolved, piece.as_log)])
 
 
 def shared_out(pieces: Sequence[Piece], parallelism: int) -> list[list[Piece]]:
