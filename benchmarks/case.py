@@ -196,6 +196,7 @@ class Case:
         rounds: Calls of each side.
         prepare: Makes the data, before any side, outside all measuring.
         not_in_smoke: Sides that a smoke run leaves out, beside the rivals that need Java.
+        patience_s: A side that takes longer is ended.
     """
 
     name: str
@@ -205,6 +206,7 @@ class Case:
     rounds: int = 6
     prepare: Callable[[Settings], object] | None = None
     not_in_smoke: tuple[str, ...] = ()
+    patience_s: int = 1800
 
 
 Side = Callable[["Job"], None]

@@ -12,7 +12,6 @@ from pathlib import Path
 from benchmarks.case import Case, Measured, Settings
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE_S = 1800
 
 
 def run_side(case: Case, side: str, settings: Settings) -> Measured:
@@ -22,9 +21,9 @@ def run_side(case: Case, side: str, settings: Settings) -> Measured:
         answer = Path(folder, "answer.json")
         command = [sys.executable, "-m", "benchmarks.side", case.name, side, asked, str(answer)]
         try:
-            ended = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False)
+            ended = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=case.patience_s, check=False)
         except subprocess.TimeoutExpired:
-            return Measured(error=f"not finished after {PATIENCE_S} s")
+            return Measured(error=f"not finished after {case.patience_s} s")
         if not answer.is_file():
             return Measured(error=f"the process ended with code {ended.returncode}")
         return Measured.from_json(json.loads(answer.read_text(encoding="utf-8")))

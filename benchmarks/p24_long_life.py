@@ -29,6 +29,7 @@ SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64(
 PARTITIONS = 4
 WRITES = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
 KEPT = {**WRITES, "hoodie.clean.commits.retained": "10", "hoodie.keep.min.commits": "20", "hoodie.keep.max.commits": "30"}
+PATIENCE_S = 6 * 3600
 KEYS = 5_000
 """So many keys there are in the end: new ones take the place of the oldest, so that the table does not grow for ever."""
 
@@ -142,6 +143,6 @@ def _stays(name: str) -> Goal:
 
 GOALS = tuple(_stays(name) for name in ("commit", "point query", "full plan"))
 CASES = [
-    Case("P24-cow", "a long life, copy-on-write", {OURS: _life(COW)}, GOALS, rounds=1),
-    Case("P24-mor", "a long life, merge-on-read", {OURS: _life(MOR)}, GOALS, rounds=1),
+    Case("P24-cow", "a long life, copy-on-write", {OURS: _life(COW)}, GOALS, rounds=1, patience_s=PATIENCE_S),
+    Case("P24-mor", "a long life, merge-on-read", {OURS: _life(MOR)}, GOALS, rounds=1, patience_s=PATIENCE_S),
 ]

@@ -240,6 +240,18 @@ class TableServices(GroupedVerbs, Maintaining, Advising, Changing):
 
         return undo.restore(*self._changing(), self._engine, instant, dry_run=dry_run)
 
+    def wait(self) -> None:
+        """Return when the services of this table that run in a thread of this process are done.
+
+        Those are what `hoodie.clustering.async.enabled`, `hoodie.datasource.compaction.async.enable`,
+        `hoodie.clean.async.enabled` and `hoodie.archive.async` ask for.
+
+        >>> table.services.wait()                                              # doctest: +SKIP
+        """
+        from hudimeta.services import in_thread
+
+        in_thread.wait(self._changing()[0].root)
+
     def recover(self) -> tuple[str, ...]:
         """Roll back what writers that died left behind, as the next write would; returns their instants.
 

@@ -10,6 +10,8 @@ __all__ = [
     "BUCKET_MERGE",
     "BUCKET_SPLIT",
     "CLUSTER_AFTER",
+    "CLUSTER_ASYNC",
+    "CLUSTER_ASYNC_AFTER",
     "CLUSTER_BEGIN",
     "CLUSTER_DAYS",
     "CLUSTER_END",
@@ -45,6 +47,15 @@ CLUSTER_SCHEDULE = OPTIONS.flag(
 )
 CLUSTER_AFTER = OPTIONS.number(
     "hoodie.clustering.inline.max.commits", 4, "Commits since the last clustering after which an inline one is due."
+)
+CLUSTER_ASYNC = OPTIONS.flag(
+    "hoodie.clustering.async.enabled",
+    False,
+    "Cluster the table after writes, when it is due, in a thread of the writer's process.",
+    aliases=("hoodie.datasource.clustering.async.enable",),
+)
+CLUSTER_ASYNC_AFTER = OPTIONS.number(
+    "hoodie.clustering.async.max.commits", 4, "Commits since the last clustering after which one in a thread is due."
 )
 CLUSTER_STRATEGY = OPTIONS.java_class(
     "hoodie.clustering.plan.strategy.class",

@@ -153,7 +153,6 @@ _WRITING = (
 )
 
 _SERVICES = (
-    NotDone("hoodie.clustering.async.enabled", _OFF, _CLUSTER, ("hoodie.datasource.clustering.async.enable",)),
     NotDone("hoodie.layout.optimize.enable", _OFF, _CLUSTER),
     NotDone(
         "hoodie.partition.ttl.strategy.class",

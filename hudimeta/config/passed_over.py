@@ -13,14 +13,14 @@ from hudimeta.config.registry import Registry
 __all__ = ["PASSED_OVER", "PassedOver", "pass_over"]
 
 _TUNING = """
-    archive.async archive.delete.parallelism bloom.index.bucketized.checking
+    archive.delete.parallelism bloom.index.bucketized.checking
     bloom.index.bucketized.checking.enable.dynamic.parallelism bloom.index.fileid.key.sorting.enable
     bloom.index.input.storage.level
     bloom.index.keys.per.bucket bloom.index.parallelism bloom.index.prune.by.ranges bloom.index.use.caching
     bloom.index.use.metadata bloom.index.use.treebased.filter
     bucket.index.query.pruning bucket.index.remote.partitioner.enable
     bulkinsert.parallelism bulkinsert.shuffle.parallelism
-    cdc.file.group.iterator.memory.spill.bytes clean.async clean.async.enabled clean.optimize.using.local.engine.context
+    cdc.file.group.iterator.memory.spill.bytes clean.optimize.using.local.engine.context
     clean.parallelism cleaner.parallelism commits.archival.batch common.diskmap.compression.enabled
     common.spillable.diskmap.type compaction.lazy.block.read compaction.reverse.log.read copyonwrite.insert.auto.split
     copyonwrite.insert.split.size datasource.read.file.index.list.partitions.from.catalog
@@ -94,12 +94,12 @@ _ALWAYS = """
 _OFF = """
     bootstrap.data.queries.only bootstrap.full.input.provider bootstrap.index.class bootstrap.index.enable
     bootstrap.index.type
-    bootstrap.parallelism bootstrap.partitionpath.translator.class clustering.async.max.commits
+    bootstrap.parallelism bootstrap.partitionpath.translator.class
     clustering.enable.expirations clustering.expiration.threshold.mins
     clustering.fail.on.pending.ingestion.during.conflict.resolution clustering.group.read.parallelism
     clustering.max.parallelism clustering.plan.generation.use.local.engine.context
     clustering.plan.strategy.binary.copy.schema.evolution.enable clustering.plan.strategy.earliest.commit.to.cluster
-    clustering.plan.strategy.file.slices.sort.by datasource.compaction.async.enable
+    clustering.plan.strategy.file.slices.sort.by
     datasource.hive_sync.auto_create_database datasource.hive_sync.base_file_format datasource.hive_sync.batch_num
     datasource.hive_sync.bucket_sync datasource.hive_sync.bucket_sync_spec datasource.hive_sync.create_managed_table
     datasource.hive_sync.database datasource.hive_sync.filter_pushdown_enabled

@@ -5,11 +5,13 @@ from __future__ import annotations
 from hudimeta.config.registry import OPTIONS, Option
 
 __all__ = [
+    "ARCHIVE_ASYNC",
     "ARCHIVE_AUTOMATIC",
     "ARCHIVE_BEYOND_SAVEPOINT",
     "ARCHIVE_MAX",
     "ARCHIVE_MIN",
     "CLEAN_AFTER",
+    "CLEAN_ASYNC",
     "CLEAN_AUTOMATIC",
     "CLEAN_COMMITS",
     "CLEAN_HOURS",
@@ -21,6 +23,7 @@ __all__ = [
     "CLEAN_POLICY",
     "CLEAN_VERSIONS",
     "COMPACT_AFTER",
+    "COMPACT_ASYNC",
     "COMPACT_AFTER_S",
     "COMPACT_DAYS",
     "COMPACT_INLINE",
@@ -45,6 +48,11 @@ SERVICES = OPTIONS.flag(
     "hoodie.table.services.enabled", True, "Run the services below after writes; false leaves all of them to be called."
 )
 COMPACT_INLINE = OPTIONS.flag("hoodie.compact.inline", False, "Compact a merge-on-read table after writes, when it is due.")
+COMPACT_ASYNC = OPTIONS.flag(
+    "hoodie.datasource.compaction.async.enable",
+    False,
+    "Compact a merge-on-read table after writes, when it is due, in a thread of its writer; Hudi's streams do unasked.",
+)
 COMPACT_AFTER = OPTIONS.number(
     "hoodie.compact.inline.max.delta.commits", 5, "Delta commits after which an inline compaction is due."
 )
@@ -113,6 +121,12 @@ CLEAN_VERSIONS = OPTIONS.number(
     aliases=("hoodie.cleaner.fileversions.retained",),
 )
 CLEAN_AUTOMATIC = OPTIONS.flag("hoodie.clean.automatic", True, "Clean after writes, when commits have come to be unneeded.")
+CLEAN_ASYNC = OPTIONS.flag(
+    "hoodie.clean.async.enabled",
+    False,
+    "Automatic cleans run in a thread of the writer's process.",
+    aliases=("hoodie.clean.async",),
+)
 CLEAN_AFTER = OPTIONS.number(
     "hoodie.clean.trigger.max.commits",
     1,
@@ -180,6 +194,7 @@ TTL_MAX = OPTIONS.count(
 ARCHIVE_AUTOMATIC = OPTIONS.flag(
     "hoodie.archive.automatic", True, "After writes, move old instants from the active timeline to its history, when it is due."
 )
+ARCHIVE_ASYNC = OPTIONS.flag("hoodie.archive.async", False, "Automatic archivals run in a thread of the writer's process.")
 ARCHIVE_BEYOND_SAVEPOINT = OPTIONS.flag(
     "hoodie.archive.beyond.savepoint",
     False,

@@ -9,6 +9,7 @@ __all__ = [
     "clustering",  # small files into fewer ones, sorted
     "compaction",  # logs merged into new base files
     "log_compaction",  # many log blocks into one
+    "in_thread",  # services in a thread of the writer's process
     "indexing",  # making, rebuilding and dropping indexes
     "maintenance",  # what is due, and all of it in the right order
     "metadata_table",  # the metadata table as a whole: made, removed, switched, counted, timed

@@ -1,6 +1,8 @@
 """What a writer does for its table after it has published: compaction of slices and of logs, clustering, expiry, cleaning,
 archival, each when due.
 
+What options want beside writers (`hoodie.clustering.async.enabled` and its likes) runs in a thread of this process instead.
+
 The write is visible by then, so whatever fails here is a warning and never an error: an error would make the caller write the
 same rows again. The next write tries what failed.
 """
@@ -14,9 +16,12 @@ from dataclasses import replace
 from hudimeta.commit.report import CommitReport
 from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
+from hudimeta.engine.machine import machine
 from hudimeta.errors import HudiError
 from hudimeta.redaction import hidden
 from hudimeta.services import archival, clean, clustering, compaction, log_compaction, ttl
+from hudimeta.services.in_thread import run_beside
+from hudimeta.storage import open_storage
 from hudimeta.timeline import Timeline
 from hudimeta.types import TableType
 from hudimeta.write.session import WriteSession
@@ -41,6 +46,8 @@ def run_due_services(session: WriteSession, report: CommitReport) -> CommitRepor
     try:
         for run in _due(session, timeline):
             notes += run(WriteSession(session.storage, session.options, engine=session.engine))
+        if any(True for _ in _due(session, timeline, beside=True)):
+            notes.append(_go_on_beside(session))
     except Exception as error:  # whatever it is, the rows are in the table
         why = error if isinstance(error, HudiError) else f"{type(error).__name__}: {error}"
         warnings.warn(
@@ -49,32 +56,60 @@ def run_due_services(session: WriteSession, report: CommitReport) -> CommitRepor
     return replace(report, notes=(*report.notes, *notes))
 
 
-def _due(session: WriteSession, timeline: Timeline) -> Iterator[_Service]:
+def _go_on_beside(session: WriteSession) -> str:
+    """Run what is due in the thread of the table, on storage of its own: requests are counted for who makes them."""
+    root, options, engine = session.storage.root, session.options, session.engine
+
+    def work() -> None:
+        def fresh() -> WriteSession:
+            return WriteSession(open_storage(root, options.texts), options, engine=engine)
+
+        looking = fresh()
+        for run in list(_due(looking, looking.properties.load_timeline(looking.storage), beside=True)):
+            run(fresh())
+
+    if not machine().threads:
+        work()
+        return "ran the services that were to run in a thread, where there is none"
+    run_beside(root, work)
+    return "services go on in a thread: table.services.wait() waits for them"
+
+
+def _due(session: WriteSession, timeline: Timeline, *, beside: bool = False) -> Iterator[_Service]:
     """The services that are due on a timeline: that of the publication, so that asking costs no listing.
 
     It lacks the write itself, which delays cleaning and archival by one write; a compaction counts exactly.
+
+    Args:
+        session: Of the write.
+        timeline: See above.
+        beside: Those that options want in a thread, instead of those that the write waits for. What is wanted both ways is not.
     """
     options = session.options
     runs, plans = options.get(keys.COMPACT_INLINE), options.get(keys.COMPACT_SCHEDULE)
+    if beside:
+        runs, plans = options.get(keys.COMPACT_ASYNC) and not runs, False
     if session.properties.type is TableType.MERGE_ON_READ and (runs or plans) and compaction.may_be_due(session, timeline):
         timeline = session.properties.load_timeline(session.storage)
         if compaction.is_due(session, timeline):
             yield _compact if runs else _plan_compaction
     is_log = session.properties.type is TableType.MERGE_ON_READ
-    if is_log and options.get(keys.LOG_COMPACT_INLINE) and log_compaction.may_be_due(session, timeline):
+    if is_log and not beside and options.get(keys.LOG_COMPACT_INLINE) and log_compaction.may_be_due(session, timeline):
         timeline = session.properties.load_timeline(session.storage)
         if log_compaction.is_due(session, timeline):
             yield _merge_logs
     runs, plans = options.get(keys.CLUSTER_INLINE), options.get(keys.CLUSTER_SCHEDULE)
+    if beside:
+        runs, plans = options.get(keys.CLUSTER_ASYNC) and not runs, False
     if (runs or plans) and clustering.may_be_due(session, timeline):
         timeline = session.properties.load_timeline(session.storage)
         if clustering.is_due(session, timeline):
             yield _cluster if runs else _plan_clustering
-    if ttl.is_due(session):
+    if not beside and ttl.is_due(session):
         yield _expire
-    if options.get(keys.CLEAN_AUTOMATIC) and clean.is_due(session, timeline):
+    if options.get(keys.CLEAN_AUTOMATIC) and options.get(keys.CLEAN_ASYNC) is beside and clean.is_due(session, timeline):
         yield _clean
-    if options.get(keys.ARCHIVE_AUTOMATIC) and archival.is_due(session, timeline):
+    if options.get(keys.ARCHIVE_AUTOMATIC) and options.get(keys.ARCHIVE_ASYNC) is beside and archival.is_due(session, timeline):
         yield _archive
 
 

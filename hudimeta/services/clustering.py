@@ -349,12 +349,19 @@ def cluster(session: WriteSession, *, after_a_write: bool = False) -> Reports[Cl
 
 def may_be_due(session: WriteSession, timeline: Timeline) -> bool:
     """False when `is_due` would say no on the timeline after one more commit: then that need not be listed."""
-    return _fresh(timeline) + 1 >= session.options.get(keys.CLUSTER_AFTER)
+    return _fresh(timeline) + 1 >= _after(session)
 
 
 def is_due(session: WriteSession, timeline: Timeline) -> bool:
     """True when enough commits were completed since the last clustering was planned."""
-    return _fresh(timeline) >= max(1, session.options.get(keys.CLUSTER_AFTER))
+    return _fresh(timeline) >= max(1, _after(session))
+
+
+def _after(session: WriteSession) -> int:
+    """As Hudi counts: what runs in a thread has an option of its own."""
+    options = session.options
+    beside = options.get(keys.CLUSTER_ASYNC) and not options.get(keys.CLUSTER_INLINE)
+    return options.get(keys.CLUSTER_ASYNC_AFTER if beside else keys.CLUSTER_AFTER)
 
 
 def _fresh(timeline: Timeline) -> int:

@@ -264,8 +264,8 @@ def _look_clustering(session: WriteSession, view: TableView) -> DueService | Non
         plans = [clustering.ClusteringPlan.of(view.timeline.plan(one), session.options) for one in begun]
         named = ", ".join(one.time for one in begun)
         return DueService("clustering", f"planned at {named} and not run", _size_of(plans))
-    asked = session.options.get(keys.CLUSTER_INLINE) or session.options.get(keys.CLUSTER_SCHEDULE)
-    if not asked or not clustering.is_due(session, view.timeline):
+    asked = (keys.CLUSTER_INLINE, keys.CLUSTER_SCHEDULE, keys.CLUSTER_ASYNC)
+    if not any(session.options.get(one) for one in asked) or not clustering.is_due(session, view.timeline):
         return None
     the_plan = clustering.plan(session, view)
     why = f"{len(the_plan.slices):,} file slices become {sum(n for _, n in the_plan.groups):,} ({keys.CLUSTER_AFTER.key})"

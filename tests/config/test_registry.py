@@ -54,8 +54,6 @@ def test_bad_options_say_what_is_allowed(given: dict[str, str], text: str) -> No
             "org.apache.hudi.common.model.HoodieAvroRecordMerger, org.apache.hudi.DefaultSparkRecordMerger",
             "org.apache.hudi.DefaultSparkRecordMerger,com.shop.Merger",
         ),
-        ("hoodie.clustering.async.enabled", "false", "true"),
-        ("hoodie.datasource.clustering.async.enable", "False", "TRUE"),
         ("hoodie.layout.optimize.enable", "false", "true"),
         ("hoodie.datasource.write.schema.allow.auto.evolution.column.drop", "false", "true"),
         ("hoodie.datasource.hive_sync.enable", "false", "true"),
