@@ -18,7 +18,9 @@ from pyspark.sql.functions import udtf
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
 
 from hudimeta import Table
+from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, TableNotFound
+from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import arrow_schema, fitted, spark_schema
 from pyspark_hudimeta.plain.location import resolve
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from hudimeta.read.scan import Scan
 
-__all__ = ["FUNCTIONS", "HudiMetadata", "HudiTableChanges", "HudiTimeline", "register_functions"]
+__all__ = ["FUNCTIONS", "HudiFilesystemView", "HudiMetadata", "HudiTableChanges", "HudiTimeline", "register_functions"]
 
 _KINDS = {"latest_state": QueryType.INCREMENTAL, "cdc": QueryType.CDC}
 """How Hudi's function names the two kinds of changes."""
@@ -139,13 +141,42 @@ class HudiTimeline:
         return _rows(instants.to_batches(max_chunksize=_ROWS), self._bound)
 
 
+class HudiFilesystemView:
+    """`hudi_filesystem_view(path[, partitions])`: every committed file slice, with the columns of Hudi's function."""
+
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+
+    @staticmethod
+    def analyze(path: AnalyzeArgument, partitions: AnalyzeArgument | None = None) -> Bound:
+        """The columns of file slices.
+
+        Raises:
+            HudiError: No table.
+        """
+        from hudimeta.procedures import FILESYSTEM_VIEW
+
+        pattern = _optional("partitions", partitions)
+        return Bound(spark_schema(FILESYSTEM_VIEW), path=_location(path), arguments={"pattern": pattern})
+
+    def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
+        """The rows. Args: arguments, named: As in SQL; `analyze` has read them."""
+        from hudimeta.procedures import filesystem_view
+
+        pattern = self._bound.arguments["pattern"]
+        given = (pattern,) if pattern else ()
+        slices = filesystem_view(CountingStorage(open_storage(self._bound.path)), OPTIONS.read({}), *given)
+        return _rows(slices.to_batches(max_chunksize=_ROWS), self._bound)
+
+
 FUNCTIONS: Mapping[str, type] = {
     "hudi_table_changes": HudiTableChanges,
     "hudi_metadata": HudiMetadata,
     "hudi_timeline": HudiTimeline,
     "hudi_query_timeline": HudiTimeline,
+    "hudi_filesystem_view": HudiFilesystemView,
 }
-"""The functions by their names in SQL; the last name is Hudi's own for the same."""
+"""The functions by their names in SQL; `hudi_query_timeline` is Hudi's own name of `hudi_timeline`."""
 
 
 def register_functions(spark: SparkSession) -> None:
@@ -168,7 +199,8 @@ def _location(argument: AnalyzeArgument) -> str:
     except TableNotFound as error:
         if "/" in path:
             raise
-        raise ConfigError("path", path, "the path of a table", "A table function knows no names of the catalog.") from error
+        hint = "Attached sessions and pyspark_hudimeta.sql(spark, …) know names of the catalog, as SHOW TABLES lists them."
+        raise ConfigError("path", path, "the path of a table", hint) from error
     return location
 
 

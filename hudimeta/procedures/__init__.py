@@ -1,16 +1,19 @@
 """The procedures of Hudi's SQL as values, in one registry: `CALL`, `Table.call` and docs/procedures.md are made of it."""
 
 from hudimeta.procedures.binding import bind
+from hudimeta.procedures.files import FILESYSTEM_VIEW, filesystem_view
 from hudimeta.procedures.procedure import Parameter, Place, Procedure
 from hudimeta.procedures.registry import PROCEDURES, find, help_text
 from hudimeta.procedures.running import refuse_unless_runs, run_procedure
 
 __all__ = [
+    "FILESYSTEM_VIEW",
     "PROCEDURES",
     "Parameter",
     "Place",
     "Procedure",
     "bind",
+    "filesystem_view",
     "find",
     "help_text",
     "refuse_unless_runs",

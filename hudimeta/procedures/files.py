@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,11 @@ from hudimeta.table.visibility import Visibility
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.types import Action
 
-__all__ = ["PROCEDURES"]
+if TYPE_CHECKING:
+    from hudimeta.config import Options
+    from hudimeta.storage import CountingStorage
+
+__all__ = ["FILESYSTEM_VIEW", "PROCEDURES", "filesystem_view"]
 
 _ALL = "ALL_PARTITIONS"
 _TABLE = "@table string, @path string"
@@ -62,23 +66,58 @@ def _visibility(call: Call) -> Visibility:
     return call.snapshot.visibility.without({i.time for i in call.timeline.writes} - set(inside))
 
 
-def _show_fsview_all(call: Call) -> Rows:
-    files = _files(call, call["path_regex"])
+FILESYSTEM_VIEW = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in ("File_ID", "Partition_Path", "Base_Instant_Time", "Base_File_Path")),
+        *(pa.field(name, pa.int64()) for name in ("Base_File_Size", "Log_File_Count", "Log_File_Size")),
+        *(pa.field(name, pa.int64()) for name in ("Log_File_Scheduled", "Log_File_Unscheduled")),
+    ]
+)
+"""The columns of Hudi's table function `hudi_filesystem_view`."""
+
+
+def filesystem_view(storage: CountingStorage, options: Options, pattern: str = _ALL) -> pa.Table:
+    """Every committed file slice, in the columns of Hudi's table function.
+
+    Args:
+        storage: Rooted at the table.
+        options: Of the table.
+        pattern: Of partition paths, as `path_regex` of `show_fsview_all`.
+    """
+    call = Call({"include_in_flight": False, "max_instant": ""}, storage, options)
+    rows = []
+    for partition, group, instant, base, base_size, logs in _every_slice(call, pattern):
+        total = sum(size for _, size in logs)
+        own = sum(size for log, size in logs if (parsed := parse_log_file(log)) is not None and parsed.instant == instant)
+        where = _shown(call, partition, base) if base else ""
+        rows.append((group, partition, instant, where, base_size if base else -1, len(logs), total, own, total - own))
+    columns = list(zip(*rows, strict=True)) or [()] * len(FILESYSTEM_VIEW)
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, FILESYSTEM_VIEW, strict=True)], schema=FILESYSTEM_VIEW)
+
+
+def _every_slice(call: Call, pattern: str) -> Iterator[tuple[str, str, str, str | None, int, list[tuple[str, int]]]]:
+    """Partition, file group, instant, base file and its size, log files and theirs; in this order, the newest first."""
+    files = _files(call, pattern)
     placed = place_files(files, _visibility(call))
     sizes = {(partition, name): size for partition, name, size in _columns(files, "partition_path", "name", "size")}
     slices: dict[tuple[str, str, str], list[str]] = {}
     begun = instant_text(np.asarray(placed["slice"])).to_pylist()
     for (partition, name, group), instant in zip(_columns(placed, "partition_path", "name", "file_id"), begun, strict=True):
         slices.setdefault((partition, group, instant), []).append(name)
-    rows = []
     newest_first = sorted(slices.items(), key=lambda one: one[0][2], reverse=True)
     for (partition, group, instant), names in sorted(newest_first, key=lambda one: one[0][:2]):
         base = next((name for name in names if parse_base_file(name) is not None), None)
         logs = sorted(name for name in names if parse_log_file(name) is not None)
         size = sizes[partition, base] if base else 0
-        shown = f"[{', '.join(_shown(call, partition, name) for name in logs)}]"
+        yield partition, group, instant, base, size, [(log, sizes[partition, log]) for log in logs]
+
+
+def _show_fsview_all(call: Call) -> Rows:
+    rows = []
+    for partition, group, instant, base, size, logs in _every_slice(call, call["path_regex"]):
+        shown = f"[{', '.join(_shown(call, partition, name) for name, _ in logs)}]"
         where = _shown(call, partition, base) if base else ""
-        rows.append((partition, group, instant, where, size, len(logs), sum(sizes[partition, log] for log in logs), shown))
+        rows.append((partition, group, instant, where, size, len(logs), sum(size for _, size in logs), shown))
     return call.first(rows)
 
 

@@ -13,7 +13,7 @@ from hudimeta.sql.defaults import is_default, with_defaults, without_defaults
 from hudimeta.sql.parameters import named_parameters
 from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of
 from hudimeta.sql.qualifiers import without_database
-from hudimeta.sql.relations import Reference, moment, references
+from hudimeta.sql.relations import Reference, function_tables, moment, references
 from hudimeta.sql.statement import (
     AlterEntry,
     AlterTable,
@@ -80,6 +80,7 @@ __all__ = [
     "Statement",
     "TableName",
     "Update",
+    "function_tables",
     "is_default",
     "may_write",
     "moment",

@@ -6,12 +6,13 @@ view or a common table expression. Whoever asks knows the catalog.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
-from hudimeta.sql.cursor import Cursor, Unread
+from hudimeta.sql.cursor import Cursor, Unread, Word
 from hudimeta.sql.statement import TableName
 
-__all__ = ["Reference", "moment", "references"]
+__all__ = ["Reference", "function_tables", "moment", "references"]
 
 _MOMENTS = ("TIMESTAMP", "SYSTEM_TIME", "VERSION", "SYSTEM_VERSION")
 _ENDS_FROM = (
@@ -80,6 +81,42 @@ def references(text: str) -> list[Reference]:
     except Unread:
         return []
     return [one for one in found if len(one.name.parts) > 1 or one.name.table.lower() not in named]
+
+
+def function_tables(text: str, functions: Container[str]) -> list[tuple[str, int, int]]:
+    """What calls of table functions name as their table: the text, and the place of the literal. Empty for unreadable text.
+
+    Args:
+        text: The query.
+        functions: Lower-case names; their table is the first argument, or the one named `path` or `table`.
+    """
+    found = []
+    try:
+        cursor = Cursor(text)
+        while not cursor.done:
+            word = cursor.next()
+            if word.kind != "string" and word.text.lower() in functions and cursor.peek() == "(":
+                argument = _table_argument(cursor.inside())
+                found += [(argument.text, argument.start, argument.end)] if argument is not None else []
+    except Unread:
+        return []
+    return found
+
+
+def _table_argument(inside: Cursor) -> Word | None:
+    number = 0
+    while not inside.done:
+        named = inside.peek() if inside.peek(1) == "=>" else ""
+        inside.at += 2 if named else 0
+        word = inside.next()
+        alone = inside.done or inside.peek() == ","
+        if named in ("PATH", "TABLE") or (not named and number == 0):
+            return word if word.kind == "string" and alone else None
+        if not inside.done and inside.peek() != ",":
+            inside.until(",")
+        inside.accept(",")
+        number += 1
+    return None
 
 
 def moment(cursor: Cursor) -> tuple[str, bool] | None:

@@ -115,6 +115,43 @@ def test_what_does_not_fit_is_refused_when_the_query_is_made(spark: SparkSession
     assert says in refusal(lambda: spark.sql(f"select * from {call.format(path=tmp_path / 't')}").collect())
 
 
+def test_every_file_slice(sql: Callable[[str], Any], tmp_path: Path) -> None:
+    table = create(tmp_path / "t", type="MERGE_ON_READ")
+    table.upsert(rows([1], ts=2))
+    table.compact()
+    table.upsert(rows([1, 2], ts=3))
+    view = sql(f"select * from hudi_filesystem_view('{table.path}')")
+    now, then = table.file_slices(), table.call("show_fsview_all", limit=100)
+    assert view.num_rows == then.num_rows == now.num_rows + 1
+    assert sum(view["Log_File_Count"].to_pylist()) == 3
+    sizes = then["total_delta_file_size"].to_pylist()
+    assert sorted(view["Log_File_Unscheduled"].to_pylist()) == sorted(view["Log_File_Size"].to_pylist()) == sorted(sizes)
+    newest = {(row["partition_path"], row["base_instant"]) for row in now.to_pylist()}
+    assert newest < {(row["Partition_Path"], row["Base_Instant_Time"]) for row in view.to_pylist()}
+    (path,) = sorted(path for path, _ in newest)[:1]
+    some = sql(f"select distinct Partition_Path as p from hudi_filesystem_view('{table.path}', '{path[:-1]}?')")
+    assert path in some["p"].to_pylist()
+    assert sql(f"select * from hudi_filesystem_view('{table.path}', 'nothing*')").num_rows == 0
+
+
+def test_names_of_the_catalog_stand_for_folders_where_statements_are_ours(spark: SparkSession, tmp_path: Path) -> None:
+    create(tmp_path / "t")
+    pyspark_hudimeta.sql(spark, f"create table function_of using hudimeta location '{tmp_path / 't'}'")
+    try:
+        for call in (
+            "hudi_query_timeline('function_of')",
+            "hudi_timeline(path => 'default.function_of', archived => 'true')",
+            "hudi_metadata('spark_catalog.default.function_of', 'files')",
+            "hudi_table_changes('FUNCTION_OF', 'latest_state', 'earliest')",
+            "hudi_filesystem_view('`function_of`')",
+        ):
+            query = f"select count(*) as n from {call} x join (select 'function_of' as text) y where y.text = 'function_of'"
+            assert pyspark_hudimeta.sql(spark, query).collect()[0].n > 0, call
+        assert "SHOW TABLES" in refusal(lambda: pyspark_hudimeta.sql(spark, "select * from hudi_timeline('nothing')").collect())
+    finally:
+        spark.sql("drop table function_of")
+
+
 @pytest.mark.oldest
 def test_a_name_of_the_catalog_is_no_path(spark: SparkSession) -> None:
     pyspark_hudimeta.register_functions(spark)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hudimeta.sql import CreateIndex, DropIndex, RefreshIndex, TableName, parse, references, target_of
+from hudimeta.sql import CreateIndex, DropIndex, RefreshIndex, TableName, function_tables, parse, references, target_of
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,22 @@ def test_statements_of_indexes() -> None:
         assert target_of(text) == t
     for text in ("create index on t", "drop index i", "refresh table t", "refresh index", "create table index (a int)"):
         assert target_of(text) is None
+
+
+FUNCTIONS = ("hudi_timeline", "hudi_table_changes")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("select * from hudi_timeline('t'), HUDI_TIMELINE ( 'db.u', true ) where x = 'hudi_timeline(''v'')'", ["t", "db.u"]),
+        ("select * from hudi_table_changes(query_type => 'cdc', begin => f(1, 2), path => 't')", ["t"]),
+        ("select * from hudi_timeline('t' || 'u')", []),
+        ("select * from hudi_timeline(:name) join other('t')", []),
+        ("select hudi_timeline from hudi_timeline", []),
+    ],
+)
+def test_tables_of_table_functions_are_found(text: str, named: list[str]) -> None:
+    found = function_tables(text, FUNCTIONS)
+    assert [name for name, _, _ in found] == named
+    assert [text[start:end] for _, start, end in found] == [f"'{name}'" for name in named]

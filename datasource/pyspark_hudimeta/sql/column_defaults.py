@@ -55,7 +55,9 @@ def checked_default(session: SqlSession, column: StructField, text: str) -> str:
             raise ConfigError(
                 f"DEFAULT of {column.name}", text, "an expression with one value for all rows of a statement", _HINT
             )
-    _ = assigned(session.jvm, "DEFAULT", StructType([StructField(column.name, column.dataType)]), frame).schema
+    value = assigned(session.jvm, "DEFAULT", StructType([StructField(column.name, column.dataType)]), frame)
+    if session.jvm is None:  # there nothing looks at a plan before it runs
+        value.collect()
     return text
 
 

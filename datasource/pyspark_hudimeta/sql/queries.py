@@ -1,7 +1,8 @@
 """Queries of what Spark's own relations cannot say of a Python source: a moment, a folder, meta columns.
 
 `t TIMESTAMP AS OF …`, hudimeta.`/folder`, and tables of ours in a query that names `_hoodie_` columns are exchanged, in the
-text, for temporary views over reads of the same table. Everything else of the text stays.
+text, for temporary views over reads of the same table; names of tables in calls of table functions for their folders.
+Everything else of the text stays.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from typing import TYPE_CHECKING
 
 from hudimeta.config.options import AS_OF, COLUMNS, PATH
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.sql import Reference, quoted, references, without_database
+from hudimeta.sql import Reference, function_tables, quoted, references, without_database
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.sql.moments import instant_named
 from pyspark_hudimeta.sql.session import Entry, SqlSession, literal
+from pyspark_hudimeta.table_functions import FUNCTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["exchanged_query", "may_exchange"]
 
-_MAY = re.compile(r"\bas\s+of\b|\bhudimeta\s*\.\s*`|_hoodie_", re.IGNORECASE)
+_MAY = re.compile(rf"\bas\s+of\b|\bhudimeta\s*\.\s*`|_hoodie_|\b(?:{'|'.join(FUNCTIONS)})\s*\(", re.IGNORECASE)
 _META = re.compile("|".join(META_COLUMNS), re.IGNORECASE)
 _VIEW = re.compile(
     r"\s*create\s+(?:or\s+replace\s+)?(?P<brief>(?:global\s+)?temp(?:orary)?\s+)?view\b|\s*cache\s+(?P<cached>lazy\s+)?table\b",
@@ -78,7 +80,7 @@ class _Exchange:
 
     def text(self) -> str:
         """The statement with views in the place of tables."""
-        text = self._text
+        text = self._located_functions()
         qualified = []
         for one in reversed(references(text)):
             entry = self._session.entry(one.name)
@@ -97,6 +99,15 @@ class _Exchange:
             qualified.append(one.name)
         for name in qualified:
             text = without_database(text, name)
+        return text
+
+    def _located_functions(self) -> str:
+        """The statement with folders in the place of names in calls of table functions, which run where no catalog is."""
+        text = self._text
+        for named, start, end in reversed(function_tables(text, FUNCTIONS)):
+            entry = self._session.entry_named(named) if "/" not in named else None
+            if entry is not None:
+                text = f"{text[:start]}{literal(entry.location)}{text[end:]}"
         return text
 
     def _instant(self, entry: Entry, one: Reference) -> str | None:
