@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from hudimeta.api.verbs import creation_options
 from hudimeta.config.options import BOOTSTRAP_REGEX, BOOTSTRAP_REGEX_MODE, BOOTSTRAP_SELECTOR
 from hudimeta.errors import ConfigError
 from hudimeta.storage import absolute_location, open_storage
@@ -107,6 +106,7 @@ def bootstrap(
         ConfigError, SchemaError, UnsupportedFeature: Source or options do not fit; nothing was written.
         TableError: There is a table already.
     """
+    from hudimeta.api.verbs import creation_options
     from hudimeta.services import bootstrapping
 
     given = {**(options or {}), **_selector(mode, pattern)}

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hudimeta.errors import SchemaMismatch
 from hudimeta.formats.hfile import MAX_KEY_BYTES
-from hudimeta.formats.plain_arrays import single_array
+from hudimeta.formats.plain_arrays import single_array, texts
 from hudimeta.indexes.expression_index.facts import WantedExpression
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.keys import secondary_keys
@@ -36,7 +36,7 @@ _SHOWN = 60
 
 
 def _no_texts() -> pa.StringArray:
-    return pa.array([], pa.string())
+    return texts(())  # pa.array would import pandas
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ class Starts:
         """A table that captures changes, altered once so that its commits carry a history."""
         table = self._new(f"captured {type}", {**options_of(type), "hoodie.table.cdc.enabled": "true"})
         table.write(Operation.INSERT, simple_rows(range(12), 1))
-        alter(table.session(), alteration({"y": pa.int64()}, {}, (), {}))
+        alter(table.session(), alteration({"y": pa.int64()}, {}, (), {}, {}))
         return table
 
     def _empty(self, type: str) -> ModelledTable:
@@ -396,7 +396,7 @@ SCENES: Mapping[str, Make] = {
     "upsert whose changes are captured": _on(
         captured, lambda session: write_rows(session, Operation.UPSERT, ROWS), lambda model: model.write(Operation.UPSERT, ROWS)
     ),
-    "alter": _on(young, lambda session: alter(session, alteration({"z": pa.int64()}, {}, (), {}))),
+    "alter": _on(young, lambda session: alter(session, alteration({"z": pa.int64()}, {}, (), {}, {}))),
     "upkeep of the metadata table": _on(
         aged,
         lambda session: write_rows(session, Operation.UPSERT, FEW),
