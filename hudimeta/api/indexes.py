@@ -103,6 +103,17 @@ class TableIndexes:
         """
         return self._metadata().drop_index(name)
 
+    def resize(self, groups: int, *, dry_run: bool = False) -> IndexReport:
+        """Give the record index more file groups; see `TableMetadata.resize_index`.
+
+        >>> print(table.indexes.resize(32))                                    # doctest: +SKIP
+
+        Args:
+            groups: How many it shall have.
+            dry_run: Only check and tell.
+        """
+        return self._metadata().resize_index(groups, dry_run=dry_run)
+
     def validate(self, names: Sequence[str] | None = None, *, prove: bool = False) -> ValidationReport:
         """Compare indexes with the table; see `TableMetadata.validate`.
 

@@ -314,6 +314,30 @@ class TableMetadata(MetadataVerbs):
         self._on_change()
         return report
 
+    def resize_index(self, groups: int, *, dry_run: bool = False) -> IndexReport:
+        """Give the record index more file groups, from the index alone: no data file is read, and Apache Hudi goes on with it.
+
+        Writers wait; readers go on.
+
+        >>> print(table.metadata.resize_index(32))                             # doctest: +SKIP
+
+        Args:
+            groups: How many it shall have, at least as many as it has.
+            dry_run: Only check and tell.
+
+        Raises:
+            ConfigError: Fewer than there are, or more than Hudi makes.
+            IndexNotReady: There is no record index.
+            UnsupportedFeature: It is kept by partition.
+            TableError: A write is in doubt.
+        """
+        from hudimeta.services.indexing import resize
+
+        report = resize(self._session({}), groups, dry_run=dry_run)
+        if not dry_run:
+            self._on_change()
+        return report
+
     def drop_partition(self, name: str) -> IndexReport:
         """The same as `drop_index`.
 

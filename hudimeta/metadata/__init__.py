@@ -21,6 +21,7 @@ __all__ = [
     "keys",  # keys of records, and where each lives
     "own_instants",  # instants of what the metadata table does by itself
     "partition_stats",  # codec of a partition
+    "payload",  # cells of records, and their order
     "record",  # the record's Avro schema in two layouts
     "record_index",  # codec of a partition
     "rollback",  # taking an instant back

@@ -93,6 +93,10 @@ class GroupFinder:
         return self.timeline.completion_of(instant) or instant
 
     @cached_property
+    def _compacting(self) -> frozenset[str]:
+        return frozenset(i.time for i in self.timeline.pending if i.action is Action.COMPACTION)
+
+    @cached_property
     def delta_commits(self) -> tuple[Instant, ...]:
         """Visible completed delta commits of the metadata table, oldest first."""
         return tuple(i for i in self.timeline.writes if i.action is Action.DELTA_COMMIT and self.is_visible(i.time))
@@ -263,7 +267,7 @@ class GroupFinder:
     def counts(self) -> dict[str, int]:
         """How many file groups metadata partitions have, as our newest commit says, unless one was made anew since."""
         newest = max(self.data.writes, key=lambda i: i.completed_at, default=None)
-        if newest is None or any(i.completed_at > newest.completed_at for i in self.initialisers):
+        if newest is None or any(i.completed_at > newest.completed_at for i in (*self.initialisers, *self._indexings)):
             return {}
         text = (self.data.metadata(newest).get("extraMetadata") or {}).get(GROUPS_KEY)
         try:
@@ -271,6 +275,11 @@ class GroupFinder:
             return {name: int(count) for name, count in found.items() if 0 <= int(count) <= _MOST_GROUPS}
         except (ValueError, TypeError, AttributeError):
             return {}  # the partitions are listed
+
+    @property
+    def _indexings(self) -> list[Instant]:
+        """Actions that made, changed, judged or dropped indexes."""
+        return [i for i in self.data.completed if i.action is Action.INDEXING]
 
     def count(self, partition: str) -> int:
         """How many file groups a partition has; see `numbered`."""
@@ -316,7 +325,7 @@ class GroupFinder:
         return partition in self._listed
 
     def listed(self, partition: str) -> tuple[FileGroup, ...]:
-        """All file groups of a partition, by file id; one LIST, kept because the number of groups never changes.
+        """All file groups of a partition, by file id; one LIST, kept because their number stays at one moment.
 
         Raises:
             MetadataOutOfSync: The partition has no file group although the properties name it, or other ones than at the moment
@@ -332,6 +341,8 @@ class GroupFinder:
                 # A record index that is kept by partition has no file group before the first row.
                 laid_out = laid_out or file.name == PARTITION_METAFILE
                 base, log = base_name(file.name), log_file(partition, file.name, file.size)
+                if base and base[1] in self._compacting:
+                    continue  # it may be the first file of a group that does not count yet
                 if base:
                     file_id, instant = base
                     known.add(file_id)

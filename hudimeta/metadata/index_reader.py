@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.errors import NotFound
-from hudimeta.formats.hfile import HFileReader
+from hudimeta.formats.hfile import HFileReader, KeyValues
 from hudimeta.metadata.group_files import FileGroup, group_stem
 from hudimeta.metadata.groups import GroupFinder
 from hudimeta.metadata.index_definitions import IndexDefinition
@@ -25,9 +25,13 @@ from hudimeta.metadata.told_logs import told_of
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec
 
+    from hudimeta.metadata.record import RecordLayout
+
     Rest = ParamSpec("Rest")
 
 __all__ = ["IndexReader"]
+
+_CELLS = pa.schema([("key", pa.string()), ("value", pa.binary())])
 
 Answer = TypeVar("Answer")
 
@@ -68,6 +72,20 @@ class IndexReader:
         """All live records, of some file groups or (None) of all."""
         of_groups = self.finder.listed(partition) if groups is None else groups
         return self._read(partition, [(group, HFileReader.scan) for group in of_groups])
+
+    def cells(self, partition: str, group: FileGroup, layout: RecordLayout) -> pa.Table:
+        """Live records of one file group as key and value, both binary, as they would be written in some layout.
+
+        Values that have it are taken as they are. Not for kinds whose records unite, or say that they are deleted.
+        """
+        codec = codec_of(partition, self._definition)
+
+        def as_cells(cells: KeyValues, schema: str, path: str) -> pa.Table:
+            if schema != layout.schema_text:
+                cells = codec.encode(codec.decode(cells, schema, path), layout)
+            return pa.table([cells.keys.cast(pa.string()), cells.values.cast(pa.binary())], schema=_CELLS)
+
+        return self._read_stem(Codec(_CELLS, as_cells, codec.encode), [(group, HFileReader.scan)])
 
     @_looking_again
     def prefixed(self, partition: str, prefixes: Sequence[bytes], every: bool = False) -> pa.Table:

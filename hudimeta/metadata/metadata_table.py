@@ -31,6 +31,7 @@ from hudimeta.types import Action
 if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
     from hudimeta.metadata.index_reader import IndexReader
+    from hudimeta.metadata.record import RecordLayout
     from hudimeta.storage import Storage
     from hudimeta.table.properties import TableProperties
     from hudimeta.types import Instant
@@ -236,6 +237,11 @@ class MetadataTable:
         if partition == files.PARTITION:
             return files.as_live_entries(self._listing.records())
         return self._indexes.scan(partition, [group])
+
+    def group_cells(self, partition: str, group: FileGroup, layout: RecordLayout) -> pa.Table:
+        """Live records of one file group of the record index, as the bytes that they are; see `IndexReader.cells`."""
+        self.require(partition)
+        return self._indexes.cells(partition, group, layout)
 
     def all_groups(self, partition: str) -> tuple[FileGroup, ...]:
         """The newest slices of all file groups of a metadata partition; a LIST only where no commit says how many there are."""

@@ -20,7 +20,7 @@ from hudimeta.api.table import Table
 from hudimeta.config import OPTIONS
 from hudimeta.engine import LocalEngine
 from hudimeta.services import archival, clean, clustering, compaction, log_compaction, restore, rollback, savepoints
-from hudimeta.services.indexing import create_beside, create_index, drop_index, rebuild
+from hudimeta.services.indexing import create_beside, create_index, drop_index, rebuild, resize
 from hudimeta.storage import Storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_place, simple_rows
 from hudimeta.testing.model import ModelTable
@@ -423,6 +423,7 @@ SCENES: Mapping[str, Make] = {
     "make an index beside writers": _on(young, _index_beside, again=_index_beside),
     "drop an index": _on(young, _drop, again=_drop),
     "rebuild": _on(young, rebuild, again=rebuild),
+    "resize an index": _on(young, lambda session: resize(session, 3), again=lambda session: resize(session, 3)),
 }
 LOGS_ALONE = ("compaction", "log compaction")
 """Scenes of merge-on-read tables alone."""

@@ -4,6 +4,7 @@
     build.py     create_index: built under the table lock, visible by the last step
     beside_writers.py   create_beside: the same by a plan on the timeline, of which the long part is done without the lock
     drop.py      drop_index and drop_partition: out of the properties first, then off storage
+    resizing.py  more file groups for the record index, made from the index alone
     rebuild.py   every file group of the metadata table made anew beside the old ones, validated, then switched to
 
 None of them changes rows. A process that dies leaves the table as it was, or with the change done; what it left on storage is
@@ -16,6 +17,7 @@ from hudimeta.indexes.plan import IndexPlan, plan_index
 from hudimeta.services.indexing.beside_writers import create_beside
 from hudimeta.services.indexing.drop import drop_index
 from hudimeta.services.indexing.rebuild import RebuildReport, rebuild
+from hudimeta.services.indexing.resizing import resize
 from hudimeta.write.index_build import IndexReport, create_index
 
 __all__ = [
@@ -29,4 +31,5 @@ __all__ = [
     "plan_index",
     "proof",  # recording that indexes lack no row
     "rebuild",
+    "resize",
 ]
