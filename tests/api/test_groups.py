@@ -13,9 +13,10 @@ from hudimeta.testing.builders import simple_rows
 from tests.conftest import Unpack
 
 UNDO = ("savepoint", "savepoints", "delete_savepoint", "rollback", "restore")
-RUN = ("compact", "schedule_compaction", "log_compaction", "log_compact", "clustering", "cluster", "indexing")
-PAST = ("clean", "archive", "expire_partitions")
-VERBS = (*RUN, *PAST, *UNDO, "recover", "upgrade", "downgrade", "maintain", "watch", "advise", "repair", "change_type")
+RUN = ("compact", "schedule_compaction", "compaction", "log_compaction", "log_compact", "clustering", "cluster", "indexing")
+PAST = ("cleaning", "clean", "archive", "expire_partitions")
+KEPT = ("wait", "recover", "upgrade", "downgrade", "maintain", "watch", "advise")
+VERBS = (*RUN, *PAST, *UNDO, *KEPT, "repair", "change_type", "rename")
 """Of `t.services`, in their order."""
 
 
