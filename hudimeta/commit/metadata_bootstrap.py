@@ -64,32 +64,19 @@ def bootstrap_metadata(
         The properties, which name the new partitions.
     """
     with timed(meter_of(storage), Metric.INITIALIZE_DURATION, Metric.INITIALIZE_COUNT):
-        return _bootstrapped(storage, properties, timeline, schema, options, times, engine, planned)
-
-
-def _bootstrapped(
-    storage: Storage,
-    properties: TableProperties,
-    timeline: Timeline,
-    schema: pa.Schema,
-    options: Options,
-    times: InstantGenerator,
-    engine: Engine,
-    planned: list[PlannedIndex] | None,
-) -> TableProperties:
-    listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
-    storage.delete_folder(METADATA_ROOT)
-    if planned is None:
-        planned = planned_indexes(schema, options, properties.version, properties.is_partitioned)
-        if properties.bootstrap_base_path is not None:
-            planned = [one for one in planned if one.partition not in OF_STORED_COLUMNS]
-    complete = lay_out_indexes(storage, properties, planned, schema, options, times, engine, timeline, listing)
-    changed = update(storage, dict(index_properties(planned)))
-    if complete:
-        instant, upto = times.next(timeline.last_time), max((i.time for i in timeline.writes), default="")
-        indexing.announce(storage, timeline, instant, complete, upto)
-        indexing.complete(storage, timeline, times, instant, complete, upto, properties.version)
-    return changed
+        listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
+        storage.delete_folder(METADATA_ROOT)
+        if planned is None:
+            planned = planned_indexes(schema, options, properties.version, properties.is_partitioned)
+            if properties.bootstrap_base_path is not None:
+                planned = [one for one in planned if one.partition not in OF_STORED_COLUMNS]
+        complete = lay_out_indexes(storage, properties, planned, schema, options, times, engine, timeline, listing)
+        changed = update(storage, dict(index_properties(planned)))
+        if complete:
+            instant, upto = times.next(timeline.last_time), max((i.time for i in timeline.writes), default="")
+            indexing.announce(storage, timeline, instant, complete, upto)
+            indexing.complete(storage, timeline, times, instant, complete, upto, properties.version)
+        return changed
 
 
 def lay_out_indexes(

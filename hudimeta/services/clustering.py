@@ -41,7 +41,7 @@ from hudimeta.services.clustering_report import ClusteringReport, GroupLayout, s
 from hudimeta.services.clustering_rows import ClusterGroup, GroupWork, RowOrder, WrittenGroup
 from hudimeta.services.clustering_strategy import Group, choose
 from hudimeta.services.plan_runs import put_plan, run_plans
-from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, with_sizes
+from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, report_of, with_sizes
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.table.clustering_plan import PlannedGroup, StoredClustering, decode_clustering_plan, encode_clustering_plan
@@ -252,19 +252,8 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     for partition in rings:
         with contextlib.suppress(StorageError):  # the next write to the partition says it, while the timeline tells
             mark_committed(session.storage, partition, instant)
-    commit = CommitReport(
-        instant,
-        completion,
-        Operation.CLUSTER.value,
-        files_written=len(files),
-        partitions=len({f.partition_path for f in files}),
-        file_groups_added=len(files),
-        file_groups_replaced=len(planned.slices),
-        bytes_written=sum(f.size for f in files),
-        compacted_metadata=session.coordinator.compacted_metadata,
-        seconds=timings.seconds,
-        requests=session.requests_since(mark),
-    )
+    counts = {"file_groups_added": len(files), "file_groups_replaced": len(planned.slices)}
+    commit = report_of(session, write, completion, files, timings, requests=session.requests_since(mark), **counts)
     return session.told(_report(commit, works, written, planned), write.action)
 
 

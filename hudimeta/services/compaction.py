@@ -28,7 +28,7 @@ from hudimeta.reports import Report, Reports
 from hudimeta.schema import SchemaHistory
 from hudimeta.services.compaction_strategy import choose
 from hudimeta.services.plan_runs import put_plan, run_plans
-from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, with_sizes
+from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, report_of, with_sizes
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.slices.reader import SliceReader
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
@@ -160,21 +160,9 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     publication = Publication(files, schema, stated.avro, extra=stated.extra, known=view.metadata, history=stated.history)
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
-    return session.told(
-        CommitReport(
-            instant,
-            completion,
-            Operation.COMPACT.value,
-            files_written=len(files),
-            partitions=len({f.partition_path for f in files}),
-            bytes_written=sum(f.size for f in files),
-            compacted_metadata=session.coordinator.compacted_metadata,
-            seconds=timings.seconds,
-            requests=session.requests_since(mark),
-            notes=(f"{sum(len(s.log_files) for s in slices):,} log files merged",),
-        ),
-        write.action,
-    )
+    notes = (f"{sum(len(s.log_files) for s in slices):,} log files merged",)
+    report = report_of(session, write, completion, files, timings, requests=session.requests_since(mark), notes=notes)
+    return session.told(report, write.action)
 
 
 def compact(session: WriteSession, *, after_a_write: bool = False) -> Reports[CommitReport]:

@@ -33,7 +33,7 @@ from hudimeta.errors import CommitConflict, UnsupportedFeature
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.reports import Report, Reports
 from hudimeta.services.plan_runs import put_plan, run_plans
-from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers
+from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, report_of
 from hudimeta.slices.log_folding import LogFolder
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
@@ -214,24 +214,12 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, replace(publication, settling=settling))
     left = len(planned) - len(merged)
-    return session.told(
-        CommitReport(
-            instant,
-            completion,
-            Operation.LOG_COMPACT.value,
-            files_written=len(files),
-            partitions=len({f.partition_path for f in files}),
-            bytes_written=sum(f.size for f in files),
-            compacted_metadata=session.coordinator.compacted_metadata,
-            seconds=timings.seconds,
-            requests=session.requests_since(mark),
-            notes=(
-                f"{sum(one.blocks for one in merged):,} log blocks merged",
-                *([f"{left:,} file slices left out: they ended since, or writers are at work below"] if left else ()),
-            ),
-        ),
-        write.action,
+    notes = (
+        f"{sum(one.blocks for one in merged):,} log blocks merged",
+        *([f"{left:,} file slices left out: they ended since, or writers are at work below"] if left else ()),
     )
+    report = report_of(session, write, completion, files, timings, requests=session.requests_since(mark), notes=notes)
+    return session.told(report, write.action)
 
 
 _Work = tuple[int, FileSlice, frozenset[str]]

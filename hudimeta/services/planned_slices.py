@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.markers import files_of_write
+from hudimeta.commit.report import CommitReport
+from hudimeta.commit.timings import Timings
+from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.redaction import without_user
 from hudimeta.schema import SchemaHistory
 from hudimeta.slices.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants, storage_options_of
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.write.session import TableView, WriteSession
 
-__all__ = ["columns_at", "reading", "remove_leftovers", "with_sizes"]
+__all__ = ["columns_at", "reading", "remove_leftovers", "report_of", "with_sizes"]
 
 
 def remove_leftovers(session: WriteSession, instant: str) -> None:
@@ -63,3 +68,29 @@ def with_sizes(view: TableView, slices: Sequence[FileSlice]) -> list[FileSlice]:
         base, *logs = (sizes.get((one.partition_path, name), 0) for name in (one.base_file, *one.log_files))
         found.append(replace(one, base_size=base, log_sizes=tuple(logs)))
     return found
+
+
+def report_of(
+    session: WriteSession, write: OpenWrite, completion: str, files: Sequence[WrittenFile], timings: Timings, **figures: Any
+) -> CommitReport:
+    """The report of a run that was published.
+
+    Args:
+        session: The table.
+        write: The run.
+        completion: When it was completed.
+        files: That it wrote.
+        timings: Of its phases.
+        figures: What else its report says.
+    """
+    return CommitReport(
+        write.instant,
+        completion,
+        write.operation.value,
+        files_written=len(files),
+        partitions=len({file.partition_path for file in files}),
+        bytes_written=sum(file.size for file in files),
+        compacted_metadata=session.coordinator.compacted_metadata,
+        seconds=timings.seconds,
+        **figures,
+    )

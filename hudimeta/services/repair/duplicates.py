@@ -10,7 +10,7 @@ hear of all its rows, so that each key is found where its row is. Rows keep thei
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import KeyGenerator
 from hudimeta.reports import Report
-from hudimeta.services.planned_slices import reading
+from hudimeta.services.planned_slices import reading, report_of
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.slices.ordering import order_codes, ordering_columns
 from hudimeta.slices.read_task import ReadTask
@@ -182,23 +182,9 @@ def _published(
     publication = Publication(files, view.schema, stated.avro, replaced, extra, known=view.metadata, history=stated.history)
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
-    return session.told(
-        CommitReport(
-            write.instant,
-            completion,
-            write.operation.value,
-            deleted=plan.dropped,
-            files_written=len(files),
-            partitions=len(replaced),
-            file_groups_added=len(files),
-            file_groups_replaced=len(plan.slices),
-            bytes_written=sum(file.size for file in files),
-            rolled_back=write.rolled_back,
-            compacted_metadata=session.coordinator.compacted_metadata,
-            seconds=timings.seconds,
-        ),
-        write.action,
-    )
+    counts = {"deleted": plan.dropped, "file_groups_added": len(files), "file_groups_replaced": len(plan.slices)}
+    report = report_of(session, write, completion, files, timings, rolled_back=write.rolled_back, **counts)
+    return session.told(replace(report, partitions=len(replaced)), write.action)
 
 
 def _new_id(view: TableView, one: FileSlice) -> str:
