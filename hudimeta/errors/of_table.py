@@ -33,10 +33,10 @@ class TableNotFound(TableError):
 
     def __init__(self, path: str, why: str = "the folder .hoodie/hoodie.properties does not exist") -> None:
         self.path = path
-        super().__init__(
-            f"no Hudi table at {path!r}: {why}",
-            "Check the path, or create the table with hudimeta.Table.create(...) or df.write.format('hudimeta').",
-        )
+        hint = "Check the path, or create the table with hudimeta.Table.create(...) or df.write.format('hudimeta')."
+        if any(sign in path for sign in "*?[{"):
+            hint = "Name the table's own folder, and choose partitions by where, or by the option hudimeta.filter."
+        super().__init__(f"no Hudi table at {path!r}: {why}", hint)
 
 
 class UnsupportedTableVersion(TableError):

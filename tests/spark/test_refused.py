@@ -202,19 +202,13 @@ def test_set_judges_what_writes_will_read(attached: SparkSession) -> None:
     attached.conf.unset("hoodie.datasource.query.type")
 
 
-def test_save_modes_that_cannot_work_say_which_do(session: SparkSession, tmp_path: Path) -> None:
-    frame = session.createDataFrame(rows([1]).to_pandas())
+def test_save_modes_that_cannot_work_say_which_do(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame(rows([1]).to_pandas())
     for mode in (None, "error", "errorifexists", "ignore"):
         writer = frame.write.format("hudimeta").options(**KEYS, **{"hoodie.table.name": "t"})
         with pytest.raises(Exception, match='"Append" or "Overwrite"'):
             (writer if mode is None else writer.mode(mode)).save(str(tmp_path / "t"))
     assert not (tmp_path / "t").exists()
-
-
-def test_partition_by_says_which_option_names_the_partitions(attached: SparkSession, tmp_path: Path) -> None:
-    writer = attached.createDataFrame(rows([1]).to_pandas()).write.format("hudimeta").mode("append").partitionBy("part")
-    says = refusal(lambda: writer.save(str(tmp_path / "t")))
-    assert "hoodie.datasource.write.partitionpath.field" in says
 
 
 def test_an_older_spark_is_told_so_in_one_sentence(tmp_path: Path) -> None:

@@ -12,7 +12,13 @@ from pyspark.sql.readwriter import DataFrameWriterV2
 
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import ROUTED_WRITES
-from pyspark_hudimeta.attached.table_writes import append_to, overwrite_partitions, replace_table, save_as_table
+from pyspark_hudimeta.attached.table_writes import (
+    append_to,
+    overwrite_partitions,
+    overwrite_where,
+    replace_table,
+    save_as_table,
+)
 from pyspark_hudimeta.plain.registration import without_sql_words
 from pyspark_hudimeta.plain.writer import writer_options
 
@@ -83,6 +89,11 @@ class AttachedTableWriter(DataFrameWriterV2):  # type: ignore[misc]  # Spark's o
         """As Spark's; rows for a table of ours are routed."""
         if not (self._is_routed() and overwrite_partitions(self._session, self._table, self._df, self._told)):
             super().overwritePartitions()
+
+    def overwrite(self, condition: Column) -> None:
+        """As Spark's; rows of a table of ours that the condition is true of give way, as by INSERT … REPLACE WHERE."""
+        if not (self._is_routed() and overwrite_where(self._session, self._table, self._df, self._told, condition)):
+            super().overwrite(condition)
 
     def create(self) -> None:
         """As Spark's; a table of ours is made as CREATE TABLE … AS SELECT makes it."""

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hudimeta.config import refuse_on_write
-from hudimeta.config.options import OVERWRITE_MODE, PATH
-from hudimeta.errors import ConfigError
+from hudimeta import Table
+from hudimeta.config import OPTIONS, refuse_on_write
+from hudimeta.config.options import OVERWRITE_MODE, PARTITION_PATH, PATH
+from hudimeta.errors import ConfigError, TableNotFound
 from hudimeta.sql import CreateTable, Insert, TableName, name_of
 from hudimeta.types import META_COLUMNS
 from pyspark_hudimeta.plain.location import resolve
@@ -18,9 +19,20 @@ from pyspark_hudimeta.sql.insertion import insert
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-__all__ = ["append_to", "insert_into", "overwrite_partitions", "replace_table", "save_as_table"]
+__all__ = [
+    "append_to",
+    "insert_into",
+    "overwrite_partitions",
+    "overwrite_where",
+    "partitioned",
+    "replace_table",
+    "save_as_table",
+    "table_at",
+]
+
+_OF_STORAGE = "hudimeta.storage."
 
 
 def insert_into(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str], *, overwrite: bool) -> bool:
@@ -65,6 +77,36 @@ def overwrite_partitions(session: SqlSession, name: str, rows: DataFrame, told: 
     return True
 
 
+def overwrite_where(session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str], condition: Column) -> bool:
+    """Replace the rows that a condition is true of, by the names of columns.
+
+    Args:
+        session: Where the table is named.
+        name: As Spark takes it.
+        rows: The condition has to be true of them too; their `_hoodie_*` columns are ignored.
+        told: The writer's options.
+        condition: Over columns of the table; `lit(True)` replaces all rows.
+
+    Returns:
+        False where it is no table of ours; then nothing was done.
+
+    Raises:
+        HudiError, AnalysisException: The write was not published.
+    """
+    entry = _entry(session, name_of(name))
+    if entry is None:
+        return False
+    # Resolved, because only then a condition's text is SQL.
+    shown = session.spark.table(name).alias(entry.name.table).where(condition)
+    where = str(shown._jdf.queryExecution().analyzed().condition().sql())
+    if where == "true":
+        meant = replace(entry, options={**entry.options, OVERWRITE_MODE.key: "STATIC"})
+        _insert(session, meant, rows, told, overwrite=True, by_name=True)
+    else:
+        _insert(session, entry, rows, told, overwrite=False, by_name=True, where=where)
+    return True
+
+
 def save_as_table(
     session: SqlSession, name: str, rows: DataFrame, told: Mapping[str, str], mode: str, partition_by: Sequence[str]
 ) -> bool:
@@ -94,7 +136,7 @@ def save_as_table(
     if entry is not None:
         if mode not in ("append", "overwrite"):
             return False
-        _refuse_other_partitions(session, entry, partition_by)
+        _refuse_other_partitions(opened(session, entry).properties.partition_fields, partition_by)
         _insert(session, entry, rows, told, overwrite=mode == "overwrite", by_name=True)
         return True
     return create(session, _statement(target, told, partition_by), _data(rows)) is not None
@@ -137,16 +179,47 @@ def _statement(target: TableName, told: Mapping[str, str], partition_by: Sequenc
     return CreateTable(target, "hudimeta", partition_by=tuple(partition_by), options=options, location=_place(told))
 
 
-def _refuse_other_partitions(session: SqlSession, entry: Entry, given: Sequence[str]) -> None:
+def table_at(location: str, told: Mapping[str, str]) -> Table | None:
+    """The table in a folder; None where there is none. Args: told: The writer's options, of which those of storage count."""
+    try:
+        return Table(location, {key: value for key, value in told.items() if key.startswith(_OF_STORAGE)})
+    except TableNotFound:
+        return None
+
+
+def partitioned(told: Mapping[str, str], partition_by: Sequence[str], found: Table | None) -> dict[str, str]:
+    """The option that `partitionBy` stands for in a write to a folder, as Apache Hudi takes it.
+
+    Args:
+        told: The writer's options; where they name partition columns themselves, these count.
+        partition_by: What `partitionBy` says.
+        found: The table that is there.
+
+    Raises:
+        ConfigError: The table has other partition columns.
+    """
+    if found is not None:
+        _refuse_other_partitions(found.properties.partition_fields, partition_by)
+        return {}
+    return {} if OPTIONS.read(writer_options(told)).is_set(PARTITION_PATH) else {PARTITION_PATH.key: ",".join(partition_by)}
+
+
+def _refuse_other_partitions(fields: Sequence[str], given: Sequence[str]) -> None:
     """Refuse partition columns that are not those of the table; Spark would drop the entry of what it is to overwrite."""
-    fields = opened(session, entry).properties.partition_fields
     if given and [name.lower() for name in given] != [name.lower() for name in fields]:
         have = f"what the table has: {', '.join(fields)}" if fields else "nothing: the table has no partitions"
         raise ConfigError("partitionBy", ", ".join(given), have, "Leave partitionBy out for a table that is there.")
 
 
 def _insert(
-    session: SqlSession, entry: Entry, rows: DataFrame, told: Mapping[str, str], *, overwrite: bool, by_name: bool
+    session: SqlSession,
+    entry: Entry,
+    rows: DataFrame,
+    told: Mapping[str, str],
+    *,
+    overwrite: bool,
+    by_name: bool,
+    where: str | None = None,
 ) -> None:
     place = _place(told)
     if place is not None and resolve(place) != entry.location:
@@ -154,7 +227,7 @@ def _insert(
         raise ConfigError(PATH.key, place, allowed, "Leave it out: the table's name says where it is.")
     refuse_on_write(told)
     meant = replace(entry, options={**writer_options(told), **entry.options})
-    insert(session, meant, Insert(entry.name, "", overwrite=overwrite, by_name=by_name), _data(rows))
+    insert(session, meant, Insert(entry.name, "", overwrite=overwrite, by_name=by_name, where=where), _data(rows))
 
 
 def _place(told: Mapping[str, str]) -> str | None:

@@ -18,10 +18,10 @@ from pyspark.sql.readwriter import DataFrameWriterV2
 from pyspark.sql.streaming import DataStreamWriter
 
 from hudimeta.config import OPTIONS
-from hudimeta.config.options import OPERATION, PARTITION_PATH, ROUTED_WRITES
-from hudimeta.errors import UnsupportedFeature
+from hudimeta.config.options import OPERATION, ROUTED_WRITES
+from hudimeta.errors import TableError, UnsupportedFeature
 from pyspark_hudimeta.attached.table_writer import AttachedTableWriter
-from pyspark_hudimeta.attached.table_writes import insert_into, save_as_table
+from pyspark_hudimeta.attached.table_writes import insert_into, partitioned, save_as_table, table_at
 from pyspark_hudimeta.plain.registration import without_sql_words
 from pyspark_hudimeta.plain.target import write_target
 from pyspark_hudimeta.plain.writer import LOG, writer_options
@@ -34,6 +34,9 @@ __all__ = ["AttachedWriter", "route_writes", "stop_routing"]
 
 _FORMAT = "hudimeta"
 _MODES = {"append": False, "overwrite": True}
+_ERROR = ("error", "errorifexists", "default")
+"""Modes that refuse to write to a table that is there."""
+_IGNORE = "ignore"
 _TAKEN = ("write", "writeTo", "writeStream", "mergeInto")
 _UNROUTED = "delete_partition"
 _lock = RLock()
@@ -195,16 +198,23 @@ class AttachedWriter(DataFrameWriter):  # type: ignore[misc]  # Spark's own clas
     def _saved(self, path: str | None) -> bool:
         """Route the write, if it is one that is routed."""
         told = self._told if path is None else {**self._told, "path": path}
-        if (self._format or "").lower() != _FORMAT or self._mode not in _MODES or self._layout:
+        mode = self._mode or _ERROR[0]
+        if (self._format or "").lower() != _FORMAT or mode not in (*_MODES, *_ERROR, _IGNORE) or self._layout:
             return False
-        if self._partitions:
-            hint = f"Name the columns with {PARTITION_PATH.key} in the write that creates the table, and leave partitionBy out."
-            raise UnsupportedFeature("partitionBy in a save to a folder", hint)
         lower = {key.lower(): value for key, value in told.items()}
         if not self._is_routed():
             return False
         location = write_target(lower, self._df.schema).location
-        report = save_frame(self._df.sparkSession, location, lower, self._df, overwrite=_MODES[self._mode])
+        found = table_at(location, lower) if self._partitions or mode not in _MODES else None
+        if found is not None and mode == _IGNORE:
+            LOG.info("nothing was written: mode('ignore'), and there is a table at %s", location)
+            return True
+        if found is not None and mode in _ERROR:
+            hint = "mode('append') writes to it, mode('overwrite') replaces its rows, mode('ignore') lets it be."
+            raise TableError(f"there is a table at {location!r} already", hint)
+        if self._partitions:
+            lower |= partitioned(lower, self._partitions, found)
+        report = save_frame(self._df.sparkSession, location, lower, self._df, overwrite=_MODES.get(mode, False))
         LOG.info("%s", report)
         return report is not None
 
