@@ -15,7 +15,7 @@ SCALE_ARGS ?=
 WRITERS_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full fencing-full logs-full writers-full faults-full spark-kills-full streams-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke scale ci clean distclean
+.PHONY: help setup demo test test-fast test-full shapes-full doors-full servers connect spark-oldest crash-full pairs-full fencing-full logs-full writers-full faults-full spark-kills-full streams-full cluster-full simulation simulation-full simulation-mutants damage-full damage-tables damage-tables-full hostile-full skipping-full predicates-full coverage mutants check lint types layers conformance interop interop-full bench bench-smoke scale ci clean distclean
 
 help: ## list the verbs
 	@echo "make <verb>, each does its own set-up (PYTHON=python3.12 chooses the interpreter):"
@@ -43,7 +43,7 @@ servers: ## start ZooKeeper and moto's Amazon for tests, print how they are foun
 	@$(RUN) --java python -m tests.concurrency.servers
 
 connect: ## Spark's tests of SQL, table functions, HudiTable, routed writes, query shapes and the guide through Spark Connect, some eight minutes
-	@HUDIMETA_TURN=all HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/spark/test_sql_door.py tests/spark/test_merge_into.py tests/spark/test_sql_defaults.py tests/spark/test_sql_list.py tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py tests/docs/test_spark.py $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_TEST_REMOTE="local[2,4]" $(RUN) --java python -m pytest tests/spark/test_sql_door.py tests/spark/test_merge_into.py tests/spark/test_sql_defaults.py tests/spark/test_sql_list.py tests/spark/test_table_functions.py tests/spark/test_hudi_table.py tests/spark/test_routed_writes.py tests/spark/test_query_shapes.py tests/spark/test_query_kinds.py tests/docs/test_spark.py $(PYTEST_ARGS)
 
 doors-full: ## all tests of writes, and services after them, through HudiTable, by Spark's executors: a classic session, then Spark Connect, two hours
 	@HUDIMETA_TURN=all HUDIMETA_DOORS_FULL=1 $(RUN) --java python -m pytest tests/write tests/services tests/concurrency -m spark --timeout=900 $(PYTEST_ARGS)
@@ -76,6 +76,9 @@ spark-kills-full: ## sixty kills of Spark's drivers (Python, the JVM, both) and 
 
 streams-full: ## a stream from table to table, two hundred micro-batches while its driver is killed at random moments, plain and attached, an hour
 	@HUDIMETA_STREAM_BATCHES=$${HUDIMETA_STREAM_BATCHES:-200} $(RUN) --java python -m pytest -s tests/spark/test_killed_streams.py --timeout=7200 $(PYTEST_ARGS)
+
+cluster-full: ## the demo, writes, a compaction and streams on a standalone cluster on loopback, whose workers are killed, five minutes
+	@HUDIMETA_CLUSTER=1 $(RUN) --java python -m pytest -s tests/spark/test_cluster.py --timeout=3600 $(PYTEST_ARGS)
 
 predicates-full: ## twenty thousand random predicates judged by Spark and by us, over all types, recorded tables and doors, an hour
 	@HUDIMETA_TURN=all HUDIMETA_PREDICATES=20000 $(RUN) --java python -m pytest tests/predicate/test_random_predicates.py --timeout=3600 $(PYTEST_ARGS)

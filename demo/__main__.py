@@ -1,6 +1,6 @@
 """Writes a table of flights through plain PySpark, corrects it, deletes from it, goes back in time, and asks it in SQL.
 
-    python -m demo [--size smoke|full] [--path FOLDER]
+    python -m demo [--size smoke|full] [--path FOLDER] [--master URL]
 
 HUDIMETA_DEMO_ROWS=5000 takes about so many flights of the year's 336,776, at least 2,000. Nothing here is registered or
 configured: `format("hudimeta")` is found by Spark because hudimeta is installed.
@@ -41,7 +41,7 @@ def main() -> int:
         shutil.rmtree(folder / name, ignore_errors=True)
     stage, begin = Stage(), time.perf_counter()
     stage.console.print("[bold]hudimeta[/]: Apache Hudi tables from plain PySpark, with no JAR")
-    spark = stage.run("start Spark", _session, folder / "spark.log", show=False)
+    spark = stage.run("start Spark", _session, folder / "spark.log", asked.master, show=False)
     try:
         _walk(stage, spark, folder, asked.rows)
     finally:
@@ -217,20 +217,21 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--size", choices=("smoke", "full"), default="full", help="smoke: about five thousand flights")
     parser.add_argument("--path", type=Path, default=Path("demo-tables"), help="where the tables go; replaced if there")
+    parser.add_argument("--master", default="local[2]", help="of Spark; all machines of a cluster must reach the tables")
     asked = parser.parse_args()
     given = os.environ.get("HUDIMETA_DEMO_ROWS")
     asked.rows = max(int(given), FEWEST_ROWS) if given else SMOKE_ROWS if asked.size == "smoke" else None
     return asked
 
 
-def _session(log: Path) -> SparkSession:
-    """A local session that talks to a file, not to the screen."""
+def _session(log: Path, master: str) -> SparkSession:
+    """A session that talks to a file, not to the screen."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with _errors_to(log):
         session = (
-            SparkSession.builder.master("local[2]")
+            SparkSession.builder.master(master)
             .appName("hudimeta demo")
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
