@@ -31,7 +31,7 @@ WRONG = {
     "update wrong set price = :p": "UNBOUND_SQL_PARAMETER",
     "alter table wrong drop column id": "no part of the key",
     "alter table wrong alter column price type int": "cannot be changed",
-    "alter table wrong rename column nope to x": "columns: id, name, price, ts, day",
+    "alter table wrong rename column nope to x": "columns of the table: id, name, price, ts, day",
     "create table wrong (id int) using hudimeta": "TABLE_OR_VIEW_ALREADY_EXISTS",
     "create table other (id int, ID string) using hudimeta": "upper and lower case",
     "create table other (id int) using hudimeta partitioned by (nope)": "columns of the table",
