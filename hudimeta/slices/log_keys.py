@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,12 +20,16 @@ import pyarrow as pa
 from hudimeta.formats.log import KeyProbe, KeyTail, LogFileKeys, read_key_tail
 from hudimeta.slices.log_records import file_order
 from hudimeta.storage import Storage, join
+from hudimeta.storage.at_once import PARALLEL_REQUESTS, at_once
 from hudimeta.table.file_names import parse_log_file
 
 __all__ = ["LogKeys", "newest_first"]
 
 REMEMBERED_BYTES: Final = 64 << 20
 """Prints that a process keeps; the ones that were asked longest ago go first."""
+
+SILENT: Final = 2
+"""So many files in a row that tell nothing are taken for a log of others, whose ends nobody needs to read."""
 
 _Mask = npt.NDArray[np.bool_]
 
@@ -49,16 +53,24 @@ class LogKeys:
             all_of_them: False to leave out what neither this process nor the newest file knows.
         """
         found: dict[str, LogFileKeys] = {}
-        for number, name in enumerate(names := newest_first(logs)):
-            if name in found or not logs[name]:
-                continue
-            path = join(partition_path, name)
-            own = _REMEMBERED.get((self._storage.root, path, logs[name]))
-            if own is not None:
-                found[name] = own
-            elif all_of_them or not number:
-                found |= {one.name: one for one in self._told_by(path, logs[name]) if _is(one, logs)}
+        left = names = newest_first(logs)
+        width, silent = 1, 0  # the newest may tell of all others
+        while left and silent < SILENT:
+            found |= {one.name: one for name in left if (one := self._remembered(partition_path, name, logs[name])) is not None}
+            left = [name for name in left if name not in found and logs[name]]
+            some, left = left[:width], left[width:] if all_of_them else []
+            tails = at_once(lambda name: self.tail(join(partition_path, name), logs[name]), some)
+            silent = silent + 1 if tails.count(None) == len(tails) else 0
+            width = 1 if silent else PARALLEL_REQUESTS
+            for tail in tails:
+                told = () if tail is None else (tail.index.own, *tail.index.others)
+                for one in told:
+                    self.keep(join(partition_path, one.name), one)
+                found |= {one.name: one for one in told if logs.get(one.name) == one.size}
         return [found[name] for name in names if name in found]
+
+    def _remembered(self, partition_path: str, name: str, size: int) -> LogFileKeys | None:
+        return _REMEMBERED.get((self._storage.root, join(partition_path, name), size))
 
     def touching(self, partition_path: str, logs: Mapping[str, int], probe: KeyProbe, among: _Mask | None = None) -> list[str]:
         """The log files that may touch at least one of some keys, in the order in which they are given.
@@ -82,31 +94,21 @@ class LogKeys:
         """What stands at the end of a log file; None where it is not one of ours."""
         return read_key_tail(lambda offset, length: self._storage.read_range(path, offset, length), path, size)
 
-    def remember(self, path: str, size: int, keys: pa.StringArray, width: int) -> None:
+    def remember(self, path: str, size: int, keys: pa.StringArray, false_positives: float) -> None:
         """Keep what is known of a log file that was read as a whole.
 
         Args:
             path: Of the file.
             size: Its bytes.
             keys: All that it touches.
-            width: Bytes of a print.
+            false_positives: Share of foreign keys that may pass.
         """
         if size:
-            self.keep(path, LogFileKeys.of(path.rpartition("/")[2], size, keys, width))
+            self.keep(path, LogFileKeys.of(path.rpartition("/")[2], size, keys, false_positives))
 
     def keep(self, path: str, known: LogFileKeys) -> None:
         """Keep what is known of a log file. Args: path: Of the file. known: With its size."""
         _REMEMBERED.put((self._storage.root, path, known.size), known)
-
-    def _told_by(self, path: str, size: int) -> Iterator[LogFileKeys]:
-        """The file itself and those that it tells of."""
-        tail = self.tail(path, size)
-        if tail is None:
-            return
-        folder = path.rpartition("/")[0]
-        for one in (tail.index.own, *tail.index.others):
-            self.keep(join(folder, one.name), one)
-            yield one
 
 
 def newest_first(names: Sequence[str] | Mapping[str, int]) -> list[str]:
@@ -114,11 +116,6 @@ def newest_first(names: Sequence[str] | Mapping[str, int]) -> list[str]:
     parsed = [(name, parse_log_file(name)) for name in names]
     kept = [(name, file) for name, file in parsed if file is not None and not file.is_cdc]
     return [name for name, _ in sorted(kept, key=lambda pair: file_order(pair[1]), reverse=True)]
-
-
-def _is(one: LogFileKeys, logs: Mapping[str, int]) -> bool:
-    """Whether the slice has a file: the name alone could be that of one written again."""
-    return logs.get(one.name) == one.size
 
 
 class Remembered:

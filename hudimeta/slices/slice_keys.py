@@ -45,11 +45,11 @@ class SliceKeys:
 
     Args:
         storage: Rooted at the table.
-        prints: Bytes of a print of the keys of a log file that had to be read; None to ask log files for nothing but rows.
+        false_positives: Share of foreign keys that what log files tell of their keys lets pass; None not to ask them.
     """
 
     storage: Storage
-    prints: int | None = None
+    false_positives: float | None = None
 
     def __call__(self, file: KeyFile, wanted: pa.StringArray | None) -> pa.StringArray | None:
         """Keys of the base file and of rows in log files; deleted ones may be among them, which does no harm.
@@ -68,7 +68,7 @@ class SliceKeys:
             with self.storage.open_input(path) as source:
                 found = read_key_column(source, KEY_COLUMN, wanted, path, file.size)
         logs = dict(zip(file.logs, file.log_sizes, strict=True))
-        if wanted is not None and self.prints is not None:
+        if wanted is not None and self.false_positives is not None:
             missing = None if found is None else ~_is_in(wanted, found)
             names = self._logs.touching(file.partition_path, logs, self._probe(wanted), missing)
             logs = {name: logs[name] for name in names}
@@ -81,7 +81,7 @@ class SliceKeys:
     def touched_by_logs(self, file: KeyFile, wanted: pa.StringArray, found: pa.StringArray) -> bool:
         """False when the log files of a slice surely neither change nor delete any of the wanted keys that were found."""
         there = _is_in(wanted, found)
-        if self.prints is None or not there.any():
+        if self.false_positives is None or not there.any():
             return bool(there.any())
         logs = dict(zip(file.logs, file.log_sizes, strict=True))
         return bool(self._logs.touching(file.partition_path, logs, self._probe(wanted), there))
@@ -103,14 +103,14 @@ class SliceKeys:
 
     def _keys_of_rows(self, path: str, size: int) -> pa.StringArray:
         """Keys of the rows of a log file: of ours the key column alone is read, any other is remembered."""
-        tail = self._logs.tail(path, size) if self.prints is not None and size else None
+        tail = self._logs.tail(path, size) if self.false_positives is not None and size else None
         if tail is not None and tail.rows:
             column = tail.read_column(KEY_COLUMN, partial(self.storage.read_range, path))
             return column.combine_chunks().cast(pa.string())
         blocks = read_log_file(LogFileRules(self.storage), path, size).blocks
         rows = _of_rows(blocks)
-        if self.prints is not None and tail is None:
-            self._logs.remember(path, size, pa.concat_arrays([rows, _of_deletes(blocks)]), self.prints)
+        if self.false_positives is not None and tail is None:
+            self._logs.remember(path, size, pa.concat_arrays([rows, _of_deletes(blocks)]), self.false_positives)
         return rows
 
 

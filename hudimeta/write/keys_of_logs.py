@@ -16,8 +16,8 @@ from hudimeta.table.key_file import KeyFile
 __all__ = ["KeysOfLogs"]
 
 LEAST_ROOM: Final = 4 << 10
-ROOM_PART: Final = 8
-"""What is said of other files takes this part of a file, or so many bytes: files of few rows tell of many others."""
+ROOM_PART: Final = 32
+"""What is said of other files takes this part of a file, or so many bytes: files of few rows tell of others, not large ones."""
 
 
 class KeysOfLogs:
@@ -25,13 +25,13 @@ class KeysOfLogs:
 
     Args:
         storage: Rooted at the table.
-        width: Bytes of a print.
+        false_positives: Share of foreign keys that may pass.
         partition_path: Of the slice.
         below: The slice; None where the log begins its file group.
     """
 
-    def __init__(self, storage: Storage, width: int, partition_path: str, below: KeyFile | None) -> None:
-        self._logs, self._width = LogKeys(storage), width
+    def __init__(self, storage: Storage, false_positives: float, partition_path: str, below: KeyFile | None) -> None:
+        self._logs, self._rate = LogKeys(storage), false_positives
         self._partition_path, self._below = partition_path, below
         self._own: list[LogFileKeys] = []
 
@@ -43,7 +43,7 @@ class KeysOfLogs:
             keys: In any order, also several times.
             size: About how many bytes it has; what is said of other files takes a part of them.
         """
-        self._own.insert(0, LogFileKeys.of(name, 0, keys, self._width))
+        self._own.insert(0, LogFileKeys.of(name, 0, keys, self._rate))
         return encode_key_index(self._own[0], (*self._own[1:], *self._before), max(LEAST_ROOM, size // ROOM_PART))
 
     def wrote(self, size: int) -> None:

@@ -103,7 +103,7 @@ class LogFileWriter:
         instant: Of the write.
         file_format: Of the table's files.
         form: Of log files.
-        prints: Bytes of a print of the keys that a file touches; None for files that do not tell of them.
+        false_positives: Share of foreign keys that what a file tells of its keys lets pass; None for files that tell nothing.
     """
 
     def __init__(
@@ -112,10 +112,10 @@ class LogFileWriter:
         instant: str,
         file_format: FileFormat,
         form: LogForm | None = None,
-        prints: int | None = None,
+        false_positives: float | None = None,
     ) -> None:
         self._storage, self._instant, self._format, self._form = storage, instant, file_format, form or LogForm()
-        self._prints = prints
+        self._rate = false_positives
 
     def append(
         self,
@@ -166,7 +166,7 @@ class LogFileWriter:
         files: list[WrittenFile] = []
         # Whoever tells the changes in a log needs the rows before it, and Apache Hudi finds them by the log's own stat.
         base = (below.name, *below.logs) if below is not None and self._format.changes is not None else ()
-        keys = None if self._prints is None else KeysOfLogs(self._storage, self._prints, partition_path, below)
+        keys = None if self._rate is None else KeysOfLogs(self._storage, self._rate, partition_path, below)
         for number, held in enumerate(contents, start=1):
             name = str(LogFileName(file_id, self._instant, number, str(token)))
             path = join(partition_path, name)

@@ -11,7 +11,6 @@ import pyarrow as pa
 from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError
-from hudimeta.formats.log import print_bytes
 from hudimeta.indexes.column_stats.columns import files_hold, schema_of, statistics_after
 from hudimeta.indexes.facts import WantedFacts
 from hudimeta.indexes.log_facts import LogFacts
@@ -198,16 +197,15 @@ class TableView:
         properties, storage = self._session.properties, self._session.storage
         reader = SliceRows.at(storage, properties, self.schema, self.timeline, self._session.options.texts)
         if properties.populate_meta:
-            stored = SliceKeys(storage, self._log_prints())
+            stored = SliceKeys(storage, self._log_keys_rate())
             return partial(read_live_keys, stored, reader) if alive else stored
         generator = self.generator()
         return lambda file, _: generator.record_keys(reader.columns(slice_of(file), generator.record_fields))
 
-    def _log_prints(self) -> int | None:
-        """Bytes of a print of a key in log files; None where log files neither get such nor are asked for them."""
+    def _log_keys_rate(self) -> float | None:
+        """False positives of what log files tell of their keys; None where they neither tell nor are asked."""
         options = self._session.options
-        wanted = options.get(keys.LOG_KEYS) and self._session.properties.populate_meta
-        return print_bytes(options.get(keys.BLOOM_FPP)) if wanted else None
+        return options.get(keys.BLOOM_FPP) if options.get(keys.LOG_KEYS) and self._session.properties.populate_meta else None
 
     def read_base(self, schema: pa.Schema) -> Callable[[str, str, int], StoredRows]:
         """A reader of base files: all rows, in a schema with meta columns; with record keys, stored or not."""
@@ -230,7 +228,7 @@ class TableView:
         form = LogForm(
             options.get(keys.LOG_BLOCK_FORMAT) or "parquet", options.get(keys.LOG_BLOCK_BYTES), options.get(keys.LOG_FILE_BYTES)
         )
-        return LogFileWriter(session.storage, instant, self.file_format(schema), form, self._log_prints())
+        return LogFileWriter(session.storage, instant, self.file_format(schema), form, self._log_keys_rate())
 
     def ordering_reader(self) -> Callable[[KeyFile, pa.StringArray], tuple[pa.Array, ...]]:
         """A reader of the ordering values that keys have in a file slice."""

@@ -23,7 +23,7 @@ from hudimeta.formats.log.framing import (
     read_block,
     read_blocks,
 )
-from hudimeta.formats.log.key_index import KeyIndex, KeyProbe, LogFileKeys, encode_key_index, print_bytes
+from hudimeta.formats.log.key_index import KeyIndex, KeyProbe, LogFileKeys, encode_key_index
 from hudimeta.formats.log.key_tail import KeyTail, read_key_tail
 from hudimeta.formats.log.positions import decode_positions, encode_positions
 from hudimeta.formats.log.seal import seal_blocks
@@ -57,7 +57,6 @@ __all__ = [
     "open_hfile_block",
     "outline",
     "outline_blocks",
-    "print_bytes",
     "read_block",
     "read_blocks",
     "read_key_tail",

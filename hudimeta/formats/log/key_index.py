@@ -44,7 +44,7 @@ from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hash_chain import hash_chain
 from hudimeta.formats.parquet import MAX_KEY_KEY, MIN_KEY_KEY
 
-__all__ = ["ENTRY_KEY", "KeyIndex", "KeyProbe", "LogFileKeys", "decode_key_index", "encode_key_index", "print_bytes"]
+__all__ = ["ENTRY_KEY", "KeyIndex", "KeyProbe", "LogFileKeys", "decode_key_index", "encode_key_index"]
 
 ENTRY_KEY: Final = "hudimeta.log.keys"
 MAX_FILES: Final = 4096
@@ -52,8 +52,11 @@ MAX_FILES: Final = 4096
 MAX_PRINTS: Final = 1 << 28
 """More keys than a block of 2 GiB holds; few bytes can claim far more."""
 _BITS: Final = 56
-_MOST_KEYS: Final = 1 << 22
-"""Keys in the log of a slice up to which its prints together keep to the share of false positives."""
+MIN_WIDTH: Final = 4
+_MOST_KEYS: Final = 1 << 18
+"""Keys in the log of a slice up to which its prints together keep to the share of false positives, and those of a file alone
+whatever it has."""
+_BEGINNING: Final = 20
 _CODEC: Final = "zstd"
 _MAGIC: Final = b"HLK1"
 _COUNT: Final = struct.Struct(">I")
@@ -65,10 +68,9 @@ _Prints = npt.NDArray[np.uint64]
 _Mask = npt.NDArray[np.bool_]
 
 
-def print_bytes(false_positives: float) -> int:
-    """Bytes of a print. Args: false_positives: Share of foreign keys that may pass."""
-    bits = math.log2(_MOST_KEYS) - math.log2(false_positives)
-    return min(max(math.ceil(bits / 8), 4), _BITS // 8)
+def _print_bytes(count: int, false_positives: float) -> int:
+    bits = math.log2(max(count, _MOST_KEYS)) - math.log2(false_positives)
+    return min(max(math.ceil(bits / 8), MIN_WIDTH), _BITS // 8)
 
 
 class KeyProbe:
@@ -89,18 +91,24 @@ class KeyProbe:
         order = np.argsort(prints)
         return prints[order], order
 
+    @cached_property
+    def _beginnings(self) -> _Mask:
+        """Whether a key's hash begins with some bits: that is asked of many prints in the time of a search for few."""
+        found = np.zeros(1 << _BEGINNING, np.bool_)
+        found[self._sorted[0] >> np.uint64(_BITS - _BEGINNING)] = True
+        return found
+
     def found_in(self, prints: _Prints, width: int) -> npt.NDArray[np.int64]:
         """Positions of the keys with one of some prints, which ascend."""
+        few = prints[self._beginnings[prints >> np.uint64(8 * width - _BEGINNING)]]
         own, order = self._sorted
+        if not len(few):
+            return order[:0]
         own = own >> np.uint64(_BITS - 8 * width)
-        if len(prints) < len(own):
-            starts, ends = (np.searchsorted(own, prints, side) for side in ("left", "right"))
-            counts = ends - starts
-            places = np.arange(counts.sum()) + np.repeat(starts - np.cumsum(counts) + counts, counts)
-            found: npt.NDArray[np.int64] = order[places]
-            return found
-        at = np.minimum(np.searchsorted(prints, own), len(prints) - 1)
-        found = order[prints[at] == own]
+        starts, ends = (np.searchsorted(own, few, side) for side in ("left", "right"))
+        counts = ends - starts
+        places = np.arange(counts.sum()) + np.repeat(starts - np.cumsum(counts) + counts, counts)
+        found: npt.NDArray[np.int64] = order[places]
         return found
 
 
@@ -124,16 +132,16 @@ class LogFileKeys:
     prints: _Prints
 
     @staticmethod
-    def of(name: str, size: int, keys: pa.StringArray, width: int) -> LogFileKeys:
+    def of(name: str, size: int, keys: pa.StringArray, false_positives: float) -> LogFileKeys:
         """What is said of a file that touches some keys.
 
         Args:
             name: Of the file.
             size: Its bytes; 0 when they are not known yet.
             keys: In any order, also several times.
-            width: See `print_bytes`.
+            false_positives: Share of foreign keys that may pass.
         """
-        ends = pc.min_max(keys)
+        ends, width = pc.min_max(keys), _print_bytes(len(keys), false_positives)
         prints = np.unique(_hashes(keys) >> np.uint64(_BITS - 8 * width))
         return LogFileKeys(name, size, ends["min"].as_py(), ends["max"].as_py(), width, prints)
 
@@ -182,7 +190,7 @@ def encode_key_index(own: LogFileKeys, others: Sequence[LogFileKeys], room: int)
     return {**ends, ENTRY_KEY: base64.b64encode(_MAGIC + _COUNT.pack(len(parts)) + b"".join(parts)).decode()}
 
 
-def decode_key_index(text: str, path: str, size: int) -> KeyIndex:
+def decode_key_index(text: bytes, path: str, size: int) -> KeyIndex:
     """What an entry says.
 
     Args:
@@ -259,8 +267,8 @@ class _Source:
         name, size = self.text(_NAME), self.number(_SIZE)
         low, high = self.text(_COUNT), self.text(_COUNT)
         width, count = self.number(_WIDTH), self.number(_COUNT)
-        if not 1 <= width <= _BITS // 8 or count > MAX_PRINTS:
-            raise self.fault(f"up to {MAX_PRINTS} prints of up to {_BITS // 8} bytes", f"{count} of {width}")
+        if not MIN_WIDTH <= width <= _BITS // 8 or count > MAX_PRINTS:
+            raise self.fault(f"up to {MAX_PRINTS} prints of {MIN_WIDTH} to {_BITS // 8} bytes", f"{count} of {width}")
         packed = self.take(self.number(_COUNT))
         try:
             prints = _unpacked(packed, count, width)

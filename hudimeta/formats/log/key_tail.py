@@ -10,13 +10,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.log.key_index import ENTRY_KEY, KeyIndex, decode_key_index
-from hudimeta.formats.parquet import footer_of
+from hudimeta.formats.parquet import check_seal, entry_in
 from hudimeta.formats.parquet.pages import chunk_span
 from hudimeta.formats.parquet.verified import read_metadata
 from hudimeta.formats.parquet.whole_footer import MAGIC
@@ -45,20 +46,36 @@ class KeyTail:
     Attributes:
         path: Of the file.
         index: The entry.
-        metadata: pyarrow's `FileMetaData` of the block that has it.
-        start, size: Where the content of that block lies in the file.
+        footer: The footer of the block that has it, the length and the magic after it included.
+        end: Where the content of that block ends in the file.
     """
 
     path: str
     index: KeyIndex
-    metadata: Any
-    start: int
-    size: int
+    footer: bytes
+    end: int
+
+    @cached_property
+    def metadata(self) -> Any:
+        """Pyarrow's `FileMetaData` of the block."""
+        return read_metadata(pa.BufferReader(MAGIC + self.footer), self.path)
 
     @property
     def rows(self) -> int:
         """Rows of the block; 0 where they stand in blocks before it."""
         return int(self.metadata.num_rows)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the content: a Parquet file that has no page indexes, its footer right after its pages."""
+        groups, columns = range(self.metadata.num_row_groups), range(self.metadata.num_columns)
+        spans = (chunk_span(self.metadata.row_group(group).column(column)) for group in groups for column in columns)
+        return max(map(sum, spans), default=len(MAGIC)) + len(self.footer)
+
+    @property
+    def start(self) -> int:
+        """Where the content begins in the file."""
+        return self.end - self.size
 
     def read_column(self, name: str, read: ReadRange) -> pa.ChunkedArray:
         """A column of the block without the others, its pages compared with their checksums.
@@ -123,23 +140,10 @@ def _of_block(window: _Window, path: str, block_start: int, content_end: int) ->
     if start <= block_start:
         return None
     footer = window.between(start, content_end)
-    if ENTRY_KEY.encode() not in footer:
+    if ENTRY_KEY.encode() not in footer or not check_seal(footer, path, start):
         return None
-    metadata = read_metadata(pa.BufferReader(MAGIC + footer), path)
-    entry = footer_of(metadata, path).key_value.get(ENTRY_KEY)
-    if entry is None:
-        return None
-    index = decode_key_index(entry, path, window.size)
-    size = _content_size(metadata, len(footer))
-    if content_end - size <= block_start:
-        raise CorruptFileError(path, start, "a block as long as its pages", f"{content_end - block_start} bytes")
-    return KeyTail(path, index, metadata, content_end - size, size)
-
-
-def _content_size(metadata: Any, footer: int) -> int:
-    """Bytes of a Parquet file that has no page indexes: its pages, and its footer right after them."""
-    chunks = (metadata.row_group(g).column(c) for g in range(metadata.num_row_groups) for c in range(metadata.num_columns))
-    return max((sum(chunk_span(chunk)) for chunk in chunks), default=len(MAGIC)) + footer
+    entry = entry_in(footer, ENTRY_KEY)
+    return None if entry is None else KeyTail(path, decode_key_index(entry, path, window.size), footer, content_end)
 
 
 class _Window:

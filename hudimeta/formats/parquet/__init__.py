@@ -11,7 +11,7 @@ from hudimeta.formats.parquet.footer import (
     read_footer,
 )
 from hudimeta.formats.parquet.key_column import read_key_column
-from hudimeta.formats.parquet.seal import blank_entries, sealed_file
+from hudimeta.formats.parquet.seal import blank_entries, check_seal, entry_in, sealed_file
 from hudimeta.formats.parquet.verified import open_verified, verify_parquet_file
 from hudimeta.formats.parquet.writer import (
     BaseFileSummary,
@@ -34,6 +34,8 @@ __all__ = [
     "ParquetFooter",
     "ParquetSettings",
     "blank_entries",
+    "check_seal",
+    "entry_in",
     "column_bounds",
     "footer_entries",
     "footer_of",

@@ -30,6 +30,7 @@ __all__ = [
     "check_contents",
     "check_name",
     "check_seal",
+    "entry_in",
     "named_in",
     "sealed_end",
     "sealed_file",
@@ -94,16 +95,27 @@ def check_seal(end: bytes, path: str, offset: int) -> bool:
 
 def named_in(end: bytes) -> dict[bytes, bytes]:
     """The entry of the file's name, of a footer whose seal was found to be right; none when it has none."""
-    key = FILE_KEY.encode()
+    found = entry_in(end, FILE_KEY)
+    return {} if found is None else {FILE_KEY.encode(): found}
+
+
+def entry_in(end: bytes, name: str) -> bytes | None:
+    """The value of an entry of a footer whose seal was found to be right, without decoding the others; None without it.
+
+    Args:
+        end: The end of the file from its footer on.
+        name: The entry's key.
+    """
+    key = name.encode()
     at = end.rfind(key + bytes((_STRING,)))
     if at < 0:
-        return {}
+        return None
     start = at + len(key) + 1
     length, shift = end[start] & 0x7F, 7
     while end[start] & 0x80:
         start += 1
         length, shift = length | (end[start] & 0x7F) << shift, shift + 7
-    return {key: bytes(end[start + 1 : start + 1 + length])}
+    return bytes(end[start + 1 : start + 1 + length])
 
 
 def check_name(entries: Mapping[bytes, bytes], metadata: Any, path: str, offset: int) -> None:

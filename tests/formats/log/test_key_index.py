@@ -31,7 +31,7 @@ SCHEMA = json.dumps(
     {"type": "record", "name": "r", "fields": [{"name": KEY, "type": "string"}, {"name": "qty", "type": "long"}]}
 )
 NAME = ".f-0_20260102030405000.log.1_0-0-0"
-WIDTH = 6
+RATE = 1e-9
 ROOM = 96 << 10
 
 
@@ -65,8 +65,8 @@ def tail_of(data: bytes, name: str = NAME, size: int | None = None) -> KeyTail |
 def test_every_key_is_told_and_hardly_any_other(
     own: list[str], deletes: list[str], before: list[list[str]], foreign: list[str]
 ) -> None:
-    others = [LogFileKeys.of(f".f-0_{n}.log.1_0-0-0", 100 + n, keys(*texts), WIDTH) for n, texts in enumerate(before)]
-    data = log_file(LogFileKeys.of(NAME, 0, keys(*own, *deletes), WIDTH), others, own, deletes)
+    others = [LogFileKeys.of(f".f-0_{n}.log.1_0-0-0", 100 + n, keys(*texts), RATE) for n, texts in enumerate(before)]
+    data = log_file(LogFileKeys.of(NAME, 0, keys(*own, *deletes), RATE), others, own, deletes)
     assert len(read_blocks(data, NAME).blocks) == 1 + bool(deletes)
     tail = tail_of(data)
     assert tail is not None
@@ -84,8 +84,8 @@ def test_every_key_is_told_and_hardly_any_other(
 
 
 def test_what_does_not_fit_is_left_to_older_files() -> None:
-    many = [LogFileKeys.of(f".f-0_{n}.log.1_0-0-0", 9, keys(*(f"{n}-{i}" for i in range(2000))), WIDTH) for n in range(60)]
-    data = log_file(LogFileKeys.of(NAME, 0, keys("a"), WIDTH), many, ["a"], [])
+    many = [LogFileKeys.of(f".f-0_{n}.log.1_0-0-0", 9, keys(*(f"{n}-{i}" for i in range(2000))), RATE) for n in range(60)]
+    data = log_file(LogFileKeys.of(NAME, 0, keys("a"), RATE), many, ["a"], [])
     tail = tail_of(data)
     assert tail is not None
     told = tail.index.others
@@ -95,8 +95,8 @@ def test_what_does_not_fit_is_left_to_older_files() -> None:
 
 
 def test_damage_is_noticed_or_leaves_the_file_unknown() -> None:
-    other = LogFileKeys.of(".f-0_1.log.1_0-0-0", 77, keys("x", "y"), WIDTH)
-    data = log_file(LogFileKeys.of(NAME, 0, keys("a", "b"), WIDTH), [other], ["a"], ["b"])
+    other = LogFileKeys.of(".f-0_1.log.1_0-0-0", 77, keys("x", "y"), RATE)
+    data = log_file(LogFileKeys.of(NAME, 0, keys("a", "b"), RATE), [other], ["a"], ["b"])
     right = tail_of(data)
     assert right is not None
     chance = random.Random(6)
@@ -120,7 +120,7 @@ def test_damage_is_noticed_or_leaves_the_file_unknown() -> None:
 
 
 def test_files_of_others_shortened_ones_and_strange_names_are_not_believed() -> None:
-    data = log_file(LogFileKeys.of(NAME, 0, keys("a"), WIDTH), [], ["a"], [])
+    data = log_file(LogFileKeys.of(NAME, 0, keys("a"), RATE), [], ["a"], [])
     with pytest.raises(CorruptFileError, match=r"\.f-0_20260102030405000\.log\.2_0-0-0"):
         tail_of(data, NAME.replace("log.1", "log.2"))
     assert tail_of(data[:-5], size=len(data)) is None
