@@ -191,7 +191,7 @@ def test_types_names_and_rows_change_in_the_table_and_in_the_catalog(
 
 def test_set_judges_what_writes_will_read(attached: SparkSession) -> None:
     for statement, says in (
-        ("set hoodie.clustering.async.enabled = true", "hoodie.clustering.async.enabled=true is not supported"),
+        ("set hoodie.allow.operation.metadata.field = true", "hoodie.allow.operation.metadata.field=true is not supported"),
         ("set hoodie.datasource.write.operation = upserts", "insert, upsert"),
         ("set hoodie.datasource.query.type = incremental", "an option of writes"),
         ("set hudimeta.filtre = a", "Did you mean hudimeta.filter?"),
