@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from hudimeta.errors import ClusteringPending, CommitConflict
+from hudimeta.metering import Metric, meter_of
+from hudimeta.storage import Storage
 from hudimeta.table.clustering_plan import decode_clustering_plan
 from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.timeline import Timeline
@@ -19,6 +22,7 @@ __all__ = [
     "check_clusterings",
     "check_conflicts",
     "check_schema",
+    "conflicts_told",
     "groups_in_plans",
     "groups_under_clustering",
     "groups_under_compaction",
@@ -30,6 +34,18 @@ _WAIT = (
     "Nothing was published. Run again, new rows go elsewhere; to change or delete rows that are stored there, first finish or "
     "cancel that clustering: t.cluster(), or t.services.clustering.cancel(…)."
 )
+
+
+@contextlib.contextmanager
+def conflicts_told(storage: Storage) -> Iterator[None]:
+    """Tell a table's meter whether the checks of a with block find a conflict."""
+    meter = meter_of(storage)
+    try:
+        yield
+    except CommitConflict:
+        meter.add(Metric.CONFLICT_FAILURE)
+        raise
+    meter.add(Metric.CONFLICT_SUCCESS)
 
 
 def writes_since(timeline: Timeline, seen: frozenset[str]) -> list[Instant]:

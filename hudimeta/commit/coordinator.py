@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from hudimeta.commit.clean_run import CleanRunner
 from hudimeta.commit.concurrency import Concurrency
-from hudimeta.commit.conflicts import check_conflicts, check_schema
+from hudimeta.commit.conflicts import check_conflicts, check_schema, conflicts_told
 from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.late_publication import settle_late
 from hudimeta.commit.liveness import Heartbeat
@@ -33,7 +33,6 @@ from hudimeta.config import HudiWarning
 from hudimeta.errors import CommitConflict, CommitError, CommitOutcomeUnknown, HudiError, InstantExists, StorageError
 from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.metadata.indexing import discard_dead
-from hudimeta.metering import Metric, meter_of
 from hudimeta.redaction import hidden
 from hudimeta.snapshot.schema_commits import write_schema_commit
 from hudimeta.storage import Storage, join
@@ -245,12 +244,11 @@ class Coordinator:
         refuse_repeated(publication.extra, timeline, write.operation.value)
         if write.action is not Action.COMPACTION:
             # What others add to a file group meanwhile lies on top of a compaction's base file.
-            if publication.settling is not None:
-                with self._conflicts_told():
+            with conflicts_told(self._storage):
+                if publication.settling is not None:
                     publication = publication.settling.under_lock(timeline)
-            else:
-                keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
-                with self._conflicts_told():
+                else:
+                    keyed = None if write.operation is Operation.INSERT_OVERWRITE_TABLE else publication.keyed_partitions
                     check_conflicts(timeline, write.seen, write.operation.value, publication.changed, keyed, own=write.instant)
             if not write.runs_a_plan:
                 check_schema(timeline, write.seen, write.operation.value, publication.avro_schema, write.instant)
@@ -307,16 +305,6 @@ class Coordinator:
             except HudiError as error:
                 warnings.warn(f"clean {instant.time} is left unfinished: {error}", HudiWarning, stacklevel=2)
         return bool(found)
-
-    @contextlib.contextmanager
-    def _conflicts_told(self) -> Iterator[None]:
-        meter = meter_of(self._storage)
-        try:
-            yield
-        except CommitConflict:
-            meter.add(Metric.CONFLICT_FAILURE)
-            raise
-        meter.add(Metric.CONFLICT_SUCCESS)
 
     def _check_metadata_is_known(self, write: OpenWrite) -> None:
         """A metadata table, or an index, that another writer built meanwhile would never hear of this write, and one that was

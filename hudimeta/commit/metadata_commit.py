@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,9 +22,9 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable, compaction, files, record_index, upkeep
 from hudimeta.metadata.completeness import proof_of, proven_indexes
 from hudimeta.metadata.delta import MetadataDelta
-from hudimeta.metadata.groups import GROUPS_KEY, LOGS_KEY
 from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
+from hudimeta.metadata.stated_files import encode_stated
 from hudimeta.metadata.strays import strays
 from hudimeta.metadata.writer import EncodedLog, MetadataWriter, WrittenLog
 from hudimeta.metering import Metric, meter_of, timed
@@ -298,7 +297,7 @@ class MetadataCommit:
         definitions = table.index_definitions
         by_partition = {name for name in groups if name in definitions and definitions[name].is_partitioned}
         counts = {name: count for name, count in groups.items() if name not in by_partition}
-        return {LOGS_KEY: _names(logs), GROUPS_KEY: json.dumps(counts, sort_keys=True)}
+        return encode_stated([(log.partition, log.name) for log in logs], counts)
 
     def compact_when_due(self, lock: TableLock) -> None:
         """Compact the metadata table when it is time; the write has been published, and its lock let go.
@@ -345,13 +344,6 @@ class MetadataCommit:
 def _died(inner: Timeline) -> bool:
     """True when a process died while it tended the metadata table: only who holds the table lock does, as we do now."""
     return any(i.action in (Action.COMPACTION, Action.CLEAN) for i in inner.pending)
-
-
-def _names(logs: Sequence[WrittenLog]) -> str:
-    by_partition: dict[str, list[str]] = {}
-    for log in logs:
-        by_partition.setdefault(log.partition, []).append(log.name)
-    return json.dumps(by_partition, sort_keys=True)
 
 
 def _stated_keys(deltas: Mapping[str, IndexDelta]) -> dict[str, str]:

@@ -26,6 +26,7 @@ __all__ = [
     "record_index",  # codec of a partition
     "rollback",  # taking an instant back
     "secondary_index",  # codec of the partitions `secondary_index_*`
+    "stated_files",  # what commits of the table state of its metadata table
     "statistics",  # statistics of files that are being written
     "strays",  # delta commits whose writes were rolled back before
     "upkeep",  # cleaning and archival of the metadata table

@@ -22,7 +22,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from hudimeta.errors import MetadataOutOfSync
-from hudimeta.formats.json_text import parse_json
 from hudimeta.metadata import files
 from hudimeta.metadata.file_groups import file_group_id, file_stem
 from hudimeta.metadata.group_files import (
@@ -35,6 +34,7 @@ from hudimeta.metadata.group_files import (
     instant_in,
     log_file,
 )
+from hudimeta.metadata.stated_files import decode_counts, decode_logs
 from hudimeta.metadata.strays import strays
 from hudimeta.storage import Storage
 from hudimeta.table.compaction_plan import decode_compaction_plan
@@ -42,13 +42,7 @@ from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Instant, State
 
-__all__ = ["GROUPS_KEY", "LOGS_KEY", "GroupFinder"]
-
-LOGS_KEY = "hudimeta.metadata.logs"
-"""Entry of a data commit's extraMetadata: JSON, metadata partition -> names of the log files that went with the commit."""
-
-GROUPS_KEY = "hudimeta.metadata.groups"
-"""Entry of a data commit's extraMetadata: JSON, metadata partition -> number of its file groups, which no one else records."""
+__all__ = ["GroupFinder"]
 
 EMPTY_LOG_SIZE = 80
 """Bytes of the log that initialises a file group: one delete block without keys. No log with a record is so small."""
@@ -56,8 +50,6 @@ EMPTY_LOG_SIZE = 80
 _INIT_BELOW = "0001"
 _LAYS_OUT = "0" * 17
 """The delta commit that lays a metadata table out. It is the first to be archived."""
-_MOST_GROUPS = 100_000
-"""File groups of one metadata partition; Hudi makes 10,000 at most."""
 
 
 class GroupFinder:
@@ -254,14 +246,7 @@ class GroupFinder:
 
     def _logs_of_data_commit(self, time: str) -> dict[str, list[str]] | None:
         instant = self.data_instant(time)
-        text = (self.data.metadata(instant).get("extraMetadata") or {}).get(LOGS_KEY) if instant else None
-        if not text:
-            return None
-        try:
-            logs = parse_json(text)
-        except (ValueError, TypeError):
-            return None
-        return logs if isinstance(logs, dict) else None
+        return decode_logs(self.data.metadata(instant)) if instant else None
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -269,12 +254,7 @@ class GroupFinder:
         newest = max(self.data.writes, key=lambda i: i.completed_at, default=None)
         if newest is None or any(i.completed_at > newest.completed_at for i in (*self.initialisers, *self._indexings)):
             return {}
-        text = (self.data.metadata(newest).get("extraMetadata") or {}).get(GROUPS_KEY)
-        try:
-            found = parse_json(text) if text else {}
-            return {name: int(count) for name, count in found.items() if 0 <= int(count) <= _MOST_GROUPS}
-        except (ValueError, TypeError, AttributeError):
-            return {}  # the partitions are listed
+        return decode_counts(self.data.metadata(newest))
 
     @property
     def _indexings(self) -> list[Instant]:

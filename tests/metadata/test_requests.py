@@ -16,8 +16,8 @@ from hudimeta.errors import IndexNotReady, MetadataOutOfSync
 from hudimeta.formats.avro.commit_metadata import decode_commit_metadata, encode_commit_metadata
 from hudimeta.metadata import answers, files
 from hudimeta.metadata.file_listing import FileListing
-from hudimeta.metadata.groups import LOGS_KEY
 from hudimeta.metadata.metadata_table import MetadataTable
+from hudimeta.metadata.stated_files import LOGS_KEY
 from hudimeta.storage import CountingStorage
 from hudimeta.types import Action
 from tests.conftest import Unpack
