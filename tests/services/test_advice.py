@@ -19,14 +19,14 @@ from hudimeta.read import noting
 from hudimeta.services.advice import Advice, Measure, Recommendation
 from tests.cli.test_metadata_commands import DONE, told
 
-FILES, ROWS = 24, 250
+FILES, ROWS = 16, 250
 OPTIONS = {"hoodie.parquet.small.file.limit": "0"}
 NOTES = ".hoodie/.aux/hudimeta/queries.json"
 _DAY_MS = 86_400_000
 
 _chance = np.random.default_rng(7)
 WORKLOADS = {
-    "points": [f"rider = 'r{n:05d}'" for n in _chance.integers(0, 6_000, 10)],
+    "points": [f"rider = 'r{n:05d}'" for n in _chance.integers(0, 4_000, 10)],
     "ranges": [
         f"a >= {a} AND a < {a + 600} AND b > {b} AND b < {b + 6}"
         for a, b in zip(_chance.integers(0, 9_000, 10), _chance.integers(0, 90, 10), strict=True)
@@ -42,7 +42,7 @@ def rows(number: int) -> pa.Table:
     return pa.table(
         {
             "id": [f"k{one:07d}" for one in ids],
-            "rider": [f"r{one:05d}" for one in chance.integers(0, 6_000, ROWS)],
+            "rider": [f"r{one:05d}" for one in chance.integers(0, 4_000, ROWS)],
             "city": [f"{how}{one:04d}" for how, one in zip(spelled, chance.integers(0, 1_500, ROWS), strict=True)],
             "a": chance.integers(0, 10_000, ROWS),
             "b": chance.random(ROWS) * 100,
@@ -159,6 +159,26 @@ def test_statistics_of_a_column_that_has_none_are_named_and_built(tmp_path: Path
     assert [one.name for one in advice.recommended] == ["column stats of n"]
     assert before - bytes_read(path, workload) == advice.bytes_saved
     assert set(table.metadata.index_definitions["column_stats"].source_fields) >= {"a", "n"}
+
+
+def test_one_order_of_rows_is_recommended_at_most(rides: Path) -> None:
+    table = hudimeta.Table(rides, OPTIONS)
+    for where in ("a < 300", "a BETWEEN 5000 AND 5200", "b < 2", "b BETWEEN 50 AND 52"):
+        table.scan(where).plan()
+    advice = table.advise()
+    measures = [one.measure for one in advice.recommended]
+    assert measures.count(Measure.CLUSTERING) == 1
+    assert len([one for one in advice.considered if one.measure is Measure.CLUSTERING]) >= 2
+
+
+def test_a_table_without_a_metadata_table_is_told_why_nothing_helps(tmp_path: Path) -> None:
+    off = {"hoodie.metadata.enable": "false"}
+    table = hudimeta.Table.create(tmp_path / "t", rows(0).schema, key="id", options=off)
+    table.insert(rows(0))
+    assert table.scan("a < 300").count()
+    advice = table.advise()
+    assert advice.recommended == ()
+    assert any("no index can be built" in note for note in advice.notes)
 
 
 def test_notes_count_reads_by_their_shape(rides: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,8 @@ def advise(session: WriteSession, *, apply: bool = False, unused_days: int = 30)
     days = (now_ms() - notes.since_ms) // _DAY_MS if notes.since_ms else 0
     if days < unused_days:
         remarks.append(f"reads are noted for {days:,} days: unused indexes are named after {unused_days:,}")
+    if snapshot.metadata is None:
+        remarks.append(f"no index can be built: {snapshot.listing_reason}")
     advice = replace(advice, notes=tuple(remarks))
     if not queries:
         return advice
@@ -97,7 +99,7 @@ def _chosen(
     today = np.array([query.bytes for query in facts.queries], np.float64)
     whole = float((weights * today).sum())
     chosen: list[tuple[Candidate, Recommendation]] = []
-    dear: list[Candidate] = []
+    passed: list[Candidate] = []
     left, remaining = today, list(candidates)
     while remaining and len(chosen) < _MOST:
         gains = [float((weights * np.maximum(0.0, left - one.kept)).sum()) for one in remaining]
@@ -109,11 +111,14 @@ def _chosen(
         one = remaining.pop(at)
         found = _recommended(facts, one, costs.of(one), left)
         if found.pays_after > _PAYS_WITHIN * found.queries:
-            dear.append(one)
+            passed.append(one)
             continue
         chosen.append((one, found))
         left = np.minimum(left, one.kept)
-    remaining += dear
+        if one.measure is Measure.CLUSTERING:  # rows have one order, so a second one would undo it
+            passed += [other for other in remaining if other.measure is Measure.CLUSTERING]
+            remaining = [other for other in remaining if other.measure is not Measure.CLUSTERING]
+    remaining += passed
     rest = [_recommended(facts, one, costs.of(one), today) for one in remaining]
     rest = [one for one in rest if one.bytes_saved > 0]
     return chosen, sorted(rest, key=lambda one: -one.bytes_saved)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_each_key_is_found_after_every_growth(made: ModelledTable) -> None:
     keys = known(before)
     assert len(keys) == before.scan().count()
     ran = 0
-    for groups in (8, 9, 18):
+    for groups in (8, 9):
         table = hudimeta.Table(made.path)
         assert "would go" in str(table.indexes.resize(groups, dry_run=True))
         assert groups_of(made.path) != groups
@@ -88,6 +89,38 @@ def test_the_key_is_looked_up_in_one_group_only(made: ModelledTable) -> None:
     assert scan.to_table().num_rows == 1
     assert "record_index" not in [one.index for one in scan.report.unused]
     assert "record_index" in [one.by for one in scan.report.skipped]
+
+
+def test_writers_at_work_meanwhile_lose_nothing(made: ModelledTable) -> None:
+    written: list[int] = []
+    over = threading.Event()
+
+    def write() -> None:
+        table = hudimeta.Table(made.path, OPTIONS)
+        while not over.is_set():
+            number = 1_000 + len(written)
+            table.upsert(simple_rows([number, 5], 100 + len(written)))
+            written.append(number)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for groups in (4, 8, 12):
+            before = len(written)
+            hudimeta.Table(made.path, OPTIONS).indexes.resize(groups)
+            while len(written) < before + 2 and writer.is_alive():
+                known(hudimeta.Table(made.path))
+    finally:
+        over.set()
+        writer.join()
+    assert len(written) >= 6
+    assert groups_of(made.path) == 12
+    check_all(made.storage)
+    table = hudimeta.Table(made.path)
+    keys = set(table.scan(columns=["_hoodie_record_key"]).to_table()["_hoodie_record_key"].to_pylist())
+    assert known(table) == keys
+    assert len(keys) >= len(written)
+    table.metadata.validate().raise_if_differs()
 
 
 @pytest.mark.parametrize("groups", [1, 0, 10_001])
