@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import ConfigError
+from hudimeta.formats.plain_arrays import single_array
 from hudimeta.predicate import Bound, bind, parse_sql
 from hudimeta.read.planner import plan_slices
 from hudimeta.read.query_notes import NotedShape, QueryNotes
@@ -36,13 +37,14 @@ class TableSlices:
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
         """Bytes of the base file and logs of each."""
-        logs = [sum(sizes or ()) for sizes in self.rows["log_sizes"].to_pylist()]
-        return np.asarray(pc.fill_null(self.rows["base_size"], 0)).astype(np.int64) + np.array(logs, np.int64)
+        found = np.asarray(pc.fill_null(self.rows["base_size"], 0)).astype(np.int64)
+        logs = single_array(self.rows["log_sizes"])
+        np.add.at(found, np.asarray(pc.list_parent_indices(logs)), np.asarray(pc.fill_null(pc.list_flatten(logs), 0)))
+        return found
 
-    @cached_property
-    def paths(self) -> npt.NDArray[np.object_]:
-        """Partition path of each."""
-        return np.array(self.rows["partition_path"].to_pylist(), object)
+    def partitions(self, places: npt.NDArray[np.int64]) -> set[str]:
+        """Partition paths of some of them."""
+        return set(self.rows["partition_path"].take(pa.array(places)).unique().to_pylist())
 
     @cached_property
     def _names(self) -> pa.Array:
@@ -50,13 +52,19 @@ class TableSlices:
 
     def places(self, some: pa.Table) -> npt.NDArray[np.int64]:
         """Where some of these slices stand."""
-        found = pc.index_in(_names(some), value_set=self._names)
-        return np.asarray(found.drop_null()).astype(np.int64)
+        return self._at(_names(some))
+
+    def places_in(self, partition_path: str, file_ids: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Where the slices of some file groups of a partition stand."""
+        return self._at(pa.array([f"{partition_path}\0{file_id}" for file_id in file_ids], pa.string()))
+
+    def _at(self, names: pa.Array) -> npt.NDArray[np.int64]:
+        return np.asarray(pc.index_in(names, value_set=self._names).drop_null()).astype(np.int64)
 
 
 def _names(slices: pa.Table) -> pa.Array:
     named = pc.binary_join_element_wise(slices["partition_path"], slices["file_id"], "\0")
-    return named.combine_chunks() if isinstance(named, pa.ChunkedArray) else named
+    return single_array(named)
 
 
 @dataclass(frozen=True)

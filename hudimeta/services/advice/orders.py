@@ -117,12 +117,10 @@ class _Group:
 
 def _groups(facts: Facts, plan: clustering.ClusteringPlan) -> list[_Group]:
     at_place = {int(place): rows for place, rows in zip(facts.samples.places, facts.samples.rows, strict=True)}
-    names = zip(facts.slices.rows["partition_path"].to_pylist(), facts.slices.rows["file_id"].to_pylist(), strict=True)
-    places = {name: place for place, name in enumerate(names)}
     found = []
     for slices, files in plan.groups:
-        own = [places[one.partition_path, one.file_id] for one in slices if (one.partition_path, one.file_id) in places]
-        pieces = tuple(at_place[place] for place in own if place in at_place)
+        own = facts.slices.places_in(slices[0].partition_path, [one.file_id for one in slices])
+        pieces = tuple(at_place[place] for place in own.tolist() if place in at_place)
         found.append(_Group(slices[0].partition_path, int(facts.slices.sizes[own].sum()), files, pieces))
     return found
 
@@ -133,7 +131,7 @@ def _judged(facts: Facts, groups: Sequence[_Group], columns: tuple[str, ...], la
     usual = np.mean(known, axis=0) if known else np.ones(len(facts.queries))
     kept = []
     for number, query in enumerate(facts.queries):
-        paths = set(facts.slices.paths[query.kept].tolist())
+        paths = facts.slices.partitions(query.kept)
         read = sum(
             group.bytes * float((usual if share is None else share)[number])
             for group, share in zip(groups, shares, strict=True)
