@@ -8,6 +8,7 @@ found is remembered in this process, as are the keys of files that had to be rea
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -143,4 +144,14 @@ class Remembered:
                 self._bytes -= self._known.popitem(last=False)[1].prints.nbytes
 
 
-_REMEMBERED: Final = Remembered()
+_REMEMBERED = Remembered()
+
+
+def _forget() -> None:
+    """In a forked child the lock may be held by a thread that is not there."""
+    global _REMEMBERED
+    _REMEMBERED = Remembered()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
