@@ -28,7 +28,6 @@ SECTIONS = (
     ("Those that show", "", lambda p: p.place is Place.ENGINE and not p.acts),
     ("Those that change the table", "", lambda p: p.place is Place.ENGINE and p.acts),
     ("Those that need Spark", "", lambda p: p.place is Place.SPARK),
-    ("Not there yet", "", lambda p: p.place is Place.NOT_YET),
     (
         "Refused",
         "They have no meaning without Apache Hudi's Java, or a better way is there.",

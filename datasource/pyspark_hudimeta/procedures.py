@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudimeta import Table
+from hudimeta import Table, bootstrap
 from hudimeta.errors import ConfigError
-from hudimeta.procedures import Place, Procedure, bind, find, refuse_unless_runs
+from hudimeta.procedures import Place, Procedure, bind, bootstrap_arguments, find, refuse_unless_runs
 from pyspark_hudimeta.arrow_types import spark_schema
+from pyspark_hudimeta.routed.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["call_on_table", "frame_of"]
+__all__ = ["call_on_table", "frame_of", "run_bootstrap"]
 
 _QUERY, _BEGIN, _END, _AS_OF = (
     "hoodie.datasource.query.type",
@@ -86,7 +87,29 @@ def _copy_to_temp_view(spark: SparkSession, path: str, arguments: Mapping[str, A
     makers[arguments["global"], arguments["replace"]](name)
 
 
+def run_bootstrap(spark: SparkSession, arguments: Mapping[str, Any], place: Callable[[str], str]) -> DataFrame:
+    """Make a table of files that are there already, by the session's executors.
+
+    Args:
+        spark: The session.
+        arguments: Of the procedure.
+        place: A folder that the call names, in its one spelling.
+    """
+    given = bootstrap_arguments(arguments)
+    source, path = place(given.pop("source")), place(given.pop("path"))
+    bootstrap(source, path, **given, engine=SparkEngine(spark))
+    procedure = find("run_bootstrap")
+    return frame_of(spark, procedure, procedure.table([(0,)]))
+
+
+def _refuse_bootstrap(spark: SparkSession, path: str, arguments: Mapping[str, Any]) -> None:
+    raise ConfigError(
+        "run_bootstrap", path, "a table that is not there yet", "CALL run_bootstrap(…), or hudimeta.bootstrap(…)."
+    )
+
+
 _IN_SESSION: Mapping[str, Callable[[SparkSession, str, Mapping[str, Any]], None]] = {
     "copy_to_table": _copy_to_table,
     "copy_to_temp_view": _copy_to_temp_view,
+    "run_bootstrap": _refuse_bootstrap,
 }

@@ -1,6 +1,7 @@
 """The procedures of Hudi's SQL as values, in one registry: `CALL`, `Table.call` and docs/procedures.md are made of it."""
 
 from hudimeta.procedures.binding import bind
+from hudimeta.procedures.bootstrapping import bootstrap_arguments
 from hudimeta.procedures.files import FILESYSTEM_VIEW, filesystem_view
 from hudimeta.procedures.procedure import Parameter, Place, Procedure
 from hudimeta.procedures.registry import PROCEDURES, find, help_text
@@ -13,6 +14,7 @@ __all__ = [
     "Place",
     "Procedure",
     "bind",
+    "bootstrap_arguments",
     "filesystem_view",
     "find",
     "help_text",

@@ -37,7 +37,6 @@ class Place(enum.Enum):
     ENGINE = "everywhere"
     SPARK = "Spark"
     """It needs a session of Spark: its catalog, or its DataFrames."""
-    NOT_YET = "not there yet"
     NOWHERE = "refused"
     """It has no meaning without Apache Hudi's Java."""
 

@@ -12,16 +12,11 @@ _AUDIT = (
     "CALL show_timeline tells who wrote when."
 )
 _BUCKETS = "A table keeps the number of buckets that it was made with. Write its rows to a new table with another number."
-_BOOTSTRAP = "In Python hudimeta.bootstrap(source, path, …) makes one; INSERT INTO … SELECT writes the rows anew."
 _TABLE = "@table string, @path string"
 
 
 def _refused(name: str, takes: str, gives: str, doc: str, why: str) -> Procedure:
     return Procedure(name, takes, gives, doc, place=Place.NOWHERE, why=why)
-
-
-def _later(name: str, takes: str, gives: str, doc: str, why: str) -> Procedure:
-    return Procedure(name, takes, gives, doc, place=Place.NOT_YET, why=why)
 
 
 PROCEDURES = (
@@ -85,35 +80,5 @@ PROCEDURES = (
         "table string!, files_cleaned int!, dry_run boolean!, age_days int!, message string!",
         "Delete old files of the audit of locks.",
         _AUDIT,
-    ),
-    _later(
-        "run_bootstrap",
-        "@table string!, table_type string!, bootstrap_path string!, base_path string!, rowKey_field string!, "
-        "base_file_format string = 'PARQUET', partition_path_field string = '', "
-        "bootstrap_index_class string = 'org.apache.hudi.common.bootstrap.index.hfile.HFileBootstrapIndex', "
-        "selector_class string = 'org.apache.hudi.client.bootstrap.selector.MetadataOnlyBootstrapModeSelector', "
-        "key_generator_class string = 'org.apache.hudi.keygen.SimpleKeyGenerator', "
-        "full_bootstrap_input_provider string = 'org.apache.hudi.bootstrap.SparkParquetBootstrapDataProvider', "
-        "schema_provider_class string = '', "
-        "payload_class string = 'org.apache.hudi.common.model.OverwriteWithLatestAvroPayload', parallelism int = 1500, "
-        "enable_hive_sync boolean = false, props_file_path string = '', bootstrap_overwrite boolean = false, options string",
-        "status int",
-        "Make a table over Parquet files that stay where they are.",
-        _BOOTSTRAP,
-    ),
-    _later(
-        "show_bootstrap_mapping",
-        f"{_TABLE}, partition_path string = '', file_ids string = '', limit int = 10, sort_by string = 'partition', "
-        "desc boolean = false, filter string = ''",
-        "partition string, file_id string, source_base_path string, source_partition string, source_file string",
-        "From which source each file group of a bootstrapped table comes.",
-        _BOOTSTRAP,
-    ),
-    _later(
-        "show_bootstrap_partitions",
-        f"{_TABLE}, filter string = ''",
-        "indexed_partitions string",
-        "The partitions of a bootstrapped table.",
-        _BOOTSTRAP,
     ),
 )

@@ -12,7 +12,7 @@ table that moved together with its source is still read.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -150,6 +150,18 @@ class BootstrapIndex:
         (record,) = decode_container(found[0].as_py(), BY_FILE)
         uri = record["bootstrapFileStatus"]["path"]["uri"]
         return join(record["bootstrapPartitionPath"] or "", posixpath.basename(uri))
+
+    def mapping(self) -> Iterator[tuple[str, str, str, str]]:
+        """Partition, file group, partition of the source and URI of its file, for each file group, in the index's order.
+
+        Raises:
+            CorruptFileError: The index is missing, or damaged.
+        """
+        found = self._open().scan()
+        for key, value in zip(found.keys, found.values, strict=True):
+            partition, _, file_id = key.as_py().decode().removeprefix("part=").rpartition(";fileid=")
+            (record,) = decode_container(value.as_py(), BY_FILE)
+            yield partition, file_id, record["bootstrapPartitionPath"] or "", record["bootstrapFileStatus"]["path"]["uri"]
 
     def _open(self) -> HFileReader:
         if self._reader is None:

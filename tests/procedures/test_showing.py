@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hudimeta
-from hudimeta.errors import TableError
+from hudimeta.errors import ConfigError, TableError
 from hudimeta.storage import open_storage
 
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.metadata.compact.max.delta.commits": "50"}
@@ -53,6 +54,31 @@ def rows(table: hudimeta.Table, name: str, *columns: str, **arguments: Any) -> l
     """Some columns of what a procedure gives; a single one as it is."""
     found = table.call(name, **arguments).select(columns)
     return [next(iter(r.values())) if len(columns) == 1 else tuple(r.values()) for r in found.to_pylist()]
+
+
+def test_where_rows_of_a_bootstrapped_table_are(tmp_path: Path) -> None:
+    for part in range(2):
+        (tmp_path / f"raw/part=p{part}").mkdir(parents=True)
+        for file in range(2):
+            pq.write_table(pa.table({"id": [10 * part + file], "x": [0.5]}), tmp_path / f"raw/part=p{part}/f{file}.parquet")
+    hudimeta.bootstrap(tmp_path / "raw", tmp_path / "t", "id", "part", options={"hoodie.metadata.record.index.enable": "false"})
+    table = hudimeta.Table(tmp_path / "t")
+    assert table.call("show_bootstrap_partitions")["indexed_partitions"].to_pylist() == ["part=p0", "part=p1"]
+    found = table.call("show_bootstrap_mapping", sort_by="source_file", desc=True, limit=3).to_pylist()
+    assert [row["source_file"].rpartition("raw/")[2] for row in found] == [
+        "part=p1/f1.parquet",
+        "part=p1/f0.parquet",
+        "part=p0/f1.parquet",
+    ]
+    assert {row["source_base_path"] for row in found} == {str(tmp_path / "raw")}
+    groups = {(row["partition_path"], row["file_id"]) for row in table.file_slices().to_pylist()}
+    assert {(row["partition"], row["file_id"]) for row in found} < groups
+    (one,) = table.call("show_bootstrap_mapping", partition_path="part=p1", file_ids=found[0]["file_id"]).to_pylist()
+    assert one == found[0]
+    with pytest.raises(ConfigError, match="where file_ids are given"):
+        table.call("show_bootstrap_mapping", file_ids="x")
+    with pytest.raises(ConfigError, match="sort_by"):
+        table.call("show_bootstrap_mapping", sort_by="nope")
 
 
 def test_commits_with_their_totals(cow: hudimeta.Table) -> None:

@@ -44,3 +44,35 @@ def test_call_by_name_by_path_and_by_place(attached: SparkSession, tmp_path: Pat
             attached.sql("CALL elsewhere.system.show_commits('called')")
     finally:
         attached.sql("DROP TABLE called")
+
+
+def test_a_table_is_bootstrapped_by_call(attached: SparkSession, tmp_path: Path) -> None:
+    raw, path = tmp_path / "raw", tmp_path / "t"
+    attached.range(20).selectExpr("id", "id * 0.5D as x", "concat('p', id % 2) as part").write.partitionBy("part").parquet(
+        str(raw)
+    )
+    where = f"bootstrap_path => '{raw}', base_path => '{path}', rowKey_field => 'id', partition_path_field => 'part'"
+    call = f"CALL run_bootstrap(table => 'boot', table_type => 'MERGE_ON_READ', {where}"
+    for more, says in (
+        ("enable_hive_sync => true", "enable_hive_sync"),
+        ("base_file_format => 'HFILE'", "PARQUET"),
+        ("selector_class => 'nope'", "hoodie.bootstrap.mode.selector"),
+        ("options => 'hoodie.nope.what=1', table_type => 'x'", "one value"),
+    ):
+        with pytest.raises((ConfigError, UnsupportedFeature), match=says):
+            attached.sql(f"{call}, {more})")
+        assert not path.exists(), more
+    assert attached.sql(f"{call})").collect() == [(0,)]
+    attached.sql(f"CREATE TABLE boot USING hudimeta LOCATION '{path}'")
+    try:
+        assert attached.sql("SELECT count(*), sum(x) FROM boot").collect() == [(20, 95.0)]
+        assert attached.sql("CALL show_bootstrap_partitions(table => 'boot')").collect() == [("part=p0",), ("part=p1",)]
+        files = attached.sql(f"CALL show_bootstrap_mapping(path => '{path}', partition_path => 'part=p1')").collect()
+        assert {row["source_partition"] for row in files} == {"part=p1"}
+        attached.sql("UPDATE boot SET x = -1 WHERE id = 3")
+        assert attached.sql("SELECT id FROM boot WHERE x < 0").collect() == [(3,)]
+        table, needed = HudiTable(attached, path), ("table_type", "bootstrap_path", "base_path", "rowKey_field")
+        with pytest.raises(ConfigError, match="not there yet"):
+            table.call("run_bootstrap", **dict.fromkeys(needed, "x"))
+    finally:
+        attached.sql("DROP TABLE boot")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hudimeta.errors import ConfigError, TableNotFound
 from hudimeta.procedures import PROCEDURES, Procedure, bind, find, help_text, refuse_unless_runs
 from pyspark_hudimeta.hudi_table import HudiTable
-from pyspark_hudimeta.procedures import frame_of
+from pyspark_hudimeta.procedures import frame_of, run_bootstrap
 from pyspark_hudimeta.sql.session import opened
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ __all__ = ["call"]
 
 _SCHEMAS = ((), ("system",), ("spark_catalog", "system"))
 """What may stand before a procedure's name."""
+_MAKES_TABLE = "run_bootstrap"
 
 
 def call(session: SqlSession, statement: CallProcedure) -> DataFrame | None:
@@ -41,6 +42,8 @@ def call(session: SqlSession, statement: CallProcedure) -> DataFrame | None:
     named = [p.name for p in procedure.parameters if p.names_table]
     if not named:
         return frame_of(session.spark, procedure, procedure.table([(help_text(arguments["cmd"]),)]))
+    if procedure.name == _MAKES_TABLE:
+        return run_bootstrap(session.spark, arguments, session.place)
     table = _table(session, procedure, arguments)
     left_out = named if procedure.takes_table else ()
     given = {name: value for name, value in arguments.items() if name not in left_out and value is not None}
