@@ -14,6 +14,7 @@ from hudimeta.sql.parameters import named_parameters
 from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of
 from hudimeta.sql.qualifiers import without_database
 from hudimeta.sql.relations import Reference, function_tables, moment, references
+from hudimeta.sql.script import Script, split
 from hudimeta.sql.statement import (
     AlterEntry,
     AlterTable,
@@ -76,6 +77,7 @@ __all__ = [
     "Question",
     "Reference",
     "RefreshIndex",
+    "Script",
     "SetOption",
     "Statement",
     "TableName",
@@ -90,6 +92,7 @@ __all__ = [
     "quoted",
     "references",
     "source_of",
+    "split",
     "target_of",
     "with_defaults",
     "without_database",

@@ -200,13 +200,14 @@ def alter_table(cursor: Cursor) -> AlterTable | AlterEntry | Partitions | TableP
         return AlterTable(name, add=added)
     cursor.expect("DROP")
     _columns_word(cursor)
+    lenient = cursor.accept("IF", "EXISTS")
     inside = cursor.inside() if cursor.peek() == "(" else cursor
     names = [".".join(inside.dotted())]
     while inside.accept(","):
         names.append(".".join(inside.dotted()))
     inside.finish()
     cursor.finish()
-    return AlterTable(name, drop=tuple(names))
+    return AlterTable(name, drop=tuple(names), lenient=lenient)
 
 
 _ENTRY_CHANGES = (
@@ -284,8 +285,10 @@ def _altered_column(cursor: Cursor, name: TableName) -> AlterTable | AlterEntry:
         return AlterTable(name, default=(column, None))
     if cursor.peek() in ("FIRST", "AFTER"):
         return AlterTable(name, move=_moves(cursor, column))
-    if cursor.peek() == "COMMENT":
-        cursor.fail()
+    if cursor.accept("COMMENT"):
+        cursor.string()
+        if cursor.done:
+            cursor.fail()  # Spark's alone; others after a comma are not
     return AlterEntry(name, "ALTER TABLE … ALTER COLUMN other than TYPE, COMMENT, DEFAULT, FIRST and AFTER")
 
 

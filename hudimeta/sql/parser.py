@@ -11,6 +11,7 @@ from hudimeta.sql.asking import Ask
 from hudimeta.sql.calling import CallProcedure, call_procedure
 from hudimeta.sql.cursor import FIRST_WORD, Cursor, Unread
 from hudimeta.sql.insertion import insert
+from hudimeta.sql.script import Script, script
 from hudimeta.sql.statement import (
     AlterEntry,
     AlterTable,
@@ -62,6 +63,7 @@ Statement: TypeAlias = (
     | Execute
     | Explain
     | CallProcedure
+    | Script
 )
 
 _OWN = ("hoodie", "hudimeta")
@@ -98,6 +100,7 @@ _STATEMENTS: dict[str, Callable[[Cursor], Statement]] = {
     "DESCRIBE": asking.describe,
     "DESC": asking.describe,
     "CALL": call_procedure,
+    "BEGIN": script,
 }
 
 _BEFORE_NAME = {
@@ -115,7 +118,7 @@ _BEFORE_NAME = {
     "DELETE": (("DELETE", "FROM"),),
     "MERGE": (("MERGE", "INTO"), ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO")),
 }
-_OF_NO_TABLE = (CreateTable, CreateLike, SetOption, Explain, Execute, CallProcedure)
+_OF_NO_TABLE = (CreateTable, CreateLike, SetOption, Explain, Execute, CallProcedure, Script)
 _ABOUT_OTHERS = re.compile(r"\bindex\b|\blike\b", re.IGNORECASE)
 """What a CREATE says that may be about a table of ours without naming the format."""
 

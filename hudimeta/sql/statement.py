@@ -218,6 +218,7 @@ class AlterTable:
         retype: A name and the text of its new type.
         move: Columns, each with the one that it shall follow, None for the first place.
         default: A name and the expression of its default value, None for none.
+        lenient: DROP COLUMNS IF EXISTS.
     """
 
     name: TableName
@@ -227,6 +228,7 @@ class AlterTable:
     retype: tuple[str, str] | None = None
     move: Mapping[str, str | None] = field(default_factory=dict)
     default: tuple[str, str | None] | None = None
+    lenient: bool = False
 
 
 @dataclass(frozen=True)
@@ -333,10 +335,17 @@ class Explain:
 
 @dataclass(frozen=True)
 class Execute:
-    """EXECUTE IMMEDIATE. text: Of the statement. given: Of USING: expressions, with their names or "" where they have none."""
+    """EXECUTE IMMEDIATE.
+
+    Attributes:
+        text: Of the statement.
+        given: Of USING: expressions, with their names or "" where they have none.
+        into: Variables that the one row of the query goes into; empty without INTO.
+    """
 
     text: str
     given: tuple[tuple[str, str], ...] = ()
+    into: tuple[TableName, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -64,9 +64,13 @@ def explain(cursor: Cursor) -> Explain:
 
 
 def execute(cursor: Cursor) -> Execute:
-    """EXECUTE IMMEDIATE 'statement' [USING expression [AS name], …]."""
+    """EXECUTE IMMEDIATE 'statement' [INTO variable, …] [USING expression [AS name], …]."""
     cursor.expect("EXECUTE", "IMMEDIATE")
-    text, given = cursor.string(), []
+    text, given, into = cursor.string(), [], []
+    if cursor.accept("INTO"):
+        into = [TableName(cursor.dotted())]
+        while cursor.accept(","):
+            into.append(TableName(cursor.dotted()))
     if cursor.accept("USING"):
         inside = cursor.inside() if cursor.peek() == "(" else cursor
         while True:
@@ -76,7 +80,7 @@ def execute(cursor: Cursor) -> Execute:
                 break
         inside.finish()
     cursor.finish()
-    return Execute(text, tuple(given))
+    return Execute(text, tuple(given), tuple(into))
 
 
 def analyze(cursor: Cursor) -> Analyze:

@@ -141,6 +141,7 @@ SECTIONS: dict[str, list[Listed]] = {
             _NOT_KNOWN,
         ),
         Listed("EXPLAIN UPDATE trips SET fare = 0", _SPARK),
+        Listed("BEGIN UPDATE trips SET fare = 2 WHERE uuid = 'u6'; SELECT uuid, fare FROM trips; END", _SPARK, _NOT_KNOWN),
         Listed(
             "UPDATE trips SET uuid = 'u0' WHERE uuid = 'u1'",
             _DML,

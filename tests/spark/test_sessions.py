@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark_hudimeta.sessions.command import main
-from pyspark_hudimeta.sessions.statements import run_all, split
+from pyspark_hudimeta.sessions.statements import run_all
+
+from hudimeta.sql import split
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -91,3 +91,30 @@ def test_entries_of_the_catalog_keep_what_they_say(spark: SparkSession, table: h
     assert rows(spark, "show tables like 'by_door'") == []
     assert rows(spark, "show tables like '_hudimeta*'") == ours, "statements leave nothing that they needed for a while"
     assert Path(table.path).is_dir()
+
+
+def test_several_statements_and_variables(spark: SparkSession, table: hudimeta.Table) -> None:
+    first = min(instant.time for instant in table.timeline.writes)
+    text = "update by_door set price = 0, ts = 3 where id = :i; -- the next; one\n select price from by_door where id = :i"
+    assert rows(spark, text, {"i": 7}) == [(0.0,)]
+    script = "begin update by_door set price = 1, ts = 4 where id = 7; insert into by_door values (70, ';', 1, 1, 'd1'); "
+    rows(spark, f"{script} select 1; end")
+    assert rows(spark, "select id, name, price from by_door where id in (7, 70) order by id") == [
+        (7, "n7", 1.0),
+        (70, ";", 1.0),
+    ]
+    spark.sql("declare or replace variable at_first double")
+    spark.sql("declare or replace variable how_many bigint")
+    query = f"\"select max(price), count(*) from by_door timestamp as of '{first}' where id <= ?\""
+    rows(spark, f"execute immediate {query} into at_first, how_many using 7")
+    assert rows(spark, "select at_first, how_many") == [(7.5, 8)]
+    for statement, says in {
+        f"execute immediate {query} into at_first using 7": "(?i)column|mismatch",
+        "execute immediate 'delete from by_door' into at_first": "Leave INTO out",
+        "begin delete from by_door; declare x int; end": "(?i)declare|variable|INVALID",
+    }.items():
+        with pytest.raises(Exception, match=says):
+            rows(spark, statement)
+    with pytest.raises(Exception, match="parameters with names"):
+        pyspark_hudimeta.sql(spark, "select ?; select ?", [1, 2])
+    assert rows(spark, "select count(*) from by_door") == [(20,)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,6 +53,78 @@ WRONG = {
     "truncate table wrong_view": "EXPECT_TABLE_NOT_VIEW",
     "execute immediate 'update wrong set nope = 1'": "columns of the table",
 }
+
+
+OF_EVERY_KIND = {
+    "delete from wrong_view": "Delete from the table that the view reads",
+    "delete from spark_catalog.default.wrong_view where id = 1": "Delete from the table that the view reads",
+    "merge into wrong_view v using wrong s on v.id = s.id when matched then delete": "does not support MERGE",
+    "insert overwrite wrong_view select 1": "(?i)view",
+    "alter table wrong_view add columns (x int)": "EXPECT_TABLE_NOT_VIEW",
+    "alter table wrong_view alter column id first": "EXPECT_TABLE_NOT_VIEW",
+    "delete from wrong where s.zz = 1": "FIELD_NOT_FOUND|UNRESOLVED_COLUMN",
+    "delete from wrong where count(*) > 1": "INVALID_WHERE_CONDITION",
+    "delete from wrong where id in (select nope from wrong)": "UNRESOLVED_COLUMN",
+    "delete from wrong where id = ?": "UNBOUND_SQL_PARAMETER",
+    "update wrong set price = (select id, ts from wrong)": "SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN",
+    "update wrong set price = rand(": "PARSE_SYNTAX_ERROR",
+    "update wrong set name.x = 1": "whole columns",
+    "update wrong set price = 1, PRICE = 2": "every column once",
+    "insert overwrite wrong select 1": "NOT_ENOUGH_DATA_COLUMNS",
+    "insert into wrong replace where nope = 1 select * from wrong": "UNRESOLVED_COLUMN",
+    "insert into wrong partition (nope = '1') select 1": "columns of the table",
+    "merge into wrong t using wrong_view s on t.id = s.id when matched then update set price = 'x'": "CANNOT_SAFELY_CAST",
+    "merge into wrong t using wrong_view s on false when not matched then insert (id, id) values (1, 2)": "every column once",
+    "merge into wrong t using wrong_view s on false when not matched then insert (id) values (1, 2)": "VALUE_COUNT_MISMATCH",
+    "truncate table wrong partition (nope = 1)": "columns of the table",
+    "alter table wrong drop partition (nope = 'x')": "columns of the table",
+    "alter table wrong add partition (nope = 'x')": "columns of the table",
+    "alter table wrong alter column price set not null": "HUDIMETA_UNSUPPORTED",
+    "alter table wrong alter column nope comment 'x'": "UNRESOLVED_COLUMN",
+    "alter table wrong alter column name comment 'x', price type int": "HUDIMETA_UNSUPPORTED",
+    "alter table wrong drop columns if exists id, nope": "no part of the key",
+    "alter table wrong rename to a.b.c": "REQUIRES_SINGLE_PART_NAMESPACE",
+    "alter table wrong set tblproperties (primaryKey = 'name')": "primaryKey|recordkey",
+    "create index i on wrong (nope)": "columns of the table",
+    "drop index i on wrong": "an index of the table",
+    "refresh index i on wrong": "an index of the table",
+    "optimize wrong zorder by (nope)": "columns of the table",
+    "vacuum wrong retain many hours": "PARSE_SYNTAX_ERROR",
+    "restore table wrong to version as of 5": "DESCRIBE HISTORY",
+    "restore table wrong to version as of '20200101000000000'": "DESCRIBE HISTORY",
+    "select * from wrong version as of 12": "DESCRIBE HISTORY",
+    "select * from wrong timestamp as of 'soon'": "^HUDIMETA_",
+    "call show_commits(table => 'wrong', limit => 'x')": "a whole number",
+    "call show_commits(table => 'nope')": "SHOW TABLES",
+    "call show_commit(table => 'wrong')": "show_commits",
+    "create table if not exists wrong2 (id int, id int) using hudimeta": "is there twice",
+    "create or replace table wrong (id int, ID int) using hudimeta": "upper and lower case",
+    "create table wrong2 using hudimeta as select nope from wrong": "UNRESOLVED_COLUMN",
+    "create table wrong2 (id foo) using hudimeta": "UNSUPPORTED_DATATYPE|the declaration of columns",
+    "create table wrong2 (id int) using hudimeta partitioned by (bucket(3, id))": "transform",
+    "select * from hudi_timeline('nope')": "SHOW TABLES",
+    "explain update wrong set nope = 1": "columns of the table",
+}
+"""Wrong columns, types, views, nested names, parameters and texts of the kinds of statements that are not above."""
+
+
+@pytest.mark.rotation(2)
+@pytest.mark.parametrize("turn", [0, 1])
+def test_every_kind_of_statement_says_what_is_wrong(attached: SparkSession, path: Path, turn: int) -> None:
+    def found() -> list[str]:
+        return sorted(str(file) for file in path.rglob("*") if ".aux" not in str(file))
+
+    before, entry = found(), attached.table("wrong").schema
+    for statement, says in list(OF_EVERY_KIND.items())[turn::2]:
+        with pytest.raises(Exception, match=r".+") as caught:
+            attached.sql(statement).collect()
+        text = str(caught.value)
+        assert re.search(says, text), (statement, text[:500])
+        assert "INTERNAL_ERROR" not in text, statement
+        assert type(caught.value).__name__ != "Py4JJavaError", statement
+        assert (found(), attached.table("wrong").schema) == (before, entry), statement
+    attached.sql("alter table wrong drop column if exists nope")
+    assert (found(), attached.table("wrong").schema) == (before, entry)
 
 
 @pytest.fixture

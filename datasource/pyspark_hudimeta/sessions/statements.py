@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 
 from hudimeta.errors import ConfigError, HudiError
+from hudimeta.sql import split
 from pyspark_hudimeta.attached.attachment import attach
 from pyspark_hudimeta.native.scan_folders import is_connect
 from pyspark_hudimeta.sql.door import sql
@@ -21,9 +21,8 @@ from pyspark_hudimeta.sql.door import sql
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["run_all", "run_sql", "split"]
+__all__ = ["run_all", "run_sql"]
 
-_PIECE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|;|[^'\"`;/-]+|.", re.DOTALL)
 _JAVA = "\nJVM stacktrace:"
 
 
@@ -52,22 +51,6 @@ def run_sql(arguments: Sequence[str]) -> int:
 def run_all(spark: SparkSession, text: str, rows: int) -> int:
     """Run statements until one fails. Args: text: Of all. rows: To print of each at most."""
     return 0 if all(_ran(spark, statement, rows) for statement in split(text)) else 1
-
-
-def split(text: str) -> Iterator[str]:
-    """The statements between semicolons, without those that stand in texts, names and comments."""
-    begin = 0
-    for piece in _PIECE.finditer(text):
-        if piece.group() == ";":
-            yield from _told(text[begin : piece.start()])
-            begin = piece.end()
-    yield from _told(text[begin:])
-
-
-def _told(text: str) -> Iterator[str]:
-    bare = "".join(p.group() for p in _PIECE.finditer(text) if not p.group().startswith(("--", "/*")))
-    if bare.strip():
-        yield text.strip()
 
 
 def _ran(spark: SparkSession, statement: str, rows: int) -> bool:

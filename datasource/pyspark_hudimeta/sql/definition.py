@@ -336,7 +336,11 @@ def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str) -
         column, kind = statement.retype
         table.alter(retype={_spelt(entry, column): written_schema(_declared(f"c {kind}")).field(0).type})
     else:
-        table.alter(drop=[_spelt(entry, name) for name in statement.drop])
+        there = {name.lower() for name in entry.columns.names}
+        names = [n for n in statement.drop if not statement.lenient or "." in n or n.lower() in there]
+        if not names:
+            return session.nothing()
+        table.alter(drop=[_spelt(entry, name) for name in names])
     with let_spark_alter(session):
         session.plain(text)
     if session.entry(entry.name) is None:  # the column that carried the table's place was dropped

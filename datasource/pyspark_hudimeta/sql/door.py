@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from hudimeta.errors import ConfigError
+from hudimeta.sql import split
 from pyspark_hudimeta.native.jvm import Jvm
 from pyspark_hudimeta.native.scan_folders import is_connect
 from pyspark_hudimeta.sql.merge_into import MergeInto
@@ -36,13 +37,18 @@ def sql(spark: SparkSession, text: str, args: Any = None, **frames: Any) -> Data
 
     Args:
         spark: The session.
-        text: The statement.
+        text: The statement, or several with semicolons between them; what the last one returns is returned.
         args: Values of its parameters, as of `spark.sql`.
         frames: DataFrames that it names between braces, as of `spark.sql`.
 
     Raises:
         HudiError, AnalysisException: The statement cannot be run; the table is as it was.
     """
+    several = list(split(text)) if isinstance(text, str) and ";" in text else []
+    if len(several) > 1:
+        if isinstance(args, (list, tuple)):
+            raise ConfigError("args", len(args), "parameters with names, for a text of several statements")
+        return [sql(spark, one, args, **frames) for one in several][-1]
     if hasattr(spark, "is_attached"):
         return spark.sql(text, args, **frames)
     if isinstance(text, str) and _FUNCTION.search(text) and spark not in _with_functions:

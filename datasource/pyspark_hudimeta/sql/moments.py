@@ -38,4 +38,5 @@ def instant_named(session: SqlSession, entry: Entry, expression: str, *, by_vers
     if by_version and (not str(value).isdigit() or len(str(value)) < _SHORTEST):
         hint = "Versions of a Hudi table are its instants: DESCRIBE HISTORY shows them. TIMESTAMP AS OF takes times."
         raise ConfigError("VERSION AS OF", str(value), "an instant of the timeline", hint)
+    opened(session, entry).table.snapshot(str(value))  # said here: within a query Spark wraps the error in a trace
     return str(value)

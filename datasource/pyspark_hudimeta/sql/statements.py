@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import refuse_on_write
@@ -32,6 +33,7 @@ from hudimeta.sql import (
     Partitions,
     RefreshIndex,
     Restore,
+    Script,
     SetOption,
     TableProperties,
     Update,
@@ -46,6 +48,7 @@ from hudimeta.sql import (
 )
 from pyspark_hudimeta.sql.answers import answer
 from pyspark_hudimeta.sql.calling import call
+from pyspark_hudimeta.sql.catalog import Known
 from pyspark_hudimeta.sql.changes import delete, merge, update
 from pyspark_hudimeta.sql.definition import alter, create, create_like, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting, set_properties
@@ -63,6 +66,8 @@ if TYPE_CHECKING:
     from hudimeta.sql import Statement, TableName
 
 __all__ = ["run_statement"]
+
+_NUMBER = count()
 
 
 def run_statement(session: SqlSession, text: Any, args: Any, frames: Mapping[str, Any]) -> DataFrame | None:
@@ -118,13 +123,16 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
     if word == "EXECUTE":
         executing = parse(written)
         return _executed(session, executing) if isinstance(executing, Execute) else None
+    if word == "BEGIN":
+        scripted = parse(written)
+        return _scripted(session, scripted) if isinstance(scripted, Script) else None
     if word == "EXPLAIN":
         explaining = parse(written)
         return _explained(session, explaining) if isinstance(explaining, Explain) else None
     found = _about(session, written)
     if found is None:
         _refuse_missing(session, written)
-        return None
+        return _deleted_by_spark(session, written) if word == "DELETE" else None
     return _run(session, *found, text)
 
 
@@ -138,17 +146,57 @@ def _refuse_missing(session: SqlSession, text: str) -> None:
         session.plain(f"DESCRIBE TABLE {statement.name.sql}")
 
 
+def _deleted_by_spark(session: SqlSession, text: str) -> DataFrame | None:
+    """Run a DELETE of Spark's; of most views it says that it has met an internal error."""
+    statement = parse(text)
+    if not isinstance(statement, Delete) or session.catalog.known(statement.name) not in (Known.VIEW, Known.TEMPORARY):
+        return None
+    try:
+        return session.plain(text, session.parameters, **session.frames)
+    except Exception as error:
+        if "[INTERNAL_ERROR] Unexpected table relation" not in str(error):
+            raise
+        hint = "Delete from the table that the view reads: SHOW CREATE TABLE shows which one that is."
+        raise UnsupportedFeature(f"DELETE FROM the view {statement.name.sql}", hint) from error
+
+
 def _executed(session: SqlSession, statement: Execute) -> DataFrame | None:
     """Run what EXECUTE IMMEDIATE names; None where that is Spark's."""
     text = statement.text
-    mine = may_write(text) in ("CREATE", "REPLACE") or may_exchange(text) or _about(session, text) is not None
-    if not mine:
+    if not _is_ours(session, text):
         return None
     names = [name or f"_{number}" for number, (name, _) in enumerate(statement.given)]
     shown = ", ".join(f"{value} AS {quoted(name)}" for name, (_, value) in zip(names, statement.given, strict=True))
     values = list(session.query(f"SELECT {shown}").collect()[0]) if shown else []
     named = any(name for name, _ in statement.given)
-    return session.own(text, dict(zip(names, values, strict=True)) if named else values or None)
+    found = session.own(text, dict(zip(names, values, strict=True)) if named else values or None)
+    return _kept(session, statement, found) if statement.into else found
+
+
+def _kept(session: SqlSession, statement: Execute, row: DataFrame) -> DataFrame:
+    """Set the variables of INTO, which Spark does: it knows them, and what a row for them must be."""
+    if not reads_rows(statement.text):
+        raise UnsupportedFeature("EXECUTE IMMEDIATE … INTO with a statement that is no query", "Leave INTO out.")
+    name = f"_hudimeta_into_{next(_NUMBER)}"
+    row.createOrReplaceTempView(name)
+    try:
+        session.plain(f"SET VARIABLE ({', '.join(one.sql for one in statement.into)}) = (SELECT * FROM {name})")
+    finally:
+        session.spark.catalog.dropTempView(name)
+    return session.nothing()
+
+
+def _scripted(session: SqlSession, script: Script) -> DataFrame | None:
+    """Run statements one after another, and return what the last one does; None where none of them is ours."""
+    if not any(_is_ours(session, text) for text in script.texts):
+        return None
+    found = [session.own(text, session.parameters, **session.frames) for text in script.texts]
+    return found[-1]
+
+
+def _is_ours(session: SqlSession, text: str) -> bool:
+    """True of a statement that does not go to Spark as it is."""
+    return may_write(text) in ("CREATE", "REPLACE", "CALL") or may_exchange(text) or _about(session, text) is not None
 
 
 def _about(session: SqlSession, text: str) -> tuple[Entry, Statement] | None:
