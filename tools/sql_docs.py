@@ -14,9 +14,10 @@ TARGET = ROOT / "docs" / "sql.md"
 HEAD = """# Statements of SQL
 
 What a session says after `pyspark_hudimeta.attach(spark)`; [spark.md](spark.md#sql-in-an-attached-session) explains it. Tests
-run each of these statements, by Apache Hudi 1.0.2 as well, with no more than the word after `USING` changed, and compare the
-rows of queries. `pyspark_hudimeta.sql(spark, "…")` runs the same in any session, and through Spark Connect with the same
-outcome (`make connect`; a value of the wrong type has another of Spark's error classes there).
+run each of these statements, by Apache Hudi 1.0.2 and 1.2.0 as well, with no more than the word after `USING` changed, and
+compare the rows of queries; the last column says where 1.2.0 does something else. `pyspark_hudimeta.sql(spark, "…")` runs the
+same in any session, and through Spark Connect with the same outcome (`make connect`; a value of the wrong type has another of
+Spark's error classes there).
 Statements that are not about hudimeta tables go to Spark as they were written. Errors are Spark's own, or
 begin with a code such as `HUDIMETA_CONFIG` and end with what to do; a statement that is refused has changed nothing on disk.
 
@@ -40,7 +41,8 @@ def text() -> str:
 
 def _row(one: Listed) -> tuple[str, str, str, str]:
     outcome = f"refused: {one.because}" if one.refused else "works"
-    return one.text.format(format="hudimeta", at=_INSTANT), one.source, outcome, one.hudi
+    hudi = f"{one.hudi}; 1.2.0 {one.newer}" if one.newer else one.hudi
+    return one.text.format(format="hudimeta", at=_INSTANT), one.source, outcome, hudi
 
 
 if __name__ == "__main__":

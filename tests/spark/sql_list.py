@@ -24,6 +24,7 @@ class Listed:
         hudi: What Apache Hudi 1.0.2 does.
         refused: Part of the error that says why hudimeta refuses it; "" for what works.
         because: The reason, for the page.
+        newer: What Apache Hudi 1.2.0 does, where that is something else.
     """
 
     text: str
@@ -31,12 +32,14 @@ class Listed:
     hudi: str = SAME
     refused: str = ""
     because: str = ""
+    newer: str = ""
 
 
 _DDL, _DML, _QUERIES, _INDEXES, _EVOLUTION = "SQL DDL", "SQL DML", "SQL queries", "Indexes", "Schema evolution"
 _SPARK, _DELTA = "Spark SQL", "Delta Lake"
 _NOT_IN_HUDI = "refuses it"
 _NOT_KNOWN = "does not know it"
+_NEEDS_LOCK = "refuses it without `hoodie.write.lock.provider`"
 _COLUMNS = "(ts BIGINT, uuid STRING, rider STRING, fare DOUBLE, city STRING)"
 _ROWS = (
     "(1, 'u1', 'rider-A', 19.1, 'sf'), (2, 'u2', 'rider-B', 27.7, 'sf'), (3, 'u3', 'rider-C', 33.9, 'paris'), "
@@ -83,13 +86,6 @@ SECTIONS: dict[str, list[Listed]] = {
             "HUDIMETA_UNSUPPORTED",
             "columns are added, renamed, retyped and dropped one by one",
         ),
-        Listed(
-            "ALTER TABLE trips SET LOCATION '/elsewhere'",
-            _SPARK,
-            "changes its catalog alone",
-            "HUDIMETA_UNSUPPORTED",
-            "the table's own files would stay where they are",
-        ),
         Listed("ALTER TABLE trips ALTER COLUMN fare FIRST", _EVOLUTION, _NOT_IN_HUDI),
         Listed("ALTER TABLE trips ALTER COLUMN note AFTER uuid", _EVOLUTION, _NOT_IN_HUDI),
         Listed("CREATE TABLE defaults (id INT, n INT DEFAULT 3) USING {format}", _SPARK, _NOT_IN_HUDI),
@@ -112,6 +108,14 @@ SECTIONS: dict[str, list[Listed]] = {
         Listed("DROP TABLE IF EXISTS alike", _DDL),
         Listed("TRUNCATE TABLE trips", _DDL),
         _SHOWN,
+        Listed(
+            "ALTER TABLE trips SET LOCATION '/elsewhere'",
+            _SPARK,
+            "changes its catalog alone",
+            "HUDIMETA_UNSUPPORTED",
+            "the table's own files would stay where they are",
+            newer="changes its catalog alone, and then finds no table",
+        ),
     ],
     "Rows": [
         _CREATE,
@@ -178,19 +182,22 @@ SECTIONS: dict[str, list[Listed]] = {
     "Indexes": [
         _CREATE,
         _INSERT,
-        Listed("CREATE INDEX record_index ON trips (uuid)", _INDEXES),
-        Listed("CREATE INDEX by_rider ON trips (rider)", _INDEXES),
+        Listed("CREATE INDEX record_index ON trips (uuid)", _INDEXES, newer=_NEEDS_LOCK),
+        Listed("CREATE INDEX by_rider ON trips (rider)", _INDEXES, newer=_NEEDS_LOCK),
         Listed(
             "CREATE INDEX by_day ON trips USING column_stats(ts) OPTIONS (expr = 'from_unixtime', format = 'yyyy-MM-dd')",
             _INDEXES,
+            newer=_NEEDS_LOCK,
         ),
-        Listed("CREATE INDEX of_riders ON trips USING bloom_filters(rider) OPTIONS (expr = 'lower')", _INDEXES),
-        Listed("SHOW INDEXES FROM trips", _INDEXES),
+        Listed(
+            "CREATE INDEX of_riders ON trips USING bloom_filters(rider) OPTIONS (expr = 'lower')", _INDEXES, newer=_NEEDS_LOCK
+        ),
+        Listed("SHOW INDEXES FROM trips", _INDEXES, newer="shows those that it has"),
         Listed("SELECT uuid, fare FROM trips WHERE rider = 'rider-B'", _QUERIES),
         Listed("REFRESH INDEX by_rider ON trips", _INDEXES),
         Listed("DROP INDEX IF EXISTS nothing ON trips", _INDEXES),
-        Listed("DROP INDEX by_day ON trips", _INDEXES),
-        Listed("SHOW INDEXES FROM trips", _INDEXES),
+        Listed("DROP INDEX by_day ON trips", _INDEXES, newer=_NEEDS_LOCK),
+        Listed("SHOW INDEXES FROM trips", _INDEXES, newer="shows those that it has"),
         Listed("DROP INDEX nothing ON trips", _INDEXES, _NOT_IN_HUDI, "an index of the table", "there is no such index"),
     ],
     "Services": [

@@ -165,6 +165,8 @@ def _executed(session: SqlSession, statement: Execute) -> DataFrame | None:
     text = statement.text
     if not _is_ours(session, text):
         return None
+    if statement.into and not reads_rows(text):
+        raise UnsupportedFeature("EXECUTE IMMEDIATE … INTO with a statement that is no query", "Leave INTO out.")
     names = [name or f"_{number}" for number, (name, _) in enumerate(statement.given)]
     shown = ", ".join(f"{value} AS {quoted(name)}" for name, (_, value) in zip(names, statement.given, strict=True))
     values = list(session.query(f"SELECT {shown}").collect()[0]) if shown else []
@@ -175,8 +177,6 @@ def _executed(session: SqlSession, statement: Execute) -> DataFrame | None:
 
 def _kept(session: SqlSession, statement: Execute, row: DataFrame) -> DataFrame:
     """Set the variables of INTO, which Spark does: it knows them, and what a row for them must be."""
-    if not reads_rows(statement.text):
-        raise UnsupportedFeature("EXECUTE IMMEDIATE … INTO with a statement that is no query", "Leave INTO out.")
     name = f"_hudimeta_into_{next(_NUMBER)}"
     row.createOrReplaceTempView(name)
     try:
