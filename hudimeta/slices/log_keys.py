@@ -136,10 +136,9 @@ class Remembered:
 
     def put(self, key: tuple[str, str, int], one: LogFileKeys) -> None:
         with self._lock:
-            if key in self._known:
-                return
+            before = self._known.pop(key, None)  # of a run that died and is repeated, the last content counts
             self._known[key] = one
-            self._bytes += one.prints.nbytes
+            self._bytes += one.prints.nbytes - (0 if before is None else before.prints.nbytes)
             while self._bytes > REMEMBERED_BYTES and len(self._known) > 1:
                 self._bytes -= self._known.popitem(last=False)[1].prints.nbytes
 
