@@ -34,6 +34,7 @@ def base_files(table: ModelledTable) -> int:
     return sum(".parquet" in f.name for part in ("p0", "p1") for f in table.storage.list(part))
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize("index", list(INDEXES))
 def test_no_base_file_before_a_compaction(tmp_path: Path, index: str) -> None:
     table = ModelledTable(str(tmp_path / "t"), {**MOR, **INDEXES[index]})
