@@ -69,7 +69,11 @@ def bootstrap_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
         if (value.rpartition(".")[2] if isinstance(value, str) else value) not in allowed:
             words = " or ".join(str(one) or "nothing" for one in allowed)
             raise ConfigError(name, value, words, "hudimeta.bootstrap(source, path, …) of Python tells what there is.")
-    options = dict(pair.strip().split("=", 1) for pair in (arguments["options"] or "").split(",") if "=" in pair)
+    pairs = _listed(arguments["options"] or "")
+    odd = [pair for pair in pairs if "=" not in pair]
+    if odd:
+        raise ConfigError("options", odd[0], "key=value, with commas between them")
+    options = dict(pair.split("=", 1) for pair in pairs)
     options["hoodie.bootstrap.mode.selector"] = arguments["selector_class"]
     if arguments["payload_class"].rpartition(".")[2] != _PAYLOAD:
         options["hoodie.datasource.write.payload.class"] = arguments["payload_class"]

@@ -56,6 +56,7 @@ def test_a_table_is_bootstrapped_by_call(attached: SparkSession, tmp_path: Path)
     for more, says in (
         ("enable_hive_sync => true", "enable_hive_sync"),
         ("base_file_format => 'HFILE'", "PARQUET"),
+        ("options => 'hoodie.parquet.max.file.size'", "key=value"),
         ("selector_class => 'nope'", "hoodie.bootstrap.mode.selector"),
         ("options => 'hoodie.nope.what=1', table_type => 'x'", "one value"),
     ):

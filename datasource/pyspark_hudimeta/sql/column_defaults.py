@@ -15,6 +15,7 @@ from hudimeta.errors import ConfigError
 from hudimeta.sql import quoted
 from hudimeta.storage import open_storage
 from hudimeta.table.column_defaults import column_defaults
+from pyspark_hudimeta.plain.registration import DEFAULT_KEY
 from pyspark_hudimeta.routed.assignment import assigned, column_of
 
 if TYPE_CHECKING:
@@ -52,9 +53,7 @@ def checked_default(session: SqlSession, column: StructField, text: str) -> str:
     if session.jvm is not None:
         (alias,) = session.jvm.items(frame._jdf.queryExecution().analyzed().projectList())
         if not alias.child().foldable():
-            raise ConfigError(
-                f"DEFAULT of {column.name}", text, "an expression with one value for all rows of a statement", _HINT
-            )
+            raise ConfigError(option, text, "an expression with one value for all rows of a statement", _HINT)
     value = assigned(session.jvm, "DEFAULT", StructType([StructField(column.name, column.dataType)]), frame)
     if session.jvm is None:  # there nothing looks at a plan before it runs
         value.collect()
@@ -62,8 +61,11 @@ def checked_default(session: SqlSession, column: StructField, text: str) -> str:
 
 
 @contextlib.contextmanager
-def let_spark_alter(session: SqlSession) -> Iterator[None]:
+def let_spark_alter(session: SqlSession, entry: Entry) -> Iterator[None]:
     """While Spark changes an entry whose columns have default values: it asks whether it knows their format."""
+    if not any(DEFAULT_KEY in (column.metadata or {}) for column in entry.declared):
+        yield
+        return
     conf = session.spark.conf
     was_set = _PROVIDERS in conf.getAll
     before = conf.get(_PROVIDERS)

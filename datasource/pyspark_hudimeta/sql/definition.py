@@ -341,7 +341,7 @@ def alter(session: SqlSession, entry: Entry, statement: AlterTable, text: str) -
         if not names:
             return session.nothing()
         table.alter(drop=[_spelt(entry, name) for name in names])
-    with let_spark_alter(session):
+    with let_spark_alter(session, entry):
         session.plain(text)
     if session.entry(entry.name) is None:  # the column that carried the table's place was dropped
         session.plain(f"DROP TABLE {entry.name.sql}")
@@ -367,7 +367,7 @@ def _set_default(session: SqlSession, entry: Entry, name: str, value: str | None
     before = defaults_of(entry, opened(session, entry)).get(column)
     keep_defaults(session, entry, {column: value})
     try:
-        with let_spark_alter(session):
+        with let_spark_alter(session, entry):
             session.plain(text)
     except BaseException:
         keep_defaults(session, entry, {column: before})
