@@ -16,7 +16,6 @@ MODULES = (
     "spark/test_sql_door.py",
     "spark/test_table_functions.py",
     "spark/test_hudi_table.py",
-    "spark/test_query_kinds.py",
     "spark/test_streams.py",
     "docs/test_spark.py",
     "write/test_changing_rows.py",

@@ -92,7 +92,6 @@ def views(spark: SparkSession) -> Iterator[list[str]]:
         spark.catalog.dropTempView(name)
 
 
-@pytest.mark.oldest
 @pytest.mark.rotation(8)
 @pytest.mark.parametrize("name", ["snapshot", "as of", "read optimized", "incremental", "cdc"])
 def test_count_select_and_collect_agree(spark: SparkSession, table: hudimeta.Table, views: list[str], name: str) -> None:
