@@ -54,6 +54,7 @@ _TUNING = """
     metadata.index.check.timeout.seconds metadata.index.column.stats.inmemory.projection.threshold
     metadata.index.column.stats.parallelism metadata.index.column.stats.processing.mode.override
     metadata.index.expression.parallelism metadata.index.partition.stats.parallelism metadata.index.secondary.parallelism
+    metadata.log.compaction.blocks.threshold metadata.log.compaction.enable
     metadata.max.deltacommits.when_pending metadata.max.init.parallelism metadata.max.logfile.size
     metadata.max.reader.buffer.size metadata.max.reader.memory metadata.optimized.log.blocks.scan.enable
     metadata.range.repartition.random.seed metadata.range.repartition.sampling.fraction
@@ -120,7 +121,7 @@ _OFF = """
     layout.optimize.data.skipping.enable meta.sync.client.tool.class
     meta.sync.decode_partition meta.sync.incremental meta.sync.metadata_file_listing meta.sync.no_partition_metadata
     meta.sync.sync_snapshot_with_table_name meta.sync.touch.partitions.enabled meta_sync.global.replicate.timestamp
-    meta_sync.spark.version metadata.log.compaction.blocks.threshold metadata.log.compaction.enable
+    meta_sync.spark.version
     metadata.table.service.manager.actions metaserver.connect.retries metaserver.connect.retry.delay metaserver.uris
     metrics.cloudwatch.maxdatumsperrequest metrics.cloudwatch.metric.prefix metrics.cloudwatch.namespace
     metrics.cloudwatch.report.period.seconds metrics.configs.properties metrics.datadog.api.key
