@@ -52,7 +52,7 @@ def table(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
 
 
 REFUSED = [
-    ({"hoodie.clustering.async.enabled": "true"}, "HUDIMETA_UNSUPPORTED: option hoodie.clustering.async.enabled=true"),
+    ({"hoodie.layout.optimize.enable": "true"}, "HUDIMETA_UNSUPPORTED: option hoodie.layout.optimize.enable=true"),
     ({"hoodie.datasource.hive_sync.enable": "true"}, "Register the table"),
     ({"timestampAsOf": "2026-01-02"}, "Did you mean as.of.instant?"),
     ({"filter": "id > 1"}, "Did you mean hudimeta.filter?"),
@@ -134,8 +134,6 @@ CATALOG_ALONE = {
     "alter table {t} set tblproperties (primaryKey = 'x', harmless = 1)": "as the table at",
     "alter table {t} unset tblproperties (PrimaryKey)": "What a table was created with stays",
     "alter table {t} set tblproperties ('hoodie.keep.max.comits' = 5)": "hoodie.keep.max.commits",
-    "alter table {t} alter column x first": "ALTER COLUMN … TYPE",
-    "alter table {t} alter column x set default 5": "ALTER COLUMN … TYPE",
     "alter table {t} alter column x drop not null": "ALTER COLUMN … TYPE",
     "alter table {t} cluster by (id)": "sort.columns",
     "alter table {t} add partition (part = 'p1')": "Say IF NOT EXISTS",
