@@ -166,13 +166,13 @@ def test_files_are_packed_into_tasks_of_the_size_asked_for(spark: SparkSession, 
         ({"hudimeta.fliter": "id > 1"}, "Did you mean hudimeta.filter?"),
         ({"hudimeta.columns": "ids"}, "Did you mean id?"),
         ({"hoodie.datasource.query.type": "incremental"}, "hoodie.datasource.read.begin.instanttime"),
-        ({"hoodie.datasource.query.type": "cdc"}, "hoodie.datasource.read.begin.instanttime"),
+        ({"hoodie.datasource.query.type": "cdc"}, "hoodie.table.cdc.enabled"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_by_name(
     spark: SparkSession, table: Path, options: dict[str, str], says: str
 ) -> None:
-    assert says in refusal(lambda: load(spark, table, **options))
+    assert says in refusal(lambda: load(spark, table, **options).collect())
 
 
 def test_a_missing_table_and_missing_paths_are_named(spark: SparkSession, tmp_path: Path) -> None:
