@@ -17,6 +17,7 @@ from hudimeta.api.services import TableServices
 
 DIFFERENT = {
     "__init__": "HudiTable needs a session, and its engine is that session",
+    "bootstrap": "HudiTable needs a session",
     "create": "HudiTable needs a session, and takes Spark's schemas too",
     "scan": "HudiTable returns a FrameScan, and times without a zone are in the session's",
     "merge": "HudiTable takes a DataFrame",

@@ -104,7 +104,7 @@ def test_options_that_contradict_the_table(tmp_path: Path, kind: str) -> None:
     "options",
     [
         {"hoodie.table.base.file.format": "ORC"},
-        {"hoodie.clustering.async.enabled": "true"},
+        {"hoodie.layout.optimize.enable": "true"},
         {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"},
         {"hoodie.datasource.write.record.merger.impls": "com.shop.Merger"},
         {"hoodie.keep.min.commits": "9", "hoodie.keep.max.commits": "9"},
