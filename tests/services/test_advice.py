@@ -221,6 +221,7 @@ def test_nothing_is_noted_where_that_is_off_or_refused(rides: Path, monkeypatch:
     assert "nothing" in str(table.advise())
 
 
+@pytest.mark.rotation(3)
 def test_what_a_process_noted_last_outlives_it(rides: Path) -> None:
     code = f"import hudimeta; hudimeta.Table({str(rides)!r}).scan(\"rider = 'r00001'\").to_table()"
     for _ in range(2):

@@ -60,6 +60,7 @@ def go_on(table: ModelledTable, ts: int) -> None:
     check_all(table.storage)
 
 
+@pytest.mark.rotation(2)
 def test_buckets_are_split_and_merged_again(tmp_path: Path) -> None:
     table = written(tmp_path / "t")
     before = Table(table.path).scan().to_table().sort_by("id")

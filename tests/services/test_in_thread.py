@@ -34,6 +34,7 @@ BESIDE = {
 }
 
 
+@pytest.mark.rotation(3)
 def test_a_writer_goes_on_while_everything_that_is_due_runs_beside_it(tmp_path: Path) -> None:
     table = ModelledTable(str(tmp_path / "t"), BESIDE)
     services = Table(table.path).services

@@ -47,6 +47,7 @@ def known(table: hudimeta.Table) -> set[str]:
     return set(table.metadata.record_index(rows["_hoodie_record_key"].combine_chunks())["record_key"].to_pylist())
 
 
+@pytest.mark.rotation(2)
 def test_each_key_is_found_after_every_growth(made: ModelledTable) -> None:
     before = hudimeta.Table(made.path)
     keys = known(before)
