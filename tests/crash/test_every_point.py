@@ -26,6 +26,7 @@ def test_whatever_breaks_the_table_goes_on(starts: Starts, name: str, type: str)
     survive_all(starts.scene(name, type), points, starts.calls(name, type), home)
 
 
+@pytest.mark.rotation(3)
 def test_so_many_points_are_enough(starts: Starts) -> None:
     """Counted with what the usual runs of all turns take of every operation and service."""
     counts = {case: len(points_of(starts, *case)) for case in CASES}

@@ -17,7 +17,7 @@ from hudimeta.storage import open_storage
 from tests.crash.killing import Scene, check_goes_on
 from tests.crash.scenes import LOGS_ALONE, SCENES, TYPES, Starts
 
-KILLS = int(os.environ.get("CRASH_KILLS", "12"))
+KILLS = int(os.environ.get("CRASH_KILLS", "8"))
 SEED = int(os.environ.get("CRASH_SEED", str(random.randrange(1 << 30))))
 MOST_TRIES = 4 * KILLS
 """A timer that rings when the write is over kills nobody: then another moment is tried."""

@@ -21,7 +21,7 @@ ASKED = int(os.environ.get("HUDIMETA_DAMAGED_TABLES") or 0)
 SEED = int(os.environ.get("HUDIMETA_DAMAGE_SEED") or 1)
 LANES = int(os.environ.get("HUDIMETA_DAMAGE_LANES") or os.cpu_count() or 1)
 SAMPLE = ("cow_indexed", "mor_worn", "mor_captured", "cow_altered")
-SAMPLED_EACH = 6
+SAMPLED_EACH = 3
 
 
 def damages(names: list[str], each: int, recorded: bool = False) -> list[Outcome]:

@@ -23,7 +23,7 @@ PIECES, LANES, EACH, STEPS = 100, 2, 5, 50
 
 
 def test_histories_that_are_always_the_same(door: str) -> None:
-    run_histories(1, histories=3, steps=15, writes_fail=door != "spark")
+    run_histories(1, histories=2, steps=15, writes_fail=door != "spark")
 
 
 def test_histories_of_a_new_seed(capsys: pytest.CaptureFixture[str]) -> None:
