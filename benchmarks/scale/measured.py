@@ -29,7 +29,8 @@ class Cost:
         cpu: Seconds of this process.
         memory: Bytes at the peak, beyond what the process had before.
         requests: To storage.
-        read, written: Bytes.
+        read: Bytes.
+        written: Bytes of whole files; what is streamed into data files is not among them.
     """
 
     cpu: float
