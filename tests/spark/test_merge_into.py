@@ -52,6 +52,7 @@ def shown(spark: SparkSession, table: str) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, pyspark_hudimeta.sql(spark, f"select id, name, fare, city from {table}").collect()))
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("table", ["cow", "mor"], indirect=True)
 def test_each_row_goes_to_the_first_clause_that_it_fits(spark: SparkSession, table: str) -> None:
     rows = source(spark)

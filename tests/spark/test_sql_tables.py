@@ -148,7 +148,6 @@ def test_a_table_that_is_there_must_fit_what_is_asked_for(attached: SparkSession
     [
         ("(id int, part string) using hudimeta partitioned by (bucket(4, id))", "transform bucket"),
         ("(id int) using hudimeta clustered by (id) into 4 buckets", "CLUSTERED"),
-        ("(id int, v int default 3) using hudimeta", "declaration of columns"),
         ("(id int, s string) using hudimeta tblproperties (primaryKey = 'nothing')", "columns of the table: id, s"),
         ("(id int, s interval day to second) using hudimeta", "column s"),
         ("(id int, s string) using hudimeta tblproperties (type = 'cows')", "cows"),
