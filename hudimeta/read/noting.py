@@ -94,20 +94,22 @@ def _bytes(slices: object) -> int:
     return int((pc.sum(slices.column("base_size")).as_py() or 0) + logs)
 
 
-def stored_notes(storage: Storage) -> QueryNotes:
-    """What is noted in a table's folder; nothing where there is no such file, or where it cannot be understood."""
+def stored_notes(storage: Storage) -> QueryNotes | None:
+    """What is noted in a table's folder: nothing where there is no such file, None where it cannot be understood."""
     try:
-        return QueryNotes.decode(storage.read(NOTES_PATH)) or QueryNotes()
+        return QueryNotes.decode(storage.read(NOTES_PATH))
     except NotFound:
         return QueryNotes()
 
 
-def merge_now(root: str) -> None:
-    """Merge what this process has noted of a table, without waiting for the minute."""
+def merge_now(root: str) -> bool:
+    """Merge what this process has noted of a table, without waiting for the minute; False where the store refuses it."""
     with _lock:
         waiting = _tables.get(root)
-    if waiting is not None:
-        _merge(waiting)
+    if waiting is None:
+        return True
+    _merge(waiting)
+    return not waiting.refused
 
 
 def _merge(waiting: _Waiting) -> None:

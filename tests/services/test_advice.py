@@ -219,6 +219,7 @@ def test_nothing_is_noted_where_that_is_off_or_refused(rides: Path, monkeypatch:
     table = hudimeta.Table(rides)
     assert table.scan("a > 5").to_table().num_rows == table.scan("a > 5").count()
     assert "nothing" in str(table.advise())
+    assert "what this process has read is not noted" in str(table.advise())
 
 
 @pytest.mark.rotation(3)

@@ -12,7 +12,7 @@ from hudimeta.engine.machine import now_ms
 from hudimeta.indexes.plan import dependents
 from hudimeta.metadata import column_stats, files, partition_stats, record_index
 from hudimeta.predicate import Expr
-from hudimeta.read.noting import merge_now, stored_notes
+from hudimeta.read.noting import NOTES_PATH, merge_now, stored_notes
 from hudimeta.read.query_notes import QueryNotes
 from hudimeta.redaction import hidden
 from hudimeta.services import clustering
@@ -52,12 +52,16 @@ def advise(session: WriteSession, *, apply: bool = False, unused_days: int = 30)
         unused_days: Name indexes that left nothing out for so long.
     """
     storage = session.storage
-    merge_now(storage.root)
-    notes = stored_notes(storage)
+    lost = [] if merge_now(storage.root) else [f"the store refuses {NOTES_PATH}: what this process has read is not noted"]
+    stored = stored_notes(storage)
+    if stored is None:
+        lost.append(f"{NOTES_PATH} cannot be understood: noting begins anew with the next read")
+    notes = stored or QueryNotes()
     snapshot = Snapshot.open(CountingStorage(storage), session.options)
     advice = Advice(hidden(storage.root), notes.since_ms, notes.queries, unused=tuple(_unused(snapshot, notes, unused_days)))
     slices = TableSlices(snapshot.slices(None))
     queries, remarks = asked_queries(snapshot, notes, slices)
+    remarks = [*lost, *remarks]
     days = (now_ms() - notes.since_ms) // _DAY_MS if notes.since_ms else 0
     if days < unused_days:
         remarks.append(f"reads are noted for {days:,} days: unused indexes are named after {unused_days:,}")
