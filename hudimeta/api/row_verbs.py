@@ -74,7 +74,8 @@ class RowVerbs(abc.ABC):
         Args:
             keys_or_where: Either; text, lists of tuples and expressions of PyArrow are predicates, all else is rows.
             where: A predicate in any notation that `scan` takes.
-            keys: Rows with at least the key and partition columns; see `upsert` for what rows may be.
+            keys: Rows with at least the key and partition columns; see `upsert` for what rows may be. Of a `Table` whose key is
+                one column, and which has no partitions, also a list or Arrow array of keys.
 
         Raises:
             ConfigError: No argument, or more than one; a predicate that does not fit.

@@ -244,10 +244,10 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
         path: str | os.PathLike[str],
         schema: pa.Schema,
         key: str | Sequence[str] | None = None,
-        partition_by: str | Sequence[str] = (),
-        ordering: str | Sequence[str] = (),
+        partition_by: str | Sequence[str] | None = (),
+        ordering: str | Sequence[str] | None = (),
         type: str | None = None,
-        indexes: Sequence[str] | None = None,
+        indexes: str | Sequence[str] | None = None,
         options: Mapping[str, Any] | None = None,
         *,
         name: str | None = None,
@@ -258,11 +258,11 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
 
         Args:
             path: Its folder, which may exist but must not hold a table.
-            schema: Arrow schema of its rows.
+            schema: Arrow schema of its rows, or what has one: a table, a batch, a reader.
             key: Columns that identify a row; None generates keys.
             partition_by: Columns whose values name the partitions.
             ordering: Columns that decide which version of a row wins.
-            type: `COPY_ON_WRITE`, which None stands for, or `MERGE_ON_READ`.
+            type: `COPY_ON_WRITE` (`cow`), which None stands for, or `MERGE_ON_READ` (`mor`).
             indexes: Which of `column_stats`, `partition_stats` … to keep; None for the defaults.
             options: Further options, `hoodie.*` and `hudimeta.*`; later verbs of the table use them too.
             name: Of the table; the last part of the path when None.
@@ -272,13 +272,14 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
             TableError: One is there already.
         """
         from hudimeta.api import verbs
+        from hudimeta.api.arguments import schema_of
         from hudimeta.write.creation import create_table
 
         given = dict(options or {})
         where = absolute_location(path)
         storage = open_storage(where, given)
         asked = verbs.creation_options(storage, name, key, partition_by, ordering, type, indexes, given)
-        create_table(storage, schema, asked)
+        create_table(storage, schema_of(schema), asked)
         return cls(where, given)
 
     def update(self, set: Mapping[str, Any], where: Where | None = None) -> CommitReport:
@@ -365,8 +366,10 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
 
     def _write(self, operation: Operation, data: Any) -> CommitReport:
         from hudimeta.api import verbs
+        from hudimeta.api.arguments import key_rows
 
-        return verbs.write(*self._changing(), operation, data)
+        rows = key_rows(data, self.properties) if operation is Operation.DELETE else data
+        return verbs.write(*self._changing(), operation, rows)
 
     def _delete_where(self, where: Where) -> CommitReport:
         from hudimeta.api import verbs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.api.arguments import names_of, table_type_of
 from hudimeta.commit.report import CommitReport
 from hudimeta.config import OPTIONS, Option, Options
 from hudimeta.config import options as keys
@@ -65,20 +66,20 @@ def creation_options(
     storage: Storage,
     name: str | None,
     key: str | Sequence[str] | None,
-    partition_by: str | Sequence[str],
-    ordering: str | Sequence[str],
+    partition_by: str | Sequence[str] | None,
+    ordering: str | Sequence[str] | None,
     type: str | None,
-    indexes: Sequence[str] | None,
+    indexes: str | Sequence[str] | None,
     options: Mapping[str, Any],
 ) -> Options:
     """The arguments of `hudimeta.Table.create` as options. Raises ConfigError: An argument and an option disagree."""
     given = OPTIONS.read(options)
     arguments: tuple[tuple[str, Option[Any], str | None], ...] = (
         ("name", keys.TABLE_NAME, name),
-        ("type", keys.TABLE_TYPE, type),
-        ("key", keys.RECORD_KEY, _names(key or ())),
-        ("partition_by", keys.PARTITION_PATH, _names(partition_by)),
-        ("ordering", keys.ORDERING, _names(ordering)),
+        ("type", keys.TABLE_TYPE, table_type_of(type)),
+        ("key", keys.RECORD_KEY, names_of("key", key)),
+        ("partition_by", keys.PARTITION_PATH, names_of("partition_by", partition_by)),
+        ("ordering", keys.ORDERING, names_of("ordering", ordering)),
     )
     stated: dict[str, str] = {}
     for argument, option, text in arguments:
@@ -99,14 +100,11 @@ def _check_agree(argument: str, option: Option[Any], text: str, given: Options) 
         raise ConfigError(option.key, both, "one value", f"Give the argument {argument} or the option, not both.")
 
 
-def _names(value: str | Sequence[str]) -> str:
-    return value if isinstance(value, str) else ",".join(value)
-
-
 def _index_options(indexes: Sequence[str] | None) -> dict[str, str]:
     """Options for the indexes that are named; a secondary index goes by `secondary_index_<column>`."""
     if indexes is None:
         return {}
+    indexes = names_of("indexes", indexes).split(",") if indexes else []
     columns = [name.removeprefix(PREFIX) for name in indexes if name.startswith(PREFIX)]
     unknown = [n for n in indexes if n not in _INDEX_OPTIONS and n != "files" and not n.startswith(PREFIX)]
     if unknown:
@@ -232,9 +230,9 @@ def clustering_options(
 ) -> Options:
     """The options of a clustering with what its arguments say."""
     asked = {
-        keys.CLUSTER_SORT.key: _names(columns),
+        keys.CLUSTER_SORT.key: names_of("columns", columns),
         keys.LAYOUT_STRATEGY.key: strategy or "",
-        keys.CLUSTER_PARTITIONS.key: _names(partitions),
+        keys.CLUSTER_PARTITIONS.key: names_of("partitions", partitions),
     }
     return options.having({key: text for key, text in asked.items() if text})
 

@@ -31,6 +31,7 @@ from hudimeta.predicate.notation import Where, bind_catalyst, parse, parse_json,
 from hudimeta.predicate.render import to_sql
 from hudimeta.predicate.sql import parse_sql
 from hudimeta.predicate.stats import ColumnBounds, FileStats
+from hudimeta.predicate.strict import evaluate_strictly
 from hudimeta.predicate.tree import Expr
 from hudimeta.predicate.types import is_integer
 
@@ -51,6 +52,7 @@ __all__ = [
     "equalities",
     "evaluate",
     "evaluate_batch",
+    "evaluate_strictly",
     "is_arrow_expression",
     "is_integer",
     "keys_of",

@@ -123,17 +123,17 @@ def bind(expr: Expr, schema: pa.Schema, *, timezone: str = "UTC") -> Bound:
     raise PredicateError(to_sql(expr), "a predicate", f"This is of type {type_name(bound.expr.type)}.")
 
 
-def bind_value(expr: Expr, schema: pa.Schema, *, timezone: str = "UTC") -> Bound:
-    """As :func:`bind`, for an expression of any type, such as that of an expression index."""
+def bind_value(expr: Expr, schema: pa.Schema, *, timezone: str = "UTC", strict: bool = False) -> Bound:
+    """As :func:`bind`, for an expression of any type; `strict` keeps `1 / 0` for `evaluate_strictly` to refuse."""
     check_depth(expr)
-    return Bound(_Binder(schema, check_zone(timezone)).bind(expr), schema, timezone)
+    return Bound(_Binder(schema, check_zone(timezone), strict).bind(expr), schema, timezone)
 
 
 class _Binder:
     """Binds one tree, bottom up; methods are named after the nodes."""
 
-    def __init__(self, schema: pa.Schema, zone: str) -> None:
-        self.schema, self.zone = schema, zone
+    def __init__(self, schema: pa.Schema, zone: str, strict: bool = False) -> None:
+        self.schema, self.zone, self.strict = schema, zone, strict
 
     def bind(self, expr: Expr) -> Expr:
         if isinstance(expr, Literal):
@@ -143,7 +143,10 @@ class _Binder:
             return bound
         parts = children(bound)
         if parts and all(isinstance(part, Literal) for part in parts):
-            return fold(bound, self.zone)
+            value = fold(bound, self.zone)
+            known = not any(isinstance(part, Literal) and part.is_null for part in parts)
+            fails = self.strict and isinstance(bound, (Arithmetic, Cast)) and value.is_null and known
+            return bound if fails else value
         return bound
 
     def predicate(self, expr: Expr) -> Expr:
@@ -319,14 +322,15 @@ class _Binder:
         if isinstance(expr, Cast) and expr.type == pa.float32() and target == DOUBLE and is_integer(expr.child.type or STRING):
             expr = expr.child  # Spark leaves out a cast on the way to a wider one, though FLOAT does not hold every integer
         if not isinstance(expr, Literal):
-            return Cast(expr, target, type=target)
+            return Cast(expr, target, lenient, type=target)
         special = special_moment(expr, target)
         if special is not None:
             return special
         value = cast_array(pa.repeat(expr.scalar, 1), target, self.zone)[0]
         if not value.is_valid and not expr.is_null and expr.type == STRING and not lenient:
             raise PredicateError(expr.scalar.as_py(), f"a text that can be read as {type_name(target)}")
-        return Literal(value, type=target)
+        fails = self.strict and not lenient and not value.is_valid and not expr.is_null
+        return Cast(expr, target, type=target) if fails else Literal(value, type=target)
 
     def _cast(self, expr: Cast) -> Expr:
         child = self.bind(expr.child)

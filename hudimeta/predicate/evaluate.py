@@ -32,7 +32,7 @@ from hudimeta.predicate.tree import (
 if TYPE_CHECKING:
     from hudimeta.predicate.bind import Bound
 
-__all__ = ["evaluate", "evaluate_batch", "fold", "like_to_regex", "match", "split_like"]
+__all__ = ["Evaluation", "Rows", "batches_of", "evaluate", "evaluate_batch", "fold", "like_to_regex", "match", "split_like"]
 
 _SMALL_CHUNK = 1 << 14
 _LARGEST_BATCH = 1 << 20
@@ -49,17 +49,22 @@ def evaluate(bound: Bound, table: pa.Table) -> pa.ChunkedArray:
     Returns:
         For a predicate: a BOOLEAN array, null where SQL says unknown, so that `table.filter(...)` keeps what `where` keeps.
     """
-    wanted = sorted({column.path[0] for column in bound.columns})
-    needed = table.select(wanted) if wanted else table.select([])
-    if not wanted:
-        return pa.chunked_array([evaluate_batch(bound, _Rows({}, table.num_rows))], type=bound.expr.type)
-    if needed.num_rows and any(needed.num_rows / max(c.num_chunks, 1) < _SMALL_CHUNK for c in needed.columns):
-        needed = needed.combine_chunks()
-    parts = [evaluate_batch(bound, batch) for batch in needed.to_batches(max_chunksize=_LARGEST_BATCH)]
+    parts = [evaluate_batch(bound, batch) for batch in batches_of(bound, table)]
     return pa.chunked_array(parts, type=bound.expr.type)
 
 
-class _Rows:
+def batches_of(bound: Bound, table: pa.Table) -> list[pa.RecordBatch | Rows]:
+    """The columns that an expression reads, in batches that are worth a call of a kernel each."""
+    wanted = sorted({column.path[0] for column in bound.columns})
+    if not wanted:
+        return [Rows({}, table.num_rows)]
+    needed = table.select(wanted)
+    if needed.num_rows and any(needed.num_rows / max(c.num_chunks, 1) < _SMALL_CHUNK for c in needed.columns):
+        needed = needed.combine_chunks()
+    return list(needed.to_batches(max_chunksize=_LARGEST_BATCH))
+
+
+class Rows:
     """The columns of one batch, and how many rows there are even when no column is read."""
 
     def __init__(self, columns: dict[str, pa.Array], length: int) -> None:
@@ -69,19 +74,21 @@ class _Rows:
         return self.columns[name]
 
 
-def evaluate_batch(bound: Bound, batch: pa.RecordBatch | _Rows) -> pa.Array:
+def evaluate_batch(bound: Bound, batch: pa.RecordBatch | Rows) -> pa.Array:
     """As :func:`evaluate`, over one record batch, giving one array."""
-    return _Evaluation(batch, bound.timezone).array(bound.expr)
+    return Evaluation(batch, bound.timezone).array(bound.expr)
 
 
 def fold(expr: Expr, zone: str) -> Literal:
     """The constant that a bound expression without columns comes to."""
-    value = _Evaluation(_Rows({}, 1), zone).array(expr)
+    value = Evaluation(Rows({}, 1), zone).array(expr)
     return Literal(value[0], type=expr.type)
 
 
-class _Evaluation:
-    def __init__(self, rows: pa.RecordBatch | _Rows, zone: str) -> None:
+class Evaluation:
+    """The values of bound expressions over some rows; each column is converted once."""
+
+    def __init__(self, rows: pa.RecordBatch | Rows, zone: str) -> None:
         self.rows, self.zone, self.length = rows, zone, rows.num_rows
         self.seen: dict[Column, pa.Array] = {}
 

@@ -162,7 +162,7 @@ def range_of(snapshot: Snapshot, begin: str | None = None, end: str | None = Non
 
 
 def _bound(text: str, snapshot: Snapshot, key: str) -> str:
-    given = text.strip()
+    given = str(text).strip()
     if given.lower() == EARLIEST:
         return _BEFORE_ALL
     if given.isascii() and given.isdigit():

@@ -58,7 +58,9 @@ class Scan:
             raise UnsupportedFeature(f"hoodie.datasource.query.type={kind.value}", "Read incrementally.")
         if columns is not None and not columns:
             raise ConfigError("hudimeta.columns", columns, "at least one column", "Leave it out for all columns.")
-        if limit is not None and limit < 0:
+        if columns is not None and not all(isinstance(name, str) for name in columns):
+            raise ConfigError("hudimeta.columns", columns, "names of columns", "Leave it out for all columns.")
+        if limit is not None and not (isinstance(limit, int) and limit >= 0):
             raise ConfigError("limit", limit, "a number of rows, 0 or more", "Leave it out for all rows.")
         self._counts = ReadCounts()
         self._removed: list[str] = []

@@ -24,8 +24,10 @@ def absolute_location(location: str | os.PathLike[str]) -> str:
     `file:/x`, `file:///x`, `local:/x` and `/x` are the same place. A relative path is taken from the current folder.
 
     Raises:
-        ConfigError: The location is empty, or a `file` URI that names another host.
+        ConfigError: The location is empty, no path, or a `file` URI that names another host.
     """
+    if not isinstance(location, (str, os.PathLike)):
+        raise ConfigError("path", location, "text or a pathlib.Path", "Give the path of the table.")
     text = os.fspath(location)
     if not text.strip():
         raise ConfigError("path", text, "the table's folder", "Give the path of the table.")

@@ -50,9 +50,9 @@ def as_table(data: Any) -> pa.Table:
     if isinstance(data, pa.RecordBatchReader):
         return data.read_all()
     is_pandas = type(data).__module__.partition(".")[0] == "pandas"
-    if not is_pandas and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
-        return pa.table(data)
     try:
+        if not is_pandas and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
+            return pa.table(data)
         if is_pandas:
             return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
         if isinstance(data, dict):

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError, SchemaMismatch
-from hudimeta.predicate import Expr, bind_value, evaluate, parse_sql
+from hudimeta.predicate import Expr, bind_value, evaluate_strictly, parse_sql
 from hudimeta.predicate.tree import Literal
 from hudimeta.schema import conform_array
 
@@ -42,12 +42,13 @@ def assigned_column(value: Assigned, field: pa.Field, rows: pa.Table) -> pa.Chun
     Raises:
         ConfigError: See `value_expression`; columns that are not there.
         SchemaMismatch: Values that the column cannot hold.
+        PredicateError: An expression that overflows, divides by zero or cannot be cast in some row.
     """
     if isinstance(value, (dict, list, tuple)):
         one = _constant(value, field)
         return pa.chunked_array([one.take(pa.array([0] * rows.num_rows, pa.int64()))], field.type)
-    bound = bind_value(value_expression(value, field), rows.schema)
-    found = evaluate(bound, rows)
+    bound = bind_value(value_expression(value, field), rows.schema, strict=True)
+    found = evaluate_strictly(bound, rows)
     return pa.chunked_array([_stored(chunk, field) for chunk in found.chunks], field.type)
 
 
