@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = [
     "COPYING_OPERATIONS",
@@ -142,6 +142,7 @@ class Instant:
         pending_action: The action of the pending files where it is known and differs (COMPACTION of a COMMIT), else None.
         file_name: Name of the file of the highest state, relative to the timeline's folder; empty when archived.
         size: Bytes of that file, -1 when unknown.
+        modified_ms: When that file was last changed, 0 when unknown; instants are equal whatever it says.
     """
 
     time: str
@@ -151,6 +152,7 @@ class Instant:
     pending_action: Action | None = None
     file_name: str = ""
     size: int = -1
+    modified_ms: int = field(default=0, compare=False)
 
     @property
     def is_completed(self) -> bool:

@@ -25,6 +25,10 @@ __all__ = [
     "META_COLUMNS_SHOWN",
     "OF_READS",
     "PATH",
+    "PLAN_CACHE",
+    "PLAN_CACHE_BYTES",
+    "PLAN_CACHE_DIR",
+    "PLAN_CACHE_FROM",
     "QUERY_TYPE",
     "READ_CORRUPT",
     "RETRY_ON_CLEAN",
@@ -139,6 +143,27 @@ LEARN = OPTIONS.flag(
     True,
     "Note what reads filter by, and what skipping gave, for Table.advise: in memory, and at most once a minute in "
     ".hoodie/.aux/hudimeta of the table. Predicates are noted with their constants.",
+)
+PLAN_CACHE = OPTIONS.choice(
+    "hudimeta.plan.cache",
+    "off",
+    ["off", "local", "table"],
+    "Keep plans of large tables in memory-mapped files, which take the place of the metadata table's base files for the next "
+    "plan: off, local (in a folder of this machine), or table (in .hoodie/.aux/hudimeta of a table on a mounted disk).",
+)
+PLAN_CACHE_DIR = OPTIONS.text(
+    "hudimeta.plan.cache.dir",
+    None,
+    "Folder for hudimeta.plan.cache=local, which only trusted users may write to; hudimeta/plans in the user's cache folder "
+    "when not set.",
+)
+PLAN_CACHE_FROM = OPTIONS.number(
+    "hudimeta.plan.cache.min.files", 20_000, "Tables of fewer file slices are planned without such a cache."
+)
+PLAN_CACHE_BYTES = OPTIONS.number(
+    "hudimeta.plan.cache.bytes",
+    4 << 30,
+    "What the files of plans may take together, in bytes: the oldest are removed. Of a table the two newest plans are kept.",
 )
 DATA_SKIPPING = OPTIONS.flag("hoodie.enable.data.skipping", True, "Skip files by the statistics in the metadata table.")
 

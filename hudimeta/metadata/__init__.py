@@ -19,6 +19,7 @@ __all__ = [
     "indexed_columns",  # which columns get statistics
     "indexing",  # the action `indexing` on the timeline
     "keys",  # keys of records, and where each lives
+    "listing_history",  # what the listing of files rests on
     "own_instants",  # instants of what the metadata table does by itself
     "partition_stats",  # codec of a partition
     "payload",  # cells of records, and their order

@@ -47,6 +47,16 @@ class FileListing:
             keys, names = texts([to_key_partition(p) for p, _ in gone]), texts([name for _, name in gone])
             self._again = pa.table({"key": keys, "name": names, "size": pa.array([1] * len(gone), pa.int64())})
 
+    @property
+    def names_cleaned(self) -> bool:
+        """True when files are listed that are not there any more, see `name_again`."""
+        return self._again is not None
+
+    @property
+    def has_base(self) -> bool:
+        """True when there is a base file, whoever tells of it."""
+        return self._base is not None
+
     @cached_property
     def _base(self) -> GroupBaseFile | None:
         """The base file; without one in any commit, the folder is listed before believing that there is none."""

@@ -118,13 +118,13 @@ class GroupFinder:
 
     def newest_bases(self, partition: str) -> dict[str, GroupBaseFile]:
         """Base files by file id, from the newest commit that names any of the partition; the fewest requests."""
-        for instant in self._makers_of(partition):
-            found = self._bases_in(instant, partition)
+        for instant in self.makers_of(partition):
+            found = self.bases_in(instant, partition)
             if found:
                 return found
         return {}
 
-    def _makers_of(self, partition: str) -> tuple[Instant, ...]:
+    def makers_of(self, partition: str) -> tuple[Instant, ...]:
         """Commits that may have made base files of a partition: from the newest on, those of the first layout at last."""
         if partition == files.PARTITION:
             # It begins anew only together with the whole metadata table.
@@ -155,8 +155,8 @@ class GroupFinder:
             bases = self.newest_bases(partition)
             logs = self._logs_since(partition, _since(bases))
             missing = self._without_base(bases, logs)
-            for instant in self._makers_of(partition) if missing else ():
-                older = self._bases_in(instant, partition)
+            for instant in self.makers_of(partition) if missing else ():
+                older = self.bases_in(instant, partition)
                 for file_id, base in older.items():
                     bases.setdefault(file_id, base)
                 if older and instant.action is not Action.COMMIT:
@@ -171,7 +171,7 @@ class GroupFinder:
 
     def _may_have_begun_empty(self, partition: str) -> bool:
         """True when commits cannot tell where a partition begins: one laid some partition out anew that had no record."""
-        for instant in self._makers_of(partition):
+        for instant in self.makers_of(partition):
             stats = self.timeline.metadata(instant)["partitionToWriteStats"]
             if stats.get(partition):
                 return False
@@ -191,7 +191,7 @@ class GroupFinder:
         numbers = sorted(number for number in map(group_number, bases) if number is not None)
         return numbers != list(range(len(bases)))
 
-    def _bases_in(self, instant: Instant, partition: str) -> dict[str, GroupBaseFile]:
+    def bases_in(self, instant: Instant, partition: str) -> dict[str, GroupBaseFile]:
         found: dict[str, GroupBaseFile] = {}
         for stat in self.timeline.metadata(instant)["partitionToWriteStats"].get(partition, ()):
             base = base_name(stat["path"].rpartition("/")[2])

@@ -31,6 +31,7 @@ from hudimeta.types import Action
 if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
     from hudimeta.metadata.index_reader import IndexReader
+    from hudimeta.metadata.listing_history import ListingHistory
     from hudimeta.metadata.record import RecordLayout
     from hudimeta.storage import Storage
     from hudimeta.table.properties import TableProperties
@@ -141,6 +142,13 @@ class MetadataTable:
         else:
             found = self._listing.of_partitions([to_key_partition(p) for p in partitions]) if partitions else _no_files()
         return found.set_column(0, "partition_path", paths_of(found.column("key")))
+
+    @property
+    def listing_history(self) -> ListingHistory:
+        """What `files` rests on, and what changed it."""
+        from hudimeta.metadata.listing_history import ListingHistory
+
+        return ListingHistory(self._finder, self._listing)
 
     # Indexes
 

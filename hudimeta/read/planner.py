@@ -107,6 +107,8 @@ def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType =
         plan = planned_range(snapshot, snapshot.slices(None, query_type))
     else:
         plan = _planned(snapshot, bound, query_type)
+    if plan.snapshot.kept_plan is not None:
+        notes += tuple(plan.snapshot.kept_plan.remarks)
     return replace(plan, notes=notes + plan.notes, seconds=time.perf_counter() - begin)
 
 
@@ -148,7 +150,7 @@ def _plan_filtered(question: Question) -> PlannedSlices:
     check_allowed(snapshot)
     indexes, unused = _usable_indexes(question)
     steps = [_Step(remarks=unused)]
-    paths = single_array(snapshot.listing.partitions())
+    paths = single_array(snapshot.partitions())
     kept, found = _partitions(question, indexes, paths)
     steps += found
     wanted = None if len(kept) == len(paths) else kept.to_pylist()

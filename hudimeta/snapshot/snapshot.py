@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hudimeta.config import Options
-from hudimeta.config.options import LISTING_RETURNED, SCHEMA_ON_READ
+from hudimeta.config.options import LISTING_RETURNED, PLAN_CACHE, SCHEMA_ON_READ
 from hudimeta.errors import TableNotFound
 from hudimeta.snapshot.listing import StorageListing, TableListing, open_metadata
 from hudimeta.storage import CountingStorage, join
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudimeta.metadata import MetadataTable
+    from hudimeta.plan_cache import PlanCache
     from hudimeta.schema import SchemaHistory
     from hudimeta.snapshot.table_schema import TableSchema
     from hudimeta.table.visibility import Visibility
@@ -248,14 +249,36 @@ class Snapshot:
         Returns:
             Columns of `table.slices.slices_schema()`, one row a file group.
         """
-        from hudimeta.table.slices import build_slices
+        from hudimeta.table.slices import build_slices, slices_and_waiting, without_logs
 
+        read_optimized, kept = query_type is QueryType.READ_OPTIMIZED, self.kept_plan
+        found = kept.slices(partitions) if kept is not None else None
+        if found is not None:
+            return without_logs(found) if read_optimized else found
         files = self.listing.files(partitions)
-        if query_type is QueryType.READ_OPTIMIZED:
+        if read_optimized:
             import pyarrow.compute as pc
 
             files = files.filter(pc.invert(pc.starts_with(files.column("name"), ".")))
-        return build_slices(files, self.visibility)
+            return build_slices(files, self.visibility)
+        slices, waiting = slices_and_waiting(files, self.visibility)
+        if kept is not None and partitions is None:
+            kept.keep(slices, waiting)
+        return slices
+
+    @cached_property
+    def kept_plan(self) -> PlanCache | None:
+        """The kept plan of the newest moment; None for earlier ones, without a metadata table, and with the option off."""
+        if self.options.get(PLAN_CACHE) == "off" or self.as_of is not None or self.metadata is None:
+            return None
+        from hudimeta.plan_cache import PlanCache
+
+        return PlanCache(self.storage, self.metadata, self.options, lambda: self.visibility)
+
+    def partitions(self) -> pa.StringArray:
+        """Partition paths, sorted; [""] for a table without partitions."""
+        found = self.kept_plan.partitions() if self.kept_plan is not None else None
+        return self.listing.partitions() if found is None else found
 
     def file_slices(self) -> pa.Table:
         """`slices` for people: without log files that hold nothing visible (in version 6 only their blocks tell)."""

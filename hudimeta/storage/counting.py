@@ -52,6 +52,7 @@ _PURPOSES = (
     (".hoodie/.staged", "staged rows"),
     (".hoodie/.locks", "lock"),
     (".hoodie/.index_defs", "index definitions"),
+    (".hoodie/.aux/hudimeta/plans", "kept plans"),
 )
 
 

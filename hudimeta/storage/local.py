@@ -35,15 +35,16 @@ class LocalStorage:
 
     Args:
         root: Absolute path of the folder; it need not exist yet.
+        durable: Streams that are closed survive a power failure. False for files that can be made anew, and are checked.
     """
 
-    def __init__(self, root: str) -> None:
-        self._root = root.rstrip("/") or "/"
+    def __init__(self, root: str, durable: bool = True) -> None:
+        self._root, self._durable = root.rstrip("/") or "/", durable
         self._folders = LocalFolders(self._root)
 
-    def __reduce__(self) -> tuple[type[LocalStorage], tuple[str]]:
+    def __reduce__(self) -> tuple[type[LocalStorage], tuple[str, bool]]:
         """Another process looks for itself."""
-        return LocalStorage, (self._root,)
+        return LocalStorage, (self._root, self._durable)
 
     @property
     def root(self) -> str:
@@ -208,21 +209,21 @@ class LocalStorage:
         """See `Storage.open_output`."""
         target = self._at(path, change=True)
         with _translated(path):
-            return _LocalOutput(path, target, open_new(target))
+            return _LocalOutput(path, target, open_new(target), self._durable)
 
     def sub(self, path: str) -> LocalStorage:
         """See `Storage.sub`."""
         where = self._at(path)
         self._folders.check(path)
-        return LocalStorage(where)
+        return LocalStorage(where, self._durable)
 
 
 class _LocalOutput(FileOutput):
     """A file written in place; pyarrow sees it as a Python file object."""
 
-    def __init__(self, path: str, target: str, file: Any) -> None:
+    def __init__(self, path: str, target: str, file: Any, durable: bool) -> None:
         super().__init__(file)
-        self._path, self._target = path, target
+        self._path, self._target, self._durable = path, target, durable
 
     @property
     def in_place(self) -> bool:
@@ -242,7 +243,8 @@ class _LocalOutput(FileOutput):
         with _translated(self._path):
             try:
                 self._file.flush()
-                os.fsync(self._file.fileno())
+                if self._durable:
+                    os.fsync(self._file.fileno())
                 self._file.close()
             except OSError:
                 self.discard()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hudimeta.table.file_names import ParsedNames
     from hudimeta.table.visibility import Visibility
 
-__all__ = ["build_slices", "place_files", "slices_schema"]
+__all__ = ["build_slices", "place_files", "slices_and_waiting", "slices_schema", "without_logs"]
 
 _SEGMENT_ROWS = 1 << 15
 
@@ -57,10 +57,36 @@ def build_slices(files: pa.Table, visibility: Visibility) -> pa.Table:
     Returns:
         A table of `slices_schema()`, one row a file group, in the order of the listing.
     """
+    return slices_and_waiting(files, visibility)[0]
+
+
+def slices_and_waiting(files: pa.Table, visibility: Visibility) -> tuple[pa.Table, int]:
+    """As `build_slices`, and how many of the files belong to instants that are not completed, so that a later moment may show
+    them without any change of the listing."""
     import pyarrow as pa
 
     parts = [_build(names, partitions, sizes, visibility) for names, partitions, sizes in _segments(files)]
-    return pa.concat_tables(parts) if parts else slices_schema().empty_table()
+    if not parts:
+        return slices_schema().empty_table(), 0
+    return pa.concat_tables([table for table, _ in parts]), sum(waiting for _, waiting in parts)
+
+
+def without_logs(slices: pa.Table) -> pa.Table:
+    """Slices as a read-optimised query sees them: those with a base file, without their log files.
+
+    A file group with any base file has one in its newest slice, because logs without one are older.
+
+    Args:
+        slices: Columns of `slices_schema()`.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kept = slices.filter(pc.is_valid(slices.column("base_file")))
+    offsets, none = integers(np.zeros(len(kept) + 1, dtype=np.int32)), np.empty(0, np.int64)
+    logs = pa.ListArray.from_arrays(offsets, texts([])), pa.ListArray.from_arrays(offsets, integers(none))
+    return pa.Table.from_arrays([*kept.columns[:5], *logs], schema=slices_schema())
 
 
 def place_files(files: pa.Table, visibility: Visibility) -> pa.Table:
@@ -123,24 +149,25 @@ def _segments(files: pa.Table) -> Iterator[tuple[pa.StringArray, pa.DictionaryAr
 
 def _build(
     names: pa.StringArray, partitions: pa.DictionaryArray, sizes: np.ndarray[Any, Any], visibility: Visibility
-) -> pa.Table:
+) -> tuple[pa.Table, int]:
     import numpy as np
 
     from hudimeta.table.file_names import parse_names
 
     parsed = parse_names(names)
-    keep = parsed.valid & ~parsed.is_cdc
-    keep &= _committed(parsed, visibility)
+    files = parsed.valid & ~parsed.is_cdc
+    keep = files & _committed(parsed, visibility)
     rows = np.flatnonzero(keep)
+    waiting = int(np.count_nonzero(files)) - len(rows)
     if not len(rows):
-        return slices_schema().empty_table()
+        return slices_schema().empty_table(), waiting
     group = _group_numbers(partitions, parsed.file_ids, rows)
     slice_at = _slice_instants(parsed, rows, group, visibility)
     chosen = _newest(rows, group, slice_at, parsed, visibility)
     chosen = chosen[~_replaced(partitions, parsed.file_ids, rows[chosen], visibility.replaced)]
     if not len(chosen):
-        return slices_schema().empty_table()
-    return _assemble(names, partitions, sizes, parsed, rows, group, slice_at, chosen).cast(slices_schema())
+        return slices_schema().empty_table(), waiting
+    return _assemble(names, partitions, sizes, parsed, rows, group, slice_at, chosen).cast(slices_schema()), waiting
 
 
 def _plain_text(column: pa.ChunkedArray | pa.Array) -> pa.StringArray:

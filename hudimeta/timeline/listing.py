@@ -113,7 +113,16 @@ def _instant(group: list[_Found], layout: int, zone: tzinfo | None) -> Instant:
         pending_action = waiting[0].file.action if waiting and waiting[0].file.action is not first.file.action else None
         completion = _completion(first, layout, zone)
         file = first.file
-        return Instant(file.time, file.action, State.COMPLETED, completion, pending_action, first.name, first.info.size)
+        return Instant(
+            file.time,
+            file.action,
+            State.COMPLETED,
+            completion,
+            pending_action,
+            first.name,
+            first.info.size,
+            first.info.modified_ms,
+        )
     last = max(waiting, key=_by_state)
     return Instant(last.file.time, last.file.action, last.file.state, None, None, last.name, last.info.size)
 

@@ -1,0 +1,181 @@
+"""One table's kept plan at one moment: found, brought up to that moment, or made anew.
+
+Whatever stands in the way of a kept plan leaves the table to be planned from its metadata table, and is told in `remarks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudimeta.config.options import PLAN_CACHE_FROM
+from hudimeta.errors import StorageError
+from hudimeta.plan_cache.folder import PlanFolder
+from hudimeta.plan_cache.kept import KeptPlan, KeptPlans
+from hudimeta.plan_cache.manifest import Manifest, NotTold, log_instants
+from hudimeta.plan_cache.places import limit_bytes, place_of
+from hudimeta.plan_cache.roots import PlanRoots, Since, roots_of
+from hudimeta.table.properties_file import PROPERTIES_PATH
+
+if TYPE_CHECKING:
+    from hudimeta.config import Options
+    from hudimeta.metadata import MetadataTable
+    from hudimeta.storage import CountingStorage
+    from hudimeta.table.visibility import Visibility
+
+__all__ = ["PlanCache"]
+
+_FEW = 4096
+_MERGED_FROM = 0.02
+"""A delta of more rows than this share of its master's, and of more than a few, is merged with it."""
+
+
+class PlanCache:
+    """The kept plan of a table, for one snapshot of its newest moment.
+
+    Args:
+        storage: Rooted at the table.
+        metadata: Its metadata table.
+        options: Of the table.
+        visibility: What the timeline says of files; asked only where commits came since.
+
+    Attributes:
+        remarks: What was used, or why nothing was; for reports.
+    """
+
+    def __init__(
+        self, storage: CountingStorage, metadata: MetadataTable, options: Options, visibility: Callable[[], Visibility]
+    ) -> None:
+        self._storage, self._metadata, self._options, self._visibility = storage, metadata, options, visibility
+        self.remarks: list[str] = []
+
+    def slices(self, partitions: Sequence[str] | None = None) -> pa.Table | None:
+        """The slices of some partitions, or (None) of all, in no particular order; None when no kept plan tells them."""
+        manifest = self.manifest
+        return manifest.slices(partitions) if manifest is not None else None
+
+    def partitions(self) -> pa.StringArray | None:
+        """Paths of all partitions, sorted; None when no kept plan tells them."""
+        manifest = self.manifest
+        return manifest.paths if manifest is not None else None
+
+    # Finding
+
+    @cached_property
+    def _kept(self) -> KeptPlans | None:
+        place = place_of(self._storage, self._options)
+        if isinstance(place, str):
+            self._unused(place)
+            return None
+        return KeptPlans(PlanFolder(place))
+
+    @cached_property
+    def manifest(self) -> Manifest | None:
+        """The slices of this moment, as far as a kept plan tells them."""
+        kept = self._kept
+        if kept is None:
+            return None
+        if not self._metadata.listing_history.is_plain:
+            self._unused("it does not hold tables of version 6, nor files that are cleaned")
+            return None
+        try:
+            return self._found(kept)
+        except StorageError as error:
+            self._unused(error.message)
+            return None
+        finally:
+            for name in sorted(kept.damaged):
+                self._unused(f"{name} is damaged, and is made anew")
+
+    def _found(self, kept: KeptPlans) -> Manifest | None:
+        plans = [(plan, plan.roots.until(self._metadata)) for plan in kept.all()]
+        usable = [(plan, since) for plan, since in plans if not since.reason]
+        # The fewest commits since, of these the newest name.
+        for plan, since in sorted(usable, key=lambda found: len(found[1].deltas)):
+            manifest = kept.opened(plan)
+            if manifest is None:
+                continue
+            if not since.deltas and not since.replacing:
+                self.remarks.append("planned from a kept plan")
+                return manifest
+            return self._continued(kept, plan, manifest, since)
+        if not kept.damaged:
+            self._unused(plans[0][1].reason if plans and not usable else "none is kept")
+        return None
+
+    def _continued(self, kept: KeptPlans, plan: KeptPlan, manifest: Manifest, since: Since) -> Manifest | None:
+        """A kept plan with what came since."""
+        changes = self._metadata.listing_history.changes(since.deltas)
+        if changes is None:
+            self._unused("what came since is told by the logs of the metadata table only")
+            return None
+        try:
+            now = manifest.after(changes, self._visibility(), since.replacing)
+        except NotTold as error:
+            self._unused(f"what came since is not plain: {error}")
+            return None
+        self.remarks.append(f"planned from a kept plan and {len(since.deltas)} commits that came since")
+        came = _base_instants(now.newer)
+        roots = plan.roots.later(self._metadata, came, log_instants(now.newer))
+        if isinstance(roots, str):
+            self.remarks.append(f"what came since is not kept: {roots}")
+        elif len(now.gone) + len(now.newer) > max(_FEW, _MERGED_FROM * len(now.rows)):
+            whole = Manifest.of(now.slices(), now.paths)
+            self._write(kept, lambda name: kept.keep(name, whole, roots))
+        else:
+            self._write(kept, lambda name: kept.keep_delta(name, plan.master, now, roots))
+        return now
+
+    # Keeping
+
+    def keep(self, slices: pa.Table, waiting: int) -> None:
+        """Keep the slices of this moment, which were planned without a kept plan.
+
+        Args:
+            slices: All of them, columns of `table.slices.slices_schema()`.
+            waiting: How many files wait for their commit.
+        """
+        kept = self._kept
+        if kept is None or len(slices) < self._options.get(PLAN_CACHE_FROM):
+            return
+        roots = self._roots(slices, waiting)
+        if isinstance(roots, str):
+            self.remarks.append(f"the plan is not kept: {roots}")
+            return
+        try:
+            manifest = Manifest.of(slices, self._metadata.partitions())
+        except NotTold as error:
+            self.remarks.append(f"the plan is not kept: {error}")
+            return
+        self._write(kept, lambda name: kept.keep(name, manifest, roots))
+
+    def _roots(self, slices: pa.Table, waiting: int) -> PlanRoots | str:
+        if waiting:
+            return f"{waiting} files wait for their commit"
+        if not self._metadata.listing_history.is_plain:
+            return "it does not hold tables of version 6, nor files that are cleaned"
+        return roots_of(self._metadata, _base_instants(slices), log_instants(slices))
+
+    def _write(self, kept: KeptPlans, write: Callable[[str], KeptPlan]) -> None:
+        if self._storage.inner.stat(PROPERTIES_PATH) is None:
+            return  # the table is gone, and its folder is not made anew
+        try:
+            write(kept.new_name(self._metadata.data_timeline.last_time))
+            kept.shrink()
+            limit_bytes(self._options)
+        except (StorageError, OSError) as error:
+            self.remarks.append(f"the plan is not kept: {error}")
+            return
+        self.remarks.append("the plan is kept")
+
+    def _unused(self, why: str) -> None:
+        self.remarks.append(f"no kept plan: {why}")
+
+
+def _base_instants(slices: pa.Table) -> list[str]:
+    """The instants of base files, each once; of slices without one that of their first log."""
+    return [str(text) for text in pc.unique(slices.column("base_instant")).to_pylist()]
