@@ -86,7 +86,7 @@ def _codes_of(column: pa.ChunkedArray) -> Codes:
     if pa.types.is_temporal(kind):
         return _integers(column.cast(pa.int64()))
     if pa.types.is_decimal(kind):
-        column = pc.fill_null(column, pa.scalar(0, pa.int32()).cast(kind))
+        column = pc.fill_null(column, pa.scalar(0, kind))
     elif not (_is_text(kind) or pa.types.is_fixed_size_binary(kind)):
         raise UnsupportedFeature(f"ordering by a column of type {kind}")
     ranks = _integers(pc.rank(column, tiebreaker="dense").cast(pa.int64()))

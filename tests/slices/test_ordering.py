@@ -32,6 +32,11 @@ def codes(values: list[Any], kind: pa.DataType) -> list[int]:
         (pa.date32(), [dt.date(1969, 1, 1), dt.date(2026, 1, 1)]),
         (pa.timestamp("us", "UTC"), [dt.datetime(1960, 1, 1), dt.datetime(2026, 1, 1, 0, 0, 0, 1)]),
         (pa.decimal128(30, 15), [Decimal("-1.5"), Decimal(0), Decimal("0.000000000000001"), Decimal(10)]),
+        (pa.decimal128(10, 2), [Decimal("-0.01"), Decimal(0), Decimal("99999999.99")]),
+        (pa.decimal128(2, 2), [Decimal("-0.99"), Decimal(0), Decimal("0.01")]),
+        (pa.decimal256(76, 38), [Decimal(-1), Decimal(0), Decimal("1e-38")]),
+        (pa.timestamp("s"), [dt.datetime(1960, 1, 1), dt.datetime(2026, 1, 1)]),
+        (pa.large_string(), ["", "a"]),
         (pa.dictionary(pa.int32(), pa.string()), ["a", "b"]),
     ],
 )
@@ -45,6 +50,7 @@ def test_a_null_counts_as_zero_and_as_the_least_text() -> None:
     assert codes([None, 0, -1], pa.int64()) == [0, 0, -1]
     least, empty = codes([None, ""], pa.string())
     assert least < empty
+    assert codes([None, Decimal(0), Decimal("-0.5")], pa.decimal128(3, 1)) == [2, 2, 1]
 
 
 PAIR = st.tuples(st.integers(-3, 3), st.sampled_from(["", "a", "b"]), st.integers(-(2**62), 2**62))
