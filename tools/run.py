@@ -54,6 +54,8 @@ def prepared(flags: set[str], versions: list[str]) -> dict[str, str]:
     variables = dict(os.environ)
     variables["VIRTUAL_ENV"] = str(chosen.path)
     variables["PATH"] = str(python.parent) + os.pathsep + variables.get("PATH", "")
+    # Images of containers set it; the hundreds of processes of a test run would each compile the engine anew, for a second.
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
     if flags:
         variables["JAVA_HOME"] = str(java.require_java(java.SPARK_4))
         variables["PYSPARK_PYTHON"] = variables["PYSPARK_DRIVER_PYTHON"] = str(python)
