@@ -2,9 +2,12 @@
 PYTHON ?= python3
 RUN := $(PYTHON) tools/run.py
 PYTEST_ARGS ?=
-# One process has Spark's session, the others take the tests without it.
-TEST_PROCESSES ?= 2
-IN_PARALLEL := -n $(TEST_PROCESSES) --dist loadgroup
+# Without Spark, tests take a process for each core, up to four.
+CORES = $(shell $(PYTHON) -c "import os; print(min(4, len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()))")
+ON_CORES = -n $(CORES) --dist loadgroup
+# One more has Spark's session: while Python and Java wait for each other, a core would idle.
+TEST_PROCESSES ?= $(shell expr $(CORES) + 1)
+IN_PARALLEL = -n $(TEST_PROCESSES) --dist loadgroup
 BENCH_ARGS ?=
 HUDI ?= 1.0.2
 HUDI_NEXT ?= 1.2.0
@@ -30,8 +33,8 @@ demo: ## write, update, query and time-travel a table through plain PySpark (DEM
 test: ## tests that need no Apache Hudi, of large sets the part that has its turn (PYTEST_ARGS="-k timeline")
 	@$(RUN) --java python -m pytest --ignore=tests/interop $(IN_PARALLEL) $(PYTEST_ARGS)
 
-test-fast: ## the same without Spark
-	@$(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(IN_PARALLEL) $(PYTEST_ARGS)
+test-fast: ## the same in three minutes: no Spark, and none of the places that tests/thorough.py lists (crashes, damage, servers, chance)
+	@HYPOTHESIS_PROFILE=quick $(RUN) python -m pytest --ignore=tests/interop -m "not spark and not thorough" $(ON_CORES) $(PYTEST_ARGS)
 
 test-full: ## the same with Spark and with large sets as a whole, half an hour
 	@HUDIMETA_TURN=all $(RUN) --java python -m pytest --ignore=tests/interop $(IN_PARALLEL) $(PYTEST_ARGS)
@@ -84,10 +87,10 @@ predicates-full: ## twenty thousand random predicates judged by Spark and by us,
 	@HUDIMETA_TURN=all HUDIMETA_PREDICATES=20000 $(RUN) --java python -m pytest tests/predicate/test_random_predicates.py --timeout=3600 $(PYTEST_ARGS)
 
 simulation: ## two thousand simulated histories of writers, readers and services at once, under all locks and faults
-	@HUDIMETA_HISTORIES=$${HUDIMETA_HISTORIES:-2000} $(RUN) python -m pytest tests/testing/simulation/test_histories.py -k hold $(IN_PARALLEL) $(PYTEST_ARGS)
+	@HUDIMETA_HISTORIES=$${HUDIMETA_HISTORIES:-2000} $(RUN) python -m pytest tests/testing/simulation/test_histories.py -k hold $(ON_CORES) $(PYTEST_ARGS)
 
 simulation-full: ## a hundred thousand of them, hours (HUDIMETA_HISTORIES says how many, HUDIMETA_HISTORIES_SEED from which seed on)
-	@HUDIMETA_HISTORIES=$${HUDIMETA_HISTORIES:-100000} $(RUN) python -m pytest tests/testing/simulation/test_histories.py -k hold $(IN_PARALLEL) $(PYTEST_ARGS)
+	@HUDIMETA_HISTORIES=$${HUDIMETA_HISTORIES:-100000} $(RUN) python -m pytest tests/testing/simulation/test_histories.py -k hold $(ON_CORES) $(PYTEST_ARGS)
 
 simulation-mutants: ## break the rules that keep many writers apart, one at a time, and count histories until one does not hold
 	@$(RUN) python tools/simulation_mutants.py $(MUTANTS_ARGS)
@@ -108,7 +111,7 @@ skipping-full: ## five thousand generated queries, each read with all indexes, w
 	@HUDIMETA_TURN=all HUDIMETA_SKIPPING_QUERIES=5040 $(RUN) python -m pytest tests/indexes/skipping/test_switching_indexes.py -k combination --timeout=3600 $(PYTEST_ARGS)
 
 coverage: ## branch coverage of the engine by the tests without Spark, at least 92 percent
-	@$(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(IN_PARALLEL) --cov=hudimeta --cov-branch --cov-report=term:skip-covered --cov-fail-under=92 $(PYTEST_ARGS)
+	@$(RUN) python -m pytest --ignore=tests/interop -m "not spark" $(ON_CORES) --cov=hudimeta --cov-branch --cov-report=term:skip-covered --cov-fail-under=92 $(PYTEST_ARGS)
 
 mutants: ## change the engine in 150 small places, and list what no test notices (MUTANTS_ARGS="--count 50 --seed 7 predicate"), an hour
 	@$(RUN) python tools/mutants.py record

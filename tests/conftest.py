@@ -20,6 +20,7 @@ from tests.memory import keep_tables_in_memory
 from tests.order import in_order, title_of_order
 from tests.recorded_tables import CONFORMANCE, RICH, SHARED, TableSet
 from tests.rotation import title_of_turn, waiting
+from tests.thorough import is_thorough
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +33,7 @@ Unpack = Callable[..., Path]
 slow_machine = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, suppress_health_check=slow_machine)
 settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True, suppress_health_check=slow_machine)
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))  # "search" looks with fresh randomness, for longer
 
 keep_tables_in_memory()
@@ -43,11 +45,19 @@ WORKERS = Path(__file__).with_name("spark") / "workers"
 MARKER_OF_FIXTURE = {"spark": "spark", "shared": "shared", "conformance_table": "shared"}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the marker that tests get by their place."""
+    config.addinivalue_line(
+        "markers", "thorough: looks for what is rare, and takes its time (set by itself: tests/thorough.py)"
+    )
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test by what its fixtures need, so that `-m "not spark"` holds without anybody remembering; leave out those of
-    large sets that do not have their turn, unless somebody asks for tests by name; and shuffle, before pytest puts tests of
-    one parameter of a fixture side by side.
+    """Mark each test by its place and by what its fixtures need, so that `-m "not spark"` holds without anybody remembering.
+
+    Leave out those of large sets that do not have their turn, unless somebody asks for tests by name; and shuffle, before
+    pytest puts tests of one parameter of a fixture side by side.
     """
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
@@ -55,6 +65,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(MARKER_OF_FIXTURE[fixture])
         if "interop" in item.path.parent.parts:
             item.add_marker("interop")
+        if is_thorough(item):
+            item.add_marker("thorough")
         if item.get_closest_marker("spark") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("spark"))  # one session for the whole run, in one of its processes
     by_name = config.option.keyword or any("::" in argument for argument in config.args)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests import rotation
+from tests import rotation, thorough
 from tests.order import WRITTEN, in_order
 
 ITEMS: Any = [SimpleNamespace(path=Path(f"tests/test_{file}.py"), name=f"{file}{n}") for file in "abcde" for n in range(8)]
@@ -45,3 +45,26 @@ def test_every_test_of_a_large_set_has_its_turn(monkeypatch: pytest.MonkeyPatch)
         taken += [item.nodeid for item in items if item.nodeid not in left]
     every_time = ["test_always", "test_0[spark]"] * 2
     assert sorted(taken) == sorted([*(item.nodeid for item in items), *every_time])
+
+
+def item(path: str, **params: str) -> Any:
+    return SimpleNamespace(path=thorough.ROOT / path, callspec=SimpleNamespace(params=params))
+
+
+def test_a_fast_run_leaves_out_places_and_other_doors() -> None:
+    assert thorough.is_thorough(item("tests/crash/test_rebase.py"))
+    assert thorough.is_thorough(item("tests/services/test_in_thread.py"))
+    assert not thorough.is_thorough(item("tests/services/test_clean.py"))
+    assert thorough.is_thorough(item("tests/write/test_inserts.py", door="routed"))
+    assert not thorough.is_thorough(item("tests/write/test_inserts.py", door="engine"))
+
+
+def test_the_places_that_a_fast_run_leaves_out_are_there() -> None:
+    assert [place for place in thorough.PLACES if not (thorough.ROOT / place).exists()] == []
+
+
+def test_a_fast_run_still_asks_every_package() -> None:
+    """A place that is listed whole holds a kind of tests, not the tests of a package of the engine."""
+    packages = {folder.name for folder in (thorough.ROOT / "hudimeta").iterdir() if (folder / "__init__.py").exists()}
+    whole = {Path(place).name for place in thorough.PLACES if Path(place).parent == Path("tests")}
+    assert whole & packages == set()
