@@ -49,6 +49,7 @@ def test_the_examples_without_spark(
     assert "by partition: month = '2026-01'" in capsys.readouterr().out
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.spark
 def test_the_examples_with_spark(trips: Path, spark: Any) -> None:
     names: dict[str, Any] = {"spark": spark}

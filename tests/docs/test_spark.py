@@ -41,6 +41,7 @@ def statements(block: str) -> list[str]:
     return [text for text in bare.split(";") if text.strip()]
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.skipif("HUDIMETA_TEST_REMOTE" in os.environ, reason="the page's Connect example has its own test")
 def test_the_examples(spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     made = spark.createDataFrame([("t1", "2026-01", 61.0, 1), ("t2", "2026-02", 12.5, 1)], ROWS)

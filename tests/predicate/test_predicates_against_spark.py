@@ -136,6 +136,7 @@ CAST(date_from_unix_date(odd % 90000000) AS STRING) < '0' | year(date_from_unix_
 WRITTEN = [text for text in EXPRESSIONS if text]
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
 def test_spark_gives_the_same_answers(spark: SparkSession, tmp_path: Path, zone: str) -> None:
     table = rows()

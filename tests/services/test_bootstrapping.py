@@ -28,7 +28,7 @@ from tests.conftest import Unpack
 from tests.rotation import in_turn
 
 RECORD_INDEX = {"hoodie.metadata.record.index.enable": "true"}
-PARTS = 6
+PARTS = 12
 LOST_LOCK = pytest.mark.filterwarnings("ignore:the upkeep of the metadata table is left to a later write")
 
 
@@ -58,6 +58,7 @@ ROWS = plain(simple_rows(range(30), 1, partitions=3))
 MODES = [(None, None, 6), ("FULL_RECORD", None, 0), ("METADATA_ONLY", "part=p[01]", 4), ("FULL_RECORD", "part=p0", 4)]
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("version", ["8", "9"])
 @pytest.mark.parametrize("type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize(("mode", "pattern", "described"), MODES)

@@ -316,6 +316,7 @@ def test_manifests_in_the_table_go_after_a_week(tmp_path: Path) -> None:
     assert again.rpartition("/")[2] in left
 
 
+@pytest.mark.rotation(2)
 def test_the_examples_of_the_guide_run(spark: SparkSession, tmp_path: Path) -> None:
     guide = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
     trips = pa.table({"id": ["a", "b"], "month": ["2026-01", "2026-02"], "fare": [70.0, -1.0], "ts": [1, 1]})
@@ -341,6 +342,7 @@ def test_the_examples_of_the_guide_run(spark: SparkSession, tmp_path: Path) -> N
     assert sorted(contents(tmp_path / "trips", "id", "fare")) == [("a", pytest.approx(77.0)), ("c", 90.0)]
 
 
+@pytest.mark.rotation(2)
 def test_fields_of_structs_are_columns_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
     place = pa.struct([("x", pa.int32()), ("y", pa.string())])
     schema = pa.schema([("id", pa.string()), ("place", place)])

@@ -80,6 +80,7 @@ def test_each_row_goes_to_the_first_clause_that_it_fits(spark: SparkSession, tab
     ]
 
 
+@pytest.mark.rotation(2)
 def test_all_columns_and_new_ones(spark: SparkSession, table: str) -> None:
     rows = source(spark).alias("s")
     merging = pyspark_hudimeta.merge_into(rows, table, expr(f"s.id = {table}.id"))
@@ -106,6 +107,7 @@ WRONG: dict[str, tuple[Callable[[Any, DataFrame], Any], str]] = {
 }
 
 
+@pytest.mark.rotation(2)
 def test_what_does_not_fit_is_said_and_changes_nothing(spark: SparkSession, table: str) -> None:
     before, rows = shown(spark, table), source(spark)
     for name, (what, says) in WRONG.items():

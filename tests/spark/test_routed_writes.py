@@ -112,6 +112,7 @@ def test_rows_of_chance_are_placed_once(spark: SparkSession, tmp_path: Path) -> 
 # The attached door
 
 
+@pytest.mark.rotation(2)
 def test_an_attached_session_routes_what_it_saves(spark: SparkSession, tmp_path: Path) -> None:
     if is_connect(spark):
         pytest.skip("attach needs a classic session")

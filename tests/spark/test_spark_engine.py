@@ -82,6 +82,7 @@ def test_a_clustering_runs_there(spark: SparkSession, tmp_path: Path, monkeypatc
     assert on_spark.metadata.validate().outcome.value == "holds"
 
 
+@pytest.mark.rotation(2)
 def test_services_of_a_table_run_there(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SparkEngine, "worth_bytes", 0)
     table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})

@@ -212,6 +212,7 @@ def test_a_change_sees_what_another_writer_did_just_before(
     assert shown(attached, t, "id = 1") == [(1, 3, 51.0)]
 
 
+@pytest.mark.rotation(2)
 def test_no_row_passes_through_the_driver(attached: SparkSession, table: Make, tmp_path: Path) -> None:
     t = table(indexes=["record_index"])
     hudimeta.Table(tmp_path / t).bulk_insert(made(range(1000, 31_000)))

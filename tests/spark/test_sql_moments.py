@@ -37,6 +37,7 @@ def listed(frame: DataFrame) -> list[tuple[Any, ...]]:
 OLD, NEW = [(1, "a"), (2, "b")], [(1, "x"), (2, "b"), (3, "c")]
 
 
+@pytest.mark.rotation(2)
 def test_a_table_is_read_at_a_moment_wherever_a_query_names_it(attached: SparkSession, at: str, tmp_path: Path) -> None:
     sql = attached.sql
     assert listed(sql(f"select id, name from trips timestamp as of '{at}'")) == OLD
@@ -82,6 +83,7 @@ def test_moments_that_cannot_be_read_are_refused(attached: SparkSession, at: str
     assert [str(i) for i in hudimeta.Table(tmp_path / "trips").timeline.instants] == before
 
 
+@pytest.mark.rotation(2)
 def test_a_folder_is_queried_and_changed_by_its_name(attached: SparkSession, at: str, tmp_path: Path) -> None:
     here = f"hudimeta.`{tmp_path / 'trips'}`"
     assert listed(attached.sql(f"select id, name from {here}")) == NEW

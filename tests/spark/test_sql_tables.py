@@ -323,6 +323,7 @@ def test_columns_are_altered_in_the_table_and_in_the_catalog(attached: SparkSess
     attached.sql(f"alter table {t} set tblproperties ('a' = 'b')")
 
 
+@pytest.mark.rotation(2)
 def test_a_plain_session_reads_and_inserts_into_what_was_made(attached: SparkSession, name: Name) -> None:
     made, from_query = name(), name()
     attached.sql(f"create table {made} {TRIPS} tblproperties (primaryKey = 'id', preCombineField = 'ts', type = 'mor')")

@@ -90,6 +90,7 @@ def test_meta_columns_are_shown_where_asked_for(spark: SparkSession, register: R
     assert spark.sql(f"select _hoodie_partition_path p from {name} where id = 20").first().p == "p0"
 
 
+@pytest.mark.rotation(2)
 def test_options_of_registration_hold_for_every_read_of_the_table(
     spark: SparkSession, register: Register, tmp_path: Path
 ) -> None:
@@ -146,6 +147,7 @@ def test_inserts_reach_their_table(
     assert set(contents(tmp_path / "t")) == {*((n, 1, float(n)) for n in range(10)), added}
 
 
+@pytest.mark.rotation(2)
 def test_insert_overwrite_replaces_the_whole_table(spark: SparkSession, register: Register, tmp_path: Path) -> None:
     create(tmp_path / "t")
     spark.sql(f"insert overwrite {register(tmp_path / 't')} values (20, 'p0', 1, 1.5), (21, 'p1', 1, 2.5)")
@@ -201,6 +203,7 @@ def test_rows_of_one_table_go_into_the_other(
     assert [row[0] for row in contents(b)] == [*range(10), *range(100, 105)]
 
 
+@pytest.mark.rotation(2)
 def test_dataframes_of_one_table_go_into_the_other(
     spark: SparkSession, register: Register, two: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -260,6 +263,7 @@ def test_replacing_a_registered_table_is_refused_and_its_files_stay(
     assert (contents(a), contents(b)) == before
 
 
+@pytest.mark.rotation(2)
 def test_save_without_a_path_is_refused(spark: SparkSession, register: Register, two: tuple[Path, Path]) -> None:
     before = contents(two[0])
     frame = spark.table(register(two[0]))

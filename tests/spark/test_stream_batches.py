@@ -76,6 +76,7 @@ def test_a_repeated_batch_that_inserts_does_not_double(attached: SparkSession, t
     assert CHECKPOINT_KEY in timeline.metadata(timeline.writes[-1])["extraMetadata"]
 
 
+@pytest.mark.rotation(2)
 def test_statements_of_a_batch_are_understood(attached: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "t")
     attached.sql(f"create table streamed using hudimeta location '{tmp_path / 't'}'")

@@ -134,6 +134,7 @@ def test_every_file_slice(sql: Callable[[str], Any], tmp_path: Path) -> None:
     assert sql(f"select * from hudi_filesystem_view('{table.path}', 'nothing*')").num_rows == 0
 
 
+@pytest.mark.rotation(2)
 def test_names_of_the_catalog_stand_for_folders_where_statements_are_ours(spark: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "t")
     pyspark_hudimeta.sql(spark, f"create table function_of using hudimeta location '{tmp_path / 't'}'")

@@ -150,7 +150,7 @@ SHAPES: Mapping[str, Shape] = {
 }
 
 
-@pytest.mark.rotation(5)
+@pytest.mark.rotation(9)
 @pytest.mark.parametrize("name", SHAPES)
 def test_rows_come_back_at_each_instant(tmp_path: Path, name: str) -> None:
     shape = SHAPES[name]

@@ -18,6 +18,7 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from tests.conftest import Unpack
+from tests.rotation import in_turn
 
 ALL = {
     **SIMPLE_OPTIONS,
@@ -155,7 +156,7 @@ def test_a_death_at_any_request_leaves_a_true_table(tmp_path: Path) -> None:
     """While it is made in the place of one that is lost; the other way is among the crash tests."""
     deaths, template = 0, _table(tmp_path / "template")
     shutil.rmtree(Path(template.path, ".hoodie/metadata/.hoodie"))
-    for number in range(0, 200, 6):
+    for number in in_turn(range(0, 200, 6), 2):
         table = template.copy(str(tmp_path / str(number)))
         try:
             rebuild(table.session(FaultyStorage(table.storage, Death(number))))

@@ -26,7 +26,7 @@ INDEXED = {
 }
 UNINDEXED = {"hoodie.metadata.enable": "false"}
 TYPES = ["COPY_ON_WRITE", "MERGE_ON_READ"]
-PARTS = 12
+PARTS = 18
 LOST_LOCK = pytest.mark.filterwarnings("ignore:the upkeep of the metadata table is left to a later write")
 
 
@@ -48,6 +48,7 @@ def rows_of(table: ModelledTable) -> list[tuple[str, int]]:
 NEWEST = [(f"k{n:04d}", 6 if n < 2 else 5 if n < 8 else 1) for n in range(12)]
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("version", ["8", "9"])
 @pytest.mark.parametrize("options", [INDEXED, UNINDEXED])
 @pytest.mark.parametrize("type", TYPES)
