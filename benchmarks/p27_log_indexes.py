@@ -88,11 +88,12 @@ def _looked_up(path: Path, options: Mapping[str, str], keys: pa.StringArray) -> 
     from hudimeta.storage import open_storage
     from hudimeta.storage.counting import CountingStorage
     from hudimeta.write.session import WriteSession
+    from hudimeta.write.table_files import TableFiles
 
     storage = CountingStorage(open_storage(path))
-    view = WriteSession(storage, OPTIONS.read(options)).table_now()
+    table = TableFiles.now(WriteSession(storage, OPTIONS.read(options)))
     begin = time.process_time()
-    tagging, _ = view.tag(keys, pa.array([""] * len(keys), pa.string()))
+    tagging, _ = table.lookup.tag(keys, pa.array([""] * len(keys), pa.string()))
     spent = time.process_time() - begin
     return tagging.hits, sum(r.n_bytes for r in storage.log.since(0) if ".log." in r.path), spent
 

@@ -21,7 +21,7 @@ def log_compact(storage: Storage, options: Options, engine: Engine | None) -> Re
 def plan(storage: Storage, options: Options, engine: Engine | None) -> log_compaction.LogCompactionPlan:
     """What a log compaction would merge; nothing is written."""
     session = WriteSession(storage, options, engine=engine)
-    return log_compaction.plan(session, session.table_now())
+    return log_compaction.plan(session, session.snapshot_now())
 
 
 def schedule(storage: Storage, options: Options, engine: Engine | None) -> str | None:

@@ -43,7 +43,8 @@ from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_polic
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.opening import open_or_create
 from hudimeta.write.operations import plan_inserts
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import (
     WriteResult,
     overwritten,
@@ -121,11 +122,11 @@ class PlainWrite:
         storage = metered(CountingStorage(open_storage(location, parsed.texts)), parsed)
         operation = operation_of(parsed, overwrite)
         session = open_or_create(storage, parsed, schema, operation)
-        view = session.table_now()
-        checked = prepare(view, session, operation, schema.empty_table())
+        table = TableFiles.now(session)
+        checked = prepare(table, session, operation, schema.empty_table())
         ensure_metadata(session)  # before there is a coordinator, which has to know of it
         undone = session.coordinator.recover_from_tasks()
-        write, _ = session.coordinator.begin(operation, None if undone else view.timeline, heartbeat=True)
+        write, _ = session.coordinator.begin(operation, None if undone else table.snapshot.timeline, heartbeat=True)
         return cls(location, parsed, replace(write, rolled_back=(*undone, *write.rolled_back)), checked.schema)
 
     def _storage(self) -> CountingStorage:
@@ -165,20 +166,20 @@ class PlainWrite:
         if not operation.begins_groups and not self._fills_files(rows):
             return [], rows, set()
         session = WriteSession(storage, self.options, in_task=True)
-        view = session.table_now()
-        if view.lookup.fixes_places:
+        table = TableFiles.now(session)
+        if table.lookup.fixes_places:
             return [], rows, set()  # two tasks would both begin the file group of a bucket
-        batch = keyed_batch(rows, self.schema, view.generator(), session.rules)
+        batch = keyed_batch(rows, self.schema, table.generator(), session.rules)
         if combines(session.options, operation):
             batch = combine(batch, combining_rules(session.properties, session.rules))
         if operation is Operation.BULK_INSERT:
             batch = sorted_for_bulk_insert(batch, session.options)
-        plan = plan_inserts(batch, {}, session.sizing(view.timeline))
-        writers = FileWriters.of(session, view, self.open_write, self.schema)
+        plan = plan_inserts(batch, {}, session.sizing(table.snapshot.timeline))
+        writers = FileWriters.of(session, table, self.open_write, self.schema)
         # Tasks count in steps, so that no two files of a write share the first number of their token.
         files = execute_plan(plan, batch, writers, session.engine, WriteToken((task << _TASK_BITS) + number, attempt))
         refuse_when_over(
-            storage, view.timeline.folder, self.open_write.instant, [path for file in files for path in file.paths]
+            storage, table.snapshot.timeline.folder, self.open_write.instant, [path for file in files for path in file.paths]
         )
         return files, rows.slice(0, 0), batch.partitions_of_deletes()
 
@@ -241,25 +242,25 @@ class PlainWrite:
 
         Readers take the file of the latest instant in each file group: one of our instant would be hidden by a younger one.
         """
-        view = session.table_now()
-        self._refuse_after_an_alter(view)
+        table = TableFiles.now(session)
+        self._refuse_after_an_alter(table)
         write = self.open_write
         if (
             any(result.files for result in results)
             or rows is None
-            or not any(i.time > write.instant for i in view.timeline.writes)
+            or not any(i.time > write.instant for i in table.snapshot.timeline.writes)
         ):
             # Staged rows are looked up and merged now, so the write knows everything that is completed now.
-            write = replace(write, seen=frozenset(view.timeline.completion_times))
-            return self._publish_at(write, session, view, results, rows, timings)
-        with session.coordinator.writing(write.operation, view.timeline) as (renewed, begun):
-            return self._publish_at(renewed, session, session.table_at(begun), results, rows, timings)
+            write = replace(write, seen=frozenset(table.snapshot.timeline.completion_times))
+            return self._publish_at(write, session, table, results, rows, timings)
+        with session.coordinator.writing(write.operation, table.snapshot.timeline) as (renewed, begun):
+            return self._publish_at(renewed, session, TableFiles.at(session, begun), results, rows, timings)
 
-    def _refuse_after_an_alter(self, view: TableView) -> None:
+    def _refuse_after_an_alter(self, table: TableFiles) -> None:
         """The tasks wrote under the names of before, which from the ALTER on mean other columns, or none."""
-        for instant in view.timeline.writes:
-            fresh = instant.time not in self.open_write.seen and view.history is not None
-            if fresh and view.timeline.metadata(instant).get("operationType") == Operation.ALTER_SCHEMA.value:
+        for instant in table.snapshot.timeline.writes:
+            fresh = instant.time not in self.open_write.seen and table.snapshot.history is not None
+            if fresh and table.snapshot.timeline.metadata(instant).get("operationType") == Operation.ALTER_SCHEMA.value:
                 why = f"the table's columns were altered at {instant.time}, while rows with the columns of before were written"
                 raise CommitError(why, "Run the write again.")
 
@@ -267,24 +268,24 @@ class PlainWrite:
         self,
         write: OpenWrite,
         session: WriteSession,
-        view: TableView,
+        table: TableFiles,
         results: Sequence[TaskResult],
         rows: pa.Table | None,
         timings: Timings,
     ) -> CommitReport:
         files = [file for result in results for file in result.files]
         own = {file.partition_path for file in files}.union(*(result.emptied for result in results))
-        outcome = self._settle(write, session, view, own, rows, timings)
+        outcome = self._settle(write, session, table, own, rows, timings)
         outcome = replace(outcome, files=[*files, *outcome.files])
         delete_strays(session.storage, write.instant, outcome.files)
         # Other writers may have added columns since the write began.
-        return publish(session, view, write, view.evolve(self.schema).schema, outcome, timings)
+        return publish(session, table, write, table.evolve(self.schema).schema, outcome, timings)
 
     def _settle(
         self,
         write: OpenWrite,
         session: WriteSession,
-        view: TableView,
+        table: TableFiles,
         own: Collection[str],
         rows: pa.Table | None,
         timings: Timings,
@@ -293,13 +294,13 @@ class PlainWrite:
         if rows is None and operation is Operation.DELETE_PARTITION:
             rows = self.schema.empty_table()  # the options may name partitions
         if rows is not None:
-            prepared = prepare(view, session, operation, rows)
+            prepared = prepare(table, session, operation, rows)
             # After the numbers of all tasks, and of earlier attempts.
             first = _FIRST_OF_COMMIT + (session.attempt << _TASK_BITS)
-            return write_batch(session, view, write, prepared, timings, first_task=first)
+            return write_batch(session, table, write, prepared, timings, first_task=first)
         if operation.overwrites:
-            touched = overwritten(session, view, operation, own)
-            return WriteResult((), replaced_by(view, operation, touched), frozenset(touched))
+            touched = overwritten(session, table.snapshot, operation, own)
+            return WriteResult((), replaced_by(table.snapshot, operation, touched), frozenset(touched))
         return WriteResult((), {}, frozenset())
 
     def abort(self) -> None:

@@ -31,7 +31,7 @@ class CompactionVerbs(GroupedVerbs):
         from hudimeta.services import compaction
 
         session = _session(self)
-        return compaction.plan(session, session.table_now())
+        return compaction.plan(session, session.snapshot_now())
 
     def schedule(self) -> str | None:
         """Plan a compaction and leave it on the timeline, for `execute` or another process to run.
@@ -65,7 +65,7 @@ class CleaningVerbs(GroupedVerbs):
         from hudimeta.services import clean
 
         session = _session(self)
-        return clean.plan(session, session.table_now())
+        return clean.plan(session, session.snapshot_now())
 
     def schedule(self) -> str | None:
         """Plan a clean and leave it on the timeline: `execute` runs it, or whoever writes next, or Apache Hudi.

@@ -249,7 +249,7 @@ def plan_clustering(storage: Storage, options: Options) -> ClusteringPlan:
     from hudimeta.services import clustering
 
     session = WriteSession(storage, options)
-    return clustering.plan(session, session.table_now())
+    return clustering.plan(session, session.snapshot_now())
 
 
 def schedule_clustering(storage: Storage, options: Options) -> str | None:

@@ -9,9 +9,8 @@ from functools import cached_property
 
 from hudimeta.errors import ClusteringPending, CommitConflict
 from hudimeta.metering import Metric, meter_of
+from hudimeta.snapshot.planned_groups import groups_of_clustering
 from hudimeta.storage import Storage
-from hudimeta.table.clustering_plan import decode_clustering_plan
-from hudimeta.table.compaction_plan import decode_compaction_plan
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.content import latest_schema, schema_of
 from hudimeta.types import COPYING_OPERATIONS, Action, FileGroupId, Instant, Operation
@@ -23,9 +22,6 @@ __all__ = [
     "check_conflicts",
     "check_schema",
     "conflicts_told",
-    "groups_in_plans",
-    "groups_under_clustering",
-    "groups_under_compaction",
     "writes_since",
 ]
 
@@ -167,7 +163,7 @@ def check_clusterings(timeline: Timeline, operation: str, changed: Iterable[File
         if (
             pending.action is Action.CLUSTERING
             and pending.time != own
-            and (both := sorted(_pairs(mine & _clustered(timeline, pending))))
+            and (both := sorted(_pairs(mine & groups_of_clustering(timeline, pending))))
         ):
             raise ClusteringPending(operation, both, pending.time, _WAIT)
 
@@ -194,36 +190,6 @@ def check_schema(timeline: Timeline, seen: frozenset[str], operation: str, avro_
         # The table's schema is that of the latest instant: a new one must not stand before an old one.
         if known is None or text != known[1] or instant.time > own_instant:
             raise CommitConflict(operation, [("", "the table's schema")], instant.time)
-
-
-def groups_in_plans(timeline: Timeline) -> set[FileGroupId]:
-    """File groups that are in the plan of a pending service: no new row goes to their base files, no other plan takes them.
-
-    What a log compaction takes are log files alone; what is appended to the log meanwhile does not mind.
-    """
-    merged = _in_operations(timeline, Action.LOG_COMPACTION)
-    return groups_under_compaction(timeline) | groups_under_clustering(timeline) | merged
-
-
-def groups_under_compaction(timeline: Timeline) -> set[FileGroupId]:
-    """File groups that planned compactions are going to rewrite: their base files must not be rewritten by anybody else."""
-    return _in_operations(timeline, Action.COMPACTION)
-
-
-def _in_operations(timeline: Timeline, action: Action) -> set[FileGroupId]:
-    plans = [timeline.plan(i) for i in timeline.pending if (i.pending_action or i.action) is action]
-    return {FileGroupId(one.partition_path, one.file_id) for plan in plans for one in decode_compaction_plan(plan)}
-
-
-def groups_under_clustering(timeline: Timeline) -> set[FileGroupId]:
-    """File groups that planned clusterings are going to replace."""
-    pending = [i for i in timeline.pending if i.action is Action.CLUSTERING]
-    return {group for instant in pending for group in _clustered(timeline, instant)}
-
-
-def _clustered(timeline: Timeline, pending: Instant) -> set[FileGroupId]:
-    groups = decode_clustering_plan(timeline.plan(pending)).groups
-    return {FileGroupId(one.partition_path, one.file_id) for group in groups for one in group.slices}
 
 
 def _pairs(groups: Iterable[FileGroupId]) -> Iterable[tuple[str, str]]:

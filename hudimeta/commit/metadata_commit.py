@@ -15,7 +15,7 @@ from hudimeta.engine import Engine, LocalEngine
 from hudimeta.errors import CommitConflict, HudiError
 from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.built_meanwhile import refuse_built_anew
-from hudimeta.indexes.column_stats.columns import schema_of, statistics_after
+from hudimeta.indexes.column_stats.columns import statistics_after
 from hudimeta.indexes.protocol import CleanChange, CommitChange, IndexDelta
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.indexes.written_file import WrittenFile
@@ -28,6 +28,7 @@ from hudimeta.metadata.stated_files import encode_stated
 from hudimeta.metadata.strays import strays
 from hudimeta.metadata.writer import EncodedLog, MetadataWriter, WrittenLog
 from hudimeta.metering import Metric, meter_of, timed
+from hudimeta.snapshot.table_schema import file_schema
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.stated_keys import Stated, stated
@@ -206,7 +207,7 @@ class MetadataCommit:
         replaced: Mapping[str, Sequence[str]],
         same_rows: bool,
     ) -> CommitChange:
-        before = schema_of(self.properties, timeline)
+        before = file_schema(self.properties, timeline)
         statistics = statistics_after(table, before, schema, self._most)
         return CommitChange(
             storage=self._storage,

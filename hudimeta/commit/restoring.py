@@ -31,10 +31,10 @@ from hudimeta.engine import Engine, nearby_if_small
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import CommitConflict, CorruptFileError, HudiError, NotFound
 from hudimeta.indexes.bucket.ring_changes import forget_rings
-from hudimeta.indexes.column_stats.columns import schema_of
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.redaction import without_user
 from hudimeta.snapshot.schema_commits import forget_schema_commit
+from hudimeta.snapshot.table_schema import file_schema
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import list_table
 from hudimeta.table.file_names import parse_names
@@ -238,7 +238,7 @@ class Restorer:
 
     def _build_metadata(self, timeline: Timeline, names: Sequence[str]) -> None:
         properties = load_properties(self.storage)
-        schema = schema_of(properties, timeline)
+        schema = file_schema(properties, timeline)
         if schema is None:
             self.storage.delete_folder(METADATA_ROOT)
             return

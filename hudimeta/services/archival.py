@@ -20,11 +20,12 @@ from hudimeta.config import options as keys
 from hudimeta.metering import meter_of
 from hudimeta.reports import Report
 from hudimeta.services import clean
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.slices import place_files
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.archiving import leaving, move_to_history
 from hudimeta.types import Action, Instant, TableType
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
 
 __all__ = ["ArchivalPlan", "ArchivalReport", "archive", "is_due", "plan"]
 
@@ -79,15 +80,15 @@ def is_due(session: WriteSession, timeline: Timeline) -> bool:
     return len(timeline.writes) > _bounds(session, timeline)[1]
 
 
-def plan(session: WriteSession, view: TableView) -> ArchivalPlan:
+def plan(session: WriteSession, snapshot: Snapshot) -> ArchivalPlan:
     """Find the instants that nobody will ask any more."""
-    timeline = view.timeline
+    timeline = snapshot.timeline
     if not is_due(session, timeline):
         return ArchivalPlan(
             (), f"no more than {_bounds(session, timeline)[1]} writes (hoodie.keep.max.commits) are on the timeline"
         )
-    limit = min(_limits(session, view))
-    limit = min([limit, *_uncleaned(view, limit)])
+    limit = min(_limits(session, snapshot))
+    limit = min([limit, *_uncleaned(snapshot, limit)])
     return ArchivalPlan(tuple(leaving(timeline, limit.time)), limit.reason)
 
 
@@ -103,8 +104,8 @@ def _bounds(session: WriteSession, timeline: Timeline) -> tuple[int, int]:
     return raised, most + raised - least
 
 
-def _limits(session: WriteSession, view: TableView) -> Iterator[_Limit]:
-    timeline = view.timeline
+def _limits(session: WriteSession, snapshot: Snapshot) -> Iterator[_Limit]:
+    timeline = snapshot.timeline
     least = min(_bounds(session, timeline)[0], len(timeline.writes))
     asked = session.options.get(keys.ARCHIVE_MIN)
     why = "hoodie.keep.min.commits" if least <= max(1, asked) else "cleaning looks at them, more than hoodie.keep.min.commits"
@@ -118,8 +119,8 @@ def _limits(session: WriteSession, view: TableView) -> Iterator[_Limit]:
     if timeline.savepoints and not session.options.get(keys.ARCHIVE_BEYOND_SAVEPOINT):
         first = min(timeline.savepoints)
         yield _Limit(first, f"{first} is savepointed")
-    if session.properties.has_metadata_table and view.metadata is not None:
-        compactions = [i.time for i in view.metadata.timeline.writes if i.action is Action.COMMIT]
+    if session.properties.has_metadata_table and snapshot.metadata is not None:
+        compactions = [i.time for i in snapshot.metadata.timeline.writes if i.action is Action.COMMIT]
         yield _Limit(max(compactions, default=""), "the metadata table's last compaction stands there")
     if session.properties.type is TableType.MERGE_ON_READ:
         yield from _needed_to_compact(session, timeline)
@@ -136,13 +137,13 @@ def _needed_to_compact(session: WriteSession, timeline: Timeline) -> Iterator[_L
         yield _Limit(last, "it is the last compaction")
 
 
-def _uncleaned(view: TableView, limit: _Limit) -> Iterator[_Limit]:
+def _uncleaned(snapshot: Snapshot, limit: _Limit) -> Iterator[_Limit]:
     """The first replacing instant before a limit whose replaced files are still there."""
-    replaced = view.timeline.replaced_file_groups()
+    replaced = snapshot.timeline.replaced_file_groups()
     replaced = replaced.filter(pc.less(replaced["instant"], limit.time)) if len(replaced) else replaced
     if not len(replaced):
         return
-    files = place_files(view.listing(replaced["partition_path"].unique().to_pylist()), view.visibility())
+    files = place_files(snapshot.files(replaced["partition_path"].unique().to_pylist()), snapshot.visibility)
     there = set(zip(files["partition_path"].to_pylist(), files["file_id"].to_pylist(), strict=True))
     columns = (replaced[c].to_pylist() for c in ("instant", "partition_path", "file_id"))
     left = [time for time, partition, file_id in zip(*columns, strict=True) if (partition, file_id) in there]
@@ -153,11 +154,11 @@ def _uncleaned(view: TableView, limit: _Limit) -> Iterator[_Limit]:
 def archive(session: WriteSession) -> ArchivalReport:
     """Plan and run an archival, under the table lock."""
     with session.lock.held():
-        view = session.table_now()
-        the_plan = plan(session, view)
+        snapshot = session.snapshot_now()
+        the_plan = plan(session, snapshot)
         if the_plan.instants:
-            session.coordinator.tidy(view.timeline, the_plan.instants)
-        move_to_history(session.fenced, view.timeline, the_plan.instants)
+            session.coordinator.tidy(snapshot.timeline, the_plan.instants)
+        move_to_history(session.fenced, snapshot.timeline, the_plan.instants)
     by_action: dict[str, int] = {}
     for instant in the_plan.instants:
         by_action[instant.action.value] = by_action.get(instant.action.value, 0) + 1

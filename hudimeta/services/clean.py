@@ -20,18 +20,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError
 from hudimeta.redaction import without_user
 from hudimeta.reports import Report
+from hudimeta.snapshot.planned_groups import groups_in_plans
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.slices import place_files
 from hudimeta.table.text_arrays import instant_number
 from hudimeta.timeline import Timeline, format_instant, parse_instant
 from hudimeta.timeline.clean_record import CleanPlan, encode_plan, is_partial, savepoints_of
 from hudimeta.types import Action, Instant, TableType
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
 
 __all__ = ["CleanPlan", "CleanReport", "clean", "execute", "is_due", "looked_at", "plan", "schedule"]
 
@@ -53,20 +54,20 @@ class CleanReport(Report):
         return "nothing to clean" if self.instant is None else f"CLEAN at {self.instant}: {self.deleted:,} files deleted"
 
 
-def plan(session: WriteSession, view: TableView) -> CleanPlan:
+def plan(session: WriteSession, snapshot: Snapshot) -> CleanPlan:
     """Find the files that nothing retained needs."""
-    timeline = view.timeline
+    timeline = snapshot.timeline
     policy = session.options.get(keys.CLEAN_POLICY) or _COMMITS
     earliest = _bounded(session, timeline, _earliest(session, timeline)) if policy in (_COMMITS, _HOURS) else None
     last = timeline.writes[-1].time if timeline.writes else ""
     saved = tuple(sorted(timeline.savepoints))
     if policy in (_COMMITS, _HOURS) and earliest is None:
         return CleanPlan(policy, None, {}, (), last, saved)
-    chosen = _partitions_chosen(session, view)
+    chosen = _partitions_chosen(session, snapshot)
     touched = _partitions_touched(session, timeline, earliest, saved) if chosen is None else chosen
     if touched is not None and not touched:
         return CleanPlan(policy, earliest, {}, (), last, saved, chosen is not None)
-    placed = place_files(view.listing(touched), view.visibility())
+    placed = place_files(snapshot.files(touched), snapshot.visibility)
     gone = _obsolete(session, placed, timeline, earliest)
     gone &= ~_protected(placed, timeline)
     files = _by_partition(placed.filter(pa.array(gone)))
@@ -89,7 +90,7 @@ def _retained_before(timeline: Timeline) -> str:
     return timeline.metadata(cleans[-1]).get("earliestCommitToRetain") or "" if cleans else ""
 
 
-def _partitions_chosen(session: WriteSession, view: TableView) -> list[str] | None:
+def _partitions_chosen(session: WriteSession, snapshot: Snapshot) -> list[str] | None:
     """The partitions that options name; None where they name none.
 
     Raises:
@@ -108,7 +109,7 @@ def _partitions_chosen(session: WriteSession, view: TableView) -> list[str] | No
         wanted = re.compile(pattern or "")
     except re.error as error:
         raise ConfigError(keys.CLEAN_PATTERN.key, pattern, f"a regular expression ({error})") from error
-    paths = view.listing()["partition_path"].unique().to_pylist()
+    paths = snapshot.files()["partition_path"].unique().to_pylist()
     return sorted(path for path in paths if wanted.fullmatch(path))
 
 
@@ -326,7 +327,7 @@ def clean(session: WriteSession) -> CleanReport:
             died = _waiting(timeline)
             if died is not None:
                 return died
-            found = plan(session, session.table_at(timeline))
+            found = plan(session, session.snapshot_at(timeline))
             return _put(session, timeline, found)
 
         ran = session.coordinator.cleans.run_new(planned, session.engine)
@@ -339,7 +340,7 @@ def schedule(session: WriteSession) -> str | None:
     """Plan a clean and leave it on the timeline; its instant, None for nothing to delete. One that waits there is it."""
     with session.lock.held():
         timeline = session.properties.load_timeline(session.storage)
-        return _waiting(timeline) or _put(session, timeline, plan(session, session.table_at(timeline)))
+        return _waiting(timeline) or _put(session, timeline, plan(session, session.snapshot_at(timeline)))
 
 
 def execute(session: WriteSession, instant: str) -> CleanReport:

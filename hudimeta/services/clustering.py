@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.planned_runs import cancel as cancel_plan
@@ -36,6 +35,7 @@ from hudimeta.indexes.bucket.ring_changes import (
 from hudimeta.indexes.choice import BucketSettings
 from hudimeta.redaction import without_user
 from hudimeta.reports import Report, Reports
+from hudimeta.schema import with_meta_columns
 from hudimeta.services.bucket_resizing import EXECUTOR, choose_buckets
 from hudimeta.services.clustering_report import ClusteringReport, GroupLayout, shares_skipped
 from hudimeta.services.clustering_rows import ClusterGroup, GroupWork, RowOrder, WrittenGroup
@@ -44,12 +44,15 @@ from hudimeta.services.plan_runs import put_plan, run_plans
 from hudimeta.services.planned_slices import columns_at, reading, remove_leftovers, report_of, with_sizes
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
+from hudimeta.snapshot.planned_groups import groups_in_plans
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.clustering_plan import PlannedGroup, StoredClustering, decode_clustering_plan, encode_clustering_plan
 from hudimeta.table.compaction_plan import PlannedSlice
 from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 from hudimeta.write.base_files import new_file_id
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 
 __all__ = [
     "ClusteringPlan",
@@ -148,7 +151,7 @@ def pending(timeline: Timeline) -> list[Instant]:
     return [i for i in timeline.pending if i.action is Action.CLUSTERING]
 
 
-def plan(session: WriteSession, view: TableView) -> ClusteringPlan:
+def plan(session: WriteSession, snapshot: Snapshot) -> ClusteringPlan:
     """What the strategy takes of the table; file groups in the plan of a pending service are left out.
 
     Raises:
@@ -156,29 +159,30 @@ def plan(session: WriteSession, view: TableView) -> ClusteringPlan:
         ConfigError: A column that rows cannot be sorted by, or a pattern that is none.
     """
     options = session.options
-    buckets = view.lookup.choice.buckets if view.lookup.fixes_places else None
+    lookup = TableFiles(session, snapshot).lookup
+    buckets = lookup.choice.buckets if lookup.fixes_places else None
     if buckets is not None and not buckets.consistent:
         hint = "Its files are as many as its buckets; choose another number of buckets with a new table."
         raise UnsupportedFeature("clustering a table that is laid out in buckets", hint)
     order = RowOrder.asked(options)
-    order.check(view.writer_schema(view.schema), keys.CLUSTER_SORT.key)
-    taken = groups_in_plans(view.timeline)
-    slices = [one for one in slices_of(view.slices()) if FileGroupId(one.partition_path, one.file_id) not in taken]
-    hour = int(session.times.next(view.timeline.last_time)[8:10])
+    order.check(with_meta_columns(snapshot.file_schema), keys.CLUSTER_SORT.key)
+    taken = groups_in_plans(snapshot.timeline)
+    slices = [one for one in slices_of(snapshot.slices()) if FileGroupId(one.partition_path, one.file_id) not in taken]
+    hour = int(session.times.next(snapshot.timeline.last_time)[8:10])
     if buckets is not None:
-        return _resizing(session, view, buckets, slices, order, hour)
+        return _resizing(session, snapshot, buckets, slices, order, hour)
     return ClusteringPlan(tuple(choose(slices, options, hour)), order, options.get(keys.CLUSTER_EXECUTOR))
 
 
 def _resizing(
-    session: WriteSession, view: TableView, buckets: BucketSettings, slices: Sequence[FileSlice], order: RowOrder, hour: int
+    session: WriteSession, snapshot: Snapshot, buckets: BucketSettings, slices: Sequence[FileSlice], order: RowOrder, hour: int
 ) -> ClusteringPlan:
     """Splitting and merging of buckets; none while a write is at work, which chose its buckets before."""
-    if view.timeline.pending_writes:
+    if snapshot.timeline.pending_writes:
         return ClusteringPlan((), order, EXECUTOR)
-    busy = {one.partition_path for one in groups_in_plans(view.timeline)}
+    busy = {one.partition_path for one in groups_in_plans(snapshot.timeline)}
     free = [one for one in slices if one.partition_path not in busy]
-    rings = HashRings(session.storage, view.timeline, buckets.count, buckets.fields)
+    rings = HashRings(session.storage, snapshot.timeline, buckets.count, buckets.fields)
     chosen = choose_buckets(free, rings.ring, session.options, hour, buckets.count)
     return ClusteringPlan(tuple(group for group, _ in chosen), order, EXECUTOR, tuple(change for _, change in chosen))
 
@@ -186,8 +190,8 @@ def _resizing(
 def schedule(session: WriteSession) -> str | None:
     """Put a clustering on the timeline; returns its instant, None when there is nothing to cluster."""
 
-    def encoded(view: TableView) -> bytes | None:
-        the_plan = plan(session, view)
+    def encoded(snapshot: Snapshot) -> bytes | None:
+        the_plan = plan(session, snapshot)
         return the_plan.encode(without_user(session.storage.root)) if the_plan.groups else None
 
     return put_plan(session, Action.CLUSTERING, encoded)
@@ -217,24 +221,25 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     instant = found.time
     timings = Timings()
     mark = session.request_mark()
-    view = session.table_at(timeline)
+    snapshot = session.snapshot_at(timeline)
     planned = ClusteringPlan.of(timeline.plan(found), session.options)
-    planned.order.check(view.writer_schema(view.schema), keys.CLUSTER_SORT.key)
-    _refuse_stale(view, planned)
+    planned.order.check(with_meta_columns(snapshot.file_schema), keys.CLUSTER_SORT.key)
+    _refuse_stale(snapshot, planned)
     if session.concurrency.prefers_writers:
         groups = [FileGroupId(one.partition_path, one.file_id) for one in planned.slices]
         give_way_to_writers(session.storage, timeline, Operation.CLUSTER.value, groups, alone=False)
     remove_leftovers(session, instant)
     if found.state is State.REQUESTED:
         TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.CLUSTERING)
-    schema, history = columns_at(session, view, instant)
-    rings = _new_rings(session, view, planned, instant)
-    works = _works(view, planned, rings)
-    virtual = None if session.properties.populate_meta else view.generator()
+    schema, history = columns_at(session, snapshot, instant)
+    rings = _new_rings(session, snapshot, planned, instant)
+    works = _works(snapshot, planned, rings)
+    table = TableFiles(session, snapshot)
+    virtual = None if session.properties.populate_meta else table.generator()
     threads = session.engine.workers if isinstance(session.engine, LocalEngine) else None
     with timings.phase("rewrite"):
-        task: ReadTask = reading(session, view, schema, history)
-        writer, copies = view.writer(instant, schema), planned.executor == _COPYING
+        task: ReadTask = reading(session, snapshot, schema, history)
+        writer, copies = table.writer(instant, schema), planned.executor == _COPYING
         run = ClusterGroup(session.storage, task, writer, planned.order, virtual, threads, copies)
         size = sum(one.size for work in works for one in work.slices)
         written = nearby_if_small(session.engine, size).map(run, works)
@@ -246,7 +251,9 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
     files = [file for group in written for file in group.files]
     write = OpenWrite(instant, Action.CLUSTERING, Operation.CLUSTER, frozenset(timeline.completion_times))
     stated = published_schema(schema, session.properties.name, history, instant)
-    publication = Publication(files, schema, stated.avro, replaced, stated.extra, known=view.metadata, history=stated.history)
+    publication = Publication(
+        files, schema, stated.avro, replaced, stated.extra, known=snapshot.metadata, history=stated.history
+    )
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
     for partition in rings:
@@ -274,12 +281,12 @@ def _report(
     )
 
 
-def _refuse_stale(view: TableView, planned: ClusteringPlan) -> None:
+def _refuse_stale(snapshot: Snapshot, planned: ClusteringPlan) -> None:
     """Refuse to copy slices that are not what their file groups hold any more: rows would be lost."""
     partitions = sorted({one.partition_path for one in planned.slices})
     now = {
         FileGroupId(one.partition_path, one.file_id): (one.base_file, frozenset(one.log_files))
-        for one in slices_of(view.slices(partitions))
+        for one in slices_of(snapshot.slices(partitions))
     }
     changed = [
         (one.partition_path, one.file_id)
@@ -294,7 +301,7 @@ Rings = Mapping[str, tuple[HashRing, tuple[str, ...]]]
 """Of each partition its ring as it will be, and the hashed columns."""
 
 
-def _new_rings(session: WriteSession, view: TableView, planned: ClusteringPlan, instant: str) -> Rings:
+def _new_rings(session: WriteSession, snapshot: Snapshot, planned: ClusteringPlan, instant: str) -> Rings:
     """The hash rings as they will be.
 
     Raises:
@@ -303,26 +310,27 @@ def _new_rings(session: WriteSession, view: TableView, planned: ClusteringPlan, 
     """
     if not planned.rings:
         return {}
-    buckets = view.lookup.choice.buckets if view.lookup.fixes_places else None
+    lookup = TableFiles(session, snapshot).lookup
+    buckets = lookup.choice.buckets if lookup.fixes_places else None
     if buckets is None or not buckets.consistent:
         allowed = "CONSISTENT_HASHING, and hoodie.index.type=BUCKET: the plan splits or merges buckets"
         raise ConfigError(keys.BUCKET_ENGINE.key, session.options.get(keys.BUCKET_ENGINE), allowed)
-    rings = HashRings(session.storage, view.timeline, buckets.count, buckets.fields)
+    rings = HashRings(session.storage, snapshot.timeline, buckets.count, buckets.fields)
     by_partition: dict[str, list[RingChange]] = {}
     for change in planned.rings:
         by_partition.setdefault(change.partition, []).append(change)
     return {path: (changed_ring(rings.ring(path), changes, instant), buckets.fields) for path, changes in by_partition.items()}
 
 
-def _works(view: TableView, planned: ClusteringPlan, rings: Rings) -> list[GroupWork]:
+def _works(snapshot: Snapshot, planned: ClusteringPlan, rings: Rings) -> list[GroupWork]:
     works = []
     for number, (slices, outputs) in enumerate(planned.groups):
         if planned.rings:
             change = planned.rings[number]
-            works.append(GroupWork(number, tuple(with_sizes(view, slices)), change.file_ids, rings[change.partition]))
+            works.append(GroupWork(number, tuple(with_sizes(snapshot, slices)), change.file_ids, rings[change.partition]))
             continue
         stem = new_file_id().removesuffix("0")
-        works.append(GroupWork(number, tuple(with_sizes(view, slices)), tuple(f"{stem}{at}" for at in range(outputs))))
+        works.append(GroupWork(number, tuple(with_sizes(snapshot, slices)), tuple(f"{stem}{at}" for at in range(outputs))))
     return works
 
 

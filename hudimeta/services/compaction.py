@@ -14,7 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.published_schema import published_schema
@@ -32,13 +31,16 @@ from hudimeta.services.planned_slices import columns_at, reading, remove_leftove
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.slices.reader import SliceReader
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
+from hudimeta.snapshot.planned_groups import groups_in_plans
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
 from hudimeta.table.compaction_plan import PlannedSlice, decode_compaction_plan, encode_compaction_plan
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.timeline import Timeline, TimelineWriter, parse_instant
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
 from hudimeta.write.base_files import BaseFileWriter, WriteToken
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 
 __all__ = ["CompactionPlan", "compact", "execute", "is_due", "may_be_due", "pending", "plan", "schedule"]
 
@@ -108,21 +110,21 @@ def pending(timeline: Timeline) -> list[Instant]:
     return [i for i in timeline.pending if (i.pending_action or i.action) is Action.COMPACTION]
 
 
-def plan(session: WriteSession, view: TableView) -> CompactionPlan:
+def plan(session: WriteSession, snapshot: Snapshot) -> CompactionPlan:
     """The file slices with log files that the strategy takes.
 
     Left out are those in the plan of a pending service.
     """
-    taken = groups_in_plans(view.timeline)
-    slices = [s for s in slices_of(view.slices()) if s.log_files and FileGroupId(s.partition_path, s.file_id) not in taken]
+    taken = groups_in_plans(snapshot.timeline)
+    slices = [s for s in slices_of(snapshot.slices()) if s.log_files and FileGroupId(s.partition_path, s.file_id) not in taken]
     return CompactionPlan(tuple(choose(slices, session.options)))
 
 
 def schedule(session: WriteSession) -> str | None:
     """Put a compaction on the timeline; returns its instant, None when no slice has log files."""
 
-    def encoded(view: TableView) -> bytes | None:
-        the_plan = plan(session, view)
+    def encoded(snapshot: Snapshot) -> bytes | None:
+        the_plan = plan(session, snapshot)
         return the_plan.encode() if the_plan.slices else None
 
     meter_of(session.storage).add(Metric.COMPACTION_REQUESTED)
@@ -143,7 +145,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     instant = found.time
     timings = Timings()
     mark = session.request_mark()
-    view = session.table_at(timeline)
+    snapshot = session.snapshot_at(timeline)
     if session.concurrency.prefers_writers:
         groups = [FileGroupId(one.partition_path, one.file_id) for one in CompactionPlan.of(timeline.plan(found)).slices]
         give_way_to_writers(session.storage, timeline, Operation.COMPACT.value, groups, alone=False)
@@ -152,12 +154,12 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
         TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.COMPACTION)
     planned = CompactionPlan.of(timeline.plan(found))
     slices = planned.slices
-    schema, history = columns_at(session, view, instant)
+    schema, history = columns_at(session, snapshot, instant)
     with timings.phase("merge"):
-        files = _merge_all(session, view, instant, planned, schema, history)
+        files = _merge_all(session, snapshot, instant, planned, schema, history)
     write = OpenWrite(instant, Action.COMPACTION, Operation.COMPACT, frozenset(timeline.completion_times))
     stated = published_schema(schema, session.properties.name, history, instant)
-    publication = Publication(files, schema, stated.avro, extra=stated.extra, known=view.metadata, history=stated.history)
+    publication = Publication(files, schema, stated.avro, extra=stated.extra, known=snapshot.metadata, history=stated.history)
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
     notes = (f"{sum(len(s.log_files) for s in slices):,} log files merged",)
@@ -210,15 +212,15 @@ def _fresh(session: WriteSession, timeline: Timeline) -> tuple[str, list[Instant
 
 def _merge_all(
     session: WriteSession,
-    view: TableView,
+    snapshot: Snapshot,
     instant: str,
     planned: CompactionPlan,
     data: pa.Schema,
     history: SchemaHistory | None,
 ) -> list[WrittenFile]:
-    task, writer = reading(session, view, data, history), view.writer(instant, data)
+    task, writer = reading(session, snapshot, data, history), TableFiles(session, snapshot).writer(instant, data)
     engine = nearby_if_small(session.engine, planned.size)
-    return engine.map(_Merge(session.storage, task, writer), list(enumerate(with_sizes(view, planned.slices))))
+    return engine.map(_Merge(session.storage, task, writer), list(enumerate(with_sizes(snapshot, planned.slices))))
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,6 @@ from typing import Any
 
 from hudimeta.commit.conflicts import (
     TableChange,
-    groups_in_plans,
-    groups_under_clustering,
-    groups_under_compaction,
     writes_since,
 )
 from hudimeta.commit.coordinator import OpenWrite, Publication
@@ -37,6 +34,8 @@ from hudimeta.services.planned_slices import columns_at, reading, remove_leftove
 from hudimeta.slices.log_folding import LogFolder
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
+from hudimeta.snapshot.planned_groups import groups_in_plans, groups_under_clustering, groups_under_compaction
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
 from hudimeta.table.compaction_plan import PlannedSlice, decode_compaction_plan, encode_compaction_plan
 from hudimeta.table.file_names import parse_base_file, parse_log_file
@@ -45,7 +44,8 @@ from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State, TableType
 from hudimeta.write.base_files import WriteToken
 from hudimeta.write.log_files import Deletes, LogContent, LogFileWriter
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 
 __all__ = [
     "LogCompactionPlan",
@@ -109,7 +109,7 @@ def _oldest_writer(timeline: Timeline) -> str:
     return min((i.time for i in timeline.pending if (i.pending_action or i.action) in _WRITES), default="")
 
 
-def plan(session: WriteSession, view: TableView) -> LogCompactionPlan:
+def plan(session: WriteSession, snapshot: Snapshot) -> LogCompactionPlan:
     """The file slices whose logs have so many blocks as `hoodie.log.compaction.blocks.threshold` says.
 
     Left out are those in the plan of a pending service, and log files behind a write that is still at work. The logs are read
@@ -121,16 +121,19 @@ def plan(session: WriteSession, view: TableView) -> LogCompactionPlan:
     if session.properties.type is not TableType.MERGE_ON_READ:
         hint = "It has no log files; only merge-on-read tables need it."
         raise UnsupportedFeature("log compaction of a copy-on-write table", hint)
-    taken, before = groups_in_plans(view.timeline), _oldest_writer(view.timeline)
+    taken, before = groups_in_plans(snapshot.timeline), _oldest_writer(snapshot.timeline)
     slices = [
         one
-        for one in slices_of(view.slices())
+        for one in slices_of(snapshot.slices())
         if len(one.log_files) > 1 and FileGroupId(one.partition_path, one.file_id) not in taken
     ]
     if not slices:
         return LogCompactionPlan(())
     look = _Look(
-        session.storage, reading(session, view, view.schema, view.history), before, session.options.get(keys.LOG_BLOCKS)
+        session.storage,
+        reading(session, snapshot, snapshot.file_schema, snapshot.history),
+        before,
+        session.options.get(keys.LOG_BLOCKS),
     )
     size = sum(sum(one.log_sizes) for one in slices)
     found = nearby_if_small(session.engine, size).map(look, slices)
@@ -162,8 +165,8 @@ class _Look:
 def schedule(session: WriteSession) -> str | None:
     """Put a log compaction on the timeline; returns its instant, None when no log has enough blocks."""
 
-    def encoded(view: TableView) -> bytes | None:
-        the_plan = plan(session, view)
+    def encoded(snapshot: Snapshot) -> bytes | None:
+        the_plan = plan(session, snapshot)
         return the_plan.encode() if the_plan.slices else None
 
     return put_plan(session, Action.LOG_COMPACTION, encoded)
@@ -193,23 +196,23 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
     instant = found.time
     timings = Timings()
     mark = session.request_mark()
-    view = session.table_at(timeline)
+    snapshot = session.snapshot_at(timeline)
     remove_leftovers(session, instant)
     if found.state is State.REQUESTED:
         TimelineWriter(session.storage, timeline.folder).create_inflight(instant, Action.LOG_COMPACTION)
     planned = decode_compaction_plan(timeline.plan(found))
-    works = _works(view, planned, instant)
-    schema, history = columns_at(session, view, instant)
-    writer = view.log_writer(instant, schema)
+    works = _works(snapshot, planned, instant)
+    schema, history = columns_at(session, snapshot, instant)
+    writer = TableFiles(session, snapshot).log_writer(instant, schema)
     assert writer is not None, "the plan of a log compaction is made of log files"
     with timings.phase("merge"):
-        merge = _Merge(session.storage, reading(session, view, schema, history), writer, _oldest_writer(timeline))
+        merge = _Merge(session.storage, reading(session, snapshot, schema, history), writer, _oldest_writer(timeline))
         size = sum(sum(one.log_sizes) for _, one, _ in works)
         merged = [one for one in nearby_if_small(session.engine, size).map(merge, works) if one is not None]
     files = [file for one in merged for file in one.files]
     write = OpenWrite(instant, Action.LOG_COMPACTION, Operation.LOG_COMPACT, frozenset(timeline.completion_times))
     stated = published_schema(schema, session.properties.name, history, instant)
-    publication = Publication(files, schema, stated.avro, extra=stated.extra, known=view.metadata, history=stated.history)
+    publication = Publication(files, schema, stated.avro, extra=stated.extra, known=snapshot.metadata, history=stated.history)
     settling = _SlicesGoOn(publication, write.seen, {one.group: one.newest for one in merged})
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, replace(publication, settling=settling))
@@ -226,12 +229,12 @@ _Work = tuple[int, FileSlice, frozenset[str]]
 """A numbered slice as it is, and the names of the log files that may be merged."""
 
 
-def _works(view: TableView, planned: Sequence[PlannedSlice], instant: str) -> list[_Work]:
+def _works(snapshot: Snapshot, planned: Sequence[PlannedSlice], instant: str) -> list[_Work]:
     """The planned slices that are still the newest of their file groups, and in no plan of another service."""
     by_group = {FileGroupId(one.partition_path, one.file_id): one for one in planned}
-    busy = groups_under_compaction(view.timeline) | groups_under_clustering(view.timeline)
+    busy = groups_under_compaction(snapshot.timeline) | groups_under_clustering(snapshot.timeline)
     works: list[_Work] = []
-    for one in slices_of(view.slices(sorted({group.partition_path for group in by_group}))):
+    for one in slices_of(snapshot.slices(sorted({group.partition_path for group in by_group}))):
         group = FileGroupId(one.partition_path, one.file_id)
         wanted = by_group.get(group)
         if wanted is not None and group not in busy and wanted.base_file == one.base_file:

@@ -30,9 +30,10 @@ from hudimeta.redaction import hidden
 from hudimeta.reports import Report
 from hudimeta.services import archival, clean, clustering, compaction, log_compaction, ttl
 from hudimeta.services.indexing import beside_writers
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage
 from hudimeta.types import Instant, TableType
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
 
 __all__ = ["DueService", "MaintenancePlan", "MaintenanceReport", "maintain", "plan", "watch"]
 
@@ -97,7 +98,7 @@ class MaintenanceReport(Report):
 class _Step:
     """A service as maintenance sees it: whether it is due, and what runs it and says what it did."""
 
-    look: Callable[[WriteSession, TableView], DueService | None]
+    look: Callable[[WriteSession, Snapshot], DueService | None]
     run: Callable[[WriteSession], str]
 
 
@@ -109,8 +110,8 @@ def plan(storage: Storage, options: Options) -> MaintenancePlan:
         options: Of the services, `hoodie.compact.*`, `hoodie.clustering.*`, `hoodie.clean.*`, `hoodie.keep.*`.
     """
     session = WriteSession(storage, options)
-    view = session.table_now()
-    return MaintenancePlan(tuple(found for step in _STEPS if (found := step.look(session, view)) is not None))
+    snapshot = session.snapshot_now()
+    return MaintenancePlan(tuple(found for step in _STEPS if (found := step.look(session, snapshot)) is not None))
 
 
 def maintain(
@@ -143,7 +144,7 @@ def maintain(
     left: list[DueService] = []
     for step in _STEPS:
         session = WriteSession(storage, _within(options, left_bytes), engine=engine)
-        due = step.look(session, session.table_now())
+        due = step.look(session, session.snapshot_now())
         if due is None:
             continue
         late = max_seconds is not None and monotonic() - begin >= max_seconds
@@ -194,80 +195,80 @@ def _within(options: Options, left_bytes: int | None) -> Options:
     return options.having({keys.COMPACT_TARGET_IO.key: str(min(mebibytes, options.get(keys.COMPACT_TARGET_IO)))})
 
 
-def _waiting(session: WriteSession, view: TableView, planned: Sequence[Instant]) -> tuple[list[Instant], bool]:
+def _waiting(session: WriteSession, snapshot: Snapshot, planned: Sequence[Instant]) -> tuple[list[Instant], bool]:
     """The plans that no process is running, and whether there are others: what another process does is not due here."""
-    waiting = [one for one in planned if not is_being_run(session.storage, view.timeline, one)]
+    waiting = [one for one in planned if not is_being_run(session.storage, snapshot.timeline, one)]
     return waiting, len(waiting) < len(planned)
 
 
-def _look_recover(session: WriteSession, view: TableView) -> DueService | None:
+def _look_recover(session: WriteSession, snapshot: Snapshot) -> DueService | None:
     if session.concurrency.failed_writes == "NEVER":
         return None
-    dead = session.coordinator.dead(view.timeline)
+    dead = session.coordinator.dead(snapshot.timeline)
     named = ", ".join(f"{one.action.value} {one.time}" for one in dead)
     return DueService("recover", f"{len(dead):,} writes or runs died: {named}") if dead else None
 
 
-def _look_compaction(session: WriteSession, view: TableView) -> DueService | None:
+def _look_compaction(session: WriteSession, snapshot: Snapshot) -> DueService | None:
     if session.properties.type is not TableType.MERGE_ON_READ:
         return None
-    begun, running = _waiting(session, view, compaction.pending(view.timeline))
+    begun, running = _waiting(session, snapshot, compaction.pending(snapshot.timeline))
     if running and not begun:
         return None
     if begun:
-        planned = [compaction.CompactionPlan.of(view.timeline.plan(one)) for one in begun]
+        planned = [compaction.CompactionPlan.of(snapshot.timeline.plan(one)) for one in begun]
         named = ", ".join(one.time for one in begun)
         return DueService("compaction", f"planned at {named} and not run", sum(one.size for one in planned))
-    if not compaction.is_due(session, view.timeline):
+    if not compaction.is_due(session, snapshot.timeline):
         return None
-    the_plan = compaction.plan(session, view)
+    the_plan = compaction.plan(session, snapshot)
     logs = sum(len(one.log_files) for one in the_plan.slices)
     why = f"{logs:,} log files in {len(the_plan.slices):,} file slices ({keys.COMPACT_AFTER.key})"
     return DueService("compaction", why, sum(one.size for one in the_plan.slices)) if the_plan.slices else None
 
 
-def _look_logs(session: WriteSession, view: TableView) -> DueService | None:
+def _look_logs(session: WriteSession, snapshot: Snapshot) -> DueService | None:
     if session.properties.type is not TableType.MERGE_ON_READ:
         return None
-    begun, running = _waiting(session, view, log_compaction.pending(view.timeline))
+    begun, running = _waiting(session, snapshot, log_compaction.pending(snapshot.timeline))
     if running and not begun:
         return None
     if begun:
-        sizes = [log_compaction.size_of(view.timeline.plan(one)) for one in begun]
+        sizes = [log_compaction.size_of(snapshot.timeline.plan(one)) for one in begun]
         return DueService("logs", f"planned at {', '.join(one.time for one in begun)} and not run", sum(sizes))
     asked = session.options.get(keys.LOG_COMPACT_INLINE) or session.options.get(keys.LOG_COMPACT_ENABLE)
-    if not asked or not log_compaction.is_due(session, view.timeline):
+    if not asked or not log_compaction.is_due(session, snapshot.timeline):
         return None
-    the_plan = log_compaction.plan(session, view)
+    the_plan = log_compaction.plan(session, snapshot)
     logs = sum(len(one.log_files) for one in the_plan.slices)
     why = f"{logs:,} log files in {len(the_plan.slices):,} file slices become one each ({keys.LOG_BLOCKS.key})"
     return DueService("logs", why, the_plan.size) if the_plan.slices else None
 
 
-def _look_indexing(session: WriteSession, view: TableView) -> DueService | None:
-    begun, _ = _waiting(session, view, beside_writers.pending(view.timeline))
+def _look_indexing(session: WriteSession, snapshot: Snapshot) -> DueService | None:
+    begun, _ = _waiting(session, snapshot, beside_writers.pending(snapshot.timeline))
     named = ", ".join(one.time for one in begun)
     return DueService("indexing", f"planned at {named} and not built") if begun else None
 
 
 def _indexed(session: WriteSession) -> str:
-    view = session.table_now()
-    begun, _ = _waiting(session, view, beside_writers.pending(view.timeline))
+    snapshot = session.snapshot_now()
+    begun, _ = _waiting(session, snapshot, beside_writers.pending(snapshot.timeline))
     return _reported([beside_writers.execute(session, one.time) for one in begun])
 
 
-def _look_clustering(session: WriteSession, view: TableView) -> DueService | None:
-    begun, running = _waiting(session, view, clustering.pending(view.timeline))
+def _look_clustering(session: WriteSession, snapshot: Snapshot) -> DueService | None:
+    begun, running = _waiting(session, snapshot, clustering.pending(snapshot.timeline))
     if running and not begun:
         return None
     if begun:
-        plans = [clustering.ClusteringPlan.of(view.timeline.plan(one), session.options) for one in begun]
+        plans = [clustering.ClusteringPlan.of(snapshot.timeline.plan(one), session.options) for one in begun]
         named = ", ".join(one.time for one in begun)
         return DueService("clustering", f"planned at {named} and not run", _size_of(plans))
     asked = (keys.CLUSTER_INLINE, keys.CLUSTER_SCHEDULE, keys.CLUSTER_ASYNC)
-    if not any(session.options.get(one) for one in asked) or not clustering.is_due(session, view.timeline):
+    if not any(session.options.get(one) for one in asked) or not clustering.is_due(session, snapshot.timeline):
         return None
-    the_plan = clustering.plan(session, view)
+    the_plan = clustering.plan(session, snapshot)
     why = f"{len(the_plan.slices):,} file slices become {sum(n for _, n in the_plan.groups):,} ({keys.CLUSTER_AFTER.key})"
     return DueService("clustering", why, _size_of([the_plan])) if the_plan.groups else None
 
@@ -276,19 +277,19 @@ def _size_of(plans: Sequence[clustering.ClusteringPlan]) -> int:
     return sum(one.size for the_plan in plans for one in the_plan.slices)
 
 
-def _look_ttl(session: WriteSession, view: TableView) -> DueService | None:
+def _look_ttl(session: WriteSession, snapshot: Snapshot) -> DueService | None:
     if not ttl.is_due(session):
         return None
-    found = ttl.plan(session, view)
+    found = ttl.plan(session, snapshot)
     return DueService("ttl", str(found).partition("\n")[0]) if found.expired else None
 
 
-def _look_clean(session: WriteSession, view: TableView) -> DueService | None:
-    found = clean.plan(session, view)
+def _look_clean(session: WriteSession, snapshot: Snapshot) -> DueService | None:
+    found = clean.plan(session, snapshot)
     if not found.n_files:
         return None
     why = f"{found.n_files:,} files that no retained moment needs ({_clean_option(session.options)})"
-    return DueService("clean", why, frees=_bytes_of(view, found))
+    return DueService("clean", why, frees=_bytes_of(snapshot, found))
 
 
 def _clean_option(options: Options) -> str:
@@ -296,15 +297,15 @@ def _clean_option(options: Options) -> str:
     return by_policy.get(options.get(keys.CLEAN_POLICY) or "", keys.CLEAN_COMMITS).key
 
 
-def _bytes_of(view: TableView, found: clean.CleanPlan) -> int:
-    listing = view.listing(list(found.files))
+def _bytes_of(snapshot: Snapshot, found: clean.CleanPlan) -> int:
+    listing = snapshot.files(list(found.files))
     columns = (listing[name].to_pylist() for name in ("partition_path", "name", "size"))
     gone = {(partition, name) for partition, names in found.files.items() for name in names}
     return sum(size for partition, name, size in zip(*columns, strict=True) if (partition, name) in gone)
 
 
-def _look_archival(session: WriteSession, view: TableView) -> DueService | None:
-    found = archival.plan(session, view)
+def _look_archival(session: WriteSession, snapshot: Snapshot) -> DueService | None:
+    found = archival.plan(session, snapshot)
     count = len(found.instants)
     return DueService("archival", f"{count:,} instants that nobody asks any more ({keys.ARCHIVE_MAX.key})") if count else None
 

@@ -8,16 +8,17 @@ from typing import TypeVar
 from hudimeta.commit.liveness import HEARTBEAT_FOLDER
 from hudimeta.commit.markers import MARKERS
 from hudimeta.reports import Report, Reports
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Instant
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
 
 __all__ = ["put_plan", "run_plans"]
 
 R = TypeVar("R", bound=Report)
 
 
-def put_plan(session: WriteSession, action: Action, encoded: Callable[[TableView], bytes | None]) -> str | None:
+def put_plan(session: WriteSession, action: Action, encoded: Callable[[Snapshot], bytes | None]) -> str | None:
     """Plan a service under the lock, and leave the plan on the timeline.
 
     Args:
@@ -29,9 +30,9 @@ def put_plan(session: WriteSession, action: Action, encoded: Callable[[TableView
         The instant; None where there is nothing to do.
     """
     with session.lock.held():
-        view = session.table_now()
-        content = encoded(view)
-        return None if content is None else session.coordinator.plan(view.timeline, action, content)
+        snapshot = session.snapshot_now()
+        content = encoded(snapshot)
+        return None if content is None else session.coordinator.plan(snapshot.timeline, action, content)
 
 
 def run_plans(

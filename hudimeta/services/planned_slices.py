@@ -14,10 +14,11 @@ from hudimeta.commit.report import CommitReport
 from hudimeta.commit.timings import Timings
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.redaction import without_user
-from hudimeta.schema import SchemaHistory
+from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.slices.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants, storage_options_of
 from hudimeta.snapshot.file_slice import FileSlice
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.snapshot.snapshot import Snapshot
+from hudimeta.write.session import WriteSession
 
 __all__ = ["columns_at", "reading", "remove_leftovers", "report_of", "with_sizes"]
 
@@ -28,22 +29,22 @@ def remove_leftovers(session: WriteSession, instant: str) -> None:
         session.storage.delete(path)
 
 
-def columns_at(session: WriteSession, view: TableView, instant: str) -> tuple[pa.Schema, SchemaHistory | None]:
+def columns_at(session: WriteSession, snapshot: Snapshot, instant: str) -> tuple[pa.Schema, SchemaHistory | None]:
     """The table's columns and their history as they were at an instant.
 
     Readers take the names of a base file for those that were valid at its instant: where the table was altered after the
     service had been planned, its files must not have the names of today.
     """
-    if view.history is None or view.history.at(instant) is view.history.latest:
-        return view.schema, view.history
-    then = view.history.until(instant)
+    if snapshot.history is None or snapshot.history.at(instant) is snapshot.history.latest:
+        return snapshot.file_schema, snapshot.history
+    then = snapshot.history.until(instant)
     gone = session.properties.partition_fields if session.properties.drop_partition_columns else ()
     return pa.schema([f for f in then.latest.arrow if f.name not in gone]), then
 
 
-def reading(session: WriteSession, view: TableView, data: pa.Schema, history: SchemaHistory | None) -> ReadTask:
+def reading(session: WriteSession, snapshot: Snapshot, data: pa.Schema, history: SchemaHistory | None) -> ReadTask:
     """How whole slices are read for files with these data columns."""
-    schema = view.writer_schema(data)
+    schema = with_meta_columns(data)
     return ReadTask(
         without_user(session.storage.root),
         dict(session.properties),
@@ -51,16 +52,16 @@ def reading(session: WriteSession, view: TableView, data: pa.Schema, history: Sc
         data,
         tuple(schema.names),
         None,
-        VisibleInstants(frozenset(view.timeline.completion_times), view.timeline.first_active_write),
+        VisibleInstants.of(snapshot.timeline),
         history=history,
         storage_options=storage_options_of(session.options.texts),
         merge_options={k: v for k, v in session.options.texts.items() if k in MERGE_OPTIONS},
     )
 
 
-def with_sizes(view: TableView, slices: Sequence[FileSlice]) -> list[FileSlice]:
+def with_sizes(snapshot: Snapshot, slices: Sequence[FileSlice]) -> list[FileSlice]:
     """The slices with the sizes of their files, of which a plan says nothing: damage would be permanent here."""
-    listed = view.listing(sorted({one.partition_path for one in slices}))
+    listed = snapshot.files(sorted({one.partition_path for one in slices}))
     names = zip(listed.column("partition_path").to_pylist(), listed.column("name").to_pylist(), strict=True)
     sizes = dict(zip(names, listed.column("size").to_pylist(), strict=True))
     found = []

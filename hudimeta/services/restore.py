@@ -15,8 +15,7 @@ from hudimeta.config import options as keys
 from hudimeta.errors import CommitError, HudiError, StorageError, UndoError
 from hudimeta.reports import Report
 from hudimeta.services.savepoints import refuse_cleaned, refuse_logs
-from hudimeta.snapshot.snapshot import Snapshot
-from hudimeta.storage import CountingStorage, join
+from hudimeta.storage import join
 from hudimeta.table.discovery import list_table
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.naming import pending_name
@@ -189,7 +188,7 @@ def _refuse_missing(session: WriteSession, timeline: Timeline, point: Instant) -
     if cleans:
         raise UndoError(_WHAT, point.time, f"the clean at {cleans[0]} is under way", "Wait for its end, or run t.clean().")
     saved = next((i for i in timeline.completed if i.action is Action.SAVEPOINT and i.time == point.time), None)
-    snapshot = Snapshot(CountingStorage(session.storage), session.properties, timeline, session.options)
+    snapshot = session.snapshot_at(timeline).for_reading()
     if saved is None:
         refuse_cleaned(snapshot, point, _WHAT)
     refuse_logs(snapshot, point, _WHAT)

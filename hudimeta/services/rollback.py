@@ -15,8 +15,6 @@ from hudimeta.reports import Report
 from hudimeta.services.restore import refuse_living
 from hudimeta.services.savepoints import refuse_cleaned, refuse_logs
 from hudimeta.snapshot.schema_commits import forget_schema_commit
-from hudimeta.snapshot.snapshot import Snapshot
-from hudimeta.storage import CountingStorage
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.restore_record import RestoreRecord
 from hudimeta.types import Action, Instant
@@ -99,7 +97,7 @@ def _refuse_lost(session: WriteSession, timeline: Timeline, write: Instant) -> N
     for clean in (i for i in timeline.pending if i.action is Action.CLEAN):
         raise UndoError(_WHAT, write.time, f"the clean at {clean.time} is under way", "Wait for its end, or run t.clean().")
     if before:
-        snapshot = Snapshot(CountingStorage(session.storage), session.properties, timeline, session.options)
+        snapshot = session.snapshot_at(timeline).for_reading()
         refuse_cleaned(snapshot, before[-1], f"rollback of {write.time} to")
         refuse_logs(snapshot, before[-1], f"rollback of {write.time} to")
     record = RestoreRecord(before[-1].time if before else "", ((write.time, write.action),))

@@ -17,7 +17,6 @@ from hudimeta.engine.machine import now_ms
 from hudimeta.errors import InstantExists, TableError, UndoError
 from hudimeta.reports import Report, Reports
 from hudimeta.snapshot.snapshot import Snapshot
-from hudimeta.storage import CountingStorage
 from hudimeta.timeline import Timeline, TimelineWriter, format_instant
 from hudimeta.timeline.clean_record import decode_plan
 from hudimeta.timeline.savepoint_record import encode_savepoint, files_of_savepoint
@@ -136,8 +135,7 @@ def _savepoint(timeline: Timeline, instant: Instant) -> Savepoint:
 
 
 def _now(session: WriteSession) -> Snapshot:
-    timeline = session.properties.load_timeline(session.storage)
-    return Snapshot(CountingStorage(session.storage), session.properties, timeline, session.options)
+    return session.snapshot_now().for_reading()
 
 
 def _write_at(timeline: Timeline, instant: str | None) -> Instant:

@@ -21,11 +21,12 @@ from hudimeta.indexes.bucket.consistent_hashing import FOLDER as HASHING_FOLDER
 from hudimeta.reports import Report
 from hudimeta.services import compaction
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.properties import update
 from hudimeta.table.remembered import TYPE_SINCE_KEY
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Operation, TableType
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
 
 __all__ = ["TypePlan", "TypeReport", "change_type"]
 
@@ -94,7 +95,7 @@ def change_type(session: WriteSession, to: str, *, dry_run: bool = False) -> Typ
     if wanted is TableType.COPY_ON_WRITE and session.storage.list(HASHING_FOLDER):
         hint = "Write the rows to a new table with another index."
         raise UnsupportedFeature("a copy-on-write table in consistent hashing buckets", hint)
-    plan = _plan(session, session.table_now(), wanted)
+    plan = _plan(session, session.snapshot_now(), wanted)
     if dry_run or plan.type is wanted:
         return TypeReport(plan)
     done: list[str] = []
@@ -122,15 +123,15 @@ def _type_of(text: str) -> TableType:
     return TableType[word]
 
 
-def _plan(session: WriteSession, view: TableView, to: TableType) -> TypePlan:
+def _plan(session: WriteSession, snapshot: Snapshot, to: TableType) -> TypePlan:
     now = session.properties.type
     compacts = now is not to and to is TableType.COPY_ON_WRITE
-    return TypePlan(now, to, tuple(_to_compact(view)) if compacts else ())
+    return TypePlan(now, to, tuple(_to_compact(snapshot)) if compacts else ())
 
 
-def _to_compact(view: TableView) -> Iterator[FileSlice]:
-    by_delta = {i.time for i in view.timeline.writes if i.action is Action.DELTA_COMMIT}
-    return (one for one in slices_of(view.slices()) if one.log_files or one.base_instant in by_delta)
+def _to_compact(snapshot: Snapshot) -> Iterator[FileSlice]:
+    by_delta = {i.time for i in snapshot.timeline.writes if i.action is Action.DELTA_COMMIT}
+    return (one for one in slices_of(snapshot.slices()) if one.log_files or one.base_instant in by_delta)
 
 
 def _compacted(session: WriteSession) -> Iterator[str]:
@@ -138,13 +139,13 @@ def _compacted(session: WriteSession) -> Iterator[str]:
     for instant in compaction.pending(session.properties.load_timeline(session.storage)):
         yield f"compacted: {compaction.execute(session, instant.time)}"
     with session.lock.held():
-        view = session.table_now()
-        _refuse_pending(view.timeline, None)
-        slices = tuple(_to_compact(view))
+        snapshot = session.snapshot_now()
+        _refuse_pending(snapshot.timeline, None)
+        slices = tuple(_to_compact(snapshot))
         if not slices:
             return
         content = compaction.CompactionPlan(slices).encode()
-        planned = session.coordinator.plan(view.timeline, Action.COMPACTION, content)
+        planned = session.coordinator.plan(snapshot.timeline, Action.COMPACTION, content)
     yield f"compacted: {compaction.execute(session, planned)}"
 
 
@@ -160,19 +161,19 @@ def _refuse_pending(timeline: Timeline, own: str | None) -> None:
 
 def _switched(session: WriteSession, to: TableType) -> str:
     """The step that decides."""
-    view = session.table_now()
-    _refuse_pending(view.timeline, None)
+    snapshot = session.snapshot_now()
+    _refuse_pending(snapshot.timeline, None)
     changes = {_TYPE_KEY: to.value}
-    if not view.timeline.writes:
+    if not snapshot.timeline.writes:
         with session.lock.held():
             update(session.fenced, changes)
         return f"set the type to {to.value}"
-    with session.coordinator.writing(Operation.ALTER_SCHEMA, view.timeline) as (write, begun):
-        now = view if begun is view.timeline else session.table_at(begun)
+    with session.coordinator.writing(Operation.ALTER_SCHEMA, snapshot.timeline) as (write, begun):
+        now = snapshot if begun is snapshot.timeline else session.snapshot_at(begun)
 
         def decide(timeline: Timeline) -> None:
             _refuse_pending(timeline, write.instant)
-            if to is TableType.COPY_ON_WRITE and any(True for _ in _to_compact(session.table_at(timeline))):
+            if to is TableType.COPY_ON_WRITE and any(True for _ in _to_compact(session.snapshot_at(timeline))):
                 raise _NotYet
             update(session.fenced, {**changes, TYPE_SINCE_KEY: write.instant})
 
@@ -180,9 +181,15 @@ def _switched(session: WriteSession, to: TableType) -> str:
     return f"set the type to {to.value} at {write.instant}"
 
 
-def _publish(session: WriteSession, view: TableView, write: OpenWrite, decide: Callable[[Timeline], None]) -> None:
-    stated = published_schema(view.schema, session.properties.name, view.history, write.instant)
+def _publish(session: WriteSession, snapshot: Snapshot, write: OpenWrite, decide: Callable[[Timeline], None]) -> None:
+    stated = published_schema(snapshot.file_schema, session.properties.name, snapshot.history, write.instant)
     publication = Publication(
-        (), view.schema, stated.avro, extra=stated.extra, known=view.metadata, history=stated.history, decides=decide
+        (),
+        snapshot.file_schema,
+        stated.avro,
+        extra=stated.extra,
+        known=snapshot.metadata,
+        history=stated.history,
+        decides=decide,
     )
     session.coordinator.publish(write, publication)

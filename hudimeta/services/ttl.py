@@ -18,11 +18,12 @@ from hudimeta.engine.machine import pool
 from hudimeta.errors import ConfigError, CorruptFileError, NotFound
 from hudimeta.formats.properties import decode_properties
 from hudimeta.reports import Report
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import parse_log_file
 from hudimeta.timeline import OF_BOOTSTRAPS, parse_instant
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import delete_chosen_partitions
 
 __all__ = ["TtlPlan", "TtlReport", "expire", "is_due", "plan"]
@@ -89,7 +90,7 @@ def is_due(session: WriteSession) -> bool:
     return options.get(keys.TTL_INLINE) and options.get(keys.TTL_DAYS) > 0 and session.properties.is_partitioned
 
 
-def plan(session: WriteSession, view: TableView) -> TtlPlan:
+def plan(session: WriteSession, snapshot: Snapshot) -> TtlPlan:
     """Find the partitions that have outlived their time.
 
     One look at the newest slices; for KEEP_BY_CREATION_TIME one request a partition besides.
@@ -99,20 +100,20 @@ def plan(session: WriteSession, view: TableView) -> TtlPlan:
     if days <= 0 or not session.properties.is_partitioned:
         return TtlPlan(strategy, days, {})
     zone = session.properties.zone
-    begun = written = _last_written(view, options.get(keys.TTL_SELECTED))
+    begun = written = _last_written(snapshot, options.get(keys.TTL_SELECTED))
     if strategy == _BY_CREATION:
         begun = _created(session.storage, written)
-    limit = parse_instant(session.times.next(view.timeline.last_time), zone) - days * _MS_A_DAY
+    limit = parse_instant(session.times.next(snapshot.timeline.last_time), zone) - days * _MS_A_DAY
     gone = sorted((instant, p) for p, instant in begun.items() if parse_instant(instant, zone) < limit)
     most = options.get(keys.TTL_MAX)
     expired = {partition: instant for instant, partition in gone[:most]}
     return TtlPlan(strategy, days, expired, max(0, len(gone) - most), len(written) - len(begun))
 
 
-def _last_written(view: TableView, selected: Iterable[str]) -> dict[str, str]:
+def _last_written(snapshot: Snapshot, selected: Iterable[str]) -> dict[str, str]:
     """The newest instant among the files of each partition's newest slices; partitions without rows have none."""
     chosen = [name.strip().strip("/") for name in selected] or None
-    slices = view.slices(chosen)
+    slices = snapshot.slices(chosen)
     found: dict[str, str] = {}
     columns = (slices[name].to_pylist() for name in ("partition_path", "base_instant", "log_files"))
     for partition, base, logs in zip(*columns, strict=True):
@@ -151,11 +152,11 @@ def expire(session: WriteSession, *, dry_run: bool = False) -> TtlReport:
         CommitConflict: Other writers were first, several times.
     """
     if dry_run:
-        return TtlReport(plan(session, session.table_now()))
+        return TtlReport(plan(session, session.snapshot_now()))
     plans: list[TtlPlan] = []
 
-    def choose(view: TableView) -> list[str]:
-        plans.append(plan(session, view))
+    def choose(snapshot: Snapshot) -> list[str]:
+        plans.append(plan(session, snapshot))
         return sorted(plans[-1].expired)
 
     report = delete_chosen_partitions(session, choose)

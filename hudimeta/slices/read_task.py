@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hudimeta.schema import SchemaHistory
     from hudimeta.slices.bounded_merge import MergeMemory
     from hudimeta.snapshot.snapshot import Snapshot
+    from hudimeta.timeline import Timeline
 
 __all__ = ["MERGE_OPTIONS", "ReadTask", "VisibleInstants", "storage_options_of"]
 
@@ -41,6 +42,11 @@ class VisibleInstants:
 
     completed: frozenset[str]
     first_active: str | None
+
+    @classmethod
+    def of(cls, timeline: Timeline) -> VisibleInstants:
+        """Those that a timeline knows as completed."""
+        return cls(frozenset(timeline.completion_times), timeline.first_active_write)
 
     def __call__(self, instant: str) -> bool:
         """True when blocks of this instant are committed."""
@@ -191,7 +197,7 @@ def task_at(snapshot: Snapshot, columns: tuple[str, ...], predicate: Bound | Non
         stored=snapshot.schema.stored,
         columns=columns,
         predicate=predicate,
-        instants=VisibleInstants(frozenset(snapshot.timeline.completion_times), snapshot.timeline.first_active_write),
+        instants=VisibleInstants.of(snapshot.timeline),
         as_of=snapshot.as_of,
         history=snapshot.history,
         storage_options=storage_options_of(texts),

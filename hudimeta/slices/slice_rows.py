@@ -13,6 +13,7 @@ from hudimeta.slices.read_task import ReadTask, VisibleInstants, storage_options
 from hudimeta.slices.reader import SliceReader
 from hudimeta.snapshot.column_history import column_history
 from hudimeta.snapshot.file_slice import FileSlice
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
 from hudimeta.timeline import Timeline
@@ -49,9 +50,14 @@ class SliceRows:
         texts: Mapping[str, str] | None = None,
     ) -> SliceRows:
         """A reader of the table as a timeline shows it; `texts` are those of the options, of which some open stores."""
-        instants = VisibleInstants(frozenset(timeline.completion_times), timeline.first_active_write)
-        history = column_history(storage, properties, timeline)
-        return cls(storage, properties, schema, instants, history, storage_options_of(texts or {}))
+        history, stores = column_history(storage, timeline), storage_options_of(texts or {})
+        return cls(storage, properties, schema, VisibleInstants.of(timeline), history, stores)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> SliceRows:
+        """A reader of the table that a write rests on."""
+        instants, stores = VisibleInstants.of(snapshot.timeline), storage_options_of(snapshot.options.texts)
+        return cls(snapshot.storage, snapshot.properties, snapshot.file_schema, instants, snapshot.history, stores)
 
     def columns(self, file_slice: FileSlice, names: Sequence[str]) -> pa.Table:
         """The record keys and some columns of a slice's rows.

@@ -5,6 +5,7 @@ __all__ = [
     "file_slice",  # one file slice as a value
     "listing_check",  # the metadata table's listing against storage
     "partition_columns",  # columns whose values the partition path states
+    "planned_groups",  # file groups that pending plans take
     "schema_commits",  # the history of columns beside each write
     "snapshot",  # the table at one moment
     "table_schema",  # the columns of a table

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline import Timeline
 
-__all__ = ["TableListing", "StorageListing", "open_metadata"]
+__all__ = ["TableListing", "StorageListing", "open_kept_metadata", "open_metadata"]
+
+_NO_METADATA = "the table has no metadata table"
 
 
 class TableListing(Protocol):
@@ -63,7 +65,7 @@ def open_metadata(
 ) -> tuple[MetadataTable | None, str]:
     """The table's metadata table; without one, the reason why storage must be listed."""
     if not properties.has_metadata_table:
-        return None, "the table has no metadata table"
+        return None, _NO_METADATA
     if not modes.enabled:
         return None, f"the metadata table is switched off by {modes.disabled_by}=false"
     if modes.validated:
@@ -78,3 +80,16 @@ def open_metadata(
     except MetadataOutOfSync as error:
         # Nothing was ever completed there: the properties name a metadata table that is gone, and storage knows better.
         return None, error.message
+
+
+def open_kept_metadata(storage: Storage, properties: TableProperties, timeline: Timeline) -> tuple[MetadataTable | None, str]:
+    """`open_metadata` for a write, which keeps the metadata table whatever options say of reads.
+
+    Raises:
+        MetadataOutOfSync: The properties name a metadata table that is gone.
+    """
+    if not properties.has_metadata_table:
+        return None, _NO_METADATA
+    from hudimeta.metadata import MetadataTable
+
+    return MetadataTable.open(storage, properties, timeline), ""

@@ -1,4 +1,4 @@
-"""A table at one moment: its properties, its timeline as listed, and what follows from the two for readers.
+"""A table at one moment: its properties, its timeline as listed, and what follows from the two for reads and for writes.
 
 Opening costs two requests (the properties, the listing of the timeline); everything else is asked for when it is needed and
 kept, because nothing that a snapshot shows can change: files are never overwritten, and instants only ever grow.
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from hudimeta.config import Options
 from hudimeta.config.options import LISTING_RETURNED, PLAN_CACHE, SCHEMA_ON_READ
-from hudimeta.errors import TableNotFound
-from hudimeta.snapshot.listing import StorageListing, TableListing, open_metadata
-from hudimeta.storage import CountingStorage, join
+from hudimeta.errors import ConfigError, TableNotFound
+from hudimeta.snapshot.listing import StorageListing, TableListing, open_kept_metadata, open_metadata
+from hudimeta.storage import CountingStorage
 from hudimeta.table import properties as table_properties
 from hudimeta.table.modes import MetadataModes
 from hudimeta.table.properties import TableProperties
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hudimeta.plan_cache import PlanCache
     from hudimeta.schema import SchemaHistory
     from hudimeta.snapshot.table_schema import TableSchema
+    from hudimeta.table.key_file import KeyFile
     from hudimeta.table.visibility import Visibility
 
 __all__ = ["Snapshot"]
@@ -51,7 +52,7 @@ class WithoutIndexes:
 
 
 class Snapshot:
-    """What a reader sees; never changes. Make one with `Snapshot.open`.
+    """What a reader sees, or what a write rests on; never changes. Make one with `Snapshot.open` or, for a write, `for_write`.
 
     Attributes:
         storage: Rooted at the table.
@@ -59,6 +60,8 @@ class Snapshot:
         options: What the user gave.
         as_of: Requested time that the reader stands at, 17 digits; None for the latest.
         unseen: Requested times of completed writes that it does not show though they are not later than `as_of`.
+        for_writes: A write rests on it: what every commit keeps counts (the metadata table, older names of columns), whatever
+            options say of reads.
         seconds: What opening took.
     """
 
@@ -74,6 +77,8 @@ class Snapshot:
         self.storage, self.properties, self.timeline, self.options = storage, properties, timeline, options
         self.as_of, self.seconds = as_of, seconds
         self.unseen: frozenset[str] = frozenset()
+        self.for_writes = False
+        self._notes: list[str] = []
         self._parent: Snapshot | None = None
 
     @classmethod
@@ -97,6 +102,27 @@ class Snapshot:
         timeline = properties.load_timeline(storage)
         snapshot = cls(storage, properties, timeline, options, seconds=time.perf_counter() - begin)
         return snapshot if as_of is None else snapshot.at(as_of)
+
+    @classmethod
+    def for_write(
+        cls, storage: CountingStorage, properties: TableProperties, timeline: Timeline, options: Options, notes: list[str]
+    ) -> Snapshot:
+        """The table as a write sees it; no request.
+
+        Args:
+            storage: Rooted at the table.
+            properties: Of the table.
+            timeline: Of the table.
+            options: Of the write.
+            notes: Gets a line for the write's report where storage had to be listed.
+        """
+        snapshot = cls(storage, properties, timeline, options)
+        snapshot.for_writes, snapshot._notes = True, notes
+        return snapshot
+
+    def for_reading(self) -> Snapshot:
+        """This moment as reads see it, for which options may leave out the metadata table and older names of columns."""
+        return Snapshot(self.storage, self.properties, self.timeline, self.options) if self.for_writes else self
 
     def refreshed(self) -> Snapshot:
         """The snapshot of now: this one when the timeline, listed again, is the same. One request, two after a change.
@@ -165,6 +191,8 @@ class Snapshot:
     def _metadata(self) -> tuple[MetadataTable | None, str]:
         if self._parent is not None:
             return self._parent._metadata
+        if self.for_writes:
+            return open_kept_metadata(self.storage, self.properties, self.timeline)
         return open_metadata(self.storage, self.properties, self.timeline, self.modes)
 
     @property
@@ -209,7 +237,19 @@ class Snapshot:
         """Where partitions and files are looked up."""
         if self._parent is not None:
             return self._parent.listing
+        if self.metadata is None and self.for_writes:
+            self._notes.append("the table has no metadata table: its folders were listed")
         return self.metadata or StorageListing(self.storage)
+
+    def files(self, partitions: Sequence[str] | None = None) -> pa.Table:
+        """All files, superseded ones included: partition_path, name, size.
+
+        Args:
+            partitions: Only of these, where the table has them; None for all.
+        """
+        if partitions is not None:
+            partitions = sorted(set(partitions) & set(self.listing.partitions().to_pylist()))
+        return self.listing.files(partitions)
 
     # What is visible
 
@@ -255,7 +295,7 @@ class Snapshot:
         found = kept.slices(partitions) if kept is not None else None
         if found is not None:
             return without_logs(found) if read_optimized else found
-        files = self.listing.files(partitions)
+        files = self.files(partitions)
         if read_optimized:
             import pyarrow.compute as pc
 
@@ -268,8 +308,8 @@ class Snapshot:
 
     @cached_property
     def kept_plan(self) -> PlanCache | None:
-        """The kept plan of the newest moment; None for earlier ones, without a metadata table, and with the option off."""
-        if self.options.get(PLAN_CACHE) == "off" or self.as_of is not None or self.metadata is None:
+        """The kept plan of the newest moment; None for earlier ones, for writes, without a metadata table, and with the option off."""
+        if self.for_writes or self.options.get(PLAN_CACHE) == "off" or self.as_of is not None or self.metadata is None:
             return None
         from hudimeta.plan_cache import PlanCache
 
@@ -279,6 +319,17 @@ class Snapshot:
         """Partition paths, sorted; [""] for a table without partitions."""
         found = self.kept_plan.partitions() if self.kept_plan is not None else None
         return self.listing.partitions() if found is None else found
+
+    def key_files(self, partitions: Sequence[str] | None = None, *, key_ranges: bool = False) -> dict[str, list[KeyFile]]:
+        """`slices` as the look-up of keys sees them, by partition path.
+
+        Args:
+            partitions: Only these; None for all.
+            key_ranges: With the smallest and largest key of each, which costs a look-up.
+        """
+        from hudimeta.snapshot.key_files import key_files
+
+        return key_files(self, partitions, key_ranges=key_ranges)
 
     def file_slices(self) -> pa.Table:
         """`slices` for people: without log files that hold nothing visible (in version 6 only their blocks tell)."""
@@ -302,26 +353,31 @@ class Snapshot:
         return self._parent.schema if self.is_latest else as_it_was(self._parent.schema, self)
 
     @cached_property
+    def file_schema(self) -> pa.Schema:
+        """Data columns as the table's files hold them, in stored types: what the rows of a write are brought to.
+
+        Raises:
+            ConfigError: A table without a commit and without a schema in its properties.
+            CorruptFileError: The newest write knows the table as another one.
+        """
+        from hudimeta.snapshot.table_schema import file_schema, refuse_foreign_write
+
+        refuse_foreign_write(self.properties, self.timeline)
+        found = file_schema(self.properties, self.timeline)
+        if found is None:
+            raise ConfigError("hoodie.table.create.schema", None, "a schema", "Write the first rows with Apache Hudi.")
+        return found
+
+    @cached_property
     def history(self) -> SchemaHistory | None:
         """How columns were called before the table was altered; None for tables that never were, or with the option off.
 
-        One LIST and one GET for altered tables, nothing for others.
+        One LIST and one GET for altered tables, nothing for others. Writes know it whatever the option says.
         """
         if self._parent is not None:
             return self._parent.history
-        if not self.schema.is_altered or not self.options.get(SCHEMA_ON_READ):
+        if not (self.for_writes or self.options.get(SCHEMA_ON_READ)):
             return None
-        from hudimeta.formats.seal import verify_json
-        from hudimeta.schema import SchemaHistory
-        from hudimeta.schema.internal_schema import SCHEMA_FOLDER, newest_schema_file
+        from hudimeta.snapshot.column_history import column_history
 
-        # A write that is pending, or was rolled back, leaves a history that was never valid.
-        done, first = {i.time for i in self.timeline.completed}, self.timeline.first_active_write or ""
-        files = {f.name: f.name.partition("_")[0].partition(".")[0] for f in self.storage.list(SCHEMA_FOLDER)}
-        newest = newest_schema_file(name for name, time in files.items() if time in done or time < first)
-        if newest is None:
-            return None
-        path = join(SCHEMA_FOLDER, newest)
-        text = self.storage.read(path)
-        verify_json(text, path, taken_over=True)
-        return SchemaHistory.decode(text, path)
+        return column_history(self.storage, self.timeline)

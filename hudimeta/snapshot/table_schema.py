@@ -21,8 +21,17 @@ from hudimeta.types import META_COLUMNS
 if TYPE_CHECKING:
     from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.table.properties import TableProperties
+    from hudimeta.timeline import Timeline
 
-__all__ = ["TableSchema", "as_it_was", "plain_schema", "resolve_schema"]
+__all__ = [
+    "TableSchema",
+    "as_it_was",
+    "file_schema",
+    "files_hold",
+    "plain_schema",
+    "refuse_foreign_write",
+    "resolve_schema",
+]
 
 _NO_COLUMNS = '{"type":"record","name":"none","fields":[]}'
 
@@ -58,13 +67,34 @@ def resolve_schema(snapshot: Snapshot) -> TableSchema:
     found = resolve_table_schema(
         _commits(snapshot), create_schema=properties.create_schema, base_file_schema=lambda: _schema_of_a_file(snapshot)
     )
-    newest = snapshot.timeline.writes[-1:]
-    for write in newest:
-        refuse_other_table(properties, snapshot.timeline.metadata(write), snapshot.timeline.path_of(write))
+    refuse_foreign_write(properties, snapshot.timeline)
     columns = plain_schema(found.data)
     dropped = _dropped_columns(properties, columns)
     shown = with_meta_columns(pa.schema([*columns, *(f for f in dropped if f.name not in columns.names)]))
     return TableSchema(shown, found.data, tuple(f.name for f in dropped), found.avro, found.internal is not None)
+
+
+def file_schema(properties: TableProperties, timeline: Timeline) -> pa.Schema | None:
+    """The data columns of a table's files; None for a table without a commit and without a schema in its properties."""
+    found = timeline.latest_schema()
+    text = found[1] if found else properties.create_schema
+    return None if text is None else files_hold(strip_meta_columns(avro_to_arrow(text)), properties)
+
+
+def files_hold(schema: pa.Schema, properties: TableProperties) -> pa.Schema:
+    """Those of some columns that files hold: partition columns may be in partition paths alone."""
+    gone = properties.partition_fields if properties.drop_partition_columns else ()
+    return pa.schema([f for f in schema if f.name not in gone], schema.metadata) if gone else schema
+
+
+def refuse_foreign_write(properties: TableProperties, timeline: Timeline) -> None:
+    """Refuse a table whose newest write knows it as another one.
+
+    Raises:
+        CorruptFileError: With both tables.
+    """
+    for write in timeline.writes[-1:]:
+        refuse_other_table(properties, timeline.metadata(write), timeline.path_of(write))
 
 
 def as_it_was(latest: TableSchema, snapshot: Snapshot) -> TableSchema:

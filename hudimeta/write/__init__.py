@@ -25,5 +25,6 @@ __all__ = [
     "rows_in",  # rows as users hand them over
     "session",  # a table opened for one write
     "streaming",  # batches that need not fit into memory
+    "table_files",  # what the files of a table are read and written with
     "table_writer",  # rows to a table from this process
 ]

@@ -19,6 +19,7 @@ from hudimeta.errors import HudiError
 from hudimeta.indexes.tagging import IndexKind
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import answers
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage.at_once import at_once
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.table.key_file import KeyFile
@@ -26,7 +27,7 @@ from hudimeta.table.stated_keys import Stated, none_stated, stated
 from hudimeta.types import FileGroupId
 from hudimeta.write.execution import WrittenPieces
 from hudimeta.write.operations import NewGroup
-from hudimeta.write.session import TableView
+from hudimeta.write.table_files import TableFiles
 
 __all__ = ["AddedKeys", "SharedKeys", "UnknownKeys"]
 
@@ -91,32 +92,34 @@ class AddedKeys:
         """True when commits state that they added none of them, wherever; False also where that cannot be told."""
         return self.by_partition is not None and none_stated(Stated.ADDED, [*self.by_partition.values()], commits)
 
-    def shared_with(self, theirs: Sequence[ChangedFile], view: TableView, touched: frozenset[FileGroupId]) -> SharedKeys | None:
+    def shared_with(
+        self, theirs: Sequence[ChangedFile], table: TableFiles, touched: frozenset[FileGroupId]
+    ) -> SharedKeys | None:
         """Keys that other writes added as well; None for none.
 
         Args:
             theirs: Files in which other writes added rows.
-            view: The table with these writes.
+            table: The table with these writes.
             touched: File groups that they changed.
 
         Raises:
             UnknownKeys: Their keys cannot be told.
         """
         count = None if self.by_partition is None else sum(map(len, self.by_partition.values()))
-        by_index = view.lookup.choice.kind is IndexKind.RECORD_INDEX
+        by_index = table.lookup.choice.kind is IndexKind.RECORD_INDEX
         try:
             if by_index and count is not None and count <= _POINT_LOOK_UPS:
-                return self._in_index(view, touched)
-            return self._in_files(theirs, view)
+                return self._in_index(table.snapshot, touched)
+            return self._in_files(theirs, table)
         except HudiError as error:  # such as a file that was superseded and cleaned already
             raise UnknownKeys(str(error)) from error
 
-    def _in_index(self, view: TableView, touched: frozenset[FileGroupId]) -> SharedKeys | None:
+    def _in_index(self, snapshot: Snapshot, touched: frozenset[FileGroupId]) -> SharedKeys | None:
         assert self.by_partition is not None
-        assert view.metadata is not None
+        assert snapshot.metadata is not None
         changed = {FileGroupId(file.partition_path, file.file_id) for file in self.files if not file.is_new_group}
         mine = pa.concat_arrays([_none(), *self.by_partition.values()]).unique()
-        found = answers.record_locations(view.metadata, mine)
+        found = answers.record_locations(snapshot.metadata, mine)
         texts = (found[name].cast(pa.string()).to_pylist() for name in ("partition_path", "file_id", "record_key"))
         rows: dict[FileGroupId, list[str]] = {}
         for path, file_id, key in zip(*texts, strict=True):
@@ -125,8 +128,8 @@ class AddedKeys:
         places = [(group, pa.array(keys)) for group, keys in rows.items() if group in touched or group not in changed]
         return self._common(places)
 
-    def _in_files(self, theirs: Sequence[ChangedFile], view: TableView) -> SharedKeys | None:
-        read = view.key_reader(alive=False)
+    def _in_files(self, theirs: Sequence[ChangedFile], table: TableFiles) -> SharedKeys | None:
+        read = table.key_reader(alive=False)
         if self.by_partition is not None:
             return self._common(_keys_of_files(theirs, lambda file: read(file, self._in(file.partition_path))))
         places = _keys_of_files(theirs, lambda file: read(file, None))

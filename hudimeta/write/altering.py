@@ -18,6 +18,7 @@ from hudimeta.metadata import column_stats
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.schema import SchemaChange, SchemaHistory, check_key_texts, normalise_type, with_meta_columns
 from hudimeta.schema.alteration import Alteration, altered, internal_schema, refuse_former_names
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.column_defaults import changed_defaults, column_defaults
 from hudimeta.table.properties import load as load_properties
 from hudimeta.table.properties import update as update_properties
@@ -25,7 +26,8 @@ from hudimeta.types import Operation, is_text
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.attempts import until_no_conflict
 from hudimeta.write.row_changes import fixed_columns
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 
 __all__ = ["alter", "alteration", "set_defaults"]
 
@@ -59,21 +61,21 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
         CommitConflict: Other writers were first.
     """
     timings, operation = Timings(), Operation.ALTER_SCHEMA
-    view = session.table_now()
-    _check_indexes(view, change)
-    _next_version(session, view, change, 1)  # whatever does not fit is refused before anything is written
+    snapshot = session.snapshot_now()
+    _check_indexes(snapshot, change)
+    _next_version(session, snapshot, change, 1)  # whatever does not fit is refused before anything is written
     if ensure_metadata(session):
-        view = session.table_now()
+        snapshot = session.snapshot_now()
     # Former names mean no column any more and cannot come back: whoever dies in between leaves nothing that counts.
     defaults = column_defaults(session.properties)
     set_defaults(session, {new: defaults[old] for old, new in change.rename.items() if old in defaults})
-    with session.coordinator.writing(operation, view.timeline) as (write, begun):
-        view = view if begun is view.timeline else session.table_at(begun)
-        history = _next_version(session, view, change, int(write.instant))
+    with session.coordinator.writing(operation, snapshot.timeline) as (write, begun):
+        snapshot = snapshot if begun is snapshot.timeline else session.snapshot_at(begun)
+        history = _next_version(session, snapshot, change, int(write.instant))
         schema = history.latest.arrow
         stated = PublishedSchema.of_history(schema, session.properties.name, history)
         extra = {**session.extra_metadata(), **stated.extra}
-        publication = Publication((), schema, stated.avro, extra=extra, known=view.metadata, history=stated.history)
+        publication = Publication((), schema, stated.avro, extra=extra, known=snapshot.metadata, history=stated.history)
         with timings.phase("publish"):
             completion = session.coordinator.publish(write, publication)
     set_defaults(session, {old: None for old in (*change.rename, *change.drop) if old in defaults})
@@ -97,23 +99,23 @@ def set_defaults(session: WriteSession, changes: Mapping[str, str | None]) -> No
             update_properties(session.fenced, changed_defaults(load_properties(session.storage), changes))
 
 
-def _next_version(session: WriteSession, view: TableView, change: Alteration, version: int) -> SchemaHistory:
-    history = view.history or SchemaHistory((internal_schema(with_meta_columns(view.schema)),))
+def _next_version(session: WriteSession, snapshot: Snapshot, change: Alteration, version: int) -> SchemaHistory:
+    history = snapshot.history or SchemaHistory((internal_schema(with_meta_columns(snapshot.file_schema)),))
     ordering = tuple(name.partition(".")[0] for name in session.rules.ordering_fields)
-    fixed = (*fixed_columns(view.generator()), *ordering)
+    fixed = (*fixed_columns(TableFiles(session, snapshot).generator()), *ordering)
     new = altered(history.latest, change, version, fixed)
     refuse_former_names(history, new)
     named = (*session.properties.record_keys, *session.properties.partition_fields)
-    types = ((path, column_type(view.schema, path), kind) for path, kind in change.retype.items() if path in named)
+    types = ((path, column_type(snapshot.file_schema, path), kind) for path, kind in change.retype.items() if path in named)
     widened = tuple((path, old, normalise_type(kind, path)) for path, old, kind in types if old is not None)
-    check_key_texts(SchemaChange(view.schema, widened=widened), named)
+    check_key_texts(SchemaChange(snapshot.file_schema, widened=widened), named)
     return SchemaHistory((*history.versions, new))
 
 
-def _check_indexes(view: TableView, change: Alteration) -> None:
+def _check_indexes(snapshot: Snapshot, change: Alteration) -> None:
     """Indexes name their columns: those of a column that goes, or that holds another type, would tell of another one."""
     touched = {path.partition(".")[0] for path in (*change.drop, *change.rename, *change.retype)}
-    definitions = view.metadata.index_definitions if view.metadata is not None else {}
+    definitions = snapshot.metadata.index_definitions if snapshot.metadata is not None else {}
     for name, definition in definitions.items():
         both = touched & {field.partition(".")[0] for field in definition.source_fields}
         if both and name != column_stats.PARTITION:

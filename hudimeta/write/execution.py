@@ -17,6 +17,7 @@ from hudimeta.engine import Engine
 from hudimeta.indexes.log_facts import LogFacts
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import add_meta_columns
+from hudimeta.schema import with_meta_columns
 from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.slices.ordering import field_type, ordering_columns
@@ -29,7 +30,8 @@ from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.log_files import Deletes, LogContent, LogFileWriter
 from hudimeta.write.moves import OrderingReader
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 
 __all__ = ["FileWriters", "WrittenPieces", "execute_pieces", "execute_plan"]
 
@@ -64,13 +66,13 @@ class FileWriters:
 
     @classmethod
     def of(
-        cls, session: WriteSession, view: TableView, write: OpenWrite, schema: pa.Schema, only: frozenset[str] | None = None
+        cls, session: WriteSession, table: TableFiles, write: OpenWrite, schema: pa.Schema, only: frozenset[str] | None = None
     ) -> FileWriters:
         """The writers of one write.
 
         Args:
             session: The table.
-            view: The table as the write sees it.
+            table: The table as the write sees it.
             write: Its instant and operation.
             schema: Data columns after it.
             only: See above.
@@ -79,11 +81,11 @@ class FileWriters:
         return cls(
             write.instant,
             session.rules,
-            view.writer(write.instant, schema),
-            view.read_base(view.writer_schema(schema)),
-            view.log_writer(write.instant, schema),
-            view.ordering_reader(),
-            view.log_facts(),
+            table.writer(write.instant, schema),
+            table.read_base(with_meta_columns(schema)),
+            table.log_writer(write.instant, schema),
+            table.ordering_reader(),
+            table.log_facts(),
             write.operation is Operation.DELETE,
             only,
             None if early is None else EarlyLook(session.storage, session.properties, early, write),

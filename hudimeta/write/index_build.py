@@ -111,7 +111,7 @@ def create_index(
         timeline = properties.load_timeline(session.storage)
         if discard_dead(session.fenced, timeline):
             timeline = properties.load_timeline(session.storage)
-        schema = session.table_at(timeline).schema
+        schema = session.snapshot_at(timeline).file_schema
         plan = plan_index(
             properties,
             schema,

@@ -1,4 +1,4 @@
-"""The look-up of one write: the table's index, made for the view that the write has of the table."""
+"""The look-up of one write: the table's index, as the write sees the table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from hudimeta.write.moves import Settled, settle_partitions
 
 if TYPE_CHECKING:
     from hudimeta.metadata.index_definitions import IndexDefinition
-    from hudimeta.write.session import TableView, WriteSession
+    from hudimeta.write.session import WriteSession
+    from hudimeta.write.table_files import TableFiles
 
 __all__ = ["Found", "KeyLookup"]
 
@@ -68,11 +69,11 @@ class KeyLookup:
 
     Args:
         session: The write.
-        view: The table as it sees it.
+        table: The table as it sees it.
     """
 
-    def __init__(self, session: WriteSession, view: TableView) -> None:
-        self._session, self._view = session, view
+    def __init__(self, session: WriteSession, table: TableFiles) -> None:
+        self._session, self._table = session, table
         self._files: dict[str, list[KeyFile]] = {}
 
     @cached_property
@@ -119,7 +120,7 @@ class KeyLookup:
         tagging, files = self.tag(batch.keys, batch.partitions)
         settled = Settled.as_found(batch, tagging)
         if self.choice.is_global:
-            ordering_of = self._view.ordering_reader()
+            ordering_of = self._table.ordering_reader()
             settled = settle_partitions(batch, tagging, ordering_of, self._session.rules, moves=self.choice.moves)
             if not self.choice.moves and settled.batch is not batch:
                 settled = replace(settled, batch=self._as_shown(settled.batch))
@@ -158,17 +159,17 @@ class KeyLookup:
         return BucketLookUp(self._files_of, self._buckets(settings))
 
     def _index(self, choice: IndexChoice) -> Index:
-        read, run_all = self._view.key_reader(alive=choice.is_global), self._session.engine.map
+        read, run_all = self._table.key_reader(alive=choice.is_global), self._session.engine.map
         if choice.buckets is not None:
             return self._bucket_index
         if choice.kind is IndexKind.RECORD_INDEX:
-            metadata = self._view.metadata
+            metadata = self._table.snapshot.metadata
             if metadata is None:
                 raise IndexNotReady("record_index", "not built: the table has no metadata table")
             known = partial(answers.record_locations, metadata)
             return RecordIndexLookUp(known, self._files_of, partitioned=not choice.is_global, unproven=choice.unproven)
         if choice.kind in (IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM):
-            metadata = self._view.metadata
+            metadata = self._table.snapshot.metadata
             filters = None
             if metadata is not None and _BLOOM_FILTERS in metadata.ready:
                 filters = partial(answers.file_filters, metadata)
@@ -179,33 +180,33 @@ class KeyLookup:
         if not settings.consistent:
             fixed = self._session.concurrency.non_blocking is not None
             return SimpleBuckets(settings.count, settings.fields, fixed=fixed)
-        return HashRings(self._session.storage, self._view.timeline, settings.count, settings.fields)
+        return HashRings(self._session.storage, self._table.snapshot.timeline, settings.count, settings.fields)
 
     def _files_of(self, partitions: Sequence[str] | None) -> Mapping[str, Sequence[KeyFile]]:
-        self._files = self._view.files(partitions)
+        self._files = self._table.snapshot.key_files(partitions)
         return self._files
 
     def _files_with_ranges(self, partitions: Sequence[str] | None) -> Mapping[str, Sequence[KeyFile]]:
-        self._files = self._view.files(partitions, key_ranges=True)
+        self._files = self._table.snapshot.key_files(partitions, key_ranges=True)
         return self._files
 
     def _indexes_changed(self) -> bool:
-        """True when the table has other indexes than the view: dropping one leaves no instant, building one does."""
-        session, metadata = self._session, self._view.metadata
+        """True when the table has other indexes than the snapshot: dropping one leaves no instant, building one does."""
+        session, metadata = self._session, self._table.snapshot.metadata
         if metadata is None:
             return False
         if set(load_properties(session.storage).metadata_partitions) != set(metadata.ready):
             return True
-        seen = set(self._view.timeline.completed)
+        seen = set(self._table.snapshot.timeline.completed)
         now = session.properties.load_timeline(session.storage)
         return any(i.action is Action.INDEXING and i not in seen for i in now.completed)
 
     def _is_proven(self) -> bool:
-        metadata = self._view.metadata
+        metadata = self._table.snapshot.metadata
         return metadata is not None and bool(proven_indexes(metadata, [_RECORD_INDEX]))
 
     def _definitions(self) -> Mapping[str, IndexDefinition]:
-        metadata = self._view.metadata
+        metadata = self._table.snapshot.metadata
         return metadata.index_definitions if metadata is not None else {}
 
     def _refuse_buckets(self) -> None:

@@ -31,7 +31,8 @@ from hudimeta.write.merge_clauses import (
     side_by_side,
 )
 from hudimeta.write.row_changes import fixed_columns, known_batch, partial_columns, read_rows
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared
 
 __all__ = ["Merge", "MergeBuilder"]
@@ -107,26 +108,27 @@ class MergeBuilder:
         return self._run()
 
     def _run(self) -> CommitReport:
-        return self.run(lambda session: write_prepared(session, Operation.UPSERT, lambda view: self._rows(session, view)))
+        return self.run(lambda session: write_prepared(session, Operation.UPSERT, lambda table: self._rows(session, table)))
 
     def _of(self, kind: ClauseKind) -> list[Clause]:
         return [clause for clause in self.clauses if clause.kind is kind]
 
-    def _rows(self, session: WriteSession, view: TableView) -> Prepared:
+    def _rows(self, session: WriteSession, table: TableFiles) -> Prepared:
         sides = Sides(self.target_alias, self.source_alias)
         condition = merge_condition(self.on, sides)
         source = self.source.drop_columns([c for c in META_COLUMNS if c in self.source.column_names])
         everything = bool(self._of(ClauseKind.NOT_MATCHED_BY_SOURCE))
-        where = None if everything else _range_of(condition, source, view.schema)
-        target = read_rows(session, view, where)
-        return Merge(session, view, target, source, sides, condition, self.clauses).prepared()
+        where = None if everything else _range_of(condition, source, table.snapshot.file_schema)
+        target = read_rows(session, table, where)
+        return Merge(session, table, target, source, sides, condition, self.clauses).prepared()
 
 
 class Merge:
     """One merge at one state of the table, of all rows or of those of both sides that can match each other.
 
     Args:
-        session, view: The table.
+        session: The table.
+        table: Its files, as the write sees them.
         target: Its rows, meta columns included.
         source: Rows to merge.
         sides: Names of the two.
@@ -137,19 +139,19 @@ class Merge:
     def __init__(
         self,
         session: WriteSession,
-        view: TableView,
+        table: TableFiles,
         target: pa.Table,
         source: pa.Table,
         sides: Sides,
         condition: MergeCondition,
         clauses: Sequence[Clause],
     ) -> None:
-        self._session, self._view, self._sides, self._clauses = session, view, sides, clauses
+        self._session, self._table, self._sides, self._clauses = session, table, sides, clauses
         self._target, self._source = target, source
         self._schemas = (target.schema, source.schema)
-        self._fixed = fixed_columns(view.generator())
+        self._fixed = fixed_columns(table.generator())
         self._joined = join(target, source, condition, sides)
-        self._batches: list[KeyedBatch] = [known_batch(target.slice(0, 0), view.schema, deleted=False)]
+        self._batches: list[KeyedBatch] = [known_batch(target.slice(0, 0), table.snapshot.file_schema, deleted=False)]
 
     def prepared(self) -> Prepared:
         """The rows to write. See `MergeBuilder.execute` for what may be raised."""
@@ -158,7 +160,9 @@ class Merge:
         refuse_several_matches(matched)
         self._apply(ClauseKind.NOT_MATCHED_BY_SOURCE, joined.only_target, None)
         self._apply(ClauseKind.NOT_MATCHED, None, joined.only_source)
-        return Prepared(_concatenated(self._batches), self._view.schema, self._changed_columns(), rests_on_rows=True)
+        return Prepared(
+            _concatenated(self._batches), self._table.snapshot.file_schema, self._changed_columns(), rests_on_rows=True
+        )
 
     def _changed_columns(self) -> frozenset[str] | None:
         """Columns that any clause sets; None where rows are inserted, which must be whole."""
@@ -166,7 +170,7 @@ class Merge:
             return None
         updates = [clause for clause in self._clauses if not clause.deletes]
         names = {field.name for clause in updates for field, _ in self._assigned(clause)}
-        return partial_columns(self._session, self._view, names)
+        return partial_columns(self._session, self._table, names)
 
     def _apply(self, kind: ClauseKind, t: Positions | None, s: Positions | None) -> Positions:
         """Add the rows that the clauses of a kind make; returns the table's positions that they change."""
@@ -183,18 +187,18 @@ class Merge:
             base = self._target.take(pa.array(t[at]))
             if not clause.deletes:
                 base = new_values(part, self._assigned(clause), base, self._sides, self._schemas)
-            self._batches.append(known_batch(base, self._view.schema, deleted=clause.deletes))
+            self._batches.append(known_batch(base, self._table.snapshot.file_schema, deleted=clause.deletes))
             changed.append(t[at])
         return np.concatenate(changed)
 
     def _inserted(self, clause: Clause, part: pa.Table) -> KeyedBatch:
-        schema, wider = self._view.schema, self._insertable
+        schema, wider = self._table.snapshot.file_schema, self._insertable
         empty = pa.table([pa.nulls(part.num_rows, f.type) for f in wider], schema=wider)
         fields = self._assigned(clause, inserting=True)
         rows = new_values(part, fields, empty, self._sides, self._schemas)
         # Columns that nobody fills are left out, so that a required one is missed by its name.
         rows = rows.select([f.name for f, _ in fields])
-        generator, rules = self._view.generator(), self._session.rules
+        generator, rules = self._table.generator(), self._session.rules
         made = combine(keyed_batch(rows, schema, generator, rules), combining_rules(self._session.properties, rules))
         if made.keys is None:
             raise ConfigError(
@@ -205,11 +209,12 @@ class Merge:
     @property
     def _insertable(self) -> pa.Schema:
         """Columns that rows to insert have: those of the files, and those that only the partition path states."""
-        schema, paths = self._view.schema, {field.name.partition(".")[0] for field in self._view.generator().partitions}
+        schema = self._table.snapshot.file_schema
+        paths = {field.name.partition(".")[0] for field in self._table.generator().partitions}
         return pa.schema([*schema, *(f for f in self._target.schema if f.name in paths - set(schema.names))])
 
     def _assigned(self, clause: Clause, *, inserting: bool = False) -> list[tuple[pa.Field, Assigned]]:
-        schema = self._insertable if inserting else self._view.schema
+        schema = self._insertable if inserting else self._table.snapshot.file_schema
         if clause.values is not None:
             fixed = () if inserting else self._fixed
             return [(field_of(schema, name, fixed, "set"), value) for name, value in clause.values.items()]

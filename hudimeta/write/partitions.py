@@ -12,10 +12,10 @@ from hudimeta.formats.plain_arrays import single_array
 from hudimeta.keys import KeyGenerator, check_new_partition, is_readable_by_hudi
 from hudimeta.schema import conform
 from hudimeta.slices.merge_rules import MergeRules
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.write.batch import KeyedBatch, deleted_rows, with_unstored
-from hudimeta.write.session import TableView
 
 __all__ = ["check_new_partitions", "live_partitions", "named_partitions", "partition_batch"]
 
@@ -34,16 +34,16 @@ def check_new_partitions(storage: Storage, batch: KeyedBatch) -> None:
             check_new_partition(path)
 
 
-def live_partitions(view: TableView) -> list[str]:
+def live_partitions(snapshot: Snapshot) -> list[str]:
     """Paths of all partitions that have a file slice, sorted."""
-    return sorted(set(view.slices()["partition_path"].unique().to_pylist()))
+    return sorted(set(snapshot.slices()["partition_path"].unique().to_pylist()))
 
 
-def named_partitions(view: TableView, names: Iterable[str]) -> tuple[list[str], list[str]]:
+def named_partitions(snapshot: Snapshot, names: Iterable[str]) -> tuple[list[str], list[str]]:
     """Partitions that have rows, by their paths.
 
     Args:
-        view: The table.
+        snapshot: The table.
         names: Paths as folders are named; `*` stands for any text, slashes included, as in Apache Hudi.
 
     Returns:
@@ -53,7 +53,7 @@ def named_partitions(view: TableView, names: Iterable[str]) -> tuple[list[str], 
         ConfigError: No name at all, or an empty one for a table with partitions.
     """
     wanted = [name.strip().strip("/") for name in names]
-    have = live_partitions(view)
+    have = live_partitions(snapshot)
     if not wanted or ("" in wanted and have not in ([], [""])):
         raise ConfigError("partitions", ",".join(wanted), "paths of partitions", f"The table has {_some(have)}.")
     found: set[str] = set()

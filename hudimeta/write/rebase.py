@@ -23,13 +23,14 @@ from hudimeta.errors import CommitConflict
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.slice_keys import touched_keys
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import join
 from hudimeta.table.file_names import parse_log_file
 from hudimeta.types import FileGroupId
 from hudimeta.write.execution import WrittenPieces
 from hudimeta.write.operations import GroupRewrite, NewGroup
 from hudimeta.write.outcome import WriteResult
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
 
 __all__ = ["Rebase"]
 
@@ -47,7 +48,7 @@ class Rebase:
         outcome: What it wrote.
     """
 
-    def __init__(self, session: WriteSession, now: TableView, write: OpenWrite, outcome: WriteResult) -> None:
+    def __init__(self, session: WriteSession, now: Snapshot, write: OpenWrite, outcome: WriteResult) -> None:
         self._session, self._now, self._write, self._outcome = session, now, write, outcome
 
     def over(self, crossed: Mapping[FileGroupId, Sequence[TableChange]]) -> WriteResult:
@@ -118,7 +119,7 @@ class Rebase:
         self, pieces: WrittenPieces, piece: GroupRewrite, mine: pa.StringArray, changes: Sequence[TableChange]
     ) -> GroupRewrite:
         group, batch = piece.group, pieces.batch
-        files = self._now.files([group.partition_path]).get(group.partition_path, ())
+        files = self._now.key_files([group.partition_path]).get(group.partition_path, ())
         base = next((file for file in files if file.file_id == group.file_id), None)
         if base is None or not base.name or base.logs or base.busy or base.newest_instant >= self._write.instant:
             raise self._conflict(group, changes)

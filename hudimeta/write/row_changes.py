@@ -23,10 +23,10 @@ from hudimeta.read.scan import Scan
 from hudimeta.schema import conform
 from hudimeta.slices.merge_rules import KEY_COLUMN, PartialUpdateMode
 from hudimeta.snapshot.snapshot import Snapshot
-from hudimeta.storage import CountingStorage
 from hudimeta.types import Operation, TableType
 from hudimeta.write.batch import KeyedBatch
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared
 
 __all__ = [
@@ -46,28 +46,25 @@ __all__ = [
 PATH_COLUMN = "_hoodie_partition_path"
 
 
-def read_rows(session: WriteSession, view: TableView, where: Where | None, columns: Sequence[str] | None = None) -> pa.Table:
+def read_rows(session: WriteSession, table: TableFiles, where: Where | None, columns: Sequence[str] | None = None) -> pa.Table:
     """Rows of the table as a write sees it, meta columns included, also those that the table does not store."""
-    return with_stated_keys(session, view, scan_of(session, view, where, columns).to_table())
+    return with_stated_keys(session, table, scan_of(session, table, where, columns).to_table())
 
 
 def scan_of(
-    session: WriteSession, view: TableView, where: Where | None, columns: Sequence[str] | None = None, timezone: str = "UTC"
+    session: WriteSession, table: TableFiles, where: Where | None, columns: Sequence[str] | None = None, timezone: str = "UTC"
 ) -> Scan:
     """The read of `read_rows`; its rows may lack the keys that the table does not store."""
     if not session.properties.populate_meta and columns is not None:
-        columns = list(dict.fromkeys([*columns, *fixed_columns(view.generator())]))
-    storage = session.storage
-    counted = storage if isinstance(storage, CountingStorage) else CountingStorage(storage)
-    snapshot = Snapshot(counted, session.properties, view.timeline, session.options)
-    return Scan(snapshot, ScanRequest(where, columns, timezone=timezone))
+        columns = list(dict.fromkeys([*columns, *fixed_columns(table.generator())]))
+    return Scan(table.snapshot.for_reading(), ScanRequest(where, columns, timezone=timezone))
 
 
-def with_stated_keys(session: WriteSession, view: TableView, rows: pa.Table) -> pa.Table:
+def with_stated_keys(session: WriteSession, table: TableFiles, rows: pa.Table) -> pa.Table:
     """Rows of the table with their keys and partition paths, made again where the table does not store them."""
     if session.properties.populate_meta:
         return rows
-    virtual = view.generator()
+    virtual = table.generator()
     for name, values in ((KEY_COLUMN, virtual.record_keys(rows)), (PATH_COLUMN, virtual.partition_paths(rows))):
         at = rows.schema.get_field_index(name)
         rows = rows.set_column(at, rows.schema.field(at), values)
@@ -107,39 +104,41 @@ class RowChange:
         """What the commit calls it."""
         return Operation.DELETE if self.assignments is None else Operation.UPSERT
 
-    def columns(self, session: WriteSession, view: TableView) -> list[str] | None:
+    def columns(self, session: WriteSession, snapshot: Snapshot) -> list[str] | None:
         """What must be read of the rows; None for everything."""
-        return None if self.assignments is not None else [KEY_COLUMN, PATH_COLUMN, *named_by_deletes(session, view).names]
+        return None if self.assignments is not None else [KEY_COLUMN, PATH_COLUMN, *named_by_deletes(session, snapshot).names]
 
-    def prepared(self, session: WriteSession, view: TableView, rows: pa.Table) -> Prepared:
+    def prepared(self, session: WriteSession, table: TableFiles, rows: pa.Table) -> Prepared:
         """The rows as a batch to write.
 
         Args:
             session: The table.
-            view: The table at the moment of the write.
+            table: The table at the moment of the write.
             rows: As `read_rows` gives them; none to check the assignments alone.
 
         Raises:
             ConfigError: Columns or expressions that do not fit.
             SchemaMismatch: Values that a column cannot hold.
         """
+        schema = table.snapshot.file_schema
         if self.assignments is None:
-            return Prepared(known_batch(rows, named_by_deletes(session, view), deleted=True), view.schema, rests_on_rows=True)
-        fixed = fixed_columns(view.generator())
-        fields = [(field_of(view.schema, name, fixed, "set"), value) for name, value in self.assignments.items()]
+            named = named_by_deletes(session, table.snapshot)
+            return Prepared(known_batch(rows, named, deleted=True), schema, rests_on_rows=True)
+        fixed = fixed_columns(table.generator())
+        fields = [(field_of(schema, name, fixed, "set"), value) for name, value in self.assignments.items()]
         changed = rows
         for field, value in fields:
             at = rows.schema.get_field_index(field.name)
             changed = changed.set_column(at, field, assigned_column(value, field, rows))
         check_order(changed, session.rules.ordering_fields if session.rules.by_event_time else ())
-        only = partial_columns(session, view, [field.name for field, _ in fields])
-        return Prepared(known_batch(changed, view.schema, deleted=False), view.schema, only, rests_on_rows=True)
+        only = partial_columns(session, table, [field.name for field, _ in fields])
+        return Prepared(known_batch(changed, schema, deleted=False), schema, only, rests_on_rows=True)
 
 
-def named_by_deletes(session: WriteSession, view: TableView) -> pa.Schema:
+def named_by_deletes(session: WriteSession, snapshot: Snapshot) -> pa.Schema:
     """Columns of rows that are to be deleted: one at least, because rows without any would not count as rows."""
-    tops = {name.partition(".")[0] for name in session.rules.ordering_fields} or {view.schema.names[0]}
-    return pa.schema([f for f in view.schema if f.name in tops])
+    tops = {name.partition(".")[0] for name in session.rules.ordering_fields} or {snapshot.file_schema.names[0]}
+    return pa.schema([f for f in snapshot.file_schema if f.name in tops])
 
 
 def delete_where(session: WriteSession, where: Where) -> CommitReport:
@@ -159,19 +158,19 @@ def update_where(session: WriteSession, assignments: Mapping[str, Assigned], whe
 
 
 def _change_where(session: WriteSession, change: RowChange, where: Where | None) -> CommitReport:
-    def make(view: TableView) -> Prepared:
-        return change.prepared(session, view, read_rows(session, view, where, change.columns(session, view)))
+    def make(table: TableFiles) -> Prepared:
+        return change.prepared(session, table, read_rows(session, table, where, change.columns(session, table.snapshot)))
 
     return write_prepared(session, change.operation, make)
 
 
-def partial_columns(session: WriteSession, view: TableView, changed: Iterable[str]) -> frozenset[str] | None:
+def partial_columns(session: WriteSession, table: TableFiles, changed: Iterable[str]) -> frozenset[str] | None:
     """What log files need store of rows that only some columns change of; None for everything.
 
     Readers fill the rest from the version before. Indexes of values want whole rows, and a merger of the user's own too.
     """
     rules = session.rules
-    facts = view.file_format(view.schema).facts
+    facts = table.file_format(table.snapshot.file_schema).facts
     needs_all = rules.partial_mode is not PartialUpdateMode.NONE or rules.merger is not None
     logs = session.properties.type is TableType.MERGE_ON_READ and session.properties.populate_meta
     if needs_all or facts.values or facts.expressions or not logs or not session.options.get(keys.PARTIAL_UPDATES):

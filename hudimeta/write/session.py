@@ -1,4 +1,4 @@
-"""A table opened for one write: its properties, options, lock and engine, and its states as `TableView`."""
+"""A table opened for one write: its properties, options, lock and engine, and snapshots of it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from hudimeta.engine import Engine, LocalEngine
 from hudimeta.metering import meter_of
 from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.slices.read_task import storage_options_of
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.modes import MetadataModes
 from hudimeta.table.properties import load as load_properties
@@ -28,9 +29,8 @@ from hudimeta.timeline import Clock, InstantGenerator, SystemClock, Timeline
 from hudimeta.types import Action, Operation, TableType
 from hudimeta.write.placement import FileSizing, row_bytes_of
 from hudimeta.write.supported import check_supported
-from hudimeta.write.table_view import TableView
 
-__all__ = ["TableView", "WriteSession"]
+__all__ = ["WriteSession"]
 
 R = TypeVar("R")
 
@@ -63,6 +63,7 @@ class WriteSession:
         self.engine: Engine = engine or LocalEngine()
         self.notes: list[str] = []
         self.requests_elsewhere: Counter[tuple[str, str]] = Counter()
+        self._counted = storage if isinstance(storage, CountingStorage) else CountingStorage(storage)
         self.mark = self.request_mark()
         self.attempt = 1
         self.properties = load_properties(storage)
@@ -123,7 +124,7 @@ class WriteSession:
             timeline = self.properties.load_timeline(self.storage)
             restoring = pending_restores(timeline)
             if not restoring:
-                schema = self.table_at(timeline).schema
+                schema = self.snapshot_at(timeline).file_schema
                 self.properties = bootstrap_metadata(
                     self.fenced, self.properties, timeline, schema, self.options, self.times, self.engine
                 )
@@ -150,13 +151,13 @@ class WriteSession:
 
     # What the table holds
 
-    def table_at(self, timeline: Timeline) -> TableView:
-        """The table as a timeline shows it."""
-        return TableView(self, timeline)
+    def snapshot_at(self, timeline: Timeline) -> Snapshot:
+        """The table as a timeline shows it to a write."""
+        return Snapshot.for_write(self._counted, self.properties, timeline, self.options, self.notes)
 
-    def table_now(self) -> TableView:
+    def snapshot_now(self) -> Snapshot:
         """The table as it is: lists the timeline."""
-        return self.table_at(self.properties.load_timeline(self.storage))
+        return self.snapshot_at(self.properties.load_timeline(self.storage))
 
     def sizing(self, timeline: Timeline, operation: Operation | None = None) -> FileSizing:
         """Target sizes, with the bytes a row that the newest write shows.

@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from hudimeta.commit.conflicts import TableChange, groups_under_clustering, writes_since
+from hudimeta.commit.conflicts import TableChange, writes_since
 from hudimeta.commit.coordinator import OpenWrite, Publication, Unsettled
 from hudimeta.errors import CommitConflict
 from hudimeta.indexes.bucket.look_up import bucket_of_file_id
+from hudimeta.snapshot.planned_groups import groups_under_clustering
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, FileGroupId
 from hudimeta.write.added_keys import AddedKeys, UnknownKeys
 from hudimeta.write.outcome import WriteResult
 from hudimeta.write.rebase import Rebase
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 
 __all__ = ["Settlement"]
 
@@ -35,7 +37,7 @@ class Settlement:
 
     Args:
         session: The table.
-        view: The table as the write saw it.
+        table: The table as the write saw it.
         write: The write.
         outcome: What it wrote.
         publication_of: Makes the publication of an outcome.
@@ -44,13 +46,13 @@ class Settlement:
     def __init__(
         self,
         session: WriteSession,
-        view: TableView,
+        table: TableFiles,
         write: OpenWrite,
         outcome: WriteResult,
         publication_of: Callable[[WriteResult], Publication],
     ) -> None:
         self.outcome = outcome
-        self._session, self._view, self._write, self._publication_of = session, view, write, publication_of
+        self._session, self._table, self._write, self._publication_of = session, table, write, publication_of
         self._publication: Publication | None = None
         self._settled = write.seen
         self._rounds = _ROUNDS
@@ -59,7 +61,7 @@ class Settlement:
     @property
     def expects_others(self) -> bool:
         """Whether other writers were at work when this one began, so that a look before the lock is taken pays."""
-        return any(i.action in _WRITES and i.time != self._write.instant for i in self._view.timeline.pending)
+        return any(i.action in _WRITES and i.time != self._write.instant for i in self._table.snapshot.timeline.pending)
 
     @property
     def publication(self) -> Publication:
@@ -93,7 +95,7 @@ class Settlement:
         changes = self._changes(timeline)
         crossed = self._crossed(timeline, changes)
         if crossed:
-            rebase = Rebase(self._session, self._session.table_at(timeline), self._write, self.outcome)
+            rebase = Rebase(self._session, self._session.snapshot_at(timeline), self._write, self.outcome)
             self.outcome = rebase.over({group: self._changes_to(group, changes) for group in crossed})
             self._publication = None
         return self._settled_with(timeline, changes)
@@ -149,7 +151,7 @@ class Settlement:
         grown = [
             change for change in changes if not change.copies and (change.grown if unique is None else unique & change.grown)
         ]
-        if not grown or self._view.lookup.fixes_places:
+        if not grown or self._table.lookup.fixes_places:
             return grown  # two of different keys may have begun the same bucket
         added, records = self._added, {i.time: timeline.metadata(i) for i in timeline.writes if i.time not in self._settled}
         if added.none_stated([records[change.time] for change in grown]):
@@ -161,7 +163,7 @@ class Settlement:
         operation, unique, winner = self._write.operation.value, self.outcome.keyed_partitions, rivals[-1].time
         theirs = [file for change in rivals for file in change.files if file.adds_rows]
         theirs = [file for file in theirs if unique is None or file.group.partition_path in unique]
-        if self._view.lookup.fixes_places:
+        if self._table.lookup.fixes_places:
             # A key has one place: whoever adds to it has met above, or has begun the same bucket.
             mine = {(f.partition_path, bucket_of_file_id(f.file_id)) for f in self.outcome.files if f.is_new_group}
             both = [f.group for f in theirs if (f.group.partition_path, bucket_of_file_id(f.group.file_id)) in mine]
@@ -171,7 +173,7 @@ class Settlement:
         added = self._added
         touched = frozenset(group for change in changes for group in change.groups)
         try:
-            shared = added.shared_with(theirs, self._session.table_at(timeline), touched)
+            shared = added.shared_with(theirs, TableFiles.at(self._session, timeline), touched)
         except UnknownKeys as error:
             paths = sorted({file.group.partition_path for file in theirs})
             cure = f"Nothing was published; run the write again. Which rows the other write added cannot be told: {error}"

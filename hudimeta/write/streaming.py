@@ -39,7 +39,8 @@ from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, plan_inserts
 from hudimeta.write.outcome import WriteResult
 from hudimeta.write.row_buckets import BUCKETS, RowBuckets, batch_of, table_of
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import (
     check_ages,
     overwritten,
@@ -87,14 +88,14 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
 def _write_portions(
     session: WriteSession, operation: Operation, incoming: pa.Schema, portions: Iterator[pa.Table]
 ) -> CommitReport:
-    timings, view = Timings(), session.table_now()
-    schema = view.schema if operation is Operation.DELETE else view.evolve(incoming).schema
+    timings, table = Timings(), TableFiles.now(session)
+    schema = table.snapshot.file_schema if operation is Operation.DELETE else table.evolve(incoming).schema
     if ensure_metadata(session):
-        view = session.table_now()
-    with session.coordinator.writing(operation, view.timeline) as (write, begun):
-        view = view if begun is view.timeline else session.table_at(begun)
-        stream = _Stream(session, view, write, schema, timings)
-        return publish(session, view, write, schema, stream.write(portions), timings)
+        table = TableFiles.now(session)
+    with session.coordinator.writing(operation, table.snapshot.timeline) as (write, begun):
+        table = table if begun is table.snapshot.timeline else TableFiles.at(session, begun)
+        stream = _Stream(session, table, write, schema, timings)
+        return publish(session, table, write, schema, stream.write(portions), timings)
 
 
 def _portions(reader: pa.RecordBatchReader, limit: int) -> Iterator[pa.Table]:
@@ -117,16 +118,16 @@ def _chained(first: pa.Table, second: pa.Table, rest: Iterator[pa.Table]) -> Ite
 
 
 class _Stream:
-    def __init__(self, session: WriteSession, view: TableView, write: OpenWrite, schema: pa.Schema, timings: Timings) -> None:
-        self._session, self._view, self._write, self._schema = session, view, write, schema
+    def __init__(self, session: WriteSession, table: TableFiles, write: OpenWrite, schema: pa.Schema, timings: Timings) -> None:
+        self._session, self._table, self._write, self._schema = session, table, write, schema
         self._timings = timings
-        self._generator = view.generator()
+        self._generator = table.generator()
         self._rules = session.rules
         self._combining = combining_rules(session.properties, session.rules)
-        self._sizing = session.sizing(view.timeline)
+        self._sizing = session.sizing(table.snapshot.timeline)
         self._limit = session.options.get(keys.PORTION_BYTES)
         self._policy = duplicate_policy(session.options, write.operation)
-        self._fixed = view.lookup.fixes_places
+        self._fixed = table.lookup.fixes_places
         self._looks_up = write.operation in (Operation.UPSERT, Operation.DELETE) or self._policy is not DuplicatePolicy.NONE
         self._looks_up |= self._fixed and not write.operation.overwrites
         self._files: list[WrittenFile] = []
@@ -150,10 +151,10 @@ class _Stream:
         replaced: dict[str, list[str]] = {}
         sole = self._grown if self._looks_up else set()
         if operation.overwrites:
-            touched = overwritten(self._session, self._view, operation, self._overwritten)
-            replaced, sole = replaced_by(self._view, operation, touched), set(touched)
+            touched = overwritten(self._session, self._table.snapshot, operation, self._overwritten)
+            replaced, sole = replaced_by(self._table.snapshot, operation, touched), set(touched)
         # With a global index a row of the same key could have come anywhere.
-        anywhere = self._looks_up and bool(sole) and self._view.lookup.choice.is_global
+        anywhere = self._looks_up and bool(sole) and self._table.lookup.choice.is_global
         return WriteResult(
             self._files,
             replaced,
@@ -169,7 +170,11 @@ class _Stream:
     def _batch(self, rows: pa.Table) -> KeyedBatch:
         if self._write.operation is Operation.DELETE:
             return keys_only_batch(
-                rows, self._generator, self._view.schema, self._rules, whole_table=self._view.lookup.choice.is_global
+                rows,
+                self._generator,
+                self._table.snapshot.file_schema,
+                self._rules,
+                whole_table=self._table.lookup.choice.is_global,
             )
         batch = keyed_batch(rows, self._schema, self._generator, self._rules)
         if self._write.operation.overwrites:
@@ -216,10 +221,10 @@ class _Stream:
         """One row a key, then known keys to their file group and the others to their partition."""
         operation = self._write.operation
         if combines(self._session.options, operation) or (self._fixed and self._looks_up):
-            whole_table = self._looks_up and self._view.lookup.choice.is_global
+            whole_table = self._looks_up and self._table.lookup.choice.is_global
             batch = combine(batch, self._combining, whole_table=whole_table)
         fresh = np.flatnonzero(~batch.deleted)
-        new_groups = None if self._looks_up else self._view.lookup.new_groups(batch)
+        new_groups = None if self._looks_up else self._table.lookup.new_groups(batch)
         if new_groups is not None:
             self._begin(batch, new_groups, fresh, groups, by_group)
             return
@@ -228,7 +233,7 @@ class _Stream:
                 if self._policy is DuplicatePolicy.NONE:
                     batch, fresh = self._found(batch, groups, by_group)
                 else:
-                    tagging, _ = self._view.tag(batch.keys, batch.partitions)
+                    tagging, _ = self._table.lookup.tag(batch.keys, batch.partitions)
                     fresh = settle_duplicates(batch, tagging.row, self._policy)
                     self._count(str(tagging), tagging.asked, tagging.hits)
                     self._dropped += len(batch) - len(fresh)
@@ -239,7 +244,7 @@ class _Stream:
 
     def _found(self, batch: KeyedBatch, groups: _Groups, by_group: RowBuckets) -> tuple[KeyedBatch, np.ndarray[Any, Any]]:
         """Lay aside what changes file groups; returns the rows as they were settled, and which of them are new."""
-        found = self._view.lookup.find(batch)
+        found = self._table.lookup.find(batch)
         self._count(found.text, found.asked, found.hits)
         self._unmatched += found.unmatched
         settled = found.settled
@@ -294,7 +299,7 @@ class _Stream:
         self._execute(plan, batch)
 
     def _execute(self, plan: WritePlan, batch: KeyedBatch) -> None:
-        writers = FileWriters.of(self._session, self._view, self._write, self._schema)
+        writers = FileWriters.of(self._session, self._table, self._write, self._schema)
         with self._timings.phase("write"):
             self._files += execute_plan(plan, batch, writers, self._session.engine, WriteToken(len(self._files)))
 

@@ -17,6 +17,7 @@ from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.facts import refuse_long_values
 from hudimeta.keys import generated_keys
 from hudimeta.metadata.secondary_index import PREFIX as SECONDARY
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.key_file import KeyFile
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
@@ -30,8 +31,9 @@ from hudimeta.write.execution import FileWriters, execute_pieces
 from hudimeta.write.operations import WritePlan, plan_inserts, plan_new_groups, plan_tagged
 from hudimeta.write.outcome import WriteResult
 from hudimeta.write.partitions import check_new_partitions, named_partitions, partition_batch
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
 from hudimeta.write.settling import Settlement
+from hudimeta.write.table_files import TableFiles
 
 __all__ = [
     "WriteResult",
@@ -79,11 +81,11 @@ def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> C
         CommitConflict: Other writers were first, several times.
         HudiError: Anything else; the write was rolled back.
     """
-    return write_prepared(session, operation, lambda view: prepare(view, session, operation, rows))
+    return write_prepared(session, operation, lambda table: prepare(table, session, operation, rows))
 
 
 @until_no_conflict
-def write_prepared(session: WriteSession, operation: Operation, make: Callable[[TableView], Prepared]) -> CommitReport:
+def write_prepared(session: WriteSession, operation: Operation, make: Callable[[TableFiles], Prepared]) -> CommitReport:
     """Write rows that may depend on what the table holds.
 
     Args:
@@ -97,21 +99,21 @@ def write_prepared(session: WriteSession, operation: Operation, make: Callable[[
     """
     timings = Timings()
     with timings.phase("check"):
-        view = session.table_now()
-        prepared = make(view)
+        table = TableFiles.now(session)
+        prepared = make(table)
     if not len(prepared.batch) and not operation.overwrites:
         # An overwrite without rows may still empty partitions.
         return CommitReport("", None, operation.value, notes=tuple(session.notes))
     if ensure_metadata(session):
-        view = session.table_now()
-        prepared = make(view)
-    with session.coordinator.writing(operation, view.timeline) as (write, begun):
-        if begun is not view.timeline:
+        table = TableFiles.now(session)
+        prepared = make(table)
+    with session.coordinator.writing(operation, table.snapshot.timeline) as (write, begun):
+        if begun is not table.snapshot.timeline:
             # Dead writes were rolled back; whoever else committed meanwhile may have changed the schema.
-            view = session.table_at(begun)
-            prepared = make(view)
-        outcome = write_batch(session, view, write, prepared, timings)
-        return publish(session, view, write, prepared.schema, outcome, timings)
+            table = TableFiles.at(session, begun)
+            prepared = make(table)
+        outcome = write_batch(session, table, write, prepared, timings)
+        return publish(session, table, write, prepared.schema, outcome, timings)
 
 
 def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitReport:
@@ -126,8 +128,8 @@ def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitRepo
         CommitConflict: Other writers were first, several times.
     """
 
-    def named(view: TableView) -> Sequence[str]:
-        found, missing = named_partitions(view, names)
+    def named(snapshot: Snapshot) -> Sequence[str]:
+        found, missing = named_partitions(snapshot, names)
         session.notes += [f"no partition {name!r} has rows" for name in missing]
         return found
 
@@ -135,7 +137,7 @@ def delete_partitions(session: WriteSession, names: Sequence[str]) -> CommitRepo
 
 
 @until_no_conflict
-def delete_chosen_partitions(session: WriteSession, choose: Callable[[TableView], Sequence[str]]) -> CommitReport:
+def delete_chosen_partitions(session: WriteSession, choose: Callable[[Snapshot], Sequence[str]]) -> CommitReport:
     """Take all rows of some partitions out of the table.
 
     Args:
@@ -147,37 +149,37 @@ def delete_chosen_partitions(session: WriteSession, choose: Callable[[TableView]
     """
     timings, operation = Timings(), Operation.DELETE_PARTITION
     with timings.phase("check"):
-        view = session.table_now()
-        found = choose(view)
+        snapshot = session.snapshot_now()
+        found = choose(snapshot)
     if not found:
         return CommitReport("", None, operation.value, notes=tuple(session.notes))
     if ensure_metadata(session):
-        view = session.table_now()
-    with session.coordinator.writing(operation, view.timeline) as (write, begun):
-        if begun is not view.timeline:
-            view = session.table_at(begun)
-            found = choose(view)
-        outcome = WriteResult((), replaced_by(view, operation, found), frozenset(found))
-        return publish(session, view, write, view.schema, outcome, timings)
+        snapshot = session.snapshot_now()
+    with session.coordinator.writing(operation, snapshot.timeline) as (write, begun):
+        if begun is not snapshot.timeline:
+            snapshot = session.snapshot_at(begun)
+            found = choose(snapshot)
+        outcome = WriteResult((), replaced_by(snapshot, operation, found), frozenset(found))
+        return publish(session, TableFiles(session, snapshot), write, snapshot.file_schema, outcome, timings)
 
 
-def prepare(view: TableView, session: WriteSession, operation: Operation, rows: pa.Table) -> Prepared:
+def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows: pa.Table) -> Prepared:
     """Check rows against the table and give them keys; nothing is written. See `write_rows` for what may be raised."""
-    generator = view.generator()
+    generator = table.generator()
     rules = combining_rules(session.properties, session.rules)
-    whole_table = operation in _KEYED and view.lookup.choice.is_global
+    whole_table = operation in _KEYED and table.lookup.choice.is_global
     if operation is Operation.DELETE:
-        named = keys_only_batch(rows, generator, view.schema, session.rules, whole_table=whole_table)
-        return Prepared(combine(named, rules, whole_table=whole_table), view.schema)
+        named = keys_only_batch(rows, generator, table.snapshot.file_schema, session.rules, whole_table=whole_table)
+        return Prepared(combine(named, rules, whole_table=whole_table), table.snapshot.file_schema)
     if operation is Operation.DELETE_PARTITION:
-        return Prepared(partition_batch(rows, generator, view.schema, session.rules), view.schema)
-    change = view.evolve(rows.schema)
+        return Prepared(partition_batch(rows, generator, table.snapshot.file_schema, session.rules), table.snapshot.file_schema)
+    change = table.evolve(rows.schema)
     batch = keyed_batch(rows, change.schema, generator, session.rules)
     if any(name.startswith(SECONDARY) for name in session.properties.metadata_partitions):
-        refuse_long_values(batch.rows, batch.keys, view.facts_wanted())
+        refuse_long_values(batch.rows, batch.keys, table.facts_wanted())
     if not whole_table:  # else a row may stay where it is, whatever its partition
         check_new_partitions(session.storage, batch)
-    if combines(session.options, operation) or (operation in _INSERTS and view.lookup.fixes_places):
+    if combines(session.options, operation) or (operation in _INSERTS and table.lookup.fixes_places):
         batch = combine(batch, rules, whole_table=whole_table)
     if operation is Operation.BULK_INSERT:
         batch = sorted_for_bulk_insert(batch, session.options)
@@ -186,7 +188,7 @@ def prepare(view: TableView, session: WriteSession, operation: Operation, rows: 
 
 def write_batch(
     session: WriteSession,
-    view: TableView,
+    table: TableFiles,
     write: OpenWrite,
     prepared: Prepared,
     timings: Timings,
@@ -198,16 +200,16 @@ def write_batch(
     index, unmatched, dropped = "", 0, 0
     replaced: dict[str, list[str]] = {}
     touched: Sequence[str] = ()
-    sizing = session.sizing(view.timeline, operation)
+    sizing = session.sizing(table.snapshot.timeline, operation)
     policy = duplicate_policy(session.options, operation)
     if operation.replaces_groups:
-        touched = overwritten(session, view, operation, batch.partitions.unique().to_pylist())
-        replaced = replaced_by(view, operation, touched)
-    keyed = operation in _KEYED or (operation in _INSERTS and view.lookup.fixes_places)
+        touched = overwritten(session, table.snapshot, operation, batch.partitions.unique().to_pylist())
+        replaced = replaced_by(table.snapshot, operation, touched)
+    keyed = operation in _KEYED or (operation in _INSERTS and table.lookup.fixes_places)
     asked = hits = moved = 0
     if keyed and policy is DuplicatePolicy.NONE and batch.keys is not None:
         with timings.phase("look-up"):
-            found = view.lookup.find(batch)
+            found = table.lookup.find(batch)
         batch, settled = found.batch, found.settled
         small = older_than(write.instant, found.files)
         inserts = operation is not Operation.DELETE
@@ -215,36 +217,36 @@ def write_batch(
         index, unmatched, asked, hits, moved = found.text, found.unmatched, found.asked, found.hits, settled.moved
     elif policy is not DuplicatePolicy.NONE and batch.keys is not None:
         with timings.phase("look-up"):
-            tagging, files = view.tag(batch.keys, batch.partitions)
+            tagging, files = table.lookup.tag(batch.keys, batch.partitions)
         index, asked, hits = str(tagging), tagging.asked, tagging.hits
         fresh = settle_duplicates(batch, tagging.row, policy)
         dropped = len(batch) - len(fresh)
         plan = plan_inserts(batch, older_than(write.instant, files) if sizing.small_limit else {}, sizing, fresh)
     elif operation in (Operation.INSERT, Operation.UPSERT):
         partitions = batch.partitions.unique().to_pylist()
-        small = older_than(write.instant, view.files(partitions)) if sizing.small_limit else {}
+        small = older_than(write.instant, table.snapshot.key_files(partitions)) if sizing.small_limit else {}
         plan = plan_inserts(batch, small, sizing)
     elif operation is Operation.DELETE_PARTITION:
         plan = WritePlan()
     else:
-        new_groups = view.lookup.new_groups(batch)
+        new_groups = table.lookup.new_groups(batch)
         plan = plan_inserts(batch, {}, sizing) if new_groups is None else plan_new_groups(batch, new_groups)
     check_ages(plan, write)
     if batch.keys is None:
         # As Hudi makes them: counted through the rows as they came, whichever file each of them goes to.
         batch = replace(batch, keys=generated_keys(len(batch), write.instant, first_task))
     with timings.phase("write"):
-        writers = FileWriters.of(session, view, write, prepared.schema, prepared.only)
+        writers = FileWriters.of(session, table, write, prepared.schema, prepared.only)
         written = execute_pieces(plan.pieces, batch, writers, session.engine, WriteToken(first_task))
     looked_up = keyed or policy is not DuplicatePolicy.NONE
     sole: frozenset[str] | None = _sole_partitions(plan, looked_up, operation) | set(touched)
-    if looked_up and view.lookup.choice.is_global and sole:
+    if looked_up and table.lookup.choice.is_global and sole:
         sole = None  # a row of the same key could have come anywhere
     facts = (index, unmatched, dropped, asked, hits, moved)
     return WriteResult(written.all_files, replaced, sole, *facts, written, prepared.rests_on_rows)
 
 
-def overwritten(session: WriteSession, view: TableView, operation: Operation, own: Iterable[str]) -> list[str]:
+def overwritten(session: WriteSession, snapshot: Snapshot, operation: Operation, own: Iterable[str]) -> list[str]:
     """Partitions that a replacing write is about: those of its rows, and those that its options name.
 
     Raises:
@@ -254,14 +256,16 @@ def overwritten(session: WriteSession, view: TableView, operation: Operation, ow
     names = session.options.get(keys.PARTITIONS_TO_DELETE if deletes else keys.OVERWRITTEN_PARTITIONS)
     if not names:
         return sorted(own)
-    found, missing = named_partitions(view, names)
+    found, missing = named_partitions(snapshot, names)
     session.notes += [f"no partition {name!r} has rows" for name in missing]
     return found if deletes else sorted({*found, *own})
 
 
-def replaced_by(view: TableView, operation: Operation, partitions: Sequence[str]) -> dict[str, list[str]]:
+def replaced_by(snapshot: Snapshot, operation: Operation, partitions: Sequence[str]) -> dict[str, list[str]]:
     """File groups that an overwrite takes out, by partition."""
-    files: Mapping[str, Sequence[KeyFile]] = view.files(None if operation is Operation.INSERT_OVERWRITE_TABLE else partitions)
+    files: Mapping[str, Sequence[KeyFile]] = snapshot.key_files(
+        None if operation is Operation.INSERT_OVERWRITE_TABLE else partitions
+    )
     return {partition: [f.file_id for f in found] for partition, found in files.items() if found}
 
 
@@ -294,7 +298,7 @@ def _sole_partitions(plan: WritePlan, looked_up: bool, operation: Operation) -> 
 
 def publish(
     session: WriteSession,
-    view: TableView,
+    table: TableFiles,
     write: OpenWrite,
     schema: pa.Schema,
     outcome: WriteResult,
@@ -302,7 +306,7 @@ def publish(
     apart: IndexesApart | None = None,
 ) -> CommitReport:
     """Make the files of a write visible and say what was done; `apart` writes indexes that this process does not."""
-    stated = published_schema(schema, session.properties.name, view.history, write.instant)
+    stated = published_schema(schema, session.properties.name, table.snapshot.history, write.instant)
 
     def publication_of(result: WriteResult) -> Publication:
         report = _report(session, write, result, timings)
@@ -313,7 +317,7 @@ def publish(
             result.replaced,
             {**session.extra_metadata(), **stated.extra, REPORT_KEY: report.encoded()},
             result.keyed_partitions,
-            view.metadata,
+            table.snapshot.metadata,
             stated.history,
             apart,
             settlement,
@@ -321,7 +325,7 @@ def publish(
 
     # An overwrite takes the place of whatever is there: any row that came meanwhile is in its way.
     settles = not (write.operation.replaces_groups or outcome.rests_on_rows)
-    settlement = Settlement(session, view, write, outcome, publication_of) if settles else None
+    settlement = Settlement(session, table, write, outcome, publication_of) if settles else None
     with timings.phase("publish"):
         if settlement is not None and settlement.expects_others:
             publication = settlement.settle(session.properties.load_timeline(session.storage))

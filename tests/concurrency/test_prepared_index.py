@@ -105,7 +105,7 @@ class Beside:
 
     def _metadata(self) -> MetadataTable:
         session = self.table.session()
-        found = session.table_now().metadata
+        found = session.snapshot_now().metadata
         assert found is not None
         return found
 

@@ -33,7 +33,8 @@ from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.sources import GivenRows
 from hudimeta.write.row_changes import RowChange, read_rows
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared, write_rows
 from tests.concurrency.side_by_side import Paused, interruptible
 from tests.concurrency.test_attempts import RETRIES
@@ -98,9 +99,9 @@ class Act:
         parts = parts_of(self.rows)
         return write_routed(session, GivenRows(operation, parts[0].schema), interruptible(session, LocalExecutors(parts)))
 
-    def _updated(self, session: WriteSession) -> Callable[[TableView], Prepared]:
+    def _updated(self, session: WriteSession) -> Callable[[TableFiles], Prepared]:
         change, where = RowChange({"x": "x + 1000"}), f"id <= '{self.rows['id'][0].as_py()}'"
-        return lambda view: change.prepared(session, view, read_rows(session, view, where, None))
+        return lambda files: change.prepared(session, files, read_rows(session, files, where, None))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import prepare, publish, write_batch, write_rows
 
 COMPACT_ALWAYS = OPTIONS.read({**SIMPLE_OPTIONS, "hoodie.metadata.compact.max.delta.commits": "1"})
@@ -48,15 +49,15 @@ def test_a_compaction_that_went_on_meanwhile_is_not_run_again(tmp_path: Path) ->
     (completed,) = inner.glob("*.commit")
     rows = simple_rows(range(4, 8), 2)
     session = table.session()
-    # The view of a write that began while the compaction before it had not yet been completed.
+    # The snapshot of a write that began while the compaction before it had not yet been completed.
     content = completed.read_bytes()
     completed.unlink()
-    view = session.table_at(session.properties.load_timeline(session.storage))
-    with session.coordinator.writing(Operation.INSERT, view.timeline) as (write, _):
-        outcome = write_batch(session, view, write, prepare(view, session, Operation.INSERT, rows), Timings())
-        assert view.metadata is not None
+    files = TableFiles.at(session, session.properties.load_timeline(session.storage))
+    with session.coordinator.writing(Operation.INSERT, files.snapshot.timeline) as (write, _):
+        outcome = write_batch(session, files, write, prepare(files, session, Operation.INSERT, rows), Timings())
+        assert files.snapshot.metadata is not None
         completed.write_bytes(content)
-        publish(session, view, write, view.schema, outcome, Timings())
+        publish(session, files, write, files.snapshot.file_schema, outcome, Timings())
     table.model.write(Operation.INSERT, rows)
     instants = [path.name.split("_")[0] for path in inner.glob("*.commit")]
     assert len(instants) == len(set(instants))

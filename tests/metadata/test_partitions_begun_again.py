@@ -45,7 +45,7 @@ def begin_again(table: ModelledTable, partition: str, before_all_time: str, *, l
     shutil.rmtree(Path(table.path, METADATA, partition))
     metadata = hudimeta.Table(table.path).metadata
     writer = MetadataWriter(table.storage, session.properties.version, session.times)
-    schema = session.table_at(timeline).schema
+    schema = session.snapshot_at(timeline).file_schema
     source = index_source(session, timeline, schema, writer, metadata.files(), metadata.index_definitions)
     built = maintainer_for(partition).build(partition, source)
     content = [] if leave_out else [(group, records) for group, records in built.content if len(records)]

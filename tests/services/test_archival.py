@@ -17,6 +17,7 @@ from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
 from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import prepare, publish, write_batch, write_rows
 from tests.concurrency.side_by_side import Interrupted
 
@@ -72,8 +73,8 @@ def test_a_pending_instant_and_all_behind_it_stay(tmp_path: Path, action: Action
     for ts in range(2, 9):
         table.write(Operation.UPSERT, simple_rows(range(4), ts))
     TimelineWriter(table.storage).create_requested(pending, action)
-    view = table.session().table_at(Table(table.path).timeline)
-    the_plan = archival.plan(table.session(), view)
+    snapshot = table.session().snapshot_at(Table(table.path).timeline)
+    the_plan = archival.plan(table.session(), snapshot)
     assert all(i.time < pending for i in the_plan.instants)
     assert "is pending" in str(the_plan)
 
@@ -189,14 +190,14 @@ def test_a_conflict_with_a_write_that_outlasted_many_others_is_noticed(tmp_path:
     table = ModelledTable(str(tmp_path / "t"), {**SIMPLE_OPTIONS, **SHORT})
     table.write(Operation.INSERT, simple_rows(range(8), 1))
     first, session = simple_rows([0], 20), table.session()
-    view = session.table_at(session.properties.load_timeline(session.storage))
-    prepared = prepare(view, session, Operation.UPSERT, first)
-    with session.coordinator.writing(Operation.UPSERT, view.timeline) as (write, begun):
-        outcome = write_batch(session, session.table_at(begun), write, prepared, Timings())
+    files = TableFiles.at(session, session.properties.load_timeline(session.storage))
+    prepared = prepare(files, session, Operation.UPSERT, first)
+    with session.coordinator.writing(Operation.UPSERT, files.snapshot.timeline) as (write, begun):
+        outcome = write_batch(session, TableFiles.at(session, begun), write, prepared, Timings())
         outlasted(table)
 
         def meanwhile() -> None:
-            publish(session, view, write, prepared.schema, outcome, Timings())
+            publish(session, files, write, prepared.schema, outcome, Timings())
             table.model.write(Operation.UPSERT, first)
             archival.archive(table.session())
 

@@ -21,6 +21,7 @@ from hudimeta.timeline import SystemClock
 from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.types import Action, Operation
 from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import prepare, publish, write_batch
 from tests.rotation import in_turn
 
@@ -224,13 +225,13 @@ def test_a_write_that_began_before_a_clean_keeps_its_partition(tmp_path: Path) -
     table = emptied_partition(tmp_path / "t")
     rows = simple_rows(range(1, 10, 2), 6)
     session = table.session()
-    view = session.table_at(session.properties.load_timeline(session.storage))
-    with session.coordinator.writing(Operation.UPSERT, view.timeline) as (write, begun):
-        view = session.table_at(begun)
-        prepared = prepare(view, session, Operation.UPSERT, rows)
-        outcome = write_batch(session, view, write, prepared, Timings())
+    files = TableFiles.at(session, session.properties.load_timeline(session.storage))
+    with session.coordinator.writing(Operation.UPSERT, files.snapshot.timeline) as (write, begun):
+        files = TableFiles.at(session, begun)
+        prepared = prepare(files, session, Operation.UPSERT, rows)
+        outcome = write_batch(session, files, write, prepared, Timings())
         assert Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean().plan.files["p1"]
-        publish(session, view, write, prepared.schema, outcome, Timings())
+        publish(session, files, write, prepared.schema, outcome, Timings())
     table.model.write(Operation.UPSERT, rows)
     table.model.check(table.read())
     check_all(table.storage)
@@ -250,7 +251,7 @@ def test_a_partition_that_lost_its_last_file_is_forgotten(tmp_path: Path) -> Non
     table = emptied_partition(tmp_path / "t")
     Table(table.path, {"hoodie.clean.commits.retained": "1"}).clean()
     session = table.session()
-    known = session.table_at(session.properties.load_timeline(session.storage)).metadata
+    known = session.snapshot_at(session.properties.load_timeline(session.storage)).metadata
     assert known is not None
     assert known.partitions().to_pylist() == ["p0"]
     table.model.check(table.read())
@@ -382,7 +383,7 @@ def test_an_appended_table_records_a_clean_now_and_then(tmp_path: Path) -> None:
     assert clean.clean(WriteSession(table.storage, asked, InHours(9))).instant is None, "nothing came since"
     check_all(table.storage)
     table.model.check(table.read())
-    assert clean.plan(soon, soon.table_now()).files == {}
+    assert clean.plan(soon, soon.snapshot_now()).files == {}
 
 
 def test_the_steps_of_a_clean_by_themselves(tmp_path: Path) -> None:

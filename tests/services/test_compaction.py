@@ -85,8 +85,8 @@ def test_a_plan_takes_no_slice_that_a_clustering_will_replace(tmp_path: Path) ->
     table = updated(tmp_path / "t")
     plan_clustering(table, "p0")
     session = table.session()
-    view = session.table_at(session.properties.load_timeline(session.storage))
-    assert {s.partition_path for s in compaction.plan(table.session(), view).slices} == {"p1"}
+    snapshot = session.snapshot_at(session.properties.load_timeline(session.storage))
+    assert {s.partition_path for s in compaction.plan(table.session(), snapshot).slices} == {"p1"}
 
 
 def test_inline_compaction(tmp_path: Path) -> None:

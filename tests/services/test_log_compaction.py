@@ -166,12 +166,12 @@ def test_slices_that_ended_are_left_out(tmp_path: Path) -> None:
     assert planned is not None
     assert Table(table.path).compact() == [], "we do not"
     session = table.session()
-    view = session.table_now()
-    only = log_compaction.plan(table.session(options=OPTIONS.read({**table.options.given, **AT_ONCE})), view)
+    snapshot = session.snapshot_now()
+    only = log_compaction.plan(table.session(options=OPTIONS.read({**table.options.given, **AT_ONCE})), snapshot)
     assert only.slices == ()
-    slices = compaction.CompactionPlan.of(view.timeline.plan(view.timeline.pending[0])).slices
+    slices = compaction.CompactionPlan.of(snapshot.timeline.plan(snapshot.timeline.pending[0])).slices
     with session.lock.held():
-        late = session.coordinator.plan(view.timeline, Action.COMPACTION, compaction.CompactionPlan(slices[:1]).encode())
+        late = session.coordinator.plan(snapshot.timeline, Action.COMPACTION, compaction.CompactionPlan(slices[:1]).encode())
     table.write(Operation.UPSERT, simple_rows(range(4, 9), 40))
     report = Table(table.path, AT_ONCE).services.log_compaction.execute(planned)
     assert "1 file slices left out" in str(report)
@@ -189,10 +189,11 @@ def test_a_slice_that_ends_meanwhile_is_a_conflict(tmp_path: Path, monkeypatch: 
 
     def meanwhile(*asked: object) -> object:
         found = works(*asked)
-        view = table.session().table_now()
-        slices = compaction.CompactionPlan.of(view.timeline.plan(view.timeline.get(planned, Action.LOG_COMPACTION))).slices
+        snapshot = table.session().snapshot_now()
+        content = snapshot.timeline.plan(snapshot.timeline.get(planned, Action.LOG_COMPACTION))
+        slices = compaction.CompactionPlan.of(content).slices
         with table.session().lock.held():
-            table.session().coordinator.plan(view.timeline, Action.COMPACTION, compaction.CompactionPlan(slices).encode())
+            table.session().coordinator.plan(snapshot.timeline, Action.COMPACTION, compaction.CompactionPlan(slices).encode())
         return found
 
     monkeypatch.setattr(log_compaction, "_works", meanwhile)

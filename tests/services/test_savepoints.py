@@ -164,5 +164,5 @@ def test_files_are_those_of_apache_hudi(tmp_path: Path) -> None:
     assert record["version"] == 1
     assert record["comments"] == "why"
     assert {p: tuple(part["savepointDataFile"]) for p, part in record["partitionMetadata"].items()} == made.files
-    assert clean.plan(table.session(), table.session().table_now()).savepoints == (made.instant,)
-    assert archival.plan(table.session(), table.session().table_now()).instants == ()
+    assert clean.plan(table.session(), table.session().snapshot_now()).savepoints == (made.instant,)
+    assert archival.plan(table.session(), table.session().snapshot_now()).instants == ()

@@ -17,6 +17,7 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Action, Operation, TableType
 from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import prepare, publish, write_batch
 from tests.rotation import in_turn
 
@@ -111,16 +112,16 @@ def test_a_write_that_began_before_is_refused_at_its_end(tmp_path: Path, options
     table = written(tmp_path / "t", MOR, options)
     Table(table.path).compact()
     late = table.session()
-    view = late.table_now()
+    files = TableFiles.now(late)
     assert late.coordinator is not None
     assert late.properties.type is TableType.MERGE_ON_READ
     Table(table.path).change_type(COW)
 
     def write() -> None:
-        with late.coordinator.writing(Operation.UPSERT, view.timeline) as (write, _):
-            prepared = prepare(view, late, Operation.UPSERT, simple_rows(range(2), 7))
-            outcome = write_batch(late, view, write, prepared, Timings())
-            publish(late, view, write, prepared.schema, outcome, Timings())
+        with late.coordinator.writing(Operation.UPSERT, files.snapshot.timeline) as (write, _):
+            prepared = prepare(files, late, Operation.UPSERT, simple_rows(range(2), 7))
+            outcome = write_batch(late, files, write, prepared, Timings())
+            publish(late, files, write, prepared.schema, outcome, Timings())
 
     with pytest.raises(CommitConflict):
         write()

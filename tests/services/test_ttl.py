@@ -12,10 +12,11 @@ from hudimeta import Table
 from hudimeta.engine.machine import ThisMachine, running_on
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.services import ttl
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
 DAY = 86_400_000
@@ -135,8 +136,8 @@ def test_a_write_that_revives_a_partition_meanwhile_keeps_it(tmp_path: Path) -> 
     table = aged(tmp_path / "t")
     plan, plans = ttl.plan, []
 
-    def interrupted(session: WriteSession, view: TableView) -> ttl.TtlPlan:
-        plans.append(plan(session, view))
+    def interrupted(session: WriteSession, snapshot: Snapshot) -> ttl.TtlPlan:
+        plans.append(plan(session, snapshot))
         if len(plans) == 1:
             write(table, 9, rows(1, 9))
         return plans[-1]

@@ -13,6 +13,7 @@ from hudimeta.config import OPTIONS
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import prepare, publish, write_batch
 from tests.write.hudi_rs import read_with_hudi_rs
 
@@ -80,12 +81,12 @@ def test_two_writers_fill_the_same_log(tmp_path: Path) -> None:
     one, other = simple_rows(range(10, 20), 1), simple_rows(range(20, 30), 2)
 
     first = table.session()
-    view = first.table_now()
-    prepared = prepare(view, first, Operation.UPSERT, one)
-    with first.coordinator.writing(Operation.UPSERT, view.timeline) as (write, _):
-        outcome = write_batch(first, view, write, prepared, Timings())
+    files = TableFiles.now(first)
+    prepared = prepare(files, first, Operation.UPSERT, one)
+    with first.coordinator.writing(Operation.UPSERT, files.snapshot.timeline) as (write, _):
+        outcome = write_batch(first, files, write, prepared, Timings())
         table.write(Operation.UPSERT, other)
-        report = publish(first, view, write, prepared.schema, outcome, Timings())
+        report = publish(first, files, write, prepared.schema, outcome, Timings())
     assert (report.inserted, report.log_files_written, report.file_groups_added) == (10, 2, 0)
     table.model.write(Operation.UPSERT, one)
     table.model.check(table.read())

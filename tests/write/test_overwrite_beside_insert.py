@@ -13,18 +13,19 @@ from hudimeta.errors import CommitConflict
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import prepare, publish, write_batch
 
 
 def overwrite_beside(table: ModelledTable, rows: pa.Table, other: Operation, others: pa.Table) -> None:
     """Overwrite the table once, while another writer writes, after the look at the table and before the publication."""
     session, operation = table.session(), Operation.INSERT_OVERWRITE_TABLE
-    view = session.table_at(session.properties.load_timeline(session.storage))
-    with session.coordinator.writing(operation, view.timeline) as (write, _):
-        prepared = prepare(view, session, operation, rows)
-        outcome = write_batch(session, view, write, prepared, Timings())
+    files = TableFiles.at(session, session.properties.load_timeline(session.storage))
+    with session.coordinator.writing(operation, files.snapshot.timeline) as (write, _):
+        prepared = prepare(files, session, operation, rows)
+        outcome = write_batch(session, files, write, prepared, Timings())
         table.write(other, others)
-        publish(session, view, write, prepared.schema, outcome, Timings())
+        publish(session, files, write, prepared.schema, outcome, Timings())
 
 
 @pytest.mark.parametrize("other", [Operation.INSERT, Operation.UPSERT, Operation.BULK_INSERT])

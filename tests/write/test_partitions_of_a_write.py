@@ -121,7 +121,7 @@ class _Named(list[str]):
 
 def test_the_files_of_many_partitions_are_found_without_searching_their_names_for_each(tmp_path: Path) -> None:
     session = table_of(tmp_path, "COPY_ON_WRITE").session()
-    view = session.table_at(session.properties.load_timeline(session.storage))
+    snapshot = session.snapshot_at(session.properties.load_timeline(session.storage))
     names = _Named(["p0", "p2"])
-    assert sorted(view.files(names)) == ["p0", "p2"]
+    assert sorted(snapshot.key_files(names)) == ["p0", "p2"]
     assert not names.searches, "partitions times files are too many steps"

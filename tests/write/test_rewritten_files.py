@@ -22,10 +22,12 @@ from hudimeta.formats.parquet import ParquetFooter, column_bounds, read_footer
 from hudimeta.formats.parquet.footer import BLOOM_CHECKSUM_KEY, BLOOM_KEY
 from hudimeta.formats.parquet.known_keys import FileKeys, KnownKeys, checksum_of
 from hudimeta.metadata import column_stats
+from hudimeta.schema import with_meta_columns
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import META_COLUMNS
 from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 
 SCHEMA = pa.schema(
     [
@@ -180,9 +182,9 @@ def test_texts_of_few_values_come_as_codes_unless_somebody_looks_at_them(tmp_pat
 def read_rows(path: Path) -> pa.Table:
     """The rows of a table's only file, as they come to be written anew."""
     session = WriteSession(open_storage(str(path)), OPTIONS.read({}))
-    view = session.table_at(session.properties.load_timeline(session.storage))
+    files = TableFiles.at(session, session.properties.load_timeline(session.storage))
     name = str(hudimeta.Table(str(path)).file_slices()["base_file"][0])
-    return view.read_base(view.writer_schema(view.schema))("", name, 0).rows
+    return files.read_base(with_meta_columns(files.snapshot.file_schema))("", name, 0).rows
 
 
 def test_row_groups_with_dictionaries_of_their_own(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def vacuum(session: SqlSession, entry: Entry, statement: Vacuum) -> DataFrame:
         options |= {CLEAN_POLICY.key: "KEEP_LATEST_BY_HOURS", CLEAN_HOURS.key: str(statement.hours)}
     if statement.dry_run:
         writer = session_of(session.spark, entry.location, OPTIONS.read(options))
-        plan = clean.plan(writer, writer.table_now())
+        plan = clean.plan(writer, writer.snapshot_now())
         return session.rows([(_joined(entry.location, *file),) for file in _files(plan)], "path string")
     report = HudiTable(session.spark, entry.location, options).services.clean()
     return session.rows([(entry.location, report.instant, report.deleted)], "path string, instant string, files_deleted bigint")

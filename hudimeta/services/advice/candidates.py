@@ -248,7 +248,7 @@ def _record(facts: Facts) -> Iterator[Candidate]:
 
 
 def _secondary(facts: Facts) -> Iterator[Candidate]:
-    properties, schema = facts.snapshot.properties, facts.session.table_now().schema
+    properties, schema = facts.snapshot.properties, facts.session.snapshot_now().file_schema
     lacks = record_index.PARTITION not in facts.ready
     if lacks and not _can_build(facts, record_index.PARTITION):
         return
@@ -268,7 +268,7 @@ def _secondary(facts: Facts) -> Iterator[Candidate]:
 
 def _can_build(facts: Facts, kind: str) -> bool:
     try:
-        plan_index(facts.snapshot.properties, facts.session.table_now().schema, facts.session.options, kind=kind)
+        plan_index(facts.snapshot.properties, facts.session.snapshot_now().file_schema, facts.session.options, kind=kind)
     except HudiError:
         return False
     return True

@@ -66,7 +66,7 @@ def order_candidates(facts: Facts, mean_bytes: int) -> tuple[list[Candidate], li
     options = clustering_options(facts.session.options, orders[0][0], orders[0][1], mean_bytes)
     try:
         session = WriteSession(facts.session.storage, options, engine=facts.session.engine)
-        plan = clustering.plan(session, session.table_now())
+        plan = clustering.plan(session, session.snapshot_now())
     except HudiError as error:
         return [], [f"no clustering was considered: {error.message}"]
     if not plan.groups or plan.rings:

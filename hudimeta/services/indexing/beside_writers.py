@@ -61,7 +61,7 @@ def plan(session: WriteSession, **asked: Any) -> IndexPlan:
 def _plan(session: WriteSession, timeline: Timeline, asked: Mapping[str, Any]) -> IndexPlan:
     if not session.properties.has_metadata_table:
         raise IndexNotReady(files.PARTITION, "not built: the first write, or t.metadata.rebuild(), builds it")
-    return plan_index(session.properties, session.table_at(timeline).schema, session.options, **asked)
+    return plan_index(session.properties, session.snapshot_at(timeline).file_schema, session.options, **asked)
 
 
 def schedule(session: WriteSession, **asked: Any) -> str:
@@ -106,7 +106,7 @@ def execute(session: WriteSession, instant: str) -> IndexReport:
             now = timeline.get(instant, Action.INDEXING)
             if now is None or now.is_completed:
                 raise CommitError(f"there is no pending indexing at {instant} any more", "See t.timeline for what is pending.")
-            schema = session.table_at(timeline).schema
+            schema = session.snapshot_at(timeline).file_schema
             return build_index(session, timeline, schema, the_plan, begin, planned=now, kept=kept, ahead=ahead)
 
 
@@ -123,7 +123,7 @@ def _stored(session: WriteSession, timeline: Timeline, found: Instant) -> IndexP
         return IndexPlan(name, known)
     if name not in PLANNERS:
         raise UnsupportedFeature(f"building {name}, whose definition the table does not have")
-    return plan_index(session.properties, session.table_at(timeline).schema, session.options, kind=name)
+    return plan_index(session.properties, session.snapshot_at(timeline).file_schema, session.options, kind=name)
 
 
 def _make_ahead(session: WriteSession, the_plan: IndexPlan, instant: str, kept: dict[str, dict[Any, Any]]) -> IndexAhead | None:
@@ -152,7 +152,7 @@ def _look(session: WriteSession, the_plan: IndexPlan, writer: MetadataWriter, ke
         **({} if the_plan.definition is None else {the_plan.partition: the_plan.definition}),
     }
     listing = still_there(table.files(), timeline)
-    return index_source(session, timeline, session.table_at(timeline).schema, writer, listing, definitions, kept=kept)
+    return index_source(session, timeline, session.snapshot_at(timeline).file_schema, writer, listing, definitions, kept=kept)
 
 
 def cancel(session: WriteSession, instant: str) -> None:

@@ -149,7 +149,7 @@ def _beside(session: WriteSession, timeline: Timeline, table: MetadataTable) -> 
     timelines.create_requested(instant, Action.COMPACTION, plan.encode())
     timelines.create_inflight(instant, Action.COMPACTION)
     stats, reports = [], []
-    schema, listing = session.table_at(timeline).schema, listed_as_stated(list_table(storage), timeline)
+    schema, listing = session.snapshot_at(timeline).file_schema, listed_as_stated(list_table(storage), timeline)
     source = index_source(session, timeline, schema, writer, listing, table.index_definitions)
     try:
         for name in table.ready:
@@ -186,7 +186,7 @@ def _contents(source: IndexSource, table: MetadataTable, name: str) -> Iterator[
 
 def _in_place(session: WriteSession, timeline: Timeline) -> Made:
     storage, properties = session.fenced, session.properties
-    schema = session.table_at(timeline).schema
+    schema = session.snapshot_at(timeline).file_schema
     planned = _planned(session, timeline)
     update(storage, {"hoodie.table.metadata.partitions": "", "hoodie.table.metadata.partitions.inflight": ""})
     listing = committed_files(listed_as_stated(list_table(storage), timeline), timeline)
@@ -203,7 +203,7 @@ def _in_place(session: WriteSession, timeline: Timeline) -> Made:
 def _planned(session: WriteSession, timeline: Timeline) -> list[PlannedIndex]:
     """The metadata partitions that the table has, as far as their definitions are there; without any, those of the options."""
     properties = session.properties
-    schema = session.table_at(timeline).schema
+    schema = session.snapshot_at(timeline).file_schema
     if not properties.has_metadata_table:
         return planned_indexes(schema, session.options, properties.version, properties.is_partitioned)
     names = properties.metadata_partitions

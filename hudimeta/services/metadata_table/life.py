@@ -71,7 +71,7 @@ def create(session: WriteSession, *, dry_run: bool = False) -> MetadataChange:
         raise TableError("the metadata table is switched off for this table", hint)
     if dry_run:
         timeline = session.properties.load_timeline(session.storage)
-        schema, options = session.table_at(timeline).schema, session.options
+        schema, options = session.snapshot_at(timeline).file_schema, session.options
         planned = planned_indexes(schema, options, session.properties.version, session.properties.is_partitioned)
         names = tuple(sorted(index.partition for index in planned))
         return MetadataChange("create", table, (f"create {', '.join(names)}",), names, True, time.perf_counter() - begin)

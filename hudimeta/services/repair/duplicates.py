@@ -17,7 +17,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.commit.conflicts import groups_in_plans
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.published_schema import published_schema
 from hudimeta.commit.report import CommitReport
@@ -36,12 +35,15 @@ from hudimeta.slices.reader import SliceReader
 from hudimeta.slices.slice_keys import with_virtual_keys
 from hudimeta.slices.slice_rows import SliceRows
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
+from hudimeta.snapshot.planned_groups import groups_in_plans
+from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage
 from hudimeta.types import FileGroupId, Operation
 from hudimeta.write.attempts import until_no_conflict
 from hudimeta.write.base_files import BaseFileWriter, WriteToken, new_file_id
 from hudimeta.write.partitions import named_partitions
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 
 __all__ = ["DuplicatesPlan", "DuplicatesReport", "deduplicate"]
 
@@ -132,7 +134,7 @@ def deduplicate(session: WriteSession, partitions: Sequence[str] = (), *, dry_ru
         CommitConflict: Other writers were first, several times.
     """
     if dry_run:
-        plan = _plan(session, session.table_now(), partitions)
+        plan = _plan(session, session.snapshot_now(), partitions)
         return DuplicatesReport(plan, notes=tuple(session.notes))
     plans: list[DuplicatesPlan] = []
     report = until_no_conflict(_run)(session, partitions, plans.append)
@@ -141,34 +143,35 @@ def deduplicate(session: WriteSession, partitions: Sequence[str] = (), *, dry_ru
 
 def _run(session: WriteSession, partitions: Sequence[str], tell: Callable[[DuplicatesPlan], None]) -> CommitReport:
     timings, operation = Timings(), Operation.INSERT_OVERWRITE
-    view = session.table_now()
-    plan = _plan(session, view, partitions)
+    snapshot = session.snapshot_now()
+    plan = _plan(session, snapshot, partitions)
     tell(plan)
     if not plan.slices:
         return CommitReport("", None, operation.value)
-    with session.coordinator.writing(operation, view.timeline) as (write, begun):
-        if begun is not view.timeline:  # dead writes were rolled back
-            view = session.table_at(begun)
-            plan = _plan(session, view, partitions)
+    with session.coordinator.writing(operation, snapshot.timeline) as (write, begun):
+        if begun is not snapshot.timeline:  # dead writes were rolled back
+            snapshot = session.snapshot_at(begun)
+            plan = _plan(session, snapshot, partitions)
             tell(plan)
-        virtual = None if session.properties.populate_meta else view.generator()
+        table = TableFiles(session, snapshot)
+        virtual = None if session.properties.populate_meta else table.generator()
         run = _DropRows(
             session.storage,
-            reading(session, view, view.schema, view.history),
-            view.writer(write.instant, view.schema),
+            reading(session, snapshot, snapshot.file_schema, snapshot.history),
+            table.writer(write.instant, snapshot.file_schema),
             _Newest.of(session.rules),
             virtual,
         )
-        works = [_Work(number, one, _new_id(view, one.slice)) for number, one in enumerate(plan.slices)]
+        works = [_Work(number, one, _new_id(table, one.slice)) for number, one in enumerate(plan.slices)]
         with timings.phase("rewrite"):
             size = sum(one.slice.size for one in plan.slices)
             written = nearby_if_small(session.engine, size).map(run, works)
-        return _published(session, view, write, plan, [file for file in written if file is not None], timings)
+        return _published(session, snapshot, write, plan, [file for file in written if file is not None], timings)
 
 
 def _published(
     session: WriteSession,
-    view: TableView,
+    snapshot: Snapshot,
     write: OpenWrite,
     plan: DuplicatesPlan,
     files: Sequence[WrittenFile],
@@ -177,9 +180,11 @@ def _published(
     replaced: dict[str, list[str]] = {}
     for one in plan.slices:
         replaced.setdefault(one.slice.partition_path, []).append(one.slice.file_id)
-    stated = published_schema(view.schema, session.properties.name, view.history, write.instant)
+    stated = published_schema(snapshot.file_schema, session.properties.name, snapshot.history, write.instant)
     extra = {**session.extra_metadata(), **stated.extra}
-    publication = Publication(files, view.schema, stated.avro, replaced, extra, known=view.metadata, history=stated.history)
+    publication = Publication(
+        files, snapshot.file_schema, stated.avro, replaced, extra, known=snapshot.metadata, history=stated.history
+    )
     with timings.phase("publish"):
         completion = session.coordinator.publish(write, publication)
     counts = {"deleted": plan.dropped, "file_groups_added": len(files), "file_groups_replaced": len(plan.slices)}
@@ -187,10 +192,10 @@ def _published(
     return session.told(replace(report, partitions=len(replaced)), write.action)
 
 
-def _new_id(view: TableView, one: FileSlice) -> str:
+def _new_id(table: TableFiles, one: FileSlice) -> str:
     """Id of the file group that takes the place of a slice's; in a table of buckets it is of the same bucket."""
     fresh = new_file_id()
-    return one.file_id[:_BUCKET_DIGITS] + fresh[_BUCKET_DIGITS:] if view.lookup.fixes_places else fresh
+    return one.file_id[:_BUCKET_DIGITS] + fresh[_BUCKET_DIGITS:] if table.lookup.fixes_places else fresh
 
 
 # Finding them
@@ -216,22 +221,24 @@ class _Newest:
         return order_codes(columns)
 
 
-def _plan(session: WriteSession, view: TableView, partitions: Sequence[str]) -> DuplicatesPlan:
+def _plan(session: WriteSession, snapshot: Snapshot, partitions: Sequence[str]) -> DuplicatesPlan:
     names = list(partitions)
     chosen: list[str] | None = None
     if names:
-        chosen, missing = named_partitions(view, names)
+        chosen, missing = named_partitions(snapshot, names)
         session.notes += [f"no partition {name!r} has rows" for name in missing]
     by_partition: dict[str, list[FileSlice]] = {}
-    for one in slices_of(view.slices(chosen)):
+    for one in slices_of(snapshot.slices(chosen)):
         if chosen is None or one.partition_path in chosen:
             by_partition.setdefault(one.partition_path, []).append(one)
-    reader = SliceRows.at(session.storage, session.properties, view.schema, view.timeline, session.options.texts)
+    reader = SliceRows.of(snapshot)
     newest = _Newest.of(session.rules)
-    find = _FindKeys(reader, newest.fields, None if session.properties.populate_meta else view.generator())
+    find = _FindKeys(
+        reader, newest.fields, None if session.properties.populate_meta else TableFiles(session, snapshot).generator()
+    )
     parts = [_doubled_in(session, find, newest, slices) for _, slices in sorted(by_partition.items())]
     slices = tuple(one for found, _ in parts for one in found)
-    busy = groups_in_plans(view.timeline)
+    busy = groups_in_plans(snapshot.timeline)
     for doubled in slices:
         if FileGroupId(doubled.slice.partition_path, doubled.slice.file_id) in busy:
             why = f"a service is planned for file group {doubled.slice.file_id}, which has doubled keys"

@@ -128,7 +128,7 @@ def _step(storage: Storage, options: Options, to: int, engine: Engine | None) ->
             session.reload()
             timeline = session.properties.load_timeline(session.storage)
             _refuse_pending(timeline)
-            if not compaction.plan(session, session.table_at(timeline)).slices:
+            if not compaction.plan(session, session.snapshot_at(timeline)).slices:
                 _switch(session, to)
                 return [*done, f"set the properties of version {to}"]
     raise TableError("other writers add log files as fast as they are compacted", "Stop them, and try again.")
@@ -170,7 +170,7 @@ def _switch(session: WriteSession, to: int) -> None:
     storage, properties = session.fenced, session.properties
     changes = property_changes(properties, to, session.options.texts)
     if to == 9:
-        metadata = session.table_now().metadata
+        metadata = session.snapshot_now().metadata
         proven = frozenset() if metadata is None else proven_indexes(metadata)
         if metadata is not None:
             store_definitions(storage, metadata.index_definitions)  # which says the form of each index
@@ -212,7 +212,7 @@ def _finished(storage: Storage, options: Options, engine: Engine | None) -> list
 def _metadata_anew(session: WriteSession, partitions: tuple[str, ...]) -> str:
     storage, properties = session.fenced, session.properties
     timeline = properties.load_timeline(storage)
-    schema = session.table_at(timeline).schema
+    schema = session.snapshot_at(timeline).file_schema
     names = {*partitions, *properties.metadata_partitions}
     options = session.options.having({option.key: str(name in names).lower() for name, option in _ASKED_BY.items()})
     kept, left_out = planned_again(storage, properties, names, schema, options)

@@ -118,16 +118,16 @@ class Arrival:
         return batch.partitions_of_deletes() if overwrites else set()
 
     def _batch(self, opened: Opened, rows: pa.Table) -> KeyedBatch:
-        session, view = opened.session, opened.view
-        generator = view.generator()
+        session, table = opened.session, opened.table
+        generator = table.generator()
         if self.write.open_write.operation is Operation.DELETE:
-            return keys_only_batch(rows, generator, view.schema, session.rules, whole_table=self.whole_table)
+            return keys_only_batch(rows, generator, table.snapshot.file_schema, session.rules, whole_table=self.whole_table)
         return keyed_batch(rows, self.write.schema, generator, session.rules)
 
     def _written(self, opened: Opened, batches: Iterable[pa.RecordBatch], number: int, attempt: int) -> Arrived:
         """Write the rows of each portion into file groups of its own."""
-        session, view, write = opened.session, opened.view, self.write
-        writers = FileWriters.of(session, view, write.open_write, write.schema)
+        session, table, write = opened.session, opened.table, self.write
+        writers = FileWriters.of(session, table, write.open_write, write.schema)
         files: list[WrittenFile] = []
         rows = 0
         emptied: set[str] = set()
@@ -137,7 +137,7 @@ class Arrival:
             emptied |= self._emptied(batch)
             if write.open_write.operation is Operation.BULK_INSERT:
                 batch = sorted_for_bulk_insert(batch, session.options)
-            plan = plan_inserts(batch, {}, session.sizing(view.timeline))
+            plan = plan_inserts(batch, {}, session.sizing(table.snapshot.timeline))
             files += execute_plan(
                 plan, batch, writers, LocalEngine(1), WriteToken((number << _TASK_BITS) + len(files), attempt)
             )
@@ -171,8 +171,8 @@ class ChangedRows:
         rows = 0
         with StagedFile(opened.storage, path) as file:
             for found in gathered(read_split(self.read, split, opened.storage), PORTION_BYTES, meta=True):
-                stated = with_stated_keys(opened.session, opened.view, found)
-                batch = self.change.prepared(opened.session, opened.view, stated).batch
+                stated = with_stated_keys(opened.session, opened.table, found)
+                batch = self.change.prepared(opened.session, opened.table, stated).batch
                 rows += len(batch)
                 see(seen, batch)
                 for slot, spans in file.add_by(table_of(batch), self.slots.numbers(batch)).items():

@@ -34,7 +34,8 @@ from hudimeta.write.row_changes import (
     scan_of,
     with_stated_keys,
 )
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 
 __all__ = ["ACTION", "ROW_COLUMNS", "Action", "Compute", "ComputedArrival", "changed_columns", "one_change_a_row"]
 
@@ -58,23 +59,27 @@ class Action(enum.IntEnum):
     INSERT = 2
 
 
-def changed_columns(session: WriteSession, view: TableView, operation: Operation) -> pa.Schema:
+def changed_columns(session: WriteSession, table: TableFiles, operation: Operation) -> pa.Schema:
     """The data columns that computed rows must have: for deletes alone those that name the rows and order them."""
-    columns = _columns(session, view)
+    columns = _columns(session, table)
     if operation is not Operation.DELETE:
         return columns
-    needed = set(named_by_deletes(session, view).names)
+    needed = set(named_by_deletes(session, table.snapshot).names)
     if not session.properties.populate_meta:
-        needed |= set(fixed_columns(view.generator()))
+        needed |= set(fixed_columns(table.generator()))
     return pa.schema([field for field in columns if field.name in needed])
 
 
-def _columns(session: WriteSession, view: TableView) -> pa.Schema:
+def _columns(session: WriteSession, table: TableFiles) -> pa.Schema:
     """The table's data columns, those of partitions that its files do not hold last: new rows get their place by them."""
     if not session.properties.drop_partition_columns:
-        return view.schema
-    partitions = {field.name.partition(".")[0] for field in view.generator().partitions} - set(view.schema.names)
-    return pa.schema([*view.schema, *(field for field in scan_of(session, view, None).schema if field.name in partitions)])
+        return table.snapshot.file_schema
+    partitions = {field.name.partition(".")[0] for field in table.generator().partitions} - set(
+        table.snapshot.file_schema.names
+    )
+    return pa.schema(
+        [*table.snapshot.file_schema, *(field for field in scan_of(session, table, None).schema if field.name in partitions)]
+    )
 
 
 @dataclass(frozen=True)
@@ -114,17 +119,21 @@ class ComputedArrival:
         return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles(), few(seen))
 
     def _batch(self, opened: Opened, action: Action, rows: pa.Table) -> KeyedBatch:
-        session, view = opened.session, opened.view
-        schema = named_by_deletes(session, view) if self.write.open_write.operation is Operation.DELETE else view.schema
-        columns = _columns(session, view)
+        session, table = opened.session, opened.table
+        schema = (
+            named_by_deletes(session, table.snapshot)
+            if self.write.open_write.operation is Operation.DELETE
+            else table.snapshot.file_schema
+        )
+        columns = _columns(session, table)
         if action is Action.INSERT:
             new = _typed(rows.drop_columns(list(ROW_COLUMNS.values())), columns)
-            return keyed_batch(new, view.schema, view.generator(), session.rules)
+            return keyed_batch(new, table.snapshot.file_schema, table.generator(), session.rules)
         names = {carried: name for name, carried in ROW_COLUMNS.items()}
         meant = _typed(rows.rename_columns([names.get(name, name) for name in rows.column_names]), columns)
         if action is Action.UPDATE:
             check_order(meant, session.rules.ordering_fields if session.rules.by_event_time else ())
-        return known_batch(with_stated_keys(session, view, meant), schema, deleted=action is Action.DELETE)
+        return known_batch(with_stated_keys(session, table, meant), schema, deleted=action is Action.DELETE)
 
 
 def _identities(action: Action, rows: pa.Table) -> pa.ChunkedArray:

@@ -18,7 +18,8 @@ from hudimeta.config import Options
 from hudimeta.redaction import redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.timeline import Timeline
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 
 __all__ = ["Opened", "RoutedWrite", "forget_opened"]
 
@@ -33,7 +34,7 @@ class Opened:
 
     storage: Storage
     session: WriteSession
-    view: TableView
+    table: TableFiles
 
 
 @redacted
@@ -66,7 +67,7 @@ class RoutedWrite:
         if name not in _opened:
             storage = CountingStorage(open_storage(self.location, self.options.texts))
             session = WriteSession(storage, self.options, in_task=True)
-            _opened[name] = Opened(storage, session, session.table_at(self.timeline))
+            _opened[name] = Opened(storage, session, TableFiles.at(session, self.timeline))
             while len(_opened) > _KEPT:
                 _opened.popitem(last=False)
         return _opened[name]

@@ -38,7 +38,8 @@ from hudimeta.write.routed.places import PlacedRows, Role
 from hudimeta.write.routed.slots import Slots, packed
 from hudimeta.write.routed.sources import At, RowSource
 from hudimeta.write.routed.writing import PieceWriter, shared_out
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import (
     Prepared,
     check_ages,
@@ -87,21 +88,21 @@ def write_routed(session: WriteSession, source: RowSource, executors: Executors)
     session.notes[:] = [note for note in session.notes if not note.startswith(_TASKS_NOTE)]
     operation = source.operation
     with timings.phase("check"):
-        view = session.table_now()
-        checked = source.checked(session, view)
+        table = TableFiles.now(session)
+        checked = source.checked(session, table)
     built = ensure_metadata(session)  # before there is a coordinator, which has to know of it
     undone = session.coordinator.recover_from_tasks()
     if built or undone:
         # Whoever else committed meanwhile may have changed the schema.
-        view = session.table_now()
-        checked = source.checked(session, view)
-    with session.coordinator.writing(operation, view.timeline) as (begun, timeline):
+        table = TableFiles.now(session)
+        checked = source.checked(session, table)
+    with session.coordinator.writing(operation, table.snapshot.timeline) as (begun, timeline):
         # What tasks lay aside goes when the markers go.
         write = replace(begun, by_many=True)
-        if timeline is not view.timeline:
-            view = session.table_at(timeline)
-            checked = source.checked(session, view)
-        run = _Run(session, view, write, checked, executors, timings)
+        if timeline is not table.snapshot.timeline:
+            table = TableFiles.at(session, timeline)
+            checked = source.checked(session, table)
+        run = _Run(session, table, write, checked, executors, timings)
         try:
             outcome = run.outcome(source)
             if not run.rows and not operation.overwrites:
@@ -111,7 +112,7 @@ def write_routed(session: WriteSession, source: RowSource, executors: Executors)
             delete_strays(session.storage, write.instant, outcome.files)
             session.notes.append(run.tasks_note())
             apart = IndexShares(run.routed, run.executors, run.facts, run.written)
-            report = publish(session, view, write, checked.schema, outcome, timings, apart)
+            report = publish(session, table, write, checked.schema, outcome, timings, apart)
         finally:
             run.routed.forget()
     rolled_back = (*undone, *report.rolled_back)
@@ -124,28 +125,28 @@ class _Run:
     def __init__(
         self,
         session: WriteSession,
-        view: TableView,
+        table: TableFiles,
         write: OpenWrite,
         checked: Prepared,
         executors: Executors,
         timings: Timings,
     ) -> None:
-        self.session, self.view, self._write = session, view, write
+        self.session, self.table, self._write = session, table, write
         self._timings, self._only, self._rests_on_rows = timings, checked.only, checked.rests_on_rows
         location, options = session.storage.root, session.options
-        self.routed = RoutedWrite(location, options, write, view.timeline, checked.schema)
+        self.routed = RoutedWrite(location, options, write, table.snapshot.timeline, checked.schema)
         self.executors = CountingExecutors(executors, self.routed, session.requests_elsewhere)
-        self.facts = FactsSpec.of(view.metadata)
-        self.at = At(session, view, self.routed, self.executors, self.facts)
+        self.facts = FactsSpec.of(table.snapshot.metadata)
+        self.at = At(session, table, self.routed, self.executors, self.facts)
         self.written: list[RoutedFiles] = []
         self.rows = 0
         self._emptied: frozenset[str] = frozenset()
 
     def outcome(self, source: RowSource) -> WriteResult:
         """Do everything that comes before the publication."""
-        opened = Opened(self.session.storage, self.session, self.view)
-        operation, view = self._write.operation, self.view
-        has_keys = source.knows_keys or not view.generator().generates_keys
+        opened = Opened(self.session.storage, self.session, self.table)
+        operation, table = self._write.operation, self.table
+        has_keys = source.knows_keys or not table.generator().generates_keys
         looking = looks_up(opened, operation) and has_keys
         with self._timings.phase("rows"):
             arrived = self._arrived(source, looking)
@@ -164,11 +165,11 @@ class _Run:
         return self._result(placed, grown, looking)
 
     def _arrived(self, source: RowSource, looking: bool) -> list[Arrived]:
-        session, view, operation = self.session, self.view, self._write.operation
+        session, table, operation = self.session, self.table, self._write.operation
         keyed = operation in (Operation.UPSERT, Operation.DELETE)
-        whole_table = keyed and view.lookup.choice.is_global
-        meets = not view.generator().generates_keys and (
-            looking or combines(session.options, operation) or (operation.overwrites and view.lookup.fixes_places)
+        whole_table = keyed and table.lookup.choice.is_global
+        meets = not table.generator().generates_keys and (
+            looking or combines(session.options, operation) or (operation.overwrites and table.lookup.fixes_places)
         )
         route = Route.BY_SLOT if meets else Route.AT_ONCE if operation.begins_groups else Route.BY_PARTITION
         slots = Slots.of(_SLOTS, whole_table=whole_table, groups=self._index_groups() if whole_table else 1)
@@ -204,25 +205,25 @@ class _Run:
 
     def _searched(self, arrived: Sequence[Arrived]) -> int | None:
         """About how many bytes of files are read to find the keys; None where to know that takes looking at many files."""
-        choice = self.view.lookup.choice
+        choice = self.table.lookup.choice
         if choice.kind is IndexKind.RECORD_INDEX or choice.buckets is not None:
             return 0
         paths = {path for one in arrived for path in one.paths or ()}
         if choice.is_global or len(paths) > MANY_PATHS or any(one.paths is None for one in arrived):
             return None
-        if self.view.metadata is None:
+        if self.table.snapshot.metadata is None:
             return None  # its folders would have to be listed
-        slices = self.view.slices(sorted(paths))
+        slices = self.table.snapshot.slices(sorted(paths))
         bases, logs = (pc.sum(column).as_py() or 0 for column in (slices["base_size"], pc.list_flatten(slices["log_sizes"])))
         return int(bases * _KEY_SHARE + logs)
 
     def _pieces(self, placed: Sequence[PlacedRows]) -> tuple[list[Piece], set[str]]:
-        session, view, write = self.session, self.view, self._write
-        sizing = session.sizing(view.timeline, write.operation)
+        session, table, write = self.session, self.table, self._write
+        sizing = session.sizing(table.snapshot.timeline, write.operation)
         fresh = sorted({place.partition_path for one in placed for place in one.spans if place.role is Role.FRESH})
         fills = sizing.small_limit and write.operation in (Operation.INSERT, Operation.UPSERT)
-        small = older_than(write.instant, view.files(fresh)) if fills and fresh else {}
-        buckets = view.lookup.choice.buckets if view.lookup.fixes_places else None
+        small = older_than(write.instant, table.snapshot.key_files(fresh)) if fills and fresh else {}
+        buckets = table.lookup.choice.buckets if table.lookup.fixes_places else None
         appends = session.properties.type is TableType.MERGE_ON_READ
         found = pieces_of(
             placed,
@@ -236,16 +237,16 @@ class _Run:
         return found.pieces, found.grown
 
     def _result(self, placed: Sequence[PlacedRows], grown: set[str], looking: bool) -> WriteResult:
-        session, view, operation = self.session, self.view, self._write.operation
+        session, table, operation = self.session, self.table, self._write.operation
         files = [file for part in self.written for file in part.files]
         session.notes += list(dict.fromkeys(n for one in placed for n in one.notes if n not in session.notes))
         replaced: dict[str, list[str]] = {}
         sole: frozenset[str] | None = frozenset(grown) if looking and operation is not Operation.DELETE else frozenset()
         if operation.overwrites:
             own = {file.partition_path for file in files} | self._emptied
-            touched = overwritten(session, view, operation, own)
-            replaced, sole = replaced_by(view, operation, touched), frozenset(touched)
-        if looking and sole and view.lookup.choice.is_global:
+            touched = overwritten(session, table.snapshot, operation, own)
+            replaced, sole = replaced_by(table.snapshot, operation, touched), frozenset(touched)
+        if looking and sole and table.lookup.choice.is_global:
             sole = None  # a row of the same key could have come anywhere
         asked, hits, moved, outdated = (sum(getattr(p, n) for p in placed) for n in ("asked", "hits", "moved", "outdated"))
         return WriteResult(

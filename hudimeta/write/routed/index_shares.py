@@ -151,7 +151,7 @@ class _SliceFacts:
     def __call__(self, item: tuple[int, FileSlice], attempt: int) -> RoutedFiles:
         opened = self.write.opened()
         number, one = item
-        wanted = WantedFacts() if opened.view.metadata is None else wanted_facts(opened.view.metadata)
+        wanted = WantedFacts() if opened.table.snapshot.metadata is None else wanted_facts(opened.table.snapshot.metadata)
         keys_only = WantedFacts(wanted.keys, wanted.values)
         session, shared = opened.session, self.shared
         reader = SliceRows.at(opened.storage, session.properties, shared.schema, shared.timeline, session.options.texts)

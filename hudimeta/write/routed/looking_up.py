@@ -30,7 +30,7 @@ def looks_up(opened: Opened, operation: Operation) -> bool:
         return True
     if duplicate_policy(opened.session.options, operation) is not DuplicatePolicy.NONE:
         return True
-    return operation in (Operation.INSERT, Operation.BULK_INSERT) and opened.view.lookup.fixes_places
+    return operation in (Operation.INSERT, Operation.BULK_INSERT) and opened.table.lookup.fixes_places
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class LookUp:
     def __call__(self, item: LookUpItem, attempt: int) -> PlacedRows:
         """Combine, look up, and lay the rows aside by their places."""
         opened = self.write.opened()
-        session, view, operation = opened.session, opened.view, self.write.open_write.operation
+        session, table, operation = opened.session, opened.table, self.write.open_write.operation
         batch, twice = one_change_a_row(opened, read_spans(opened.storage, item.spans))
         came = len(batch)
         looking = looks_up(opened, operation)
         # Several deletes of one key are then several rows of the table, and writing must know that.
         combining = combines(session.options, operation) and not (operation is Operation.DELETE and self.known)
-        if twice or combining or (looking and view.lookup.fixes_places):
-            whole_table = operation in (Operation.UPSERT, Operation.DELETE) and view.lookup.choice.is_global
+        if twice or combining or (looking and table.lookup.fixes_places):
+            whole_table = operation in (Operation.UPSERT, Operation.DELETE) and table.lookup.choice.is_global
             batch = combine(batch, combining_rules(session.properties, session.rules), whole_table=whole_table)
         sorter = _Sorter()
         placed = self._placed(opened, batch, sorter, looking)
@@ -69,7 +69,7 @@ class LookUp:
         return replace(placed, spans=spans, files=sorter.files, rows=came, notes=tuple(dict.fromkeys(session.notes)))
 
     def _placed(self, opened: Opened, batch: KeyedBatch, sorter: _Sorter, looking: bool) -> PlacedRows:
-        operation, lookup = self.write.open_write.operation, opened.view.lookup
+        operation, lookup = self.write.open_write.operation, opened.table.lookup
         fresh = np.flatnonzero(~batch.deleted)
         if not looking or batch.keys is None:
             new_groups = lookup.new_groups(batch)
@@ -80,7 +80,7 @@ class LookUp:
             return PlacedRows({}, as_logs=new_groups.as_logs)
         policy = duplicate_policy(opened.session.options, operation)
         if policy is not DuplicatePolicy.NONE:
-            tagging, _ = opened.view.tag(batch.keys, batch.partitions)
+            tagging, _ = opened.table.lookup.tag(batch.keys, batch.partitions)
             fresh = settle_duplicates(batch, tagging.row, policy)
             sorter.add_fresh(batch, fresh)
             return replace(_counted(tagging, tagging.asked, tagging.hits), dropped=len(batch) - len(fresh))

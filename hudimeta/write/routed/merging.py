@@ -211,8 +211,8 @@ class MergeSlots:
         opened = self.write.opened()
         sides, condition = self.merge.sides, merge_condition(self.merge.on, self.merge.sides)
         source = read_spans(opened.storage, item.source) if item.source else self._no_source()
-        target = with_stated_keys(opened.session, opened.view, self._target(opened, item))
-        batch = Merge(opened.session, opened.view, target, source, sides, condition, self.merge.clauses).prepared().batch
+        target = with_stated_keys(opened.session, opened.table, self._target(opened, item))
+        batch = Merge(opened.session, opened.table, target, source, sides, condition, self.merge.clauses).prepared().batch
         path = self.write.staged_path("rows", item.number, attempt)
         seen: set[str] = set()
         see(seen, batch)
@@ -225,5 +225,5 @@ class MergeSlots:
         return pa.schema([f for f in self.source if f.name not in META_COLUMNS]).empty_table()
 
     def _target(self, opened: Opened, item: MergeItem) -> pa.Table:
-        none = scan_of(opened.session, opened.view, None).schema.empty_table()
+        none = scan_of(opened.session, opened.table, None).schema.empty_table()
         return read_spans(opened.storage, item.target).cast(none.schema) if item.target else none

@@ -22,7 +22,8 @@ from hudimeta.write.routed.files import FactsSpec
 from hudimeta.write.routed.merging import MergePlan, MergeSlots, SourceSide, TargetSide, merge_items, target_range
 from hudimeta.write.routed.slots import Slots
 from hudimeta.write.row_changes import PATH_COLUMN, RowChange, known_batch, scan_of, with_stated_keys
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, prepare
 
 __all__ = ["At", "ComputedRows", "FoundRows", "GivenRows", "MergedRows", "RowSource"]
@@ -33,7 +34,7 @@ class At:
     """What a source works with, on the driver: the table, the write, and who runs its tasks."""
 
     session: WriteSession
-    view: TableView
+    table: TableFiles
     routed: RoutedWrite
     executors: Executors
     facts: FactsSpec
@@ -52,7 +53,7 @@ class RowSource(Protocol):
         """True when rows have keys even where the table generates them."""
         ...
 
-    def checked(self, session: WriteSession, view: TableView) -> Prepared:
+    def checked(self, session: WriteSession, table: TableFiles) -> Prepared:
         """The same without rows: the schema after the write, and whatever can be found wrong before it begins."""
         ...
 
@@ -75,9 +76,9 @@ class GivenRows:
     schema: pa.Schema
     knows_keys: bool = False
 
-    def checked(self, session: WriteSession, view: TableView) -> Prepared:
+    def checked(self, session: WriteSession, table: TableFiles) -> Prepared:
         """See `RowSource`."""
-        return prepare(view, session, self.operation, self.schema.empty_table())
+        return prepare(table, session, self.operation, self.schema.empty_table())
 
     def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
         """See `RowSource`."""
@@ -105,20 +106,20 @@ class FoundRows:
         """See `RowSource`."""
         return self.change.operation
 
-    def checked(self, session: WriteSession, view: TableView) -> Prepared:
+    def checked(self, session: WriteSession, table: TableFiles) -> Prepared:
         """See `RowSource`."""
-        none = self._scan(session, view).schema.empty_table()
-        return self.change.prepared(session, view, with_stated_keys(session, view, none))
+        none = self._scan(session, table).schema.empty_table()
+        return self.change.prepared(session, table, with_stated_keys(session, table, none))
 
     def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
         """See `RowSource`."""
-        scan = self._scan(at.session, at.view)
+        scan = self._scan(at.session, at.table)
         plan = scan.plan()
         task = ChangedRows(at.routed, slots, scan.task, self.change)
         return at.executors.map(task, list(enumerate(plan.splits())), plan.report.bytes_kept)
 
-    def _scan(self, session: WriteSession, view: TableView) -> Scan:
-        return scan_of(session, view, self.where, self.change.columns(session, view), self.timezone)
+    def _scan(self, session: WriteSession, table: TableFiles) -> Scan:
+        return scan_of(session, table, self.where, self.change.columns(session, table.snapshot), self.timezone)
 
 
 @dataclass(frozen=True)
@@ -134,20 +135,20 @@ class MergedRows:
         """See `RowSource`."""
         return Operation.UPSERT
 
-    def checked(self, session: WriteSession, view: TableView) -> Prepared:
+    def checked(self, session: WriteSession, table: TableFiles) -> Prepared:
         """See `RowSource`."""
         sides, condition = self.merge.sides, merge_condition(self.merge.on, self.merge.sides)
-        none = with_stated_keys(session, view, scan_of(session, view, None).schema.empty_table())
-        return Merge(session, view, none, self.schema.empty_table(), sides, condition, self.merge.clauses).prepared()
+        none = with_stated_keys(session, table, scan_of(session, table, None).schema.empty_table())
+        return Merge(session, table, none, self.schema.empty_table(), sides, condition, self.merge.clauses).prepared()
 
     def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
         """Both sides are laid aside by the columns that must be equal; a task merges what meets there."""
         condition = merge_condition(self.merge.on, self.merge.sides)
-        types = {ours: scan_of(at.session, at.view, None).schema.field(ours).type for ours, _ in condition.pairs}
+        types = {ours: scan_of(at.session, at.table, None).schema.field(ours).type for ours, _ in condition.pairs}
         source = at.executors.over_rows(SourceSide(at.routed, condition.pairs, types))
         everything = any(clause.kind is ClauseKind.NOT_MATCHED_BY_SOURCE for clause in self.merge.clauses)
         where = None if everything else target_range(source, condition.pairs)
-        scan = scan_of(at.session, at.view, where)
+        scan = scan_of(at.session, at.table, where)
         task, plan = TargetSide(at.routed, condition.pairs, scan.task), scan.plan()
         target = at.executors.map(task, list(enumerate(plan.splits())), plan.report.bytes_kept)
         items = merge_items(source, target, at.executors.parallelism)
@@ -165,21 +166,23 @@ class ComputedRows:
     _computed: Timeline | None = None
     """What the executors' input was computed from."""
 
-    def checked(self, session: WriteSession, view: TableView) -> Prepared:
+    def checked(self, session: WriteSession, table: TableFiles) -> Prepared:
         """See `RowSource`."""
-        self._compute(session, view)
+        self._compute(session, table)
         named = [pa.field(name, pa.string()) for name in (KEY_COLUMN, PATH_COLUMN)]
-        none = pa.schema([*named, *view.schema]).empty_table()
-        return Prepared(known_batch(none, view.schema, deleted=False), view.schema, rests_on_rows=True)
+        none = pa.schema([*named, *table.snapshot.file_schema]).empty_table()
+        return Prepared(
+            known_batch(none, table.snapshot.file_schema, deleted=False), table.snapshot.file_schema, rests_on_rows=True
+        )
 
     def arrived(self, at: At, route: Route, slots: Slots, whole_table: bool) -> list[Arrived]:
         """See `RowSource`."""
-        self._compute(at.session, at.view)
+        self._compute(at.session, at.table)
         return at.executors.over_rows(ComputedArrival(at.routed, slots))
 
-    def _compute(self, session: WriteSession, view: TableView) -> None:
-        if self._computed is view.timeline:
+    def _compute(self, session: WriteSession, table: TableFiles) -> None:
+        if self._computed is table.snapshot.timeline:
             return
-        moment = max((instant.time for instant in view.timeline.writes), default=None)
-        self.compute(moment, changed_columns(session, view, self.operation))
-        self._computed = view.timeline
+        moment = max((instant.time for instant in table.snapshot.timeline.writes), default=None)
+        self.compute(moment, changed_columns(session, table, self.operation))
+        self._computed = table.snapshot.timeline

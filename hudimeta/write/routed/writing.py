@@ -48,14 +48,14 @@ class PieceWriter:
         return handed_back(opened.storage, self.write, self.facts, files, pieces[0].number, attempt)
 
     def _written(self, opened: Opened, piece: Piece, attempt: int) -> list[WrittenFile]:
-        session, view, write = opened.session, opened.view, self.write
+        session, table, write = opened.session, opened.table, self.write
         roles = sorted(piece.spans)
         batch = batch_of(read_spans(opened.storage, [span for role in roles for span in piece.spans[role]]))
         if piece.file is None and write.open_write.operation is Operation.BULK_INSERT:
             batch = sorted_for_bulk_insert(batch, session.options)
         if batch.keys is None:
             batch = replace(batch, keys=generated_keys(len(batch), write.instant, piece.number))
-        writers = FileWriters.of(session, view, write.open_write, write.schema, self.only)
+        writers = FileWriters.of(session, table, write.open_write, write.schema, self.only)
         return execute_plan(_plan(piece, len(batch)), batch, writers, LocalEngine(1), WriteToken(piece.number, attempt))
 
 

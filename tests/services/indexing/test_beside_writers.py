@@ -89,7 +89,7 @@ def test_what_is_committed_meanwhile_is_in_the_index(
     assert validation.holds, str(validation)
     if name in ("record_index", "secondary_index_by_ts"):
         session = table.session()
-        assert name in proven_indexes(session.table_now().metadata)
+        assert name in proven_indexes(session.snapshot_now().metadata)
     table.check()
     check_all(table.storage)
     table.write(Operation.UPSERT, simple_rows(range(3, 25), 90))
@@ -145,7 +145,7 @@ def test_doubled_keys_are_found_beside_writers(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(beside_writers, "_make_ahead", made)
     create_beside(table.session(), kind="record_index")
-    assert "record_index" not in proven_indexes(table.session().table_now().metadata)
+    assert "record_index" not in proven_indexes(table.session().snapshot_now().metadata)
     check_all(table.storage)
 
 

@@ -15,7 +15,8 @@ from hudimeta.config import Options
 from hudimeta.table.properties import update
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
-from hudimeta.write.session import TableView, WriteSession
+from hudimeta.write.session import WriteSession
+from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, prepare, write_prepared, write_rows
 from tests.concurrency.side_by_side import Interrupted
 
@@ -72,12 +73,12 @@ def test_a_reader_keeps_its_rows_when_it_lists_half_of_a_drop(tmp_path: Path) ->
 def _preparing(
     session: WriteSession, operation: Operation, rows: Any, meanwhile: Callable[[], None]
 ) -> Callable[..., Prepared]:
-    """Prepares rows, and lets something happen once, when the write has its view of the table's indexes."""
+    """Prepares rows, and lets something happen once, when the write has its snapshot of the table's indexes."""
     left = [meanwhile]
 
-    def make(view: TableView) -> Prepared:
-        made = prepare(view, session, operation, rows)
-        assert view.metadata is not None
+    def make(files: TableFiles) -> Prepared:
+        made = prepare(files, session, operation, rows)
+        assert files.snapshot.metadata is not None
         if left:
             left.pop()()
         return made

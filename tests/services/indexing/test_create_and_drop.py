@@ -18,6 +18,7 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Operation, State
+from hudimeta.write.table_files import TableFiles
 
 MOR = {**SIMPLE_OPTIONS, "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
 KINDS: dict[str, dict[str, Any]] = {
@@ -201,13 +202,13 @@ def test_a_write_that_was_under_way_keeps_the_new_index(tmp_path: Path) -> None:
     table = _table(tmp_path)
     session = table.session()
     rows = simple_rows(range(10, 30), 7 * 86_400)
-    view = session.table_at(session.properties.load_timeline(session.storage))
-    prepared = prepare(view, session, Operation.UPSERT, rows)
-    with session.coordinator.writing(Operation.UPSERT, view.timeline) as (write, timeline):
-        outcome = write_batch(session, session.table_at(timeline), write, prepared, Timings())
+    files = TableFiles.at(session, session.properties.load_timeline(session.storage))
+    prepared = prepare(files, session, Operation.UPSERT, rows)
+    with session.coordinator.writing(Operation.UPSERT, files.snapshot.timeline) as (write, timeline):
+        outcome = write_batch(session, TableFiles.at(session, timeline), write, prepared, Timings())
         for partition in sorted(OF_FILES):
             hudimeta.Table(table.path).metadata.create_index(**KINDS[partition])
-        publish(session, view, write, prepared.schema, outcome, Timings())
+        publish(session, files, write, prepared.schema, outcome, Timings())
     table.model.write(Operation.UPSERT, rows)
     assert set(hudimeta.Table(table.path).metadata.ready) > OF_FILES
     _holds(table)

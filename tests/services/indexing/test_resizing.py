@@ -143,7 +143,7 @@ def test_a_table_without_the_index_is_told_how_to_get_it(tmp_path: Path) -> None
 
 def test_a_rebuild_and_a_restore_keep_the_number(made: ModelledTable) -> None:
     table = hudimeta.Table(made.path)
-    point = made.session().table_now().timeline.writes[-1].time
+    point = made.session().snapshot_now().timeline.writes[-1].time
     table.savepoint(point)
     table.indexes.resize(6)
     made.write(Operation.UPSERT, simple_rows([7, 300], 60))
