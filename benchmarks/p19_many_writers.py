@@ -62,11 +62,11 @@ class _Timed(FencedLock):
 
 def write(path: Path, firsts: range, partition: str) -> dict[str, Any]:
     """What one process does; what it noted."""
+    from hudimeta.commit.session import WriteSession
     from hudimeta.config import OPTIONS
     from hudimeta.errors import CommitConflict
     from hudimeta.storage import open_storage
     from hudimeta.types import Operation
-    from hudimeta.write.session import WriteSession
     from hudimeta.write.table_writer import write_rows
 
     options = OPTIONS.read({})

@@ -84,10 +84,10 @@ def _prepare(settings: Settings) -> None:
 
 def _looked_up(path: Path, options: Mapping[str, str], keys: pa.StringArray) -> tuple[int, int, float]:
     """Keys found, bytes of logs read, CPU seconds."""
+    from hudimeta.commit.session import WriteSession
     from hudimeta.config import OPTIONS
     from hudimeta.storage import open_storage
     from hudimeta.storage.counting import CountingStorage
-    from hudimeta.write.session import WriteSession
     from hudimeta.write.table_files import TableFiles
 
     storage = CountingStorage(open_storage(path))

@@ -35,9 +35,9 @@ class Advising:
         Raises:
             ConfigError: Days below 0.
         """
+        from hudimeta.commit.session import WriteSession
         from hudimeta.errors import ConfigError
         from hudimeta.services.advice import advise
-        from hudimeta.write.session import WriteSession
 
         if unused_days < 0:
             raise ConfigError("unused_days", unused_days, "a number of days, 0 or more")

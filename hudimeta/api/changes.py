@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from hudimeta.api.grouped import GroupedVerbs
 
 if TYPE_CHECKING:
+    from hudimeta.commit.session import WriteSession
     from hudimeta.config import Options
     from hudimeta.engine import Engine
     from hudimeta.services.repair import DuplicatesReport, RepairReport
     from hudimeta.services.table_type import TypeReport
     from hudimeta.storage import Storage
-    from hudimeta.write.session import WriteSession
 
 __all__ = ["ChangeVerbs", "Changing", "TableRepairs"]
 
@@ -99,7 +99,7 @@ class TableRepairs(GroupedVerbs):
         return repair.repair_properties(self._session(), dry_run=dry_run)
 
     def _session(self) -> WriteSession:
-        from hudimeta.write.session import WriteSession
+        from hudimeta.commit.session import WriteSession
 
         return WriteSession(*self._changing(), engine=self._engine)
 
@@ -133,8 +133,8 @@ class Changing:
             UnsupportedFeature: The table's index needs the type that it has.
             TableError: Writes or services are pending.
         """
+        from hudimeta.commit.session import WriteSession
         from hudimeta.services import table_type
-        from hudimeta.write.session import WriteSession
 
         return table_type.change_type(WriteSession(*self._changing(), engine=self._engine), to, dry_run=dry_run)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.engine import Engine
 from hudimeta.reports import Reports
 from hudimeta.services import log_compaction
 from hudimeta.storage import Storage
-from hudimeta.write.session import WriteSession
 
 __all__ = ["cancel", "execute", "log_compact", "plan", "schedule"]
 

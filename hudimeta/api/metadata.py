@@ -15,6 +15,7 @@ from hudimeta.redaction import hidden
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hudimeta.commit.session import WriteSession
     from hudimeta.engine import Engine
     from hudimeta.metadata import MetadataTable
     from hudimeta.metadata.group_files import FileGroup
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from hudimeta.services.validation import ValidationReport
     from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.timeline import Timeline
-    from hudimeta.write.session import WriteSession
 
 __all__ = ["TableMetadata"]
 
@@ -367,7 +367,7 @@ class TableMetadata(MetadataVerbs):
         return report
 
     def _session(self, options: Mapping[str, str]) -> WriteSession:
-        from hudimeta.write.session import WriteSession
+        from hudimeta.commit.session import WriteSession
 
         given = OPTIONS.read(self._snapshot.options.having(options).given)
         return WriteSession(self._snapshot.storage, given, engine=self._engine)

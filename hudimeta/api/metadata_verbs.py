@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hudimeta.commit.session import WriteSession
     from hudimeta.services.metadata_table import ListingCost, MetadataChange, MetadataStats
     from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.table.modes import MetadataModes
-    from hudimeta.write.session import WriteSession
 
 __all__ = ["MetadataVerbs"]
 

@@ -18,10 +18,12 @@ from functools import partial
 import pyarrow as pa
 
 from hudimeta.api.verbs import run_write
+from hudimeta.commit.attempts import until_no_conflict
 from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.liveness import Heartbeat
 from hudimeta.commit.markers import staging_folder
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.strays import delete_strays, refuse_when_over
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS, HudiWarning, Options
@@ -32,10 +34,9 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.observability import metered
 from hudimeta.redaction import hidden, redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
+from hudimeta.table.file_names import WriteToken
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
-from hudimeta.write.attempts import until_no_conflict
-from hudimeta.write.base_files import WriteToken
 from hudimeta.write.batch import keyed_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
@@ -43,7 +44,7 @@ from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_polic
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.opening import open_or_create
 from hudimeta.write.operations import plan_inserts
-from hudimeta.write.session import WriteSession
+from hudimeta.write.placement import FileSizing
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import (
     WriteResult,
@@ -174,7 +175,7 @@ class PlainWrite:
             batch = combine(batch, combining_rules(session.properties, session.rules))
         if operation is Operation.BULK_INSERT:
             batch = sorted_for_bulk_insert(batch, session.options)
-        plan = plan_inserts(batch, {}, session.sizing(table.snapshot.timeline))
+        plan = plan_inserts(batch, {}, FileSizing.of(session, table.snapshot.timeline))
         writers = FileWriters.of(session, table, self.open_write, self.schema)
         # Tasks count in steps, so that no two files of a write share the first number of their token.
         files = execute_plan(plan, batch, writers, session.engine, WriteToken((task << _TASK_BITS) + number, attempt))

@@ -9,13 +9,13 @@ from hudimeta.api.grouped import GroupedVerbs
 
 if TYPE_CHECKING:
     from hudimeta.commit.report import CommitReport
+    from hudimeta.commit.session import WriteSession
     from hudimeta.services.clean import CleanReport
     from hudimeta.services.clustering import ClusteringPlan, ClusteringReport
     from hudimeta.services.compaction import CompactionPlan
     from hudimeta.services.indexing import IndexPlan, IndexReport
     from hudimeta.services.log_compaction import LogCompactionPlan
     from hudimeta.timeline.clean_record import CleanPlan
-    from hudimeta.write.session import WriteSession
 
 __all__ = ["CleaningVerbs", "ClusteringVerbs", "CompactionVerbs", "IndexingVerbs", "LogCompactionVerbs"]
 
@@ -223,7 +223,7 @@ class IndexingVerbs(GroupedVerbs):
 
 
 def _session(verbs: GroupedVerbs) -> WriteSession:
-    from hudimeta.write.session import WriteSession
+    from hudimeta.commit.session import WriteSession
 
     return WriteSession(*verbs._changing(), engine=verbs._engine)
 

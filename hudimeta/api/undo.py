@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.engine import Engine
 from hudimeta.services import savepoints as service
 from hudimeta.storage import Storage
-from hudimeta.write.session import WriteSession
 
 if TYPE_CHECKING:
     from hudimeta.reports import Reports

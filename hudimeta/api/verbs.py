@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.api.arguments import names_of, table_type_of
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, Option, Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
@@ -17,7 +18,6 @@ from hudimeta.table.properties import update as update_properties
 from hudimeta.table.properties_file import NAME_KEY
 from hudimeta.types import Operation, TableType
 from hudimeta.write.rows_in import as_stream, as_table
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import delete_partitions, write_rows
 
 if TYPE_CHECKING:

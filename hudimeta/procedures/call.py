@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, Options
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.snapshot.snapshot import Snapshot
-from hudimeta.write.session import WriteSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

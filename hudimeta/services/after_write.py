@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import HudiWarning
 from hudimeta.config import options as keys
 from hudimeta.engine.machine import machine
@@ -24,7 +25,6 @@ from hudimeta.services.in_thread import run_beside
 from hudimeta.storage import open_storage
 from hudimeta.timeline import Timeline
 from hudimeta.types import TableType
-from hudimeta.write.session import WriteSession
 
 __all__ = ["run_due_services"]
 

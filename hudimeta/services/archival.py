@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
 from hudimeta.metering import meter_of
 from hudimeta.reports import Report
@@ -25,7 +26,6 @@ from hudimeta.table.slices import place_files
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.archiving import leaving, move_to_history
 from hudimeta.types import Action, Instant, TableType
-from hudimeta.write.session import WriteSession
 
 __all__ = ["ArchivalPlan", "ArchivalReport", "archive", "is_due", "plan"]
 

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError
 from hudimeta.redaction import without_user
@@ -32,7 +33,6 @@ from hudimeta.table.text_arrays import instant_number
 from hudimeta.timeline import Timeline, format_instant, parse_instant
 from hudimeta.timeline.clean_record import CleanPlan, encode_plan, is_partial, savepoints_of
 from hudimeta.types import Action, Instant, TableType
-from hudimeta.write.session import WriteSession
 
 __all__ = ["CleanPlan", "CleanReport", "clean", "execute", "is_due", "looked_at", "plan", "schedule"]
 

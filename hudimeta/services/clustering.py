@@ -18,6 +18,7 @@ from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.planned_runs import cancel as cancel_plan
 from hudimeta.commit.published_schema import published_schema
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import Options
 from hudimeta.config import options as keys
@@ -48,10 +49,9 @@ from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.clustering_plan import PlannedGroup, StoredClustering, decode_clustering_plan, encode_clustering_plan
 from hudimeta.table.compaction_plan import PlannedSlice
+from hudimeta.table.file_names import new_file_id
 from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
-from hudimeta.write.base_files import new_file_id
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 
 __all__ = [

@@ -34,7 +34,8 @@ from hudimeta.slices.reader import SliceReader
 from hudimeta.slices.slice_keys import with_virtual_keys
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.storage import Storage
-from hudimeta.write.base_files import BaseFileWriter, WriteToken
+from hudimeta.table.file_names import WriteToken
+from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.copied_files import CopiedFiles
 
 __all__ = ["ClusterGroup", "GroupWork", "RowOrder", "WrittenGroup"]

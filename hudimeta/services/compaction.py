@@ -18,6 +18,7 @@ from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.published_schema import published_schema
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
 from hudimeta.engine import nearby_if_small
@@ -35,11 +36,10 @@ from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
 from hudimeta.table.compaction_plan import PlannedSlice, decode_compaction_plan, encode_compaction_plan
-from hudimeta.table.file_names import parse_base_file
+from hudimeta.table.file_names import WriteToken, parse_base_file
 from hudimeta.timeline import Timeline, TimelineWriter, parse_instant
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State
-from hudimeta.write.base_files import BaseFileWriter, WriteToken
-from hudimeta.write.session import WriteSession
+from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["CompactionPlan", "compact", "execute", "is_due", "may_be_due", "pending", "plan", "schedule"]

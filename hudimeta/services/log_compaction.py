@@ -23,6 +23,7 @@ from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.planned_runs import cancel as cancel_plan
 from hudimeta.commit.published_schema import published_schema
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
 from hudimeta.engine import nearby_if_small
@@ -38,13 +39,11 @@ from hudimeta.snapshot.planned_groups import groups_in_plans, groups_under_clust
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage, join
 from hudimeta.table.compaction_plan import PlannedSlice, decode_compaction_plan, encode_compaction_plan
-from hudimeta.table.file_names import parse_base_file, parse_log_file
+from hudimeta.table.file_names import WriteToken, parse_base_file, parse_log_file
 from hudimeta.table.key_file import KeyFile
 from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.types import Action, FileGroupId, Instant, Operation, State, TableType
-from hudimeta.write.base_files import WriteToken
 from hudimeta.write.log_files import Deletes, LogContent, LogFileWriter
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 
 __all__ = [

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hudimeta.commit.planned_runs import is_being_run
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import HudiWarning, Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
@@ -33,7 +34,6 @@ from hudimeta.services.indexing import beside_writers
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage
 from hudimeta.types import Instant, TableType
-from hudimeta.write.session import WriteSession
 
 __all__ = ["DueService", "MaintenancePlan", "MaintenanceReport", "maintain", "plan", "watch"]
 

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from hudimeta.commit.liveness import HEARTBEAT_FOLDER
 from hudimeta.commit.markers import MARKERS
+from hudimeta.commit.session import WriteSession
 from hudimeta.reports import Report, Reports
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Instant
-from hudimeta.write.session import WriteSession
 
 __all__ = ["put_plan", "run_plans"]
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.markers import files_of_write
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.redaction import without_user
@@ -18,7 +19,6 @@ from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.slices.read_task import MERGE_OPTIONS, ReadTask, VisibleInstants, storage_options_of
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.snapshot.snapshot import Snapshot
-from hudimeta.write.session import WriteSession
 
 __all__ = ["columns_at", "reading", "remove_leftovers", "report_of", "with_sizes"]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hudimeta.commit.liveness import is_alive
 from hudimeta.commit.restoring import files_of_instants, metadata_must_be_built, newest_last, pending_restores
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitError, HudiError, StorageError, UndoError
 from hudimeta.reports import Report
@@ -22,7 +23,6 @@ from hudimeta.timeline.naming import pending_name
 from hudimeta.timeline.restore_record import RestoreRecord, encode_restore_plan
 from hudimeta.timeline.savepoint_record import files_of_savepoint
 from hudimeta.types import Action, Instant, State
-from hudimeta.write.session import WriteSession
 
 __all__ = ["RestorePlan", "RestoreReport", "UndoneInstant", "execute", "plan", "restore", "schedule", "undone_instants"]
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hudimeta.commit import rollback
 from hudimeta.commit.restoring import files_of_instants, metadata_must_be_built, pending_restores
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import HudiError, UndoError
 from hudimeta.reports import Report
 from hudimeta.services.restore import refuse_living
@@ -18,7 +19,6 @@ from hudimeta.snapshot.schema_commits import forget_schema_commit
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.restore_record import RestoreRecord
 from hudimeta.types import Action, Instant
-from hudimeta.write.session import WriteSession
 
 __all__ = ["RollbackPlan", "RollbackReport", "plan", "roll_back"]
 

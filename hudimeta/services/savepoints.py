@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import InstantExists, TableError, UndoError
 from hudimeta.reports import Report, Reports
@@ -21,7 +22,6 @@ from hudimeta.timeline import Timeline, TimelineWriter, format_instant
 from hudimeta.timeline.clean_record import decode_plan
 from hudimeta.timeline.savepoint_record import encode_savepoint, files_of_savepoint
 from hudimeta.types import Action, Instant, State, TableType
-from hudimeta.write.session import WriteSession
 
 __all__ = ["Savepoint", "delete", "listed", "moment_of", "refuse_cleaned", "refuse_logs", "save"]
 

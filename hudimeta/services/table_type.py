@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.published_schema import published_schema
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import CommitConflict, ConfigError, TableError, UnsupportedFeature
 from hudimeta.indexes.bucket.consistent_hashing import FOLDER as HASHING_FOLDER
 from hudimeta.reports import Report
@@ -26,7 +27,6 @@ from hudimeta.table.properties import update
 from hudimeta.table.remembered import TYPE_SINCE_KEY
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Operation, TableType
-from hudimeta.write.session import WriteSession
 
 __all__ = ["TypePlan", "TypeReport", "change_type"]
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
 from hudimeta.engine.machine import pool
 from hudimeta.errors import ConfigError, CorruptFileError, NotFound
@@ -23,7 +24,6 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import parse_log_file
 from hudimeta.timeline import OF_BOOTSTRAPS, parse_instant
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import delete_chosen_partitions
 
 __all__ = ["TtlPlan", "TtlReport", "expire", "is_due", "plan"]

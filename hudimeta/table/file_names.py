@@ -16,11 +16,23 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hudimeta.engine.machine import machine
+
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-__all__ = ["BaseFileName", "LogFileName", "ParsedNames", "is_base_file", "parse_base_file", "parse_log_file", "parse_names"]
+__all__ = [
+    "BaseFileName",
+    "LogFileName",
+    "ParsedNames",
+    "WriteToken",
+    "is_base_file",
+    "new_file_id",
+    "parse_base_file",
+    "parse_log_file",
+    "parse_names",
+]
 
 BASE_FILE_EXTENSIONS = ("parquet", "orc", "hfile", "lance")
 CDC_SUFFIX = ".cdc"
@@ -208,3 +220,24 @@ def _any_leading_number(
         if step < _INSTANT_DIGITS:
             value = value * 10 + np.where(going, digit, 0)
     return value, count
+
+
+def new_file_id() -> str:
+    """Id of a new file group."""
+    return f"{machine().new_id()}-0"
+
+
+@dataclass(frozen=True)
+class WriteToken:
+    """What tells the files of one task, and of one attempt at it, from those of all others.
+
+    Attributes:
+        task: Number of the task.
+        attempt: Of the task.
+    """
+
+    task: int
+    attempt: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.task}-0-{self.attempt}"

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from hudimeta.api.table import Table
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, Options
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.storage import Storage, open_storage
 from hudimeta.testing.model import ModelTable, Place
 from hudimeta.types import Operation
 from hudimeta.write.creation import create_table
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
 __all__ = ["SIMPLE_OPTIONS", "ModelledTable", "simple_place", "simple_rows"]

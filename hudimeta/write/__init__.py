@@ -4,7 +4,6 @@ __all__ = [
     "altering",  # ALTER
     "asked_indexes",  # indexes that a write's options ask for
     "base_files",  # writing base files
-    "attempts",  # a write tried again after conflicts
     "batch",  # rows made ready: checked, keyed, one row a key
     "bulk_sort",  # the order of a bulk insert
     "combining",  # one row a key among the rows of a write
@@ -12,18 +11,16 @@ __all__ = [
     "creation",  # creating a table
     "duplicates",  # what an insert does with keys that are there
     "execution",  # carrying out a plan
-    "index_ahead",  # an index made before the lock
-    "index_build",  # building an index over rows that are there
     "log_files",  # writing log files
     "merge_builder",  # `Table.merge`
     "merge_clauses",  # the rows that a merge makes
     "opening",  # opening a table that may have to be created
     "operations",  # what each operation does
+    "placement",  # where new rows go
     "partitions",  # which partitions a write names
     "routed",  # writes by tasks
     "row_changes",  # delete where, update where
     "rows_in",  # rows as users hand them over
-    "session",  # a table opened for one write
     "streaming",  # batches that need not fit into memory
     "table_files",  # what the files of a table are read and written with
     "table_writer",  # rows to a table from this process

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from hudimeta.commit.attempts import until_no_conflict
 from hudimeta.commit.coordinator import Publication
 from hudimeta.commit.published_schema import PublishedSchema
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.errors import ConfigError
 from hudimeta.metadata import column_stats
@@ -24,9 +26,7 @@ from hudimeta.table.properties import load as load_properties
 from hudimeta.table.properties import update as update_properties
 from hudimeta.types import Operation, is_text
 from hudimeta.write.asked_indexes import ensure_metadata
-from hudimeta.write.attempts import until_no_conflict
 from hudimeta.write.row_changes import fixed_columns
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["alter", "alteration", "set_defaults"]

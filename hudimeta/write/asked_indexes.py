@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.metadata import bloom_filters, record_index, secondary_index
 from hudimeta.table.properties import TableProperties
-from hudimeta.write.session import WriteSession
 
 __all__ = ["AskedIndex", "ensure_metadata", "missing_indexes"]
 
@@ -32,7 +32,7 @@ def ensure_metadata(session: WriteSession) -> bool:
     built = session.ensure_metadata()
     missing = missing_indexes(session.options, session.properties) if session.properties.has_metadata_table else []
     for one in missing:
-        from hudimeta.write.index_build import create_index, planned_at
+        from hudimeta.commit.index_build import create_index, planned_at
 
         planned = planned_at(session.properties.load_timeline(session.storage), one.partition)
         if planned is not None:

@@ -13,7 +13,6 @@ import pyarrow as pa
 from hudimeta.commit.markers import Marker, MarkerKind, marked_output
 from hudimeta.config import Options
 from hudimeta.config.options import BLOOM_FPP, BLOOM_MOST_KEYS, BLOOM_TYPE
-from hudimeta.engine.machine import machine
 from hudimeta.formats.bloom import TypeCode
 from hudimeta.formats.parquet import (
     BLOOM_TYPE_KEY,
@@ -38,11 +37,11 @@ from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMod
 from hudimeta.slices.stored_rows import StoredRows, with_inserts
 from hudimeta.storage import Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE
-from hudimeta.table.file_names import BaseFileName
+from hudimeta.table.file_names import BaseFileName, WriteToken, new_file_id
 from hudimeta.write.change_files import ChangeFormat, changed_rows, write_change_file
 from hudimeta.write.copied_files import CopiedFiles
 
-__all__ = ["BaseFileWriter", "FileFormat", "WriteToken", "bloom_settings", "mark_partition", "new_file_id"]
+__all__ = ["BaseFileWriter", "FileFormat", "bloom_settings", "mark_partition"]
 
 
 @dataclass(frozen=True)
@@ -86,27 +85,6 @@ def bloom_settings(options: Options) -> BloomSettings:
     """How the options of a write want the bloom filters of record keys."""
     kind: TypeCode = "SIMPLE" if options.get(BLOOM_TYPE) == "SIMPLE" else "DYNAMIC_V0"
     return BloomSettings(kind, options.get(BLOOM_FPP), options.get(BLOOM_MOST_KEYS))
-
-
-def new_file_id() -> str:
-    """Id of a new file group."""
-    return f"{machine().new_id()}-0"
-
-
-@dataclass(frozen=True)
-class WriteToken:
-    """What tells the files of one task, and of one attempt at it, from those of all others.
-
-    Attributes:
-        task: Number of the task.
-        attempt: Of the task.
-    """
-
-    task: int
-    attempt: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.task}-0-{self.attempt}"
 
 
 @dataclass(frozen=True)

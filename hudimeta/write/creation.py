@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.metadata_bootstrap import lay_out_indexes
+from hudimeta.commit.supported import asked_key_generator
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
@@ -19,22 +20,21 @@ from hudimeta.indexes.choice import bucket_settings
 from hudimeta.indexes.planned import PlannedIndex, index_properties, planned_indexes
 from hudimeta.indexes.tagging import IndexKind
 from hudimeta.keys import FIRST_VERSION_WITH_PREFIX, NEW_ENCODING
-from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
 from hudimeta.metadata.index_definitions import DEFAULT_PATH
 from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.schema import normalise_schema, table_avro_schema
 from hudimeta.storage import Storage
 from hudimeta.table.create import NewTable, create_table_layout
-from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
-from hudimeta.table.merge_settings import MergeSettings, delete_properties, merge_settings, payload_properties
+from hudimeta.table.key_generator import KeyGeneratorType
+from hudimeta.table.merge_settings import delete_properties, merge_settings, payload_properties
 from hudimeta.table.properties import TableProperties
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudimeta.timeline import DEFAULT_FOLDER, Clock, InstantGenerator, SystemClock
 from hudimeta.types import MergeMode, TableType
 from hudimeta.write.key_settings import check_key_settings, key_settings, stored_columns
 
-__all__ = ["contradictions", "create_table", "planned_properties"]
+__all__ = ["create_table", "planned_properties"]
 
 _BUILT_IN_MODES = (MergeMode.EVENT_TIME_ORDERING, MergeMode.COMMIT_TIME_ORDERING)
 
@@ -107,7 +107,7 @@ def planned_properties(schema: pa.Schema, options: Options) -> tuple[TableProper
     if options.get(keys.CDC_ENABLED):
         more |= {keys.CDC_ENABLED.key: "true", keys.CDC_MODE.key: options.get(keys.CDC_MODE) or "DATA_BEFORE_AFTER"}
     more |= _bucket_properties(options) | key_settings(options)
-    kind = _key_generator(options, len(record_keys), len(partitions))
+    kind = asked_key_generator(options, len(record_keys), len(partitions))
     if version < FIRST_VERSION_WITH_PREFIX and len(record_keys) == 1 and _is_complex(kind, len(partitions)):
         more[NEW_ENCODING] = str(options.get(keys.COMPLEX_KEY_ENCODING)).lower()  # nothing else tells the next writer
     properties = NewTable(
@@ -181,29 +181,6 @@ def _is_complex(kind: KeyGeneratorType | None, n_partitions: int) -> bool:
     return kind is KeyGeneratorType.COMPLEX or (kind is None and n_partitions > 1)
 
 
-def _key_generator(options: Options, n_keys: int, n_partitions: int) -> KeyGeneratorType | None:
-    kind, class_name = options.get(keys.KEY_GENERATOR), options.get(keys.KEY_GENERATOR_CLASS)
-    if kind is None and class_name is None:
-        return None
-    found = key_generator_type(kind or "", class_name or "", n_keys, n_partitions)
-    if found is KeyGeneratorType.USER_PROVIDED:
-        raise ConfigError(
-            keys.KEY_GENERATOR.key if kind else keys.KEY_GENERATOR_CLASS.key,
-            kind or class_name,
-            "SIMPLE, COMPLEX, NON_PARTITION, TIMESTAMP, CUSTOM, or the class of one of these",
-        )
-    if found is KeyGeneratorType.COMPLEX and n_keys == 1 and n_partitions <= 1:
-        # Releases of Hudi write a single COMPLEX key in two ways; SIMPLE says the same in one.
-        return KeyGeneratorType.SIMPLE if n_partitions else KeyGeneratorType.NON_PARTITION
-    return found
-
-
-def _same_rules(one: MergeSettings, other: MergeSettings) -> bool:
-    return (one.mode, one.partial_update) == (other.mode, other.partial_update) and (
-        one.delete_field is None or (one.delete_field, one.delete_marker) == (other.delete_field, other.delete_marker)
-    )
-
-
 def _bucket_properties(options: Options) -> dict[str, str]:
     """Nothing else in a table says that its keys live in buckets, and how many there are."""
     if options.get(keys.INDEX_TYPE) != IndexKind.BUCKET.value:
@@ -215,70 +192,3 @@ def _bucket_properties(options: Options) -> dict[str, str]:
         keys.BUCKET_FIELDS.key: ",".join(options.get(keys.BUCKET_FIELDS)),
     }
     return {key: text for key, text in stated.items() if text}
-
-
-def contradictions(properties: TableProperties, options: Options) -> dict[str, tuple[str, str]]:
-    """Options of a write that contradict an existing table: key -> (what the table has, what was given)."""
-    options = options.stated()
-    found: dict[str, tuple[str, str]] = {}
-    lists = (
-        (keys.RECORD_KEY, properties.record_keys),
-        (keys.PARTITION_PATH, properties.partition_fields),
-        (keys.ORDERING, properties.ordering_fields),
-    )
-    for option, have in lists:
-        given = tuple(name.partition(":")[0] for name in options.get(option))
-        if options.is_set(option) and given != have:
-            found[option.key] = (",".join(have), ",".join(given))
-    texts = (
-        (keys.TABLE_NAME, properties.name),
-        (keys.TABLE_TYPE, properties.type.value),
-        (keys.TABLE_VERSION, str(properties.version)),
-        (keys.MERGE_MODE, properties.merge_mode.value),
-        (keys.TIMEZONE, properties.timezone),
-        (keys.CDC_MODE, properties.cdc_mode.value),
-    )
-    for text_option, text in texts:
-        if options.is_set(text_option) and options.get(text_option) != text:
-            found[text_option.key] = (text, str(options.get(text_option)))
-    payload = options.get(keys.PAYLOAD_CLASS)
-    if payload is not None and not _same_rules(merge_settings(payload_class=payload), properties.merge_settings):
-        rules = properties.merge_settings
-        found[keys.PAYLOAD_CLASS.key] = (rules.payload_class or rules.mode.value, payload)
-    found |= _key_contradictions(properties, options)
-    flags = (
-        (keys.HIVE_STYLE, properties.hive_style),
-        (keys.URL_ENCODE, properties.url_encode),
-        (keys.CDC_ENABLED, properties.cdc_enabled),
-        (keys.POPULATE_META_FIELDS, properties.populate_meta),
-        (keys.DROP_PARTITION_COLUMNS, properties.drop_partition_columns),
-    )
-    for flag, value in flags:
-        if options.is_set(flag) and options.get(flag) != value:
-            found[flag.key] = (str(value).lower(), str(options.get(flag)).lower())
-    return found
-
-
-def _key_contradictions(properties: TableProperties, options: Options) -> dict[str, tuple[str, str]]:
-    """Options about keys and partition paths that contradict a table; see `contradictions`."""
-    found: dict[str, tuple[str, str]] = {}
-    n_keys, n_partitions = len(properties.record_keys), len(properties.partition_fields)
-    kind = _key_generator(options, n_keys, n_partitions)
-    if kind not in (None, properties.keygen) and not _means_the_same(kind, properties.keygen, n_partitions):
-        given = options.get(keys.KEY_GENERATOR) or options.get(keys.KEY_GENERATOR_CLASS)
-        found[keys.KEY_GENERATOR.key] = (properties.keygen.value, str(given))
-    stored = properties.get(NEW_ENCODING)
-    if options.is_set(keys.COMPLEX_KEY_ENCODING) and stored is not None:
-        wanted = str(options.get(keys.COMPLEX_KEY_ENCODING)).lower()
-        if wanted != stored.strip().lower():
-            found[NEW_ENCODING] = (stored, wanted)
-    for key, text in options.given.items():
-        if key.startswith(TIME_PREFIXES) and key in properties and properties[key] != text:
-            found[key] = (properties[key], text)
-    return found
-
-
-def _means_the_same(one: KeyGeneratorType, other: KeyGeneratorType, n_partitions: int) -> bool:
-    """True where two generators make the same paths; how a table writes its keys is found out from its rows."""
-    alike = {KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX}
-    return {one, other} <= (alike if n_partitions else alike | {KeyGeneratorType.NON_PARTITION})

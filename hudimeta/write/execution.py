@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.early_conflicts import EarlyLook
+from hudimeta.commit.session import WriteSession
 from hudimeta.engine import Engine
 from hudimeta.indexes.log_facts import LogFacts
 from hudimeta.indexes.written_file import WrittenFile
@@ -22,15 +23,14 @@ from hudimeta.slices.log_parts import DataPart, DeletePart, LogPart
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules
 from hudimeta.slices.ordering import field_type, ordering_columns
 from hudimeta.slices.stored_rows import StoredRows
-from hudimeta.table.file_names import parse_base_file
+from hudimeta.table.file_names import WriteToken, new_file_id, parse_base_file
 from hudimeta.table.key_file import KeyFile
 from hudimeta.types import META_COLUMNS, FileGroupId, Operation
-from hudimeta.write.base_files import BaseFileWriter, WriteToken, new_file_id
+from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.log_files import Deletes, LogContent, LogFileWriter
 from hudimeta.write.moves import OrderingReader
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["FileWriters", "WrittenPieces", "execute_pieces", "execute_plan"]

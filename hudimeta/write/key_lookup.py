@@ -30,8 +30,8 @@ from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.moves import Settled, settle_partitions
 
 if TYPE_CHECKING:
+    from hudimeta.commit.session import WriteSession
     from hudimeta.metadata.index_definitions import IndexDefinition
-    from hudimeta.write.session import WriteSession
     from hudimeta.write.table_files import TableFiles
 
 __all__ = ["Found", "KeyLookup"]

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import ConfigError
 from hudimeta.indexes.expression_index.expressions import Assigned, field_of
 from hudimeta.predicate import Expr
@@ -31,7 +32,6 @@ from hudimeta.write.merge_clauses import (
     side_by_side,
 )
 from hudimeta.write.row_changes import fixed_columns, known_batch, partial_columns, read_rows
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared
 

@@ -6,12 +6,12 @@ import contextlib
 
 import pyarrow as pa
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.errors import TableError, TableNotFound
 from hudimeta.storage import Storage
 from hudimeta.types import Operation
 from hudimeta.write.creation import create_table
-from hudimeta.write.session import WriteSession
 
 __all__ = ["open_or_create"]
 

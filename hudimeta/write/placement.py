@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from hudimeta.commit.session import WriteSession
+from hudimeta.config import options as keys
 from hudimeta.table.key_file import KeyFile
+from hudimeta.timeline import Timeline
+from hudimeta.types import Operation, TableType
 
 __all__ = ["FileSizing", "Placement", "SmallFile", "place", "rows_a_file", "shares_of"]
 
@@ -29,6 +33,31 @@ class FileSizing:
     small_limit: int
     row_bytes: float
     into_logs: bool = False
+
+    @classmethod
+    def of(cls, session: WriteSession, timeline: Timeline, operation: Operation | None = None) -> FileSizing:
+        """Target sizes of a write, with the bytes a row that the newest write shows.
+
+        Args:
+            session: The write.
+            timeline: Of the table.
+            operation: Whose new rows may go to log files; None for base files whatever the options say.
+        """
+        options = session.options
+        into_logs = (
+            operation in (Operation.INSERT, Operation.UPSERT)
+            and options.get(keys.LOG_INSERTS)
+            and session.properties.type is TableType.MERGE_ON_READ
+        )
+        found = timeline.latest_schema()
+        stats = timeline.metadata(found[0])["partitionToWriteStats"] if found else {}
+        return cls(
+            options.get(keys.MAX_FILE_SIZE),
+            # Where writers do not block each other, new rows go to new files: a base file is rewritten by one writer alone.
+            0 if session.concurrency.non_blocking is not None else options.get(keys.SMALL_FILE_LIMIT),
+            _row_bytes_of(stats, float(options.get(keys.RECORD_SIZE_ESTIMATE))),
+            into_logs,
+        )
 
     def open_files(self, files: Sequence[KeyFile]) -> dict[str, KeyFile]:
         """The slices that may receive new rows, by file id.
@@ -101,7 +130,7 @@ def shares_of(count: int, small: Sequence[SmallFile], sizing: FileSizing) -> lis
     return shares
 
 
-def row_bytes_of(stats: Mapping[str, Sequence[Mapping[str, Any]]], fallback: float) -> float:
+def _row_bytes_of(stats: Mapping[str, Sequence[Mapping[str, Any]]], fallback: float) -> float:
     """Bytes a row as the write stats of a commit show them; `fallback` when they hold too little to tell."""
     size = sum(stat["totalWriteBytes"] or 0 for part in stats.values() for stat in part)
     rows = sum(stat["numWrites"] or 0 for part in stats.values() for stat in part)

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from hudimeta.commit.conflicts import TableChange, check_clusterings
 from hudimeta.commit.coordinator import OpenWrite
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import CommitConflict
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.slices.merge_rules import KEY_COLUMN
@@ -30,7 +31,6 @@ from hudimeta.types import FileGroupId
 from hudimeta.write.execution import WrittenPieces
 from hudimeta.write.operations import GroupRewrite, NewGroup
 from hudimeta.write.outcome import WriteResult
-from hudimeta.write.session import WriteSession
 
 __all__ = ["Rebase"]
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
 from hudimeta.errors import SchemaMismatch
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column, field_of
@@ -25,7 +26,6 @@ from hudimeta.slices.merge_rules import KEY_COLUMN, PartialUpdateMode
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.types import Operation, TableType
 from hudimeta.write.batch import KeyedBatch
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared
 

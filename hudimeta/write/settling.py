@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from hudimeta.commit.conflicts import TableChange, writes_since
 from hudimeta.commit.coordinator import OpenWrite, Publication, Unsettled
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import CommitConflict
 from hudimeta.indexes.bucket.look_up import bucket_of_file_id
 from hudimeta.snapshot.planned_groups import groups_under_clustering
@@ -20,7 +21,6 @@ from hudimeta.types import Action, FileGroupId
 from hudimeta.write.added_keys import AddedKeys, UnknownKeys
 from hudimeta.write.outcome import WriteResult
 from hudimeta.write.rebase import Rebase
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["Settlement"]

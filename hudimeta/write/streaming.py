@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hudimeta.commit.attempts import until_no_conflict
 from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict
@@ -25,12 +27,11 @@ from hudimeta.indexes.tagging import NewGroups
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata.keys import shard
 from hudimeta.storage import open_storage
+from hudimeta.table.file_names import WriteToken
 from hudimeta.table.key_file import KeyFile
 from hudimeta.table.positions import positions_by_number
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
-from hudimeta.write.attempts import until_no_conflict
-from hudimeta.write.base_files import WriteToken
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
@@ -38,8 +39,8 @@ from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_polic
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, plan_inserts
 from hudimeta.write.outcome import WriteResult
+from hudimeta.write.placement import FileSizing
 from hudimeta.write.row_buckets import BUCKETS, RowBuckets, batch_of, table_of
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import (
     check_ages,
@@ -124,7 +125,7 @@ class _Stream:
         self._generator = table.generator()
         self._rules = session.rules
         self._combining = combining_rules(session.properties, session.rules)
-        self._sizing = session.sizing(table.snapshot.timeline)
+        self._sizing = FileSizing.of(session, table.snapshot.timeline)
         self._limit = session.options.get(keys.PORTION_BYTES)
         self._policy = duplicate_policy(session.options, write.operation)
         self._fixed = table.lookup.fixes_places

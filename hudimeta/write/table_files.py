@@ -45,7 +45,7 @@ from hudimeta.write.key_lookup import KeyLookup
 from hudimeta.write.log_files import LogFileWriter, LogForm
 
 if TYPE_CHECKING:
-    from hudimeta.write.session import WriteSession
+    from hudimeta.commit.session import WriteSession
 
 __all__ = ["TableFiles"]
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from hudimeta.commit.attempts import until_no_conflict
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.published_schema import published_schema
 from hudimeta.commit.report import REPORT_KEY, CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import options as keys
 from hudimeta.errors import CommitConflict
@@ -18,11 +20,10 @@ from hudimeta.indexes.facts import refuse_long_values
 from hudimeta.keys import generated_keys
 from hudimeta.metadata.secondary_index import PREFIX as SECONDARY
 from hudimeta.snapshot.snapshot import Snapshot
+from hudimeta.table.file_names import WriteToken
 from hudimeta.table.key_file import KeyFile
 from hudimeta.types import Operation
 from hudimeta.write.asked_indexes import ensure_metadata
-from hudimeta.write.attempts import until_no_conflict
-from hudimeta.write.base_files import WriteToken
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
@@ -31,7 +32,7 @@ from hudimeta.write.execution import FileWriters, execute_pieces
 from hudimeta.write.operations import WritePlan, plan_inserts, plan_new_groups, plan_tagged
 from hudimeta.write.outcome import WriteResult
 from hudimeta.write.partitions import check_new_partitions, named_partitions, partition_batch
-from hudimeta.write.session import WriteSession
+from hudimeta.write.placement import FileSizing
 from hudimeta.write.settling import Settlement
 from hudimeta.write.table_files import TableFiles
 
@@ -200,7 +201,7 @@ def write_batch(
     index, unmatched, dropped = "", 0, 0
     replaced: dict[str, list[str]] = {}
     touched: Sequence[str] = ()
-    sizing = session.sizing(table.snapshot.timeline, operation)
+    sizing = FileSizing.of(session, table.snapshot.timeline, operation)
     policy = duplicate_policy(session.options, operation)
     if operation.replaces_groups:
         touched = overwritten(session, table.snapshot, operation, batch.partitions.unique().to_pylist())

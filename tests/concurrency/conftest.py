@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import Executors, LocalExecutors
 from hudimeta.write.routed.sources import FoundRows, MergedRows
 from hudimeta.write.row_changes import RowChange, delete_where, update_where
-from hudimeta.write.session import WriteSession
 from tests.concurrency.side_by_side import interruptible
 from tests.write.door_choice import door, through_doors
 from tests.write.doors import RoutedMerge, parts_of

@@ -11,12 +11,12 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.engine import LocalEngine
 from hudimeta.storage import LocalStorage
 from hudimeta.write.routed.arrival import Route
 from hudimeta.write.routed.executors import Executors
 from hudimeta.write.routed.writing import PieceWriter
-from hudimeta.write.session import WriteSession
 
 _PATIENCE = 120
 """Seconds after which a write that stands still is a deadlock."""

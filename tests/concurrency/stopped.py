@@ -18,13 +18,13 @@ from hudimeta.commit.locks.fence import FencedLock
 from hudimeta.commit.locks.file_lock import DEFAULT_FOLDER, FILE_NAME, FileLock
 from hudimeta.commit.locks.protocol import LockTiming, TableLock
 from hudimeta.commit.locks.storage_lock import StorageLock
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import HudiWarning
 from hudimeta.errors import CommitError, HudiError, LockError
 from hudimeta.storage import FileInfo, OutputStream, Storage
 from hudimeta.testing.builders import ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Clock, WithoutGuards
 

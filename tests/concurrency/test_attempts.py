@@ -9,15 +9,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from hudimeta.commit.attempts import wait_before_retry
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.engine import machine
 from hudimeta.errors import CommitConflict
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.attempts import wait_before_retry
-from hudimeta.write.session import WriteSession
 from hudimeta.write.streaming import write_stream
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted

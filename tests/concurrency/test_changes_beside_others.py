@@ -10,11 +10,11 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.altering import alter, alteration
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.conftest import Changes
 from tests.concurrency.side_by_side import Interrupted

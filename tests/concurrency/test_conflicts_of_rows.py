@@ -14,6 +14,7 @@ import pytest
 from hudimeta import Table
 from hudimeta.commit.locks.fence import FencedLock
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import NotFound
 from hudimeta.services import compaction
@@ -27,7 +28,6 @@ from hudimeta.write import settling
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.sources import GivenRows
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted, Paused, interruptible
 from tests.write.doors import parts_of

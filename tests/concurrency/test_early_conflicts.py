@@ -15,6 +15,7 @@ from hudimeta.commit.concurrency import EarlyDetection
 from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.early_conflicts import EarlyLook
 from hudimeta.commit.markers import MARKERS, Marker, MarkerKind, marker_folder, write_marker
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.engine.machine import ThisMachine, running_on
 from hudimeta.errors import CommitConflict
@@ -23,7 +24,6 @@ from hudimeta.table.file_names import BaseFileName
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import FileGroupId, Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted
 

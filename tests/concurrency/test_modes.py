@@ -9,13 +9,13 @@ import pytest
 from hudimeta import Table
 from hudimeta.commit.locks.storage_lock import LOCK_PATH, Lease
 from hudimeta.commit.markers import Marker, MarkerKind, write_marker
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import CommitConflict, ConfigError
 from hudimeta.storage import LocalStorage
 from hudimeta.table.file_names import LogFileName
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
 MODE, POLICY = "hoodie.write.concurrency.mode", "hoodie.clean.failed.writes.policy"

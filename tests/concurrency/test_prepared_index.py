@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 import hudimeta
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.indexes.protocol import CommitChange, IndexDelta
 from hudimeta.indexes.record_index.keep import RecordIndexKeep
@@ -23,7 +24,6 @@ from hudimeta.table import stated_keys
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Paused
 

@@ -19,6 +19,7 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.engine import Engine
 from hudimeta.errors import CommitConflict
@@ -33,7 +34,6 @@ from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.sources import GivenRows
 from hudimeta.write.row_changes import RowChange, read_rows
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared, write_rows
 from tests.concurrency.side_by_side import Paused, interruptible

@@ -13,6 +13,7 @@ from pathlib import Path
 import boto3
 import pytest
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitOutcomeUnknown, HudiError
 from hudimeta.read.scan import Scan
@@ -22,7 +23,6 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.creation import create_table
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.s3 import BUCKET, Faults, s3_storage
 from tests.concurrency.servers import aws_server

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudimeta.api.table import Table
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import StorageError
 from hudimeta.storage import Storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
@@ -15,7 +16,6 @@ from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import TimelineWriter
 from hudimeta.timeline.rollback_record import encode_rollback_plan
 from hudimeta.types import Action, Operation, State
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted, WithoutGuards
 

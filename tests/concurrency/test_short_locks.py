@@ -10,6 +10,7 @@ import pytest
 
 import hudimeta
 from hudimeta.commit.locks.fence import FencedLock
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.metadata import column_stats, files, partition_stats, record_index
 from hudimeta.services import clean
@@ -18,7 +19,6 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import SystemClock, Timeline
 from hudimeta.types import Action, Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted
 

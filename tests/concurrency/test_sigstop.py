@@ -16,11 +16,11 @@ import pytest
 
 from hudimeta.api.table import Table
 from hudimeta.commit import liveness
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import CommitError, HudiError, LockError
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import WithoutGuards
 from tests.concurrency.stopped import MINE, THEIRS, Stopping, StopState, count_publication, quiet

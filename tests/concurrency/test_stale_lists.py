@@ -8,13 +8,13 @@ import pytest
 
 from hudimeta.commit.locks import fence
 from hudimeta.commit.locks.storage_lock import LOCK_PATH, Lease
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import HudiWarning
 from hudimeta.errors import StaleList
 from hudimeta.storage import FileInfo
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted, WithoutGuards
 

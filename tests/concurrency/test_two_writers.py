@@ -15,6 +15,7 @@ from hudimeta.api.plain_write import PlainWrite
 from hudimeta.api.table import Table
 from hudimeta.commit.liveness import Heartbeat, is_alive
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitConflict, CommitError, FileRemoved
 from hudimeta.storage import FileInfo, LocalStorage, Storage, open_storage
@@ -22,7 +23,6 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import ALWAYS, check_all
 from hudimeta.types import Action, Operation
 from hudimeta.write.creation import create_table
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Clock, Interrupted, WithoutGuards, together
 

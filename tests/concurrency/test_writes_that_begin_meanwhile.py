@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudimeta.commit.markers import MARKERS, Marker, MarkerKind, write_marker
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitError
 from hudimeta.metadata.rollback import METADATA_ROOT
@@ -15,7 +16,6 @@ from hudimeta.storage import FileInfo, join
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.timeline import TimelineWriter
 from hudimeta.types import Action, Operation, State
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted, WithoutGuards
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from hudimeta.api import verbs
 from hudimeta.api.plain_write import PlainWrite
 from hudimeta.api.table import Table
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.engine import LocalEngine
 from hudimeta.services import archival, clean, clustering, compaction, log_compaction, restore, rollback, savepoints
@@ -28,7 +29,6 @@ from hudimeta.types import Action, Operation, TableType
 from hudimeta.write.altering import alter, alteration
 from hudimeta.write.creation import create_table
 from hudimeta.write.row_changes import update_where
-from hudimeta.write.session import WriteSession
 from hudimeta.write.streaming import write_stream
 from hudimeta.write.table_writer import delete_partitions, write_rows
 from tests.crash.killing import Scene, calls_of, killed_at

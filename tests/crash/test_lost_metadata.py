@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.engine import LocalEngine
 from hudimeta.services.indexing import rebuild
@@ -14,7 +15,6 @@ from hudimeta.storage import Storage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.model import ModelTable
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from tests.crash.killing import Scene, calls_of, survive_all, usual_points
 from tests.rotation import in_turn
 

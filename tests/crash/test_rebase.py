@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from hudimeta.api.table import Table
+from hudimeta.commit.session import WriteSession
 from hudimeta.storage import Storage, open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted
 from tests.rotation import in_turn

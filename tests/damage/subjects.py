@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.api.table import Table
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.storage import open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.types import META_COLUMNS, Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.recorded_tables import CONFORMANCE, RICH
 

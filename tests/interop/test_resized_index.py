@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import hudimeta
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import StorageError
 from hudimeta.services.indexing import resize
 from hudimeta.storage import open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
-from hudimeta.write.session import WriteSession
 from tests.interop.apache_hudi import ApacheHudi
 from tests.interop.sides import Model, Ours, Row, Theirs, plain_rows, row
 

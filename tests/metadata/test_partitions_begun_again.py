@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.commit.index_build import index_source
 from hudimeta.errors import HudiError
 from hudimeta.indexes.registry import maintainer_for
 from hudimeta.metadata.completeness import proven_indexes
@@ -18,7 +19,6 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.archiving import move_to_history
 from hudimeta.types import Operation
-from hudimeta.write.index_build import index_source
 
 METADATA = ".hoodie/metadata"
 OPTIONS = {

@@ -16,13 +16,13 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import CollectorRegistry, generate_latest
 
 import hudimeta
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import ConfigError, LockTimeout
 from hudimeta.metering import NO_METER, Metric, meter_of
 from hudimeta.observability import REGISTRY, Kind, Registry
 from hudimeta.observability.exporters import OpenTelemetry, PushGateway, prometheus_collector, prometheus_name
 from hudimeta.testing.builders import simple_rows
-from hudimeta.write.session import WriteSession
 from tests.recorded_tables import SHARED
 
 ON = {"hoodie.metrics.on": "true", "hoodie.metrics.lock.enable": "true"}

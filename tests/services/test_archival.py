@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.errors import StorageError
 from hudimeta.services import archival
@@ -16,7 +17,6 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.transitions import TimelineWriter
 from hudimeta.types import Action, Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import prepare, publish, write_batch, write_rows
 from tests.concurrency.side_by_side import Interrupted

@@ -13,6 +13,7 @@ from pyarrow import orc
 
 import hudimeta
 from hudimeta import Table
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import ConfigError, HudiError, SchemaMismatch, TableError, UnsupportedFeature
@@ -23,7 +24,6 @@ from hudimeta.storage import open_storage
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.table.bootstrap_index import BY_FILE, BY_PARTITION
 from hudimeta.testing.builders import simple_rows
-from hudimeta.write.session import WriteSession
 from tests.conftest import Unpack
 from tests.rotation import in_turn
 

@@ -10,6 +10,7 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.api import verbs
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import CommitError, ConfigError, CorruptFileError, StorageError, TableError
@@ -20,7 +21,6 @@ from hudimeta.testing.invariants import check_all
 from hudimeta.timeline import SystemClock
 from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.types import Action, Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import prepare, publish, write_batch
 from tests.rotation import in_turn

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.session import WriteSession
 from hudimeta.engine.machine import ThisMachine, running_on
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.services import ttl
@@ -16,7 +17,6 @@ from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
 DAY = 86_400_000

@@ -19,6 +19,7 @@ from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.native.scan_folders import is_connect
 from pyspark_hudimeta.routed.executors import SparkExecutors
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import ROUTED_NEARBY_BYTES
 from hudimeta.errors import SchemaMismatch, ValidationFailed
@@ -26,7 +27,6 @@ from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import Operation
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.sources import GivenRows
-from hudimeta.write.session import WriteSession
 from tests.spark.tables import KEYS, check, contents, create, refusal, rows
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ import pytest
 from hudimeta.api import verbs
 from hudimeta.api.verbs import run_write
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.errors import ConfigError
 from hudimeta.storage import Storage
@@ -28,7 +29,6 @@ from hudimeta.write.routed.merging import MergePlan
 from hudimeta.write.routed.sources import FoundRows, GivenRows, MergedRows
 from hudimeta.write.row_changes import RowChange
 from hudimeta.write.rows_in import as_stream, as_table
-from hudimeta.write.session import WriteSession
 from tests.concurrency.side_by_side import interruptible
 
 __all__ = ["RoutedMerge", "by_tasks", "parts_of", "through"]

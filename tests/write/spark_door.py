@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.config.options import ROUTED_NEARBY_BYTES
 from hudimeta.storage import Storage
@@ -18,7 +19,6 @@ from hudimeta.write.merge_builder import MergeBuilder
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.sources import GivenRows
 from hudimeta.write.rows_in import as_stream, as_table
-from hudimeta.write.session import WriteSession
 from tests.concurrency.side_by_side import interruptible
 from tests.write.doors import through
 

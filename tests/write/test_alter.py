@@ -12,6 +12,7 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.api.plain_write import PlainWrite
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, HudiError, UnsupportedEvolution
 from hudimeta.schema import SchemaHistory, avro_to_arrow
@@ -21,7 +22,6 @@ from hudimeta.services import compaction
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import META_COLUMNS, Operation
-from hudimeta.write.session import WriteSession
 
 BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 DEEP = pa.struct([("a", pa.int32()), ("b", pa.string())])

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudimeta.api.table import Table
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, HudiError, SchemaError, TableError
 from hudimeta.storage import open_storage
@@ -17,7 +18,6 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.creation import create_table
-from hudimeta.write.session import WriteSession
 
 SCHEMA = simple_rows([], 0).schema
 

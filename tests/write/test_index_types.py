@@ -10,13 +10,13 @@ import pytest
 
 import hudimeta
 from hudimeta.api.plain_write import PlainWrite
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError, IndexNotReady, UnsupportedFeature
 from hudimeta.indexes.bucket.look_up import bucket_of_file_id
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.streaming import write_stream
 from tests.edited_properties import edit_properties
 

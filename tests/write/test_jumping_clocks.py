@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.services import clean
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.inspection import Inspection
 from hudimeta.testing.invariants import check_all, timeline_is_in_order
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
 START = 1_780_000_000_000

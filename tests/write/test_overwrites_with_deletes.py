@@ -10,13 +10,13 @@ import pytest
 
 import hudimeta
 from hudimeta.api.plain_write import PlainWrite
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.storage import open_storage
 from hudimeta.types import Operation
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.sources import GivenRows
-from hudimeta.write.session import WriteSession
 
 SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("_hoodie_is_deleted", pa.bool_())])
 

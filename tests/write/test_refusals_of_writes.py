@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import ConfigError, SchemaError, UnsupportedFeature
 from hudimeta.storage import open_storage
 from hudimeta.table import properties as table_properties
@@ -15,7 +16,6 @@ from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.timeline.clock import Clock, parse_instant
 from hudimeta.types import Action, Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
 BOTH = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hudimeta
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.bloom import BloomFilter
@@ -26,7 +27,6 @@ from hudimeta.schema import with_meta_columns
 from hudimeta.storage import open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import META_COLUMNS
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 
 SCHEMA = pa.schema(

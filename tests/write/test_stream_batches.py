@@ -8,13 +8,13 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.api.plain_write import PlainWrite
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.stream_batches import CHECKPOINT_KEY
 from hudimeta.config import OPTIONS
 from hudimeta.errors import ConfigError
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted
 

@@ -166,7 +166,7 @@ def refuse_contradictions(
     Raises:
         ConfigError: What contradicts.
     """
-    from hudimeta.write.creation import contradictions
+    from hudimeta.commit.supported import contradictions
 
     spelt = {name.lower(): name for name in columns}
     mine = {key: value for key, value in stated.items() if key != keys.TABLE_NAME.key}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.api.plain_write import operation_of
 from hudimeta.api.verbs import run_write
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, Options
 from hudimeta.config.options import INSERT_DROP_DUPLICATES
 from hudimeta.observability import metered
@@ -17,7 +18,6 @@ from hudimeta.write.opening import open_or_create
 from hudimeta.write.routed.driver import ROUTED, write_routed
 from hudimeta.write.routed.sources import ComputedRows, FoundRows, GivenRows, RowSource
 from hudimeta.write.row_changes import RowChange
-from hudimeta.write.session import WriteSession
 from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.plain.writer import writer_options
 from pyspark_hudimeta.routed.executors import SparkExecutors

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import ConfigError, HudiError
 from hudimeta.indexes.column_stats.skip import statistic_columns
 from hudimeta.indexes.expression_index.matching import ARGUMENTS, IndexedExpression, indexed_expression
@@ -29,7 +30,6 @@ from hudimeta.services.advice.samples import Samples
 from hudimeta.slices.record_keys import wanted_keys
 from hudimeta.snapshot.partition_columns import stated_columns
 from hudimeta.snapshot.snapshot import Snapshot
-from hudimeta.write.session import WriteSession
 
 if TYPE_CHECKING:
     from hudimeta.predicate import Bound

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.errors import HudiError
@@ -28,7 +29,6 @@ from hudimeta.services.advice.report import Measure
 from hudimeta.services.advice.samples import bounds_of
 from hudimeta.services.clustering_rows import RowOrder
 from hudimeta.services.space_curves import ordinals
-from hudimeta.write.session import WriteSession
 
 __all__ = ["clustering_options", "order_candidates"]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.engine.machine import now_ms
 from hudimeta.indexes.plan import dependents
 from hudimeta.metadata import column_stats, files, partition_stats, record_index
@@ -25,7 +26,6 @@ from hudimeta.services.advice.samples import drawn, sampled
 from hudimeta.services.indexing import create_index, drop_index
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage
-from hudimeta.write.session import WriteSession
 
 __all__ = ["advise"]
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.published_schema import published_schema
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
@@ -37,7 +38,6 @@ from hudimeta.timeline import DEFAULT_FOLDER, InstantGenerator, SystemClock, Tim
 from hudimeta.types import Action, Operation, TableType
 from hudimeta.write.base_files import bloom_settings
 from hudimeta.write.creation import planned_properties
-from hudimeta.write.session import WriteSession
 from hudimeta.write.streaming import write_stream
 
 __all__ = ["SOURCE_KEY", "BootstrapReport", "bootstrap"]

@@ -23,9 +23,9 @@ from hudimeta.services.bootstrapping.plan import SourcePartition
 from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.storage import Storage, join
 from hudimeta.table.bootstrap_index import METADATA_ONLY_INSTANT, SourceFile
-from hudimeta.table.file_names import BaseFileName
+from hudimeta.table.file_names import BaseFileName, WriteToken
 from hudimeta.types import META_COLUMNS
-from hudimeta.write.base_files import WriteToken, mark_partition
+from hudimeta.write.base_files import mark_partition
 from hudimeta.write.row_changes import fixed_columns
 
 __all__ = ["SkeletonWork", "SourceRows", "WriteSkeleton", "commit_record", "skeleton_works"]

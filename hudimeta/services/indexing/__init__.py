@@ -13,12 +13,12 @@ removed by whoever makes the same index next.
 
 from __future__ import annotations
 
+from hudimeta.commit.index_build import IndexReport, create_index
 from hudimeta.indexes.plan import IndexPlan, plan_index
 from hudimeta.services.indexing.beside_writers import create_beside
 from hudimeta.services.indexing.drop import drop_index
 from hudimeta.services.indexing.rebuild import RebuildReport, rebuild
 from hudimeta.services.indexing.resizing import resize
-from hudimeta.write.index_build import IndexReport, create_index
 
 __all__ = [
     "IndexPlan",

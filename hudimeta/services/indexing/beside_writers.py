@@ -16,7 +16,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hudimeta.commit.index_ahead import IndexAhead, changes_since, make_ahead
+from hudimeta.commit.index_build import IndexReport, build_index, index_source, newest_write, refuse_planned, still_there
 from hudimeta.commit.planned_runs import idle
+from hudimeta.commit.session import WriteSession
 from hudimeta.engine import LocalEngine
 from hudimeta.engine.machine import monotonic
 from hudimeta.errors import CommitError, IndexNotReady, NotFound, TableError, UnsupportedFeature
@@ -37,9 +40,6 @@ from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.table.properties import update
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, Instant
-from hudimeta.write.index_ahead import IndexAhead, changes_since, make_ahead
-from hudimeta.write.index_build import IndexReport, build_index, index_source, newest_write, refuse_planned, still_there
-from hudimeta.write.session import WriteSession
 
 __all__ = ["cancel", "create_beside", "execute", "pending", "plan", "schedule"]
 

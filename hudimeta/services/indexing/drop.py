@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 
+from hudimeta.commit.index_build import IndexReport, ready_property
 from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.config import Options
@@ -18,7 +19,6 @@ from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties, update
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import InstantGenerator, SystemClock
-from hudimeta.write.index_build import IndexReport, ready_property
 
 __all__ = ["drop_index"]
 

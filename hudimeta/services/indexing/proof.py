@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hudimeta.commit.index_build import newest_write
+from hudimeta.commit.session import WriteSession
 from hudimeta.metadata.indexing import announce, complete, discard_dead
 from hudimeta.timeline import Timeline
-from hudimeta.write.index_build import newest_write
-from hudimeta.write.session import WriteSession
 
 __all__ = ["record_proof", "record_proof_of"]
 

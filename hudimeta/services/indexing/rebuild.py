@@ -15,8 +15,11 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from hudimeta.commit.index_ahead import every_group, of_so_many
+from hudimeta.commit.index_build import IndexReport, index_source
 from hudimeta.commit.metadata_again import planned_again
 from hudimeta.commit.metadata_bootstrap import lay_out_indexes
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CorruptFileError, MetadataError, NotFound, TableError, UnsupportedFeature
@@ -43,9 +46,6 @@ from hudimeta.table.stated_sizes import listed_as_stated
 from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.timeline.naming import completed_name
 from hudimeta.types import Action, State
-from hudimeta.write.index_ahead import every_group, of_so_many
-from hudimeta.write.index_build import IndexReport, index_source
-from hudimeta.write.session import WriteSession
 
 __all__ = ["RebuildReport", "rebuild"]
 

@@ -21,6 +21,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.commit.index_build import IndexReport, newest_write
+from hudimeta.commit.session import WriteSession
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import ConfigError, HudiError, IndexNotReady, TableError, UnsupportedFeature
 from hudimeta.formats.hfile import KeyValues
@@ -36,8 +38,6 @@ from hudimeta.metadata.rollback import METADATA_ROOT, remove_files
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.types import Action, State
-from hudimeta.write.index_build import IndexReport, newest_write
-from hudimeta.write.session import WriteSession
 
 __all__ = ["resize"]
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import MetadataOutOfSync, TableError
 from hudimeta.indexes.planned import planned_indexes
 from hudimeta.metadata import MetadataTable
@@ -17,7 +18,6 @@ from hudimeta.services.indexing import rebuild
 from hudimeta.storage import FileInfo, Storage
 from hudimeta.table.modes import MetadataModes
 from hudimeta.table.properties import update as update_properties
-from hudimeta.write.session import WriteSession
 
 __all__ = ["MetadataChange", "create", "delete", "update"]
 

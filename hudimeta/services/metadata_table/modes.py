@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.redaction import hidden
 from hudimeta.services.metadata_table.life import MetadataChange
 from hudimeta.table.modes import ENABLE, VALIDATE
 from hudimeta.table.properties import update
-from hudimeta.write.session import WriteSession
 
 __all__ = ["set_modes"]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from hudimeta.commit.clean_run import refuse_other_files
 from hudimeta.commit.liveness import is_alive
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.formats.avro.container import sealed_container
 from hudimeta.services.repair.findings import Finding, RepairReport
@@ -21,7 +22,6 @@ from hudimeta.timeline import Timeline, TimelineWriter
 from hudimeta.timeline.clean_record import CleanPlan, decode_plan, encode_metadata
 from hudimeta.timeline.naming import pending_name
 from hudimeta.types import Action, Instant, State
-from hudimeta.write.session import WriteSession
 
 __all__ = ["repair_cleans"]
 

@@ -17,9 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.commit.attempts import until_no_conflict
 from hudimeta.commit.coordinator import OpenWrite, Publication
 from hudimeta.commit.published_schema import published_schema
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.timings import Timings
 from hudimeta.engine import nearby_if_small
 from hudimeta.errors import TableError
@@ -38,11 +40,10 @@ from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage
+from hudimeta.table.file_names import WriteToken, new_file_id
 from hudimeta.types import FileGroupId, Operation
-from hudimeta.write.attempts import until_no_conflict
-from hudimeta.write.base_files import BaseFileWriter, WriteToken, new_file_id
+from hudimeta.write.base_files import BaseFileWriter
 from hudimeta.write.partitions import named_partitions
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["DuplicatesPlan", "DuplicatesReport", "deduplicate"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.properties import decode_properties
 from hudimeta.metadata.writer import partition_metafile
@@ -15,7 +16,6 @@ from hudimeta.storage import FileInfo, Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE, folders_with_files
 from hudimeta.table.file_names import parse_base_file, parse_log_file
 from hudimeta.timeline import Timeline
-from hudimeta.write.session import WriteSession
 
 __all__ = ["repair_metafiles"]
 

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.engine import nearby_if_small
 from hudimeta.errors import CorruptFileError
 from hudimeta.metadata import MetadataTable
@@ -27,7 +28,6 @@ from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.timeline.naming import LAYOUT_V1
 from hudimeta.timeline.savepoint_record import files_of_savepoint
 from hudimeta.types import Action
-from hudimeta.write.session import WriteSession
 
 __all__ = ["repair_orphans"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.engine.machine import now_ms
 from hudimeta.services.repair.findings import Finding, RepairReport
 from hudimeta.table.properties import load as load_properties
 from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH, what_is_wrong, write_properties
-from hudimeta.write.session import WriteSession
 
 __all__ = ["repair_properties"]
 

@@ -12,6 +12,7 @@ from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.metadata_again import planned_again
 from hudimeta.commit.metadata_bootstrap import bootstrap_metadata
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine
@@ -33,7 +34,6 @@ from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import DEFAULT_FOLDER, History, SystemClock, Timeline
 from hudimeta.timeline.naming import LAYOUT_V1, LAYOUT_V2
 from hudimeta.types import META_COLUMNS, TableType
-from hudimeta.write.session import WriteSession
 
 __all__ = ["change_version", "plan_version"]
 

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, Options
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CommitOutcomeUnknown, HudiError, NotFound, ValidationFailed
@@ -23,7 +24,6 @@ from hudimeta.testing.simulation.consistency import Outcome, ReadSeen, State, Wr
 from hudimeta.testing.simulation.scheduler import Died
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.types import Action, Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
 __all__ = ["OF_LOGS", "Act", "Kind", "Log", "perform", "published", "read_state", "recover"]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.engine import LocalEngine
 from hudimeta.testing.builders import SIMPLE_OPTIONS, simple_place, simple_rows
@@ -18,7 +19,6 @@ from hudimeta.testing.simulation.scheduler import Scheduler
 from hudimeta.testing.simulation.store import Files, Place
 from hudimeta.types import Operation
 from hudimeta.write.creation import create_table
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 
 __all__ = ["Image", "Lock", "Manner", "TableKind", "image"]

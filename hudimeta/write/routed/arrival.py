@@ -19,12 +19,13 @@ from hudimeta.engine import LocalEngine
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.read.split import Split, read_split
 from hudimeta.slices.read_task import ReadTask
+from hudimeta.table.file_names import WriteToken
 from hudimeta.types import META_COLUMNS, Operation
-from hudimeta.write.base_files import WriteToken
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import plan_inserts
+from hudimeta.write.placement import FileSizing
 from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, handed_back
@@ -137,7 +138,7 @@ class Arrival:
             emptied |= self._emptied(batch)
             if write.open_write.operation is Operation.BULK_INSERT:
                 batch = sorted_for_bulk_insert(batch, session.options)
-            plan = plan_inserts(batch, {}, session.sizing(table.snapshot.timeline))
+            plan = plan_inserts(batch, {}, FileSizing.of(session, table.snapshot.timeline))
             files += execute_plan(
                 plan, batch, writers, LocalEngine(1), WriteToken((number << _TASK_BITS) + len(files), attempt)
             )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import CommitError
 from hudimeta.keys import generated_keys
 from hudimeta.slices.merge_rules import KEY_COLUMN
@@ -34,7 +35,6 @@ from hudimeta.write.row_changes import (
     scan_of,
     with_stated_keys,
 )
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["ACTION", "ROW_COLUMNS", "Action", "Compute", "ComputedArrival", "changed_columns", "one_change_a_row"]

@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.markers import staging_folder
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.strays import refuse_when_over
 from hudimeta.config import Options
 from hudimeta.redaction import redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.timeline import Timeline
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["Opened", "RoutedWrite", "forget_opened"]

@@ -14,17 +14,19 @@ from dataclasses import replace
 
 import pyarrow.compute as pc
 
+from hudimeta.commit.attempts import until_no_conflict
 from hudimeta.commit.coordinator import OpenWrite
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.strays import delete_strays
 from hudimeta.commit.timings import Timings
 from hudimeta.indexes.tagging import IndexKind, look_up_text
 from hudimeta.metadata import record_index
 from hudimeta.types import Operation, TableType
 from hudimeta.write.asked_indexes import ensure_metadata
-from hudimeta.write.attempts import until_no_conflict
 from hudimeta.write.duplicates import combines
 from hudimeta.write.outcome import WriteResult
+from hudimeta.write.placement import FileSizing
 from hudimeta.write.routed.arrival import MANY_PATHS, Arrived, Route
 from hudimeta.write.routed.context import Opened, RoutedWrite
 from hudimeta.write.routed.counted import CountingExecutors
@@ -38,7 +40,6 @@ from hudimeta.write.routed.places import PlacedRows, Role
 from hudimeta.write.routed.slots import Slots, packed
 from hudimeta.write.routed.sources import At, RowSource
 from hudimeta.write.routed.writing import PieceWriter, shared_out
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import (
     Prepared,
@@ -219,7 +220,7 @@ class _Run:
 
     def _pieces(self, placed: Sequence[PlacedRows]) -> tuple[list[Piece], set[str]]:
         session, table, write = self.session, self.table, self._write
-        sizing = session.sizing(table.snapshot.timeline, write.operation)
+        sizing = FileSizing.of(session, table.snapshot.timeline, write.operation)
         fresh = sorted({place.partition_path for one in placed for place in one.spans if place.role is Role.FRESH})
         fills = sizing.small_limit and write.operation in (Operation.INSERT, Operation.UPSERT)
         small = older_than(write.instant, table.snapshot.key_files(fresh)) if fills and fresh else {}

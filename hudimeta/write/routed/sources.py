@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from hudimeta.commit.session import WriteSession
 from hudimeta.predicate import Where
 from hudimeta.read.scan import Scan
 from hudimeta.slices.merge_rules import KEY_COLUMN
@@ -22,7 +23,6 @@ from hudimeta.write.routed.files import FactsSpec
 from hudimeta.write.routed.merging import MergePlan, MergeSlots, SourceSide, TargetSide, merge_items, target_range
 from hudimeta.write.routed.slots import Slots
 from hudimeta.write.row_changes import PATH_COLUMN, RowChange, known_batch, scan_of, with_stated_keys
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, prepare
 

@@ -10,8 +10,8 @@ import numpy as np
 from hudimeta.engine import LocalEngine
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import generated_keys
+from hudimeta.table.file_names import WriteToken
 from hudimeta.types import Operation
-from hudimeta.write.base_files import WriteToken
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan

@@ -11,11 +11,11 @@ import pytest
 
 import hudimeta
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.table.properties import update
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, prepare, write_prepared, write_rows
 from tests.concurrency.side_by_side import Interrupted

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import hudimeta
+from hudimeta.commit.session import WriteSession
 from hudimeta.services.clean import clean
 from hudimeta.table.properties import load, update
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted
 

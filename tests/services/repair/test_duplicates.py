@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import HudiError, TableError
 from hudimeta.services.repair import deduplicate
@@ -16,7 +17,6 @@ from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 from tests.rotation import in_turn
 
 INDEXED = {

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.session import WriteSession
 from hudimeta.errors import HudiError, TableError
 from hudimeta.services import repair
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.session import WriteSession
 
 KEPT = {
     "hoodie.clean.commits.retained": "1",

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.commit.session import WriteSession
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors, RowTask
 from hudimeta.write.routed.sources import GivenRows
-from hudimeta.write.session import WriteSession
 from hudimeta.write.table_writer import write_rows
 from tests.concurrency.side_by_side import Interrupted
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 import hudimeta
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.types import Operation
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.sources import GivenRows
-from hudimeta.write.session import WriteSession
 
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 INDEXED = ["column_stats", "record_index", "bloom_filters", "secondary_index_ts"]

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudimeta import Table
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
@@ -15,7 +16,6 @@ from hudimeta.types import Operation
 from hudimeta.write.routed import driver
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.sources import GivenRows
-from hudimeta.write.session import WriteSession
 from tests.concurrency.side_by_side import Interrupted, interruptible
 
 

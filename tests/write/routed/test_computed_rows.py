@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import hudimeta
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitError, SchemaMismatch
 from hudimeta.storage import CountingStorage, open_storage
@@ -21,7 +22,6 @@ from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, Action
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.sources import ComputedRows
-from hudimeta.write.session import WriteSession
 
 SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.string()), ("ts", pa.int64()), ("x", pa.float64())])
 KINDS = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])

@@ -11,6 +11,7 @@ import pytest
 
 import hudimeta
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS
 from hudimeta.errors import CommitError, ConfigError
 from hudimeta.storage import CountingStorage, open_storage
@@ -22,7 +23,6 @@ from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.merging import MergePlan
 from hudimeta.write.routed.sources import FoundRows, MergedRows
 from hudimeta.write.row_changes import RowChange
-from hudimeta.write.session import WriteSession
 from tests.write.routed.sides import KINDS, both, contents, routed, rows, same_tables
 
 

@@ -19,6 +19,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudimeta.commit.index_ahead import IndexAhead, changes_since, every_group
+from hudimeta.commit.session import WriteSession
 from hudimeta.config import Options
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import HudiError, IndexNotReady, TableError, UnsupportedFeature
@@ -38,8 +40,6 @@ from hudimeta.table.properties import update
 from hudimeta.timeline import Timeline
 from hudimeta.timeline.clean_record import being_cleaned
 from hudimeta.types import Action, Instant, State
-from hudimeta.write.index_ahead import IndexAhead, changes_since, every_group
-from hudimeta.write.session import WriteSession
 
 __all__ = [
     "IndexReport",

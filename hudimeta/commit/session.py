@@ -15,6 +15,7 @@ from hudimeta.commit.metadata_bootstrap import bootstrap_metadata
 from hudimeta.commit.metadata_commit import MetadataCommit, Upkeep
 from hudimeta.commit.restoring import Restorer, pending_restores
 from hudimeta.commit.stream_batches import StreamBatch
+from hudimeta.commit.supported import check_supported
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
@@ -26,9 +27,7 @@ from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.modes import MetadataModes
 from hudimeta.table.properties import load as load_properties
 from hudimeta.timeline import Clock, InstantGenerator, SystemClock, Timeline
-from hudimeta.types import Action, Operation, TableType
-from hudimeta.write.placement import FileSizing, row_bytes_of
-from hudimeta.write.supported import check_supported
+from hudimeta.types import Action
 
 __all__ = ["WriteSession"]
 
@@ -158,29 +157,6 @@ class WriteSession:
     def snapshot_now(self) -> Snapshot:
         """The table as it is: lists the timeline."""
         return self.snapshot_at(self.properties.load_timeline(self.storage))
-
-    def sizing(self, timeline: Timeline, operation: Operation | None = None) -> FileSizing:
-        """Target sizes, with the bytes a row that the newest write shows.
-
-        Args:
-            timeline: Of the table.
-            operation: Whose new rows may go to log files; None for base files whatever the options say.
-        """
-        into_logs = (
-            operation in (Operation.INSERT, Operation.UPSERT)
-            and self.options.get(keys.LOG_INSERTS)
-            and self.properties.type is TableType.MERGE_ON_READ
-        )
-        estimate = float(self.options.get(keys.RECORD_SIZE_ESTIMATE))
-        found = timeline.latest_schema()
-        stats = timeline.metadata(found[0])["partitionToWriteStats"] if found else {}
-        return FileSizing(
-            self.options.get(keys.MAX_FILE_SIZE),
-            # Where writers do not block each other, new rows go to new files: a base file is rewritten by one writer alone.
-            0 if self.concurrency.non_blocking is not None else self.options.get(keys.SMALL_FILE_LIMIT),
-            row_bytes_of(stats, estimate),
-            into_logs,
-        )
 
     def extra_metadata(self) -> dict[str, str]:
         """Options that the user wants in the commit's metadata, and which batch of a stream the write is."""

@@ -9,13 +9,13 @@ from typing import Concatenate, ParamSpec
 
 from hudimeta.commit.planned_runs import cancel
 from hudimeta.commit.report import CommitReport
+from hudimeta.commit.session import WriteSession
 from hudimeta.commit.stream_batches import StreamBatch
 from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine import machine
 from hudimeta.errors import ClusteringPending, CommitConflict, CommitError, NotFound
 from hudimeta.types import Action, Operation
-from hudimeta.write.session import WriteSession
 
 __all__ = ["until_no_conflict", "wait_before_retry"]
 

@@ -1,0 +1,130 @@
+"""Which tables a write refuses, and why: before anything is read or written."""
+
+from __future__ import annotations
+
+from hudimeta.config import Options
+from hudimeta.config import options as keys
+from hudimeta.errors import ConfigError, UnsupportedFeature
+from hudimeta.indexes.registry import maintainer_of
+from hudimeta.keys import NEW_ENCODING
+from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
+from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
+from hudimeta.table.merge_settings import MergeSettings, merge_settings
+from hudimeta.table.properties import TableProperties
+
+__all__ = ["asked_key_generator", "check_supported", "contradictions"]
+
+
+def check_supported(properties: TableProperties, options: Options) -> None:
+    """Refuse tables that we would damage, by the name of what they use. See `WriteSession`."""
+    properties.check_writable()
+    unmaintained = [name for name in properties.metadata_partitions if maintainer_of(name) is None]
+    unmaintained += [name for name in properties.metadata_partitions_inflight if name]
+    refusals = (
+        (bool(unmaintained), f"keeping the metadata partitions {', '.join(unmaintained)} up to date"),
+        (properties.base_file_format != "PARQUET", f"writing {properties.base_file_format} base files"),
+    )
+    for applies, feature in refusals:
+        if applies:
+            raise UnsupportedFeature(feature, "Write to this table with Apache Hudi; reading it works.")
+    least, most = options.get(keys.ARCHIVE_MIN), options.get(keys.ARCHIVE_MAX)
+    if options.is_set(keys.ARCHIVE_MIN) and options.is_set(keys.ARCHIVE_MAX) and most <= least:
+        raise ConfigError(keys.ARCHIVE_MAX.key, most, f"more than {keys.ARCHIVE_MIN.key}, which is {least}")
+    for key, (have, given) in contradictions(properties, options).items():
+        hint = f"Leave out {key}: what a table was created with cannot be changed by a write."
+        raise ConfigError(key, given, f"what the table has: {have!r}", hint)
+
+
+def contradictions(properties: TableProperties, options: Options) -> dict[str, tuple[str, str]]:
+    """Options of a write that contradict an existing table: key -> (what the table has, what was given)."""
+    options = options.stated()
+    found: dict[str, tuple[str, str]] = {}
+    lists = (
+        (keys.RECORD_KEY, properties.record_keys),
+        (keys.PARTITION_PATH, properties.partition_fields),
+        (keys.ORDERING, properties.ordering_fields),
+    )
+    for option, have in lists:
+        given = tuple(name.partition(":")[0] for name in options.get(option))
+        if options.is_set(option) and given != have:
+            found[option.key] = (",".join(have), ",".join(given))
+    texts = (
+        (keys.TABLE_NAME, properties.name),
+        (keys.TABLE_TYPE, properties.type.value),
+        (keys.TABLE_VERSION, str(properties.version)),
+        (keys.MERGE_MODE, properties.merge_mode.value),
+        (keys.TIMEZONE, properties.timezone),
+        (keys.CDC_MODE, properties.cdc_mode.value),
+    )
+    for text_option, text in texts:
+        if options.is_set(text_option) and options.get(text_option) != text:
+            found[text_option.key] = (text, str(options.get(text_option)))
+    payload = options.get(keys.PAYLOAD_CLASS)
+    if payload is not None and not _same_rules(merge_settings(payload_class=payload), properties.merge_settings):
+        rules = properties.merge_settings
+        found[keys.PAYLOAD_CLASS.key] = (rules.payload_class or rules.mode.value, payload)
+    found |= _key_contradictions(properties, options)
+    flags = (
+        (keys.HIVE_STYLE, properties.hive_style),
+        (keys.URL_ENCODE, properties.url_encode),
+        (keys.CDC_ENABLED, properties.cdc_enabled),
+        (keys.POPULATE_META_FIELDS, properties.populate_meta),
+        (keys.DROP_PARTITION_COLUMNS, properties.drop_partition_columns),
+    )
+    for flag, value in flags:
+        if options.is_set(flag) and options.get(flag) != value:
+            found[flag.key] = (str(value).lower(), str(options.get(flag)).lower())
+    return found
+
+
+def _key_contradictions(properties: TableProperties, options: Options) -> dict[str, tuple[str, str]]:
+    """Options about keys and partition paths that contradict a table; see `contradictions`."""
+    found: dict[str, tuple[str, str]] = {}
+    n_keys, n_partitions = len(properties.record_keys), len(properties.partition_fields)
+    kind = asked_key_generator(options, n_keys, n_partitions)
+    if kind not in (None, properties.keygen) and not _means_the_same(kind, properties.keygen, n_partitions):
+        given = options.get(keys.KEY_GENERATOR) or options.get(keys.KEY_GENERATOR_CLASS)
+        found[keys.KEY_GENERATOR.key] = (properties.keygen.value, str(given))
+    stored = properties.get(NEW_ENCODING)
+    if options.is_set(keys.COMPLEX_KEY_ENCODING) and stored is not None:
+        wanted = str(options.get(keys.COMPLEX_KEY_ENCODING)).lower()
+        if wanted != stored.strip().lower():
+            found[NEW_ENCODING] = (stored, wanted)
+    for key, text in options.given.items():
+        if key.startswith(TIME_PREFIXES) and key in properties and properties[key] != text:
+            found[key] = (properties[key], text)
+    return found
+
+
+def _means_the_same(one: KeyGeneratorType, other: KeyGeneratorType, n_partitions: int) -> bool:
+    """True where two generators make the same paths; how a table writes its keys is found out from its rows."""
+    alike = {KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX}
+    return {one, other} <= (alike if n_partitions else alike | {KeyGeneratorType.NON_PARTITION})
+
+
+def _same_rules(one: MergeSettings, other: MergeSettings) -> bool:
+    return (one.mode, one.partial_update) == (other.mode, other.partial_update) and (
+        one.delete_field is None or (one.delete_field, one.delete_marker) == (other.delete_field, other.delete_marker)
+    )
+
+
+def asked_key_generator(options: Options, n_keys: int, n_partitions: int) -> KeyGeneratorType | None:
+    """The key generator that options name, for so many key and partition columns; None where they name none.
+
+    Raises:
+        ConfigError: A class of the user's own.
+    """
+    kind, class_name = options.get(keys.KEY_GENERATOR), options.get(keys.KEY_GENERATOR_CLASS)
+    if kind is None and class_name is None:
+        return None
+    found = key_generator_type(kind or "", class_name or "", n_keys, n_partitions)
+    if found is KeyGeneratorType.USER_PROVIDED:
+        raise ConfigError(
+            keys.KEY_GENERATOR.key if kind else keys.KEY_GENERATOR_CLASS.key,
+            kind or class_name,
+            "SIMPLE, COMPLEX, NON_PARTITION, TIMESTAMP, CUSTOM, or the class of one of these",
+        )
+    if found is KeyGeneratorType.COMPLEX and n_keys == 1 and n_partitions <= 1:
+        # Releases of Hudi write a single COMPLEX key in two ways; SIMPLE says the same in one.
+        return KeyGeneratorType.SIMPLE if n_partitions else KeyGeneratorType.NON_PARTITION
+    return found
