@@ -24,6 +24,7 @@ __all__ = [
     "generated_keys",
     "hide_meta_columns",
     "is_readable_by_hudi",
+    "partition_metafile",  # the file by which Java finds a partition
     "partition_values",
     "sequence_numbers",
     "timestamp_partition",  # partition paths that are dates

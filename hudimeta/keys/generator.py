@@ -94,6 +94,12 @@ class KeyGenerator:
         return not self.record_fields
 
     @property
+    def fixed_columns(self) -> tuple[str, ...]:
+        """Top-level columns that say which row a row is: those of the record key and of the partition path."""
+        named = (*self.record_fields, *(field.name for field in self.partitions))
+        return tuple(dict.fromkeys(name.partition(".")[0] for name in named))
+
+    @property
     def needs_row_to_learn(self) -> bool:
         """True while it is unknown how a single COMPLEX key field is written."""
         return self._single_complex and self.complex_single_field_prefix is None

@@ -21,6 +21,7 @@ from hudimeta.formats.hfile import HFileInfo, KeyValues, write_hfile
 from hudimeta.formats.log import BlockType, HeaderKey, encode_block, encode_delete_content, frame_block, seal_blocks
 from hudimeta.formats.properties import encode_properties, table_checksum
 from hudimeta.formats.seal import sealed_properties
+from hudimeta.keys.partition_metafile import partition_metafile
 from hudimeta.metadata.delta import MetadataDelta, PartitionDelta, by_group
 from hudimeta.metadata.file_groups import file_group_id
 from hudimeta.metadata.group_files import NAME_KEY
@@ -31,7 +32,7 @@ from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.timeline import InstantGenerator, TimelineWriter
 from hudimeta.types import Action, Operation
 
-__all__ = ["PROPERTIES_COMMENT", "EncodedBase", "EncodedLog", "MetadataWriter", "WrittenLog", "partition_metafile"]
+__all__ = ["PROPERTIES_COMMENT", "EncodedBase", "EncodedLog", "MetadataWriter", "WrittenLog"]
 
 FIRST_INSTANT = "0" * 17
 PROPERTIES_COMMENT = "Properties of the metadata table"
@@ -68,16 +69,6 @@ class EncodedBase:
     path: str
     data: bytes
     records: int
-
-
-def partition_metafile(instant: str, depth: int) -> bytes:
-    """Content of `.hoodie_partition_metadata`: without it Java does not find a partition on storage.
-
-    Args:
-        instant: Of the first write to the partition.
-        depth: How many folders the partition lies below the table.
-    """
-    return sealed_properties(encode_properties({"commitTime": instant, "partitionDepth": str(depth)}, ["partition metadata"]))
 
 
 Announce = Callable[[str], AbstractContextManager[object]]

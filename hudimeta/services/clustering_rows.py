@@ -27,6 +27,7 @@ from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.services.clustering_report import FilesRead, files_read
 from hudimeta.services.space_curves import Numbers, bits_each, by_columns, hilbert_keys, ordinals, places, z_order_keys
 from hudimeta.slices.bootstrap import METADATA_ONLY_INSTANT
+from hudimeta.slices.copied_files import CopiedFiles
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.ordering import ordering_columns
 from hudimeta.slices.read_task import ReadTask
@@ -36,7 +37,6 @@ from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.storage import Storage
 from hudimeta.table.file_names import WriteToken
 from hudimeta.write.base_files import BaseFileWriter
-from hudimeta.write.copied_files import CopiedFiles
 
 __all__ = ["ClusterGroup", "GroupWork", "RowOrder", "WrittenGroup"]
 

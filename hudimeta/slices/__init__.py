@@ -2,6 +2,7 @@
 
 __all__ = [
     "bootstrap",  # rows whose columns lie in another table
+    "copied_files",  # base files put together without being decoded
     "fold",  # a log's records to one version a key
     "log_damage",  # damage, or what a dead writer left
     "log_folding",  # a log as what a log compaction writes

@@ -4,6 +4,7 @@ __all__ = [
     "column_history",  # how columns were called before
     "file_slice",  # one file slice as a value
     "listing_check",  # the metadata table's listing against storage
+    "named_partitions",  # which partitions names stand for
     "partition_columns",  # columns whose values the partition path states
     "planned_groups",  # file groups that pending plans take
     "schema_commits",  # the history of columns beside each write

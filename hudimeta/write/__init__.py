@@ -7,7 +7,6 @@ __all__ = [
     "batch",  # rows made ready: checked, keyed, one row a key
     "bulk_sort",  # the order of a bulk insert
     "combining",  # one row a key among the rows of a write
-    "copied_files",  # base files put together without being decoded
     "creation",  # creating a table
     "duplicates",  # what an insert does with keys that are there
     "execution",  # carrying out a plan

@@ -26,7 +26,6 @@ from hudimeta.table.properties import load as load_properties
 from hudimeta.table.properties import update as update_properties
 from hudimeta.types import Operation, is_text
 from hudimeta.write.asked_indexes import ensure_metadata
-from hudimeta.write.row_changes import fixed_columns
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["alter", "alteration", "set_defaults"]
@@ -102,7 +101,7 @@ def set_defaults(session: WriteSession, changes: Mapping[str, str | None]) -> No
 def _next_version(session: WriteSession, snapshot: Snapshot, change: Alteration, version: int) -> SchemaHistory:
     history = snapshot.history or SchemaHistory((internal_schema(with_meta_columns(snapshot.file_schema)),))
     ordering = tuple(name.partition(".")[0] for name in session.rules.ordering_fields)
-    fixed = (*fixed_columns(TableFiles(session, snapshot).generator()), *ordering)
+    fixed = (*TableFiles(session, snapshot).generator().fixed_columns, *ordering)
     new = altered(history.latest, change, version, fixed)
     refuse_former_names(history, new)
     named = (*session.properties.record_keys, *session.properties.partition_fields)

@@ -27,21 +27,20 @@ from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.expression_index.facts import expression_records
 from hudimeta.indexes.facts import NO_CHANGE, FileFacts, KeyChanges, WantedFacts, row_changes
 from hudimeta.indexes.written_file import WrittenFile
-from hudimeta.keys import add_meta_columns, check_new_partition, hide_meta_columns, with_file_name
+from hudimeta.keys import add_meta_columns, hide_meta_columns, with_file_name
+from hudimeta.keys.partition_metafile import mark_partition
 from hudimeta.metadata.statistics import file_statistics
-from hudimeta.metadata.writer import partition_metafile
+from hudimeta.slices.copied_files import CopiedFiles
 from hudimeta.slices.fold import fold_log_records
 from hudimeta.slices.log_parts import DataPart, LogPart
 from hudimeta.slices.merge import MergeCounts, SliceMerger
 from hudimeta.slices.merge_rules import KEY_COLUMN, MergeRules, PartialUpdateMode
 from hudimeta.slices.stored_rows import StoredRows, with_inserts
 from hudimeta.storage import Storage, join
-from hudimeta.table.discovery import PARTITION_METAFILE
 from hudimeta.table.file_names import BaseFileName, WriteToken, new_file_id
 from hudimeta.write.change_files import ChangeFormat, changed_rows, write_change_file
-from hudimeta.write.copied_files import CopiedFiles
 
-__all__ = ["BaseFileWriter", "FileFormat", "bloom_settings", "mark_partition"]
+__all__ = ["BaseFileWriter", "FileFormat", "bloom_settings"]
 
 
 @dataclass(frozen=True)
@@ -306,12 +305,3 @@ class BaseFileWriter:
 
 def _marker(partition_path: str, name: BaseFileName, *, merges: bool = False) -> Marker:
     return Marker(join(partition_path, str(name)), MarkerKind.MERGE if merges else MarkerKind.CREATE)
-
-
-def mark_partition(storage: Storage, instant: str, partition_path: str) -> None:
-    """Java finds a partition on storage only by this file; it is written once and never changed."""
-    path = join(partition_path, PARTITION_METAFILE)
-    if storage.stat(path) is None:
-        check_new_partition(partition_path)
-        depth = partition_path.count("/") + 1 if partition_path else 0
-        storage.put(path, partition_metafile(instant, depth))

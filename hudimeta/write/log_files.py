@@ -32,13 +32,14 @@ from hudimeta.indexes.expression_index.facts import expression_records
 from hudimeta.indexes.facts import FileFacts, KeyChanges
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import hide_meta_columns
+from hudimeta.keys.partition_metafile import mark_partition
 from hudimeta.metadata.statistics import file_statistics
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import LogFileName, WriteToken
 from hudimeta.table.key_file import KeyFile
 from hudimeta.types import FileGroupId
-from hudimeta.write.base_files import FileFormat, mark_partition
+from hudimeta.write.base_files import FileFormat
 from hudimeta.write.keys_of_logs import KeysOfLogs
 
 __all__ = ["Deletes", "LogContent", "LogFileWriter", "LogForm"]

@@ -31,7 +31,7 @@ from hudimeta.write.merge_clauses import (
     refuse_several_matches,
     side_by_side,
 )
-from hudimeta.write.row_changes import fixed_columns, known_batch, partial_columns, read_rows
+from hudimeta.write.row_changes import known_batch, partial_columns, read_rows
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import Prepared, write_prepared
 
@@ -149,7 +149,7 @@ class Merge:
         self._session, self._table, self._sides, self._clauses = session, table, sides, clauses
         self._target, self._source = target, source
         self._schemas = (target.schema, source.schema)
-        self._fixed = fixed_columns(table.generator())
+        self._fixed = table.generator().fixed_columns
         self._joined = join(target, source, condition, sides)
         self._batches: list[KeyedBatch] = [known_batch(target.slice(0, 0), table.snapshot.file_schema, deleted=False)]
 

@@ -17,7 +17,6 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
 from hudimeta.errors import SchemaMismatch
 from hudimeta.indexes.expression_index.expressions import Assigned, assigned_column, field_of
-from hudimeta.keys import KeyGenerator
 from hudimeta.predicate import Where
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
@@ -33,7 +32,6 @@ __all__ = [
     "RowChange",
     "check_order",
     "delete_where",
-    "fixed_columns",
     "known_batch",
     "named_by_deletes",
     "partial_columns",
@@ -56,7 +54,7 @@ def scan_of(
 ) -> Scan:
     """The read of `read_rows`; its rows may lack the keys that the table does not store."""
     if not session.properties.populate_meta and columns is not None:
-        columns = list(dict.fromkeys([*columns, *fixed_columns(table.generator())]))
+        columns = list(dict.fromkeys([*columns, *table.generator().fixed_columns]))
     return Scan(table.snapshot.for_reading(), ScanRequest(where, columns, timezone=timezone))
 
 
@@ -81,12 +79,6 @@ def known_batch(rows: pa.Table, schema: pa.Schema, *, deleted: bool) -> KeyedBat
     """
     keys, paths = (rows[name].combine_chunks().cast(pa.string()) for name in (KEY_COLUMN, PATH_COLUMN))
     return KeyedBatch(conform(rows, schema), keys, paths, np.full(rows.num_rows, deleted))
-
-
-def fixed_columns(generator: KeyGenerator) -> tuple[str, ...]:
-    """Top-level columns that say which row a row is."""
-    named = (*generator.record_fields, *(field.name for field in generator.partitions))
-    return tuple(dict.fromkeys(name.partition(".")[0] for name in named))
 
 
 @dataclass(frozen=True)
@@ -124,7 +116,7 @@ class RowChange:
         if self.assignments is None:
             named = named_by_deletes(session, table.snapshot)
             return Prepared(known_batch(rows, named, deleted=True), schema, rests_on_rows=True)
-        fixed = fixed_columns(table.generator())
+        fixed = table.generator().fixed_columns
         fields = [(field_of(schema, name, fixed, "set"), value) for name, value in self.assignments.items()]
         changed = rows
         for field, value in fields:

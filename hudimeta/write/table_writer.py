@@ -19,6 +19,7 @@ from hudimeta.indexes.apart import IndexesApart
 from hudimeta.indexes.facts import refuse_long_values
 from hudimeta.keys import generated_keys
 from hudimeta.metadata.secondary_index import PREFIX as SECONDARY
+from hudimeta.snapshot.named_partitions import named_partitions
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.table.file_names import WriteToken
 from hudimeta.table.key_file import KeyFile
@@ -31,7 +32,7 @@ from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_polic
 from hudimeta.write.execution import FileWriters, execute_pieces
 from hudimeta.write.operations import WritePlan, plan_inserts, plan_new_groups, plan_tagged
 from hudimeta.write.outcome import WriteResult
-from hudimeta.write.partitions import check_new_partitions, named_partitions, partition_batch
+from hudimeta.write.partitions import check_new_partitions, partition_batch
 from hudimeta.write.placement import FileSizing
 from hudimeta.write.settling import Settlement
 from hudimeta.write.table_files import TableFiles

@@ -17,6 +17,7 @@ from hudimeta.formats.base_file import open_base_file
 from hudimeta.formats.parquet import BloomSettings, ParquetSettings, write_base_file
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.keys import KeyGenerator, PartitionLayout, add_meta_columns
+from hudimeta.keys.partition_metafile import mark_partition
 from hudimeta.metadata import column_stats
 from hudimeta.schema import conform
 from hudimeta.services.bootstrapping.plan import SourcePartition
@@ -25,8 +26,6 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.bootstrap_index import METADATA_ONLY_INSTANT, SourceFile
 from hudimeta.table.file_names import BaseFileName, WriteToken
 from hudimeta.types import META_COLUMNS
-from hudimeta.write.base_files import mark_partition
-from hudimeta.write.row_changes import fixed_columns
 
 __all__ = ["SkeletonWork", "SourceRows", "WriteSkeleton", "commit_record", "skeleton_works"]
 
@@ -101,7 +100,7 @@ class WriteSkeleton:
     def __call__(self, work: SkeletonWork) -> WrittenFile:
         one = work.source
         path = join(one.partition_path, one.name)
-        names = fixed_columns(self.generator)
+        names = self.generator.fixed_columns
         wanted = pa.schema([self.rows.schema.field(name) for name in names])
         rows = pa.concat_tables([wanted.empty_table(), *self.rows.pieces(one.partition_path, path, names)])
         name = BaseFileName(one.file_id, str(WriteToken(work.number)), METADATA_ONLY_INSTANT)

@@ -37,13 +37,13 @@ from hudimeta.slices.reader import SliceReader
 from hudimeta.slices.slice_keys import with_virtual_keys
 from hudimeta.slices.slice_rows import SliceRows
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
+from hudimeta.snapshot.named_partitions import named_partitions
 from hudimeta.snapshot.planned_groups import groups_in_plans
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import Storage
 from hudimeta.table.file_names import WriteToken, new_file_id
 from hudimeta.types import FileGroupId, Operation
 from hudimeta.write.base_files import BaseFileWriter
-from hudimeta.write.partitions import named_partitions
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["DuplicatesPlan", "DuplicatesReport", "deduplicate"]

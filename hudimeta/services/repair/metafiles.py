@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from hudimeta.commit.session import WriteSession
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.properties import decode_properties
-from hudimeta.metadata.writer import partition_metafile
+from hudimeta.keys.partition_metafile import partition_metafile
 from hudimeta.services.repair.findings import Finding, RepairReport
 from hudimeta.storage import FileInfo, Storage, join
 from hudimeta.table.discovery import PARTITION_METAFILE, folders_with_files

@@ -29,7 +29,6 @@ from hudimeta.write.row_buckets import batch_of, table_of
 from hudimeta.write.row_changes import (
     PATH_COLUMN,
     check_order,
-    fixed_columns,
     known_batch,
     named_by_deletes,
     scan_of,
@@ -66,7 +65,7 @@ def changed_columns(session: WriteSession, table: TableFiles, operation: Operati
         return columns
     needed = set(named_by_deletes(session, table.snapshot).names)
     if not session.properties.populate_meta:
-        needed |= set(fixed_columns(table.generator()))
+        needed |= set(table.generator().fixed_columns)
     return pa.schema([field for field in columns if field.name in needed])
 
 
