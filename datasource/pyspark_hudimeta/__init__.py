@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark_hudimeta.attached.attachment import attach, detach, last_reports
     from pyspark_hudimeta.hudi_table import HudiTable
     from pyspark_hudimeta.plain.commit_report import last_commit
-    from pyspark_hudimeta.routed.spark_engine import SparkEngine
+    from pyspark_hudimeta.spark_engine import SparkEngine
     from pyspark_hudimeta.sql.door import merge_into, sql
     from pyspark_hudimeta.table_functions import register_functions
 
@@ -46,7 +46,7 @@ __all__ = [
 
 _LATER = {
     "HudiTable": "pyspark_hudimeta.hudi_table",
-    "SparkEngine": "pyspark_hudimeta.routed.spark_engine",
+    "SparkEngine": "pyspark_hudimeta.spark_engine",
     "attach": "pyspark_hudimeta.attached.attachment",
     "detach": "pyspark_hudimeta.attached.attachment",
     "last_commit": "pyspark_hudimeta.plain.commit_report",

@@ -20,7 +20,7 @@ from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.native.frame_scan import Asked, FrameScan
 from pyspark_hudimeta.plain.location import resolve
 from pyspark_hudimeta.plain.registration import carriers
-from pyspark_hudimeta.routed.spark_engine import SparkEngine
+from pyspark_hudimeta.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

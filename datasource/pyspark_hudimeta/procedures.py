@@ -11,7 +11,7 @@ from hudimeta import Table, bootstrap
 from hudimeta.errors import ConfigError
 from hudimeta.procedures import Place, Procedure, bind, bootstrap_arguments, find, refuse_unless_runs
 from pyspark_hudimeta.arrow_types import spark_schema
-from pyspark_hudimeta.routed.spark_engine import SparkEngine
+from pyspark_hudimeta.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -172,7 +172,7 @@ class Act:
 def acts(home: Path) -> Sequence[Act]:
     """All of them but the demo."""
     from pyspark_hudimeta import HudiTable, attach, detach
-    from pyspark_hudimeta.routed.spark_engine import SparkEngine
+    from pyspark_hudimeta.spark_engine import SparkEngine
 
     SparkEngine.worth_bytes = 0  # services of small tables stay on the driver otherwise
     upserted, loaded, compacted = home / "upserted", home / "loaded", home / "compacted"

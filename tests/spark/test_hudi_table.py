@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 from pyspark_hudimeta import HudiTable
 from pyspark_hudimeta.native.manifest import MANIFEST_FILES
-from pyspark_hudimeta.native.scan_folders import KEPT_MS, SHARED_FOLDER, is_connect, shared_folder
+from pyspark_hudimeta.native.scan_folders import KEPT_MS, SHARED_FOLDER, shared_folder
+from pyspark_hudimeta.spark_version import is_connect
 
 import hudimeta
 from hudimeta.errors import ConfigError, UnsupportedFeature

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark_hudimeta import HudiTable, attach, detach, last_commit
 from pyspark_hudimeta.arrow_types import written_schema
-from pyspark_hudimeta.native.scan_folders import is_connect
 from pyspark_hudimeta.routed.executors import SparkExecutors
+from pyspark_hudimeta.spark_version import is_connect
 
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS

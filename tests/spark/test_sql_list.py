@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyspark_hudimeta
 import pytest
-from pyspark_hudimeta.native.scan_folders import is_connect
+from pyspark_hudimeta.spark_version import is_connect
 
 import hudimeta
 from hudimeta.storage import open_storage

@@ -30,9 +30,10 @@ from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.native.manifest import base_files
 from pyspark_hudimeta.native.parquet_options import NO_SKIPPING, PARQUET_OPTIONS
 from pyspark_hudimeta.native.path_columns import PathColumns
-from pyspark_hudimeta.native.scan_folders import is_connect, private_folder, shared_folder
+from pyspark_hudimeta.native.scan_folders import private_folder, shared_folder
 from pyspark_hudimeta.native.spark_places import why_spark_cannot_open
 from pyspark_hudimeta.plain.listed_slices import encode_slices
+from pyspark_hudimeta.spark_version import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -23,7 +23,7 @@ from pyspark_hudimeta.native.manifest import write_manifest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["KEPT_MS", "SHARED_FOLDER", "is_connect", "private_folder", "shared_folder"]
+__all__ = ["KEPT_MS", "SHARED_FOLDER", "private_folder", "shared_folder"]
 
 SHARED_FOLDER = ".hoodie/.aux/hudimeta/scans"
 KEPT_MS = 7 * 24 * 3600 * 1000
@@ -31,11 +31,6 @@ KEPT_MS = 7 * 24 * 3600 * 1000
 
 _NAME = re.compile(r"(\d{13})-[0-9a-f]{32}")
 _ODD = re.compile(r"[^A-Za-z0-9_.-]+")
-
-
-def is_connect(spark: object) -> bool:
-    """True for a session of Spark Connect."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def private_folder(table: str, files: pa.Table) -> str:

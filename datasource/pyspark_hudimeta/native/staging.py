@@ -11,7 +11,6 @@ import os
 import uuid
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from tempfile import mkdtemp
 from threading import Lock
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudimeta.engine import LocalEngine
 from hudimeta.errors import TableError
 from hudimeta.redaction import redacted
 from hudimeta.slices.overlay import OverlayReader
@@ -26,6 +26,7 @@ from hudimeta.storage import Storage, join, open_storage
 from pyspark_hudimeta.arrow_types import arrow_schema, fitted
 from pyspark_hudimeta.native.manifest import file_uri
 from pyspark_hudimeta.native.replaced_rows import replaced_bits
+from pyspark_hudimeta.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -212,10 +213,8 @@ class Staging:
         jobs = [replace(job, folder=self.storage().root) for job in jobs]
         cores = os.cpu_count() or 1
         if sum(job.file_slice.size for job in jobs) > _FEW_BYTES and len(jobs) > cores:
-            context = self._spark.sparkContext
-            return list(context.parallelize(jobs, min(len(jobs), 4 * context.defaultParallelism)).map(SliceJob.run).collect())
-        with ThreadPoolExecutor(min(cores, len(jobs)), "hudimeta-staging") as pool:
-            return list(pool.map(SliceJob.run, jobs))
+            return SparkEngine(self._spark).map(SliceJob.run, jobs)
+        return LocalEngine(cores).map(SliceJob.run, jobs)
 
 
 def _delete(staging: weakref.ref[Staging], name: str) -> None:

@@ -3,7 +3,6 @@
 __all__ = [
     "assignment",  # rows brought to a table's columns
     "merge",  # `HudiTable.merge`
-    "spark_engine",  # tasks on Spark's executors
     "stream_batch",  # `foreachBatch` in an attached session
     "stream_sink",  # `writeStream` in an attached session
     "write",  # a DataFrame written by executors

@@ -1,9 +1,8 @@
 """Spark's executors for routed writes: the tasks of `hudimeta.write.routed` as tasks of Spark jobs.
 
-Every job is one action, so that Spark computes the input once. Tasks travel in the function of a `mapInArrow`, their results as
-cloudpickle bytes in the rows that come back; a row of the input leaves its task only into files on the table's storage. An
-error that says what is wrong with the rows comes back like a result: running the task again would not change it. All others
-are left to Spark, which tries the task again. Works in classic sessions and through Connect.
+Jobs are those of `spark_engine`; a row of the input leaves its task only into files on the table's storage. An error that says
+what is wrong with the rows comes back like a result: running the task again would not change it. All others are left to Spark,
+which tries the task again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pyspark_hudimeta.arrow_types import fitted
 from pyspark_hudimeta.plain.worker_heap import settle
 from pyspark_hudimeta.routed.file_parts import PartTask
 from pyspark_hudimeta.routed.scanned_files import ScannedFiles, scanned_files
-from pyspark_hudimeta.routed.spark_engine import parallelism
+from pyspark_hudimeta.spark_engine import SparkTask, packed, parallelism, result_batch, run_job
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,8 +33,6 @@ __all__ = ["SparkExecutors"]
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-_RESULTS = "number bigint, failed boolean, result binary"
 
 
 class SparkExecutors:
@@ -80,7 +77,7 @@ class SparkExecutors:
             self._files = scanned_files(self._spark, self._rows, self._schema, self._options.texts)
         if isinstance(self._files, ScannedFiles):
             return self.map(PartTask(self._files.reading, task), self._files.parts)
-        found = self._run(self._rows, _over_rows(_packed(task), self._schema))
+        found = self._run(self._rows, _over_rows(packed(task), self._schema))
         return [found[number] for number in sorted(found)]
 
     def map(self, task: Callable[[T, int], R], items: Sequence[T], size: int | None = None) -> list[R]:
@@ -89,9 +86,9 @@ class SparkExecutors:
             return []
         if size is not None and size < self._small:
             return self._nearby(task, items)
-        parcels = [_packed(item) for item in items]
+        parcels = [packed(item) for item in items]
         numbers = self._spark.range(0, len(items), 1, len(items))
-        found = self._run(numbers, _over_items(_packed(task), parcels))
+        found = self._run(numbers, _over_items(packed(task), parcels))
         return [found[number] for number in range(len(items))]
 
     def _nearby(self, task: Callable[[T, int], R], items: Sequence[T]) -> list[R]:
@@ -102,27 +99,20 @@ class SparkExecutors:
             found.append(task(item, self.nearby))
         return found
 
-    def _run(self, frame: DataFrame, run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> dict[int, Any]:
+    def _run(self, frame: DataFrame, run: SparkTask) -> dict[int, Any]:
         """Run one job; results by their number."""
         found: dict[int, Any] = {}
         errors: dict[int, Exception] = {}
-        for row in frame.mapInArrow(run, _RESULTS).collect():
-            self.collected += len(row.result)
+        for result in run_job(frame, run):
+            self.collected += len(result.packed)
             self.tasks += 1
-            (errors if row.failed else found)[row.number] = pickle.loads(row.result)
+            (errors if result.failed else found)[result.number] = result.unpacked()
         for number in sorted(errors):
             raise errors[number]
         return found
 
 
-def _packed(value: Any) -> bytes:
-    from pyspark import cloudpickle
-
-    packed: bytes = cloudpickle.dumps(value)
-    return packed
-
-
-def _over_rows(task: bytes, schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _over_rows(task: bytes, schema: pa.Schema) -> SparkTask:
     """What a Spark task does with its share of the rows."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -135,7 +125,7 @@ def _over_rows(task: bytes, schema: pa.Schema) -> Callable[[Iterator[pa.RecordBa
     return run
 
 
-def _over_items(task: bytes, parcels: Sequence[bytes]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _over_items(task: bytes, parcels: Sequence[bytes]) -> SparkTask:
     """What a Spark task does with the numbers of its items."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -159,10 +149,9 @@ def _task_numbers() -> tuple[int, int]:
 
 def _result(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
     try:
-        failed, result = False, _packed(work())
+        failed, result = False, packed(work())
     except StorageError:
         raise
     except HudiError as error:
         failed, result = True, pickle.dumps(error)
-    columns = [pa.array([number], pa.int64()), pa.array([failed]), pa.array([result], pa.binary())]
-    return pa.record_batch(columns, names=["number", "failed", "result"])
+    return result_batch(number, failed, result)

@@ -18,10 +18,10 @@ from pyspark.errors import PySparkException
 
 from hudimeta.storage import absolute_location
 from pyspark_hudimeta.native.jvm import Jvm
-from pyspark_hudimeta.native.scan_folders import is_connect
 from pyspark_hudimeta.routed.file_parts import FilePart, FileRange, FileReading, look_at_all
 from pyspark_hudimeta.routed.file_times import Calendars
-from pyspark_hudimeta.routed.spark_engine import SparkEngine
+from pyspark_hudimeta.spark_engine import SparkEngine
+from pyspark_hudimeta.spark_version import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

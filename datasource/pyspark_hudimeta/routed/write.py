@@ -21,8 +21,8 @@ from hudimeta.write.row_changes import RowChange
 from pyspark_hudimeta.arrow_types import written_schema
 from pyspark_hudimeta.plain.writer import writer_options
 from pyspark_hudimeta.routed.executors import SparkExecutors
-from pyspark_hudimeta.routed.spark_engine import SparkEngine
 from pyspark_hudimeta.routed.stream_batch import of_its_batch
+from pyspark_hudimeta.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from pyspark_hudimeta.attached.attachment import attach, let_new_sessions_inherit
-from pyspark_hudimeta.native.scan_folders import is_connect
+from pyspark_hudimeta.spark_version import is_connect
 
 __all__ = ["attach_every_session"]
 

@@ -54,8 +54,8 @@ def shell(arguments: Sequence[str]) -> int:
 def begin_shell(names: dict[str, Any]) -> None:
     """Attach the shell's session, then run the user's own startup file. Args: names: Of the shell."""
     from pyspark_hudimeta.attached.attachment import attach
-    from pyspark_hudimeta.native.scan_folders import is_connect
     from pyspark_hudimeta.sessions.every_session import attach_every_session
+    from pyspark_hudimeta.spark_version import is_connect
 
     attach_every_session()
     if is_connect(names["spark"]):

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from hudimeta.errors import ConfigError, HudiError
 from hudimeta.sql import split
 from pyspark_hudimeta.attached.attachment import attach
-from pyspark_hudimeta.native.scan_folders import is_connect
+from pyspark_hudimeta.spark_version import is_connect
 from pyspark_hudimeta.sql.door import sql
 
 if TYPE_CHECKING:

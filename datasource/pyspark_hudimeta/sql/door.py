@@ -10,7 +10,7 @@ from weakref import WeakSet
 from hudimeta.errors import ConfigError
 from hudimeta.sql import split
 from pyspark_hudimeta.native.jvm import Jvm
-from pyspark_hudimeta.native.scan_folders import is_connect
+from pyspark_hudimeta.spark_version import is_connect
 from pyspark_hudimeta.sql.merge_into import MergeInto
 from pyspark_hudimeta.sql.session import SqlSession
 from pyspark_hudimeta.sql.statements import run_statement

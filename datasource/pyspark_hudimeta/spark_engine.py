@@ -1,27 +1,29 @@
-"""Tasks on Spark's executors: the engine that services run on when they are given a session.
+"""Tasks on Spark's executors: the engine that services and scans run on, and the jobs of routed writes.
 
-Tasks and their items travel as cloudpickle bytes, in the function of a `mapInArrow` or where they are many in the rows of a
-DataFrame, and results come back in rows, so the engine works in classic sessions and through Connect. A task that Spark runs
-twice must do the same twice: those of services do, since they write files under names that their plan fixed.
+`run_job` is the one place that starts a job of ours. Tasks and their items travel as cloudpickle bytes, in the function of a
+`mapInArrow` or where they are many in the rows of a DataFrame, and results come back in rows, so it works in classic sessions
+and through Connect. A task of `SparkEngine.map` that Spark runs twice must do the same twice: those of services do, since they
+write files under names that their plan fixed. Tasks of routed writes are told which attempt they are (`routed/executors.py`).
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from hudimeta.engine import LocalEngine
 from hudimeta.errors import CommitError
-from pyspark_hudimeta.native.scan_folders import is_connect
 from pyspark_hudimeta.plain.worker_heap import settle
+from pyspark_hudimeta.spark_version import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkEngine", "parallelism"]
+__all__ = ["SparkEngine", "SparkTask", "TaskResult", "packed", "parallelism", "result_batch", "run_job"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -36,6 +38,47 @@ _SHIPPED_BYTES = 1 << 20
 
 _PARCELS = "parcel bigint, items binary"
 _RESULTS = "number bigint, failed boolean, result binary"
+
+SparkTask = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What one task of Spark's does with its share of the rows: gives batches that `result_batch` made."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What came of one item or one share of the rows.
+
+    Attributes:
+        number: Of the item or share.
+        failed: `packed` is the error that it ended in.
+        packed: As bytes.
+    """
+
+    number: int
+    failed: bool
+    packed: bytes
+
+    def unpacked(self) -> Any:
+        """The result, or the error."""
+        return pickle.loads(self.packed)
+
+
+def run_job(rows: DataFrame, task: SparkTask) -> list[TaskResult]:
+    """Run a task on the shares of a DataFrame, as one job, so that Spark computes the rows once; in no particular order."""
+    return [TaskResult(row.number, row.failed, row.result) for row in rows.mapInArrow(task, _RESULTS).collect()]
+
+
+def result_batch(number: int, failed: bool, result: bytes) -> pa.RecordBatch:
+    """One result on its way to the driver; see `TaskResult`."""
+    columns = [pa.array([number], pa.int64()), pa.array([failed]), pa.array([result], pa.binary())]
+    return pa.record_batch(columns, names=["number", "failed", "result"])
+
+
+def packed(value: Any) -> bytes:
+    """A task or an item as bytes; functions and classes of notebooks travel with it."""
+    from pyspark import cloudpickle
+
+    as_bytes: bytes = cloudpickle.dumps(value)
+    return as_bytes
 
 
 class SparkEngine:
@@ -64,29 +107,26 @@ class SparkEngine:
         work = list(items)
         if len(work) < 2:
             return LocalEngine(1).map(task, work)
-        from pyspark import cloudpickle
-
         count = min(len(work), max(parallelism(self._spark) * WAVES, -(-len(work) // ITEMS_A_TASK)))
         # Dealt like cards: neighbours are often alike, all large or all small.
-        parcels = [cloudpickle.dumps(work[number::count]) for number in range(count)]
-        found = {row.number: (row.failed, row.result) for row in self._sent(cloudpickle.dumps(task), parcels).collect()}
+        parcels = [packed(work[number::count]) for number in range(count)]
+        found = {result.number: result for result in self._sent(packed(task), parcels)}
         results: list[R] = []
         for number in range(len(work)):
-            failed, result = found[number]
-            value = pickle.loads(result)
-            if failed:
+            value = found[number].unpacked()
+            if found[number].failed:
                 raise value
             results.append(value)
         return results
 
-    def _sent(self, task: bytes, parcels: Sequence[bytes]) -> DataFrame:
+    def _sent(self, task: bytes, parcels: Sequence[bytes]) -> list[TaskResult]:
         """The results of a task on every item of the parcels, each parcel a task of Spark's."""
         count = len(parcels)
         if sum(len(parcel) for parcel in parcels) <= _SHIPPED_BYTES:
             numbers = self._spark.range(0, count, 1, count)
-            return numbers.mapInArrow(_in_worker(task, count, parcels), _RESULTS)
+            return run_job(numbers, _in_worker(task, count, parcels))
         rows = self._spark.createDataFrame([(n, bytearray(parcel)) for n, parcel in enumerate(parcels)], _PARCELS)
-        return rows.repartition(count, "parcel").mapInArrow(_in_worker(task, count), _RESULTS)
+        return run_job(rows.repartition(count, "parcel"), _in_worker(task, count))
 
 
 def parallelism(spark: SparkSession) -> int:
@@ -99,9 +139,7 @@ def parallelism(spark: SparkSession) -> int:
     return max(own, _FALLBACK_PARALLELISM) if grows else own
 
 
-def _in_worker(
-    task: bytes, count: int, parcels: Sequence[bytes] | None = None
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _in_worker(task: bytes, count: int, parcels: Sequence[bytes] | None = None) -> SparkTask:
     """What a Spark task does with its parcels: run each item, and return each result or error by the item's number.
 
     Args:
@@ -117,14 +155,7 @@ def _in_worker(
                 held = batch.column(1)[place].as_py() if parcels is None else parcels[first]
                 for offset, item in enumerate(pickle.loads(held)):
                     failed, result = _outcome(work, item)
-                    yield pa.record_batch(
-                        [
-                            pa.array([first + offset * count], pa.int64()),
-                            pa.array([failed]),
-                            pa.array([result], pa.binary()),
-                        ],
-                        names=["number", "failed", "result"],
-                    )
+                    yield result_batch(first + offset * count, failed, result)
         settle()
 
     return run
@@ -132,10 +163,8 @@ def _in_worker(
 
 def _outcome(task: Callable[[Any], Any], item: Any) -> tuple[bool, bytes]:
     """Whether a task failed, and its result or error as bytes."""
-    from pyspark import cloudpickle
-
     try:
-        return False, cloudpickle.dumps(task(item))
+        return False, packed(task(item))
     except Exception as error:
         try:
             return True, pickle.dumps(_checked(error))
