@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from hudimeta.commit.locks.protocol import GuardedLock, LockTiming, as_utc, renewed
+from hudimeta.commit.locks.protocol import LockTiming, RenewedLock, as_utc
 from hudimeta.config import HudiWarning
 from hudimeta.engine import machine
 from hudimeta.errors import LockLost, LockTimeout, MissingLibrary, StorageError
@@ -89,7 +89,7 @@ class _Item:
         return _Item(owner, version, lease_s, "isReleased" in fields, texts.get("lockedAt"))
 
 
-class DynamoDbLock(GuardedLock):
+class DynamoDbLock(RenewedLock):
     """See the module. One object serves one writer; `held` may be entered again after it was left.
 
     Args:
@@ -106,17 +106,9 @@ class DynamoDbLock(GuardedLock):
         self._lost_to: str | None = None
         self._changing = threading.Lock()
 
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """See `TableLock.held`."""
-        deadline = self._timing.deadline()
-        with self._guard.entered(deadline):
-            self._take(deadline)
-            try:
-                with renewed(self._renew, self._timing.lease_s / _RENEWALS_A_LEASE):
-                    yield
-            finally:
-                self._release()
+    @property
+    def _renew_every_s(self) -> float:
+        return self._timing.lease_s / _RENEWALS_A_LEASE
 
     def check(self) -> None:
         """See `TableLock.check`: the lease is renewed on condition that it is ours, so that a whole one lies ahead."""
@@ -129,7 +121,7 @@ class DynamoDbLock(GuardedLock):
 
     # Taking it
 
-    def _take(self, deadline: float) -> None:
+    def _take(self, deadline: float, guarded: bool) -> None:
         watched: _Item | None = None
         watched_since, until = 0.0, deadline
         while True:

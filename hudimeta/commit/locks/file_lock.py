@@ -15,11 +15,10 @@ import contextlib
 import json
 import threading
 import warnings
-from collections.abc import Iterator
 from datetime import datetime, timezone
 from functools import partial
 
-from hudimeta.commit.locks.protocol import GuardedLock, LockTiming, is_of_this_machine, renewed
+from hudimeta.commit.locks.protocol import LockTiming, RenewedLock, is_of_this_machine
 from hudimeta.config import HudiWarning
 from hudimeta.errors import AlreadyExists, LockLost, LockTimeout, NotFound, StorageError
 from hudimeta.formats.json_text import parse_json
@@ -32,7 +31,7 @@ FILE_NAME = "lock"
 _RENEWALS_BEFORE_IT_EXPIRES = 4
 
 
-class FileLock(GuardedLock):
+class FileLock(RenewedLock):
     """See the module. One object serves one writer; `held` may be entered again after it was left.
 
     Args:
@@ -51,17 +50,9 @@ class FileLock(GuardedLock):
         self._mine: bytes | None = None
         self._changing = threading.Lock()
 
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """See `TableLock.held`."""
-        deadline = self._timing.deadline()
-        with self._guard.entered(deadline, lambda: self._busy(self._read())) as guarded:
-            self._take(deadline, guarded)
-            try:
-                with renewed(self._renew, self._expire_s / _RENEWALS_BEFORE_IT_EXPIRES):
-                    yield
-            finally:
-                self._release()
+    @property
+    def _renew_every_s(self) -> float:
+        return self._expire_s / _RENEWALS_BEFORE_IT_EXPIRES
 
     def check(self) -> None:
         """See `TableLock.check`: the file is there and holds what we wrote."""
@@ -105,6 +96,9 @@ class FileLock(GuardedLock):
         told = f"the table lock {self._shown} of {_owner_of(found)} is taken over: nobody changed it for {self._expire_s:.0f} s"
         warnings.warn(told, HudiWarning, stacklevel=2)
         return True
+
+    def _busy_here(self) -> LockTimeout:
+        return self._busy(self._read())
 
     def _busy(self, found: bytes | None) -> LockTimeout:
         if found is None:

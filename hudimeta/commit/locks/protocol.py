@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import os
 import socket
@@ -23,7 +24,7 @@ __all__ = [
     "as_utc",
     "is_of_this_machine",
     "new_owner",
-    "renewed",
+    "RenewedLock",
 ]
 
 LOCK_FOLDER = ".hoodie/.locks"
@@ -163,9 +164,10 @@ class MachineGuard:
                 if got:
                     yield True
                     return
-            self._timing.wait_here(deadline, busy or self._busy)
+            self._timing.wait_here(deadline, busy or self.busy)
 
-    def _busy(self) -> LockTimeout:
+    def busy(self) -> LockTimeout:
+        """The error of waiting too long."""
         hint = "Run the write again when that process has finished; the operating system frees the lock of one that died."
         return LockTimeout(_GUARD_PATH, "another process of this machine", self._timing.wait_s, hint=hint)
 
@@ -191,8 +193,53 @@ class GuardedLock:
             yield
 
 
+class RenewedLock(GuardedLock, abc.ABC):
+    """A lock that its holder renews again and again: others may take one that nobody renewed for some time."""
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """See `TableLock.held`."""
+        deadline = self._timing.deadline()
+        with self._guard.entered(deadline, self._busy_here) as guarded:
+            self._take(deadline, guarded)
+            try:
+                with _renewed(self._renew, self._renew_every_s):
+                    yield
+            finally:
+                self._release()
+
+    @property
+    @abc.abstractmethod
+    def _renew_every_s(self) -> float:
+        """Seconds between two renewals; 0 for a lock that needs none."""
+
+    @abc.abstractmethod
+    def _take(self, deadline: float, guarded: bool) -> None:
+        """Take the lock, or wait for it.
+
+        Args:
+            deadline: When to give up, by `LockTiming.monotonic`.
+            guarded: The OS lock is ours: another holder of this machine is dead.
+
+        Raises:
+            LockTimeout: It did not become free.
+        """
+
+    @abc.abstractmethod
+    def _renew(self) -> None:
+        """Renew the lock once; raises nothing."""
+
+    @abc.abstractmethod
+    def _release(self) -> None:
+        """Let the lock go, if it is still ours."""
+
+    def _busy_here(self) -> LockTimeout:
+        """The error of waiting too long for another process of this machine."""
+        return self._guard.busy()
+
+
 @contextlib.contextmanager
-def renewed(renew: Callable[[], None], every_s: float) -> Iterator[None]:
+def _renewed(renew: Callable[[], None], every_s: float) -> Iterator[None]:
     """Renew a lock again and again for the length of a with block.
 
     Args:

@@ -16,11 +16,10 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from hudimeta.commit.locks.protocol import LOCK_FOLDER, GuardedLock, LockTiming, as_utc, is_of_this_machine, renewed
+from hudimeta.commit.locks.protocol import LOCK_FOLDER, LockTiming, RenewedLock, as_utc, is_of_this_machine
 from hudimeta.errors import (
     AlreadyExists,
     CorruptFileError,
@@ -68,7 +67,7 @@ class Lease:
             ) from error
 
 
-class StorageLock(GuardedLock):
+class StorageLock(RenewedLock):
     """See the module. One object serves one writer; `held` may be entered again after it was left."""
 
     def __init__(self, storage: Storage, timing: LockTiming | None = None) -> None:
@@ -79,17 +78,9 @@ class StorageLock(GuardedLock):
         self._lost_to: str | None = None
         self._guard_lease = threading.Lock()
 
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """See `TableLock.held`."""
-        deadline = self._timing.deadline()
-        with self._guard.entered(deadline, self._busy_here) as self._guarded:
-            self._take(deadline)
-            try:
-                with renewed(self._renew, self._timing.renew_s):
-                    yield
-            finally:
-                self._release()
+    @property
+    def _renew_every_s(self) -> float:
+        return self._timing.renew_s
 
     def check(self) -> None:
         """See `TableLock.check`: the lease in storage is still the one that we wrote, and has time left."""
@@ -99,7 +90,8 @@ class StorageLock(GuardedLock):
             if self._mine is None or Lease.decode(self._mine).valid_until <= self._timing.now_ms():
                 raise LockLost(LOCK_PATH, "nobody: the lease ran out")
 
-    def _take(self, deadline: float) -> None:
+    def _take(self, deadline: float, guarded: bool) -> None:
+        self._guarded = guarded
         while True:
             found = self._read()
             lease = None if found is None else Lease.decode(found)
