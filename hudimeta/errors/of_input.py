@@ -15,7 +15,7 @@ class ConfigError(HudiError):
     """An option or argument that is unknown, malformed, or contradicts the table.
 
     Attributes:
-        key: The option's name.
+        key: Name of the option or argument, or the clause of SQL.
         value: What was given, `***` where the name is one of a secret.
         allowed: What would have been accepted, for the reader.
     """
@@ -26,9 +26,16 @@ class ConfigError(HudiError):
         value = HIDDEN if is_secret(key) else value
         self.key, self.value, self.allowed = key, value, allowed
         super().__init__(
-            f"option {key!r} has the value {value!r}, allowed is {allowed}",
-            hint or "Give an allowed value, or leave the option out.",
+            f"{_named(key)} has the value {value!r}, allowed is {allowed}",
+            hint or "Give an allowed value, or leave it out.",
         )
+
+
+def _named(key: str) -> str:
+    """What was given, by what it is: options have dots or begin with a dash, arguments are names; clauses stand as they are."""
+    if "." in key or key.startswith("-"):
+        return f"option {key!r}"
+    return f"argument {key!r}" if key.isidentifier() and not key.isupper() else key
 
 
 class PredicateError(ConfigError):

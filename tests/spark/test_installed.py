@@ -62,5 +62,5 @@ def test_connect_reads_and_writes(seen: dict[str, Any]) -> None:
 def test_connect_hears_why_something_is_refused(seen: dict[str, Any]) -> None:
     assert seen["itself"].startswith("HUDIMETA_TABLE: Spark does not say which table this write means")
     for statement in ("relative", "relative write"):
-        assert seen[statement].startswith("HUDIMETA_CONFIG: option 'path'")
+        assert seen[statement].startswith("HUDIMETA_CONFIG: argument 'path'")
         assert "Through Spark Connect, write the whole path." in seen[statement]

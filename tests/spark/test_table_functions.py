@@ -106,7 +106,7 @@ def test_the_end_is_the_newest_commit_when_the_query_was_made(spark: SparkSessio
         ("hudi_table_changes('{path}', 'newest', 'earliest')", "latest_state or cdc"),
         ("hudi_table_changes('{path}', 'latest_state', 'soon')", "hoodie.datasource.read.begin.instanttime"),
         ("hudi_table_changes('{path}', 'cdc', 'earliest')", "hoodie.table.cdc.enabled"),
-        ("hudi_table_changes('{path}', 'cdc', cast(null as string))", "HUDIMETA_CONFIG: option 'begin'"),
+        ("hudi_table_changes('{path}', 'cdc', cast(null as string))", "HUDIMETA_CONFIG: argument 'begin'"),
     ],
 )
 def test_what_does_not_fit_is_refused_when_the_query_is_made(spark: SparkSession, tmp_path: Path, call: str, says: str) -> None:
@@ -149,7 +149,7 @@ def test_names_of_the_catalog_stand_for_folders_where_statements_are_ours(spark:
             query = f"select count(*) as n from {call} x join (select 'function_of' as text) y where y.text = 'function_of'"
             assert pyspark_hudimeta.sql(spark, query).collect()[0].n > 0, call
         said = refusal(lambda: pyspark_hudimeta.sql(spark, "select * from hudi_timeline('nothing')").collect())
-        assert said.startswith("HUDIMETA_CONFIG: option 'path'")
+        assert said.startswith("HUDIMETA_CONFIG: argument 'path'")
     finally:
         spark.sql("drop table function_of")
 
@@ -158,4 +158,4 @@ def test_names_of_the_catalog_stand_for_folders_where_statements_are_ours(spark:
 def test_a_name_of_the_catalog_is_no_path(spark: SparkSession) -> None:
     pyspark_hudimeta.register_functions(spark)
     said = refusal(lambda: spark.sql("select * from hudi_timeline('trips')").collect())
-    assert said.startswith("HUDIMETA_CONFIG: option 'path'")
+    assert said.startswith("HUDIMETA_CONFIG: argument 'path'")
