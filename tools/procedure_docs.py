@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hudimeta.procedures import PROCEDURES, Place, Procedure
+from hudimeta.procedures import PROCEDURES, Procedure, RunPlace
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "procedures.md"
 HEAD = """# Procedures
@@ -25,13 +25,13 @@ parameter is an error that names the right ones. `CALL help()` and `CALL help(cm
 This page is written by `tools/procedure_docs.py`.
 """
 SECTIONS = (
-    ("Those that show", "", lambda p: p.place is Place.ENGINE and not p.acts),
-    ("Those that change the table", "", lambda p: p.place is Place.ENGINE and p.acts),
-    ("Those that need Spark", "", lambda p: p.place is Place.SPARK),
+    ("Those that show", "", lambda p: p.place is RunPlace.ENGINE and not p.acts),
+    ("Those that change the table", "", lambda p: p.place is RunPlace.ENGINE and p.acts),
+    ("Those that need Spark", "", lambda p: p.place is RunPlace.SPARK),
     (
         "Refused",
         "They have no meaning without Apache Hudi's Java, or a better way is there.",
-        lambda p: p.place is Place.NOWHERE,
+        lambda p: p.place is RunPlace.NOWHERE,
     ),
 )
 

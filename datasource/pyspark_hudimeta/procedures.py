@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudimeta import Table, bootstrap
 from hudimeta.errors import ConfigError
-from hudimeta.procedures import Place, Procedure, bind, bootstrap_arguments, find, refuse_unless_runs
+from hudimeta.procedures import Procedure, RunPlace, bind, bootstrap_arguments, find, refuse_unless_runs
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.spark_engine import SparkEngine
 
@@ -36,7 +36,7 @@ def call_on_table(spark: SparkSession, table: Table, name: str, arguments: Mappi
         arguments: By parameter, without those that name the table.
     """
     procedure = find(name)
-    if procedure.place is not Place.SPARK:
+    if procedure.place is not RunPlace.SPARK:
         return frame_of(spark, procedure, table.call(name, **arguments))
     bound = bind(procedure, (), arguments, on_table=True)
     return _run_in_session(spark, procedure, table.path, bound)

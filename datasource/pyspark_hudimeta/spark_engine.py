@@ -23,7 +23,7 @@ from pyspark_hudimeta.spark_version import is_connect
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkEngine", "SparkTask", "TaskResult", "packed", "parallelism", "result_batch", "run_job"]
+__all__ = ["SparkEngine", "SparkTask", "JobResult", "packed", "parallelism", "result_batch", "run_job"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -44,7 +44,7 @@ SparkTask = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
-class TaskResult:
+class JobResult:
     """What came of one item or one share of the rows.
 
     Attributes:
@@ -62,13 +62,13 @@ class TaskResult:
         return pickle.loads(self.packed)
 
 
-def run_job(rows: DataFrame, task: SparkTask) -> list[TaskResult]:
+def run_job(rows: DataFrame, task: SparkTask) -> list[JobResult]:
     """Run a task on the shares of a DataFrame, as one job, so that Spark computes the rows once; in no particular order."""
-    return [TaskResult(row.number, row.failed, row.result) for row in rows.mapInArrow(task, _RESULTS).collect()]
+    return [JobResult(row.number, row.failed, row.result) for row in rows.mapInArrow(task, _RESULTS).collect()]
 
 
 def result_batch(number: int, failed: bool, result: bytes) -> pa.RecordBatch:
-    """One result on its way to the driver; see `TaskResult`."""
+    """One result on its way to the driver; see `JobResult`."""
     columns = [pa.array([number], pa.int64()), pa.array([failed]), pa.array([result], pa.binary())]
     return pa.record_batch(columns, names=["number", "failed", "result"])
 
@@ -119,7 +119,7 @@ class SparkEngine:
             results.append(value)
         return results
 
-    def _sent(self, task: bytes, parcels: Sequence[bytes]) -> list[TaskResult]:
+    def _sent(self, task: bytes, parcels: Sequence[bytes]) -> list[JobResult]:
         """The results of a task on every item of the parcels, each parcel a task of Spark's."""
         count = len(parcels)
         if sum(len(parcel) for parcel in parcels) <= _SHIPPED_BYTES:

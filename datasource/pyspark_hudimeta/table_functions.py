@@ -39,7 +39,7 @@ _ROWS = 4096
 
 
 @dataclass
-class Bound(AnalyzeResult):  # type: ignore[misc]  # Spark's own classes are not typed here
+class BoundCall(AnalyzeResult):  # type: ignore[misc]  # Spark's own classes are not typed here
     """The columns of a call, and its arguments as constants.
 
     Attributes:
@@ -58,13 +58,13 @@ class HudiTableChanges:
     rows that were inserted or updated as they are at the end, `cdc` each change with the row before and after.
     """
 
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
 
     @staticmethod
     def analyze(
         path: AnalyzeArgument, query_type: AnalyzeArgument, begin: AnalyzeArgument, end: AnalyzeArgument | None = None
-    ) -> Bound:
+    ) -> BoundCall:
         """The columns of the changes; without an end they end with the newest commit of now.
 
         Raises:
@@ -79,7 +79,7 @@ class HudiTableChanges:
             last = max((i.completed_at for i in _table(location).timeline.writes), default=None)
         arguments = {"query_type": _KINDS[word].value, "begin": _text("begin", begin), "end": last}
         scan = _changes(location, arguments)
-        return Bound(spark_schema(scan.schema), path=location, arguments=arguments)
+        return BoundCall(spark_schema(scan.schema), path=location, arguments=arguments)
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
         """The rows. Args: arguments, named: As in SQL; `analyze` has read them."""
@@ -89,11 +89,11 @@ class HudiTableChanges:
 class HudiMetadata:
     """`hudi_metadata(path[, partition])`: the live records of a partition of the metadata table, `files` by default."""
 
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
 
     @staticmethod
-    def analyze(path: AnalyzeArgument, partition: AnalyzeArgument | None = None) -> Bound:
+    def analyze(path: AnalyzeArgument, partition: AnalyzeArgument | None = None) -> BoundCall:
         """The columns of the partition's records.
 
         Raises:
@@ -101,7 +101,7 @@ class HudiMetadata:
         """
         location, name = _location(path), _optional("partition", partition) or "files"
         schema = _table(location).metadata.record_schema(name)
-        return Bound(spark_schema(schema), path=location, arguments={"partition": name})
+        return BoundCall(spark_schema(schema), path=location, arguments={"partition": name})
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
         """The rows. Args: arguments, named: As in SQL; `analyze` has read them."""
@@ -115,11 +115,11 @@ class HudiTimeline:
     With `archived` true those of the archive as well. The columns are those of Hudi's `hudi_query_timeline`.
     """
 
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
 
     @staticmethod
-    def analyze(path: AnalyzeArgument, archived: AnalyzeArgument | None = None) -> Bound:
+    def analyze(path: AnalyzeArgument, archived: AnalyzeArgument | None = None) -> BoundCall:
         """The columns of a timeline.
 
         Raises:
@@ -131,7 +131,7 @@ class HudiTimeline:
         if word not in ("true", "false"):
             raise ConfigError("archived", word, "true or false")
         _table(location)  # a path without a table is refused here, where the user reads the reason
-        return Bound(spark_schema(SCHEMA), path=location, arguments={"archived": word == "true"})
+        return BoundCall(spark_schema(SCHEMA), path=location, arguments={"archived": word == "true"})
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
         """The rows. Args: arguments, named: As in SQL; `analyze` has read them."""
@@ -144,11 +144,11 @@ class HudiTimeline:
 class HudiFilesystemView:
     """`hudi_filesystem_view(path[, partitions])`: every committed file slice, with the columns of Hudi's function."""
 
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
 
     @staticmethod
-    def analyze(path: AnalyzeArgument, partitions: AnalyzeArgument | None = None) -> Bound:
+    def analyze(path: AnalyzeArgument, partitions: AnalyzeArgument | None = None) -> BoundCall:
         """The columns of file slices.
 
         Raises:
@@ -157,7 +157,7 @@ class HudiFilesystemView:
         from hudimeta.procedures import FILESYSTEM_VIEW
 
         pattern = _optional("partitions", partitions)
-        return Bound(spark_schema(FILESYSTEM_VIEW), path=_location(path), arguments={"pattern": pattern})
+        return BoundCall(spark_schema(FILESYSTEM_VIEW), path=_location(path), arguments={"pattern": pattern})
 
     def eval(self, *arguments: object, **named: object) -> Iterator[tuple[Any, ...]]:
         """The rows. Args: arguments, named: As in SQL; `analyze` has read them."""
@@ -228,7 +228,7 @@ def _changes(location: str, arguments: Mapping[str, Any]) -> Scan:
     return _table(location).scan(**arguments)
 
 
-def _rows(batches: Iterator[pa.RecordBatch] | list[pa.RecordBatch], bound: Bound) -> Iterator[tuple[Any, ...]]:
+def _rows(batches: Iterator[pa.RecordBatch] | list[pa.RecordBatch], bound: BoundCall) -> Iterator[tuple[Any, ...]]:
     """Rows as Spark takes them from a table function: tuples of Python values."""
     expected = arrow_schema(bound.schema)
     for batch in batches:

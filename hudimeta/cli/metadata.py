@@ -9,7 +9,7 @@ import click
 
 from hudimeta.cli.exits import Exit
 from hudimeta.cli.given import command, dry_run
-from hudimeta.cli.output import Answer, Rows
+from hudimeta.cli.output import Answer, AnswerRows
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _stats(table: Table) -> tuple[Answer, Exit]:
     """Files and bytes of the metadata table, its last compaction, and whether it is in step with the table."""
     _needed(table)
     stats = table.metadata.stats()
-    rows = Rows("partitions", _SIZES, [[getattr(one, name) for name in _SIZES] for one in stats.partitions])
+    rows = AnswerRows("partitions", _SIZES, [[getattr(one, name) for name in _SIZES] for one in stats.partitions])
     return Answer({**stats.figures(), "why": stats.why}, [rows], lines=[*str(stats).splitlines(), ""]), Exit.DONE
 
 
@@ -119,7 +119,7 @@ def _list_partitions(table: Table) -> tuple[Answer, Exit]:
     begin = _clock()
     found = table.metadata.list_partitions().to_pylist()
     took = (time.perf_counter() - begin) * 1000
-    return _listed(table, Rows("partitions", ["partition"], [[path] for path in found]), "partitions", took), Exit.DONE
+    return _listed(table, AnswerRows("partitions", ["partition"], [[path] for path in found]), "partitions", took), Exit.DONE
 
 
 @click.option("--partition", default="", help="Its path; left out for a table without partitions.")
@@ -132,7 +132,7 @@ def _list_files(table: Table, partition: str) -> tuple[Answer, Exit]:
     took = (time.perf_counter() - begin) * 1000
     columns = ("name", "size")
     rows = list(zip(*(found[name].to_pylist() for name in columns), strict=True))
-    return _listed(table, Rows("files", columns, rows), "files", took), Exit.DONE
+    return _listed(table, AnswerRows("files", columns, rows), "files", took), Exit.DONE
 
 
 def _clock() -> float:
@@ -144,7 +144,7 @@ def _clock() -> float:
     return time.perf_counter()
 
 
-def _listed(table: Table, rows: Rows, what: str, took: float) -> Answer:
+def _listed(table: Table, rows: AnswerRows, what: str, took: float) -> Answer:
     reason = table.metadata.listing_reason
     source = "listing" if reason else "metadata table"
     facts = {"table": table.path, "source": source, "why": reason, "milliseconds": round(took, 2)}
@@ -162,7 +162,7 @@ def _validate_files(table: Table, verbose: bool) -> tuple[Answer, Exit]:
     wrong = sum(row[2:4] != (True, True) or row[4] != row[5] for row in rows)
     facts = {"table": table.path, "differences": wrong}
     closing = f"{wrong:,} files differ" if wrong else "the metadata table lists what storage has"
-    answer = Answer(facts, [Rows("files", found.column_names, rows)] if rows or verbose else [], [], closing)
+    answer = Answer(facts, [AnswerRows("files", found.column_names, rows)] if rows or verbose else [], [], closing)
     return _with_files(answer), Exit.FOUND if wrong else Exit.DONE
 
 
@@ -177,7 +177,7 @@ def _perf(table: Table, partition: str | None, rounds: int) -> tuple[Answer, Exi
     """Listings and views of this table: existing (listing) / with the metadata table / difference."""
     cost = table.metadata.measure(partition, rounds=rounds)
     facts = {"table": cost.table, "partition": cost.partition, "partition_count": cost.partitions, "file_count": cost.files}
-    tables = [Rows(name, _COSTS, rows, titled=True) for name, rows in _timed(cost)]
+    tables = [AnswerRows(name, _COSTS, rows, titled=True) for name, rows in _timed(cost)]
     average = cost.files / cost.partitions if cost.partitions else 0.0
     lines = [
         f"File counts: files={cost.files:,}, partitions={cost.partitions:,}",

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from hudimeta.errors import HudiError
 from hudimeta.redaction import hidden
 
-__all__ = ["Answer", "JsonOutput", "Output", "Rows", "TextOutput", "output_for"]
+__all__ = ["Answer", "JsonOutput", "Output", "AnswerRows", "TextOutput", "output_for"]
 
 
 @dataclass(frozen=True)
-class Rows:
+class AnswerRows:
     """A small table of an answer.
 
     Attributes:
@@ -47,7 +47,7 @@ class Answer:
     """
 
     facts: Mapping[str, Any] = field(default_factory=dict)
-    tables: Sequence[Rows] = ()
+    tables: Sequence[AnswerRows] = ()
     lines: Sequence[str] | None = None
     closing: str = ""
 
@@ -91,7 +91,7 @@ class TextOutput:
         """See `Output.fail`."""
         print(f"{error.message}." + (f"\n{error.hint}" if error.hint else ""), file=sys.stderr)
 
-    def _rows(self, table: Rows) -> None:
+    def _rows(self, table: AnswerRows) -> None:
         if sys.stdout.isatty():
             self._rich(table)
             return
@@ -104,7 +104,7 @@ class TextOutput:
             shown = (cell.rjust(w) if to_right else cell.ljust(w) for cell, w, to_right in zip(row, widths, right, strict=True))
             print("  ".join(shown).rstrip())
 
-    def _rich(self, table: Rows) -> None:
+    def _rich(self, table: AnswerRows) -> None:
         from rich.console import Console
         from rich.markup import escape
         from rich.table import Table

@@ -8,7 +8,7 @@ import click
 
 from hudimeta.cli.exits import Exit
 from hudimeta.cli.given import command, dry_run, opened_options
-from hudimeta.cli.output import Answer, Rows
+from hudimeta.cli.output import Answer, AnswerRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,8 +20,8 @@ __all__ = ["advise", "call", "history", "maintain", "show"]
 _group = click.Group("tables")
 
 
-def _rows(name: str, found: pa.Table) -> Rows:
-    return Rows(name, found.column_names, [tuple(row.values()) for row in found.to_pylist()])
+def _rows(name: str, found: pa.Table) -> AnswerRows:
+    return AnswerRows(name, found.column_names, [tuple(row.values()) for row in found.to_pylist()])
 
 
 def _show(table: Table) -> tuple[Answer, Exit]:
@@ -41,7 +41,7 @@ def _show(table: Table) -> tuple[Answer, Exit]:
     }
     columns = [(field.name, str(field.type)) for field in table.schema]
     lines = [f"{name}: {', '.join(v) or '-' if isinstance(v, list) else '-' if v is None else v}" for name, v in facts.items()]
-    return Answer(facts, [Rows("columns", ["column", "type"], columns)], [*lines, ""]), Exit.DONE
+    return Answer(facts, [AnswerRows("columns", ["column", "type"], columns)], [*lines, ""]), Exit.DONE
 
 
 @click.option("--archived", is_flag=True, help="Instants that archiving took off the active timeline too.")

@@ -27,7 +27,7 @@ from hudimeta.slices.merge_rules import MergeRules
 from hudimeta.table.properties import TableProperties
 from hudimeta.types import TableType
 
-__all__ = ["Concurrency", "EarlyDetection", "Mode"]
+__all__ = ["Concurrency", "EarlyDetection", "ConcurrencyMode"]
 
 _INDEXES = ("RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX")
 _BUCKET = "BUCKET"
@@ -35,7 +35,7 @@ _TICK_S = 0.001
 """Instants are milliseconds: the next one to read the clock under the lock reads a later one."""
 
 
-class Mode(enum.Enum):
+class ConcurrencyMode(enum.Enum):
     """See the module; the value is the option's."""
 
     SINGLE_WRITER = "SINGLE_WRITER"
@@ -70,7 +70,7 @@ class Concurrency:
         non_blocking: What is a conflict where log files of the same file group are none; None for another mode.
     """
 
-    mode: Mode = Mode.SINGLE_WRITER
+    mode: ConcurrencyMode = ConcurrencyMode.SINGLE_WRITER
     failed_writes: str = "EAGER"
     prefers_writers: bool = False
     early: EarlyDetection | None = None
@@ -86,7 +86,7 @@ class Concurrency:
         Args:
             lock: Of the table.
         """
-        if self.mode is Mode.SINGLE_WRITER:
+        if self.mode is ConcurrencyMode.SINGLE_WRITER:
             with lock.alone_here():
                 yield
             return
@@ -101,8 +101,8 @@ class Concurrency:
         Raises:
             ConfigError: They contradict each other or the table.
         """
-        mode = Mode(options.get(keys.CONCURRENCY_MODE) or Mode.SINGLE_WRITER.value)
-        several = mode is not Mode.SINGLE_WRITER
+        mode = ConcurrencyMode(options.get(keys.CONCURRENCY_MODE) or ConcurrencyMode.SINGLE_WRITER.value)
+        several = mode is not ConcurrencyMode.SINGLE_WRITER
         bucketed = (options.get(keys.INDEX_TYPE) or properties.get(keys.INDEX_TYPE.key) or "").upper() == _BUCKET
         strategy = options.get(keys.CONFLICT_STRATEGY)
         if strategy.startswith("BucketIndex") and not bucketed:
@@ -113,17 +113,17 @@ class Concurrency:
             "LAZY" if several else options.get(keys.FAILED_WRITES) or "EAGER",
             strategy.startswith("PreferWriter"),
             _early(options, mode),
-            _non_blocking(options, properties) if mode is Mode.NON_BLOCKING else None,
+            _non_blocking(options, properties) if mode is ConcurrencyMode.NON_BLOCKING else None,
         )
 
 
-def _early(options: Options, mode: Mode) -> EarlyDetection | None:
+def _early(options: Options, mode: ConcurrencyMode) -> EarlyDetection | None:
     if not options.get(keys.EARLY_DETECTION):
         return None
-    if mode is not Mode.OPTIMISTIC:
+    if mode is not ConcurrencyMode.OPTIMISTIC:
         given = options.get(keys.CONCURRENCY_MODE)
         hint = f"{keys.EARLY_DETECTION.key} needs it."
-        raise ConfigError(keys.CONCURRENCY_MODE.key, given, Mode.OPTIMISTIC.value, hint)
+        raise ConfigError(keys.CONCURRENCY_MODE.key, given, ConcurrencyMode.OPTIMISTIC.value, hint)
     checks_commits = options.get(keys.EARLY_CHECKS_COMMITS)
     if not options.get(keys.EARLY_STRATEGY).startswith("Async"):
         return EarlyDetection(checks_commits)
@@ -134,9 +134,9 @@ def _non_blocking(options: Options, properties: TableProperties) -> NonBlocking:
     """Refuses tables in which the files of two writers would not go together."""
 
     def refuse(found: object, allowed: str, hint: str) -> None:
-        raise ConfigError(keys.CONCURRENCY_MODE.key, f"{Mode.NON_BLOCKING.value} with {found}", allowed, hint)
+        raise ConfigError(keys.CONCURRENCY_MODE.key, f"{ConcurrencyMode.NON_BLOCKING.value} with {found}", allowed, hint)
 
-    other = f"Use {Mode.OPTIMISTIC.value}."
+    other = f"Use {ConcurrencyMode.OPTIMISTIC.value}."
     if properties.type is not TableType.MERGE_ON_READ:
         refuse(f"a {properties.type.value} table", "a MERGE_ON_READ table", other)
     index = (options.get(keys.INDEX_TYPE) or properties.get(keys.INDEX_TYPE.key) or "").upper()

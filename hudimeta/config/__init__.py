@@ -3,7 +3,7 @@
 from hudimeta.config.near_misses import SQL_WORDS, right_name
 from hudimeta.config.of_reads import refuse_on_write
 from hudimeta.config.options import OPTIONS
-from hudimeta.config.registry import HudiWarning, NotDone, Option, Options, Registry
+from hudimeta.config.registry import HudiWarning, NotDone, Option, OptionRegistry, Options
 
 __all__ = [
     "OPTIONS",
@@ -12,7 +12,7 @@ __all__ = [
     "NotDone",
     "Option",
     "Options",
-    "Registry",
+    "OptionRegistry",
     "options",  # the options themselves
     "refuse_on_write",
     "right_name",

@@ -6,7 +6,7 @@ any text. Nothing fits where `fits` is empty: then the option as such is refused
 
 from __future__ import annotations
 
-from hudimeta.config.registry import NotDone, Registry
+from hudimeta.config.registry import NotDone, OptionRegistry
 
 __all__ = ["declare_not_done"]
 
@@ -230,7 +230,7 @@ _READING = (
 )
 
 
-def declare_not_done(registry: Registry) -> None:
+def declare_not_done(registry: OptionRegistry) -> None:
     """Declare them."""
     for group in (_TABLE, _MERGING, _WRITING, _SERVICES, _SIDE_EFFECTS, _READING):
         for option in group:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hudimeta.config.registry import Registry
+from hudimeta.config.registry import OptionRegistry
 
 __all__ = ["PASSED_OVER", "PassedOver", "pass_over"]
 
@@ -189,7 +189,7 @@ PASSED_OVER = (
 )
 
 
-def pass_over(registry: Registry) -> None:
+def pass_over(registry: OptionRegistry) -> None:
     """Declare them."""
     for group in PASSED_OVER:
         for name in group.names:

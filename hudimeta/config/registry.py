@@ -32,7 +32,7 @@ from hudimeta.errors import ConfigError, UnsupportedFeature
 from hudimeta.redaction import shown_options
 from hudimeta.types import is_text
 
-__all__ = ["OPTIONS", "HudiWarning", "NotDone", "Option", "Options", "Registry"]
+__all__ = ["OPTIONS", "HudiWarning", "NotDone", "Option", "Options", "OptionRegistry"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -91,7 +91,7 @@ class NotDone:
             raise UnsupportedFeature(f"option {key}={text}", self.hint)
 
 
-class Registry:
+class OptionRegistry:
     """All declared options.
 
     Args:
@@ -267,7 +267,7 @@ class Options:
         usual: What the machine says where the user says nothing; keys in lower case.
     """
 
-    def __init__(self, registry: Registry, given: Mapping[str, object], usual: Mapping[str, str] = NOTHING) -> None:
+    def __init__(self, registry: OptionRegistry, given: Mapping[str, object], usual: Mapping[str, str] = NOTHING) -> None:
         self.registry = registry
         self.given = _in_lower_case(given)
         self.usual = usual
@@ -357,5 +357,5 @@ def _warn_once(key: str) -> None:
         warnings.warn(f"hudimeta does not know the option {key} and ignores it", HudiWarning, stacklevel=4)
 
 
-OPTIONS = Registry(machine_options)
+OPTIONS = OptionRegistry(machine_options)
 """Every option of hudimeta: each module of this package that has some adds them when it is imported."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 from hudimeta.predicate import Bound, ColumnBounds, Expr, FileStats, cast_is_total, evaluate, is_integer, may_match, to_sql
 from hudimeta.predicate.tree import Arithmetic, Cast, Column, walk
 
-__all__ = ["FileBounds", "SliceFiles", "Verdicts", "by_path_values", "by_statistics"]
+__all__ = ["FileBounds", "FilesOfSlices", "Verdicts", "by_path_values", "by_statistics"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -130,7 +130,7 @@ def _taken_flags(flags: bool | npt.NDArray[Any], at: pa.Array) -> bool | npt.NDA
 
 
 @dataclass(frozen=True)
-class SliceFiles:
+class FilesOfSlices:
     """The files of many slices, one row a file.
 
     Attributes:
@@ -144,7 +144,7 @@ class SliceFiles:
     count: int
 
     @classmethod
-    def of(cls, slices: pa.Table) -> SliceFiles:
+    def of(cls, slices: pa.Table) -> FilesOfSlices:
         """The files of a slice listing: all base files, then all log files."""
         import pyarrow.compute as pc
 
@@ -169,7 +169,7 @@ class SliceFiles:
 
 def by_statistics(
     bound: Bound,
-    files: SliceFiles,
+    files: FilesOfSlices,
     bounds: Mapping[str, ColumnBounds],
     expressions: Mapping[Expr, ColumnBounds] | None = None,
 ) -> Verdicts:
@@ -193,7 +193,7 @@ def by_statistics(
     return verdicts
 
 
-def _exclude_merged(bound: Bound, files: SliceFiles, stats: FileStats, verdicts: Verdicts, merged: Mask) -> None:
+def _exclude_merged(bound: Bound, files: FilesOfSlices, stats: FileStats, verdicts: Verdicts, merged: Mask) -> None:
     """Exclude slices of several files, in `verdicts`; `merged` says which files belong to such."""
     is_merged = np.zeros(files.count, np.bool_)
     is_merged[files.of_slice[merged]] = True

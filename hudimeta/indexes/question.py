@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudimeta.indexes.pruning import SliceFiles, Verdicts
+from hudimeta.indexes.pruning import FilesOfSlices, Verdicts
 from hudimeta.indexes.scan_report import Unused
 from hudimeta.slices.record_keys import WantedKeys, wanted_keys
 from hudimeta.types import QueryType
@@ -75,9 +75,9 @@ class Candidates:
     bounds: Mapping[str, pa.Table] = field(default_factory=dict)
 
     @cached_property
-    def files(self) -> SliceFiles:
+    def files(self) -> FilesOfSlices:
         """The files of the slices."""
-        return SliceFiles.of(self.slices)
+        return FilesOfSlices.of(self.slices)
 
     def ordered(self, stats: Mapping[str, pa.Table]) -> dict[str, ColumnBounds]:
         """Statistics by column in the order of the files."""

@@ -9,6 +9,6 @@ exporters.py     where figures go: Prometheus, OpenTelemetry, JSON lines, loggin
 from __future__ import annotations
 
 from hudimeta.observability.meters import metered
-from hudimeta.observability.registry import REGISTRY, Kind, Registry, Sample
+from hudimeta.observability.registry import REGISTRY, FigureKind, Registry, Sample
 
-__all__ = ["REGISTRY", "Kind", "Registry", "Sample", "metered"]
+__all__ = ["REGISTRY", "FigureKind", "Registry", "Sample", "metered"]

@@ -26,7 +26,7 @@ from hudimeta.config.options import (
 )
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import ConfigError, MissingLibrary
-from hudimeta.observability.registry import Kind, Registry, Sample
+from hudimeta.observability.registry import FigureKind, Registry, Sample
 
 if TYPE_CHECKING:
     from hudimeta.config import Options
@@ -148,7 +148,7 @@ def prometheus_collector(registry: Registry) -> Any:
             for sample in registry.samples():
                 by_name.setdefault(sample.name, []).append(sample)
             for name, samples in by_name.items():
-                kind = core.CounterMetricFamily if samples[0].kind is Kind.COUNTER else core.GaugeMetricFamily
+                kind = core.CounterMetricFamily if samples[0].kind is FigureKind.COUNTER else core.GaugeMetricFamily
                 family = kind(prometheus_name(name), name, labels=["table"])
                 for sample in samples:
                     family.add_metric([sample.table], sample.value)
@@ -244,7 +244,7 @@ class OpenTelemetry:
                     self._instrument(sample)
 
     def _instrument(self, sample: Sample) -> None:
-        counter = sample.kind is Kind.COUNTER
+        counter = sample.kind is FigureKind.COUNTER
         make = self._meter.create_observable_counter if counter else self._meter.create_observable_gauge
 
         def now(_: object) -> list[Any]:

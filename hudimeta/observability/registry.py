@@ -6,10 +6,10 @@ import enum
 import threading
 from dataclasses import dataclass
 
-__all__ = ["REGISTRY", "Kind", "Registry", "Sample"]
+__all__ = ["REGISTRY", "FigureKind", "Registry", "Sample"]
 
 
-class Kind(enum.Enum):
+class FigureKind(enum.Enum):
     """What a figure is."""
 
     COUNTER = "counter"
@@ -29,7 +29,7 @@ class Sample:
 
     name: str
     table: str
-    kind: Kind
+    kind: FigureKind
     value: float
 
 
@@ -44,7 +44,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._figures: dict[tuple[str, str], tuple[Kind, float]] = {}
+        self._figures: dict[tuple[str, str], tuple[FigureKind, float]] = {}
 
     def add(self, table: str, name: str, amount: float) -> None:
         """Let a counter grow.
@@ -55,8 +55,8 @@ class Registry:
             amount: By how much.
         """
         with self._lock:
-            _, before = self._figures.get((table, name), (Kind.COUNTER, 0.0))
-            self._figures[table, name] = (Kind.COUNTER, before + amount)
+            _, before = self._figures.get((table, name), (FigureKind.COUNTER, 0.0))
+            self._figures[table, name] = (FigureKind.COUNTER, before + amount)
 
     def set(self, table: str, name: str, value: float) -> None:
         """Say what a gauge is now.
@@ -67,7 +67,7 @@ class Registry:
             value: Now.
         """
         with self._lock:
-            self._figures[table, name] = (Kind.GAUGE, float(value))
+            self._figures[table, name] = (FigureKind.GAUGE, float(value))
 
     def value(self, table: str, name: str) -> float | None:
         """One figure; None where it was never told."""

@@ -3,7 +3,7 @@
 from hudimeta.procedures.binding import bind
 from hudimeta.procedures.bootstrapping import bootstrap_arguments
 from hudimeta.procedures.files import FILESYSTEM_VIEW, filesystem_view
-from hudimeta.procedures.procedure import Parameter, Place, Procedure
+from hudimeta.procedures.procedure import Parameter, Procedure, RunPlace
 from hudimeta.procedures.registry import PROCEDURES, find, help_text
 from hudimeta.procedures.running import refuse_unless_runs, run_procedure
 
@@ -11,7 +11,7 @@ __all__ = [
     "FILESYSTEM_VIEW",
     "PROCEDURES",
     "Parameter",
-    "Place",
+    "RunPlace",
     "Procedure",
     "bind",
     "bootstrap_arguments",

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hudimeta.errors import ConfigError
-from hudimeta.procedures.call import Call
-from hudimeta.procedures.procedure import Place, Procedure, Rows
+from hudimeta.procedures.call import ProcedureCall
+from hudimeta.procedures.procedure import Procedure, Rows, RunPlace
 from hudimeta.table.bootstrap_index import BootstrapIndex
 
 __all__ = ["PROCEDURES", "bootstrap_arguments"]
@@ -27,20 +27,20 @@ _ONLY = {
 _PAYLOAD, _KEY_GENERATOR = "OverwriteWithLatestAvroPayload", "SimpleKeyGenerator"
 
 
-def _source(call: Call) -> str:
+def _source(call: ProcedureCall) -> str:
     base = call.properties.bootstrap_base_path
     if base is None:
         raise ConfigError("table", call.storage.root, "a bootstrapped table", "CALL run_bootstrap(…) makes one.")
     return base
 
 
-def _mapping(call: Call) -> Iterator[tuple[str, str, str, str, str]]:
+def _mapping(call: ProcedureCall) -> Iterator[tuple[str, str, str, str, str]]:
     base = _source(call)
     for partition, file_id, source_partition, uri in BootstrapIndex(call.storage).mapping():
         yield partition, file_id, base, source_partition, uri
 
 
-def _show_mapping(call: Call) -> Rows:
+def _show_mapping(call: ProcedureCall) -> Rows:
     partition, ids = call["partition_path"], [one.strip() for one in call["file_ids"].split(",") if one.strip()]
     if ids and not partition:
         raise ConfigError("partition_path", partition, "a partition, where file_ids are given")
@@ -51,7 +51,7 @@ def _show_mapping(call: Call) -> Rows:
     return call.first(sorted(rows, key=lambda row: row[place], reverse=call["desc"]))
 
 
-def _show_partitions(call: Call) -> Rows:
+def _show_partitions(call: ProcedureCall) -> Rows:
     return [(partition,) for partition in sorted({row[0] for row in _mapping(call)})]
 
 
@@ -108,7 +108,7 @@ PROCEDURES = (
         "enable_hive_sync boolean = false, props_file_path string = '', bootstrap_overwrite boolean = false, options string",
         "status int",
         "Make a table over Parquet files that stay where they are.",
-        place=Place.SPARK,
+        place=RunPlace.SPARK,
         why="hudimeta.bootstrap(source, path, …) does it without.",
         acts=True,
         note="`parallelism` says nothing here; CREATE TABLE … USING hudimeta LOCATION gives the table a name in the catalog.",

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from hudimeta.timeline import Timeline
     from hudimeta.types import Instant
 
-__all__ = ["Call"]
+__all__ = ["ProcedureCall"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Call:
+class ProcedureCall:
     """A call.
 
     Attributes:

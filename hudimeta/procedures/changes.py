@@ -7,8 +7,8 @@ import json
 from hudimeta.commit.markers import remove_markers
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import ConfigError, TableError
-from hudimeta.procedures.call import Call
-from hudimeta.procedures.procedure import Place, Procedure, Rows
+from hudimeta.procedures.call import ProcedureCall
+from hudimeta.procedures.procedure import Procedure, Rows, RunPlace
 from hudimeta.storage import open_storage
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.timeline.naming import completed_name
@@ -20,12 +20,12 @@ __all__ = ["PROCEDURES"]
 _IN_SPARK = "It makes a table or view of the session's catalog."
 
 
-def _drop_partition(call: Call) -> Rows:
+def _drop_partition(call: ProcedureCall) -> Rows:
     delete_partitions(call.session(), call.names("partition"))
     return [("Success",)]
 
 
-def _truncate_table(call: Call) -> Rows:
+def _truncate_table(call: ProcedureCall) -> Rows:
     begin, names = now_ms(), call.names("partitions")
     if names and not call.properties.is_partitioned:
         raise ConfigError("partitions", call["partitions"], "nothing: the table is not partitioned", "Leave it out.")
@@ -33,7 +33,7 @@ def _truncate_table(call: Call) -> Rows:
     return [("SUCCESS", now_ms() - begin)]
 
 
-def _delete_marker(call: Call) -> Rows:
+def _delete_marker(call: ProcedureCall) -> Rows:
     time = call["instant_time"]
     session = call.session()
     with session.lock.held():
@@ -47,7 +47,7 @@ def _delete_marker(call: Call) -> Rows:
     return [(True,)]
 
 
-def _export_instants(call: Call) -> Rows:
+def _export_instants(call: ProcedureCall) -> Rows:
     folder, words = call["local_folder"], call.names("actions")
     unknown = [word for word in words if word not in {action.value for action in Action}]
     if unknown:
@@ -114,7 +114,7 @@ PROCEDURES = (
         "end_instance_time string = '', as_of_instant string = '', save_mode string = 'overwrite', columns string = ''",
         "status int",
         "Write what a query of the table gives into another table of the catalog.",
-        place=Place.SPARK,
+        place=RunPlace.SPARK,
         why=_IN_SPARK,
     ),
     Procedure(
@@ -123,7 +123,7 @@ PROCEDURES = (
         "end_instance_time string = '', as_of_instant string = '', replace boolean = false, global boolean = false",
         "status int",
         "Make a temporary view of what a query of the table gives.",
-        place=Place.SPARK,
+        place=RunPlace.SPARK,
         why=_IN_SPARK,
     ),
 )

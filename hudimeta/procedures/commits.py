@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from hudimeta.procedures.call import Call
+from hudimeta.procedures.call import ProcedureCall
 from hudimeta.procedures.procedure import Procedure, Rows
 from hudimeta.timeline import SystemClock, format_instant
 from hudimeta.timeline.archived import ArchivedRecords
@@ -80,26 +80,26 @@ def _of_files(instant: Instant, said: Said) -> Iterator[tuple[Any, ...]]:
 # The active timeline
 
 
-def _newest_first(call: Call) -> Iterator[tuple[Instant, Said]]:
+def _newest_first(call: ProcedureCall) -> Iterator[tuple[Instant, Said]]:
     """The completed writes with what they say; only those that somebody asks for are read."""
     for instant in reversed(call.timeline.writes):
         yield instant, call.timeline.metadata(instant)
 
 
-def _show_commits(call: Call) -> Rows:
+def _show_commits(call: ProcedureCall) -> Rows:
     return call.first((i.time, i.completed_at, i.action.value, *_totals(said)) for i, said in _newest_first(call))
 
 
-def _show_commits_metadata(call: Call) -> Rows:
+def _show_commits_metadata(call: ProcedureCall) -> Rows:
     return call.first(row for instant, said in _newest_first(call) for row in _of_files(instant, said))
 
 
-def _one(call: Call) -> tuple[Instant, Said]:
+def _one(call: ProcedureCall) -> tuple[Instant, Said]:
     instant = call.write_at(call["instant_time"])
     return instant, call.timeline.metadata(instant)
 
 
-def _show_commit_files(call: Call) -> Rows:
+def _show_commit_files(call: ProcedureCall) -> Rows:
     instant, said = _one(call)
     return call.first(
         (
@@ -114,7 +114,7 @@ def _show_commit_files(call: Call) -> Rows:
     )
 
 
-def _show_commit_partitions(call: Call) -> Rows:
+def _show_commit_partitions(call: ProcedureCall) -> Rows:
     instant, said = _one(call)
     rows = []
     for partition, stats in (said.get("partitionToWriteStats") or {}).items():
@@ -125,7 +125,7 @@ def _show_commit_partitions(call: Call) -> Rows:
     return call.first(rows)
 
 
-def _show_commit_write_stats(call: Call) -> Rows:
+def _show_commit_write_stats(call: ProcedureCall) -> Rows:
     instant, said = _one(call)
     stats = [stat for _, stat in write_stats(said)]
     size, rows = total(stats, "totalWriteBytes"), total(stats, "numWrites")
@@ -133,7 +133,7 @@ def _show_commit_write_stats(call: Call) -> Rows:
     return call.first([(instant.action.value, size, rows, -(-size // rows) if rows else 0)])
 
 
-def _show_commit_extra_metadata(call: Call) -> Rows:
+def _show_commit_extra_metadata(call: ProcedureCall) -> Rows:
     instant, said = _one(call)
     key = (call["metadata_key"] or "").strip()
     extra = sorted((said.get("extraMetadata") or {}).items())
@@ -143,7 +143,7 @@ def _show_commit_extra_metadata(call: Call) -> Rows:
 # The archived timeline
 
 
-def _archived(call: Call) -> Iterator[tuple[Instant, Said]]:
+def _archived(call: ProcedureCall) -> Iterator[tuple[Instant, Said]]:
     """Archived writes in the range that the call names, newest first; its end is included, its beginning not."""
     now, zone = SystemClock().now_ms(), call.properties.zone
     first = call["start_ts"] or format_instant(now - _FIRST_DAYS * _DAY_MS, zone)
@@ -154,18 +154,18 @@ def _archived(call: Call) -> Iterator[tuple[Instant, Said]]:
             yield instant, archived.metadata(instant)
 
 
-def _show_archived_commits(call: Call) -> Rows:
+def _show_archived_commits(call: ProcedureCall) -> Rows:
     return call.first((instant.time, instant.completed_at, *_totals(said)) for instant, said in _archived(call))
 
 
-def _show_archived_commits_metadata(call: Call) -> Rows:
+def _show_archived_commits_metadata(call: ProcedureCall) -> Rows:
     return call.first(row for instant, said in _archived(call) for row in _of_files(instant, said))
 
 
 # Two timelines, and writing amplification
 
 
-def _commits_compare(call: Call) -> Rows:
+def _commits_compare(call: ProcedureCall) -> Rows:
     from hudimeta.snapshot.snapshot import Snapshot
     from hudimeta.storage import CountingStorage, open_storage
 
@@ -178,7 +178,7 @@ def _commits_compare(call: Call) -> Rows:
     return [(f"Source {call.properties.name} is {how}. Commits to catch up - [{', '.join(later)}]",)]
 
 
-def _stats_wa(call: Call) -> Rows:
+def _stats_wa(call: ProcedureCall) -> Rows:
     rows: list[tuple[Any, ...]] = []
     upserted = written = 0
     for instant in (i for i in call.timeline.writes if i.action is not Action.DELTA_COMMIT):
@@ -197,7 +197,7 @@ def _factor(written: int, upserted: int) -> str:
     return text.removeprefix("0") if text.startswith("0.") else text
 
 
-def _shows(name: str, takes: str, gives: str, doc: str, run: Callable[[Call], Rows]) -> Procedure:
+def _shows(name: str, takes: str, gives: str, doc: str, run: Callable[[ProcedureCall], Rows]) -> Procedure:
     return Procedure(name, takes, gives, doc, run)
 
 

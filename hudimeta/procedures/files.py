@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hudimeta.errors import ConfigError
 from hudimeta.formats.log import BlockType, LogBlock, decode_data_block, decode_delete_block, read_blocks
-from hudimeta.procedures.call import Call
+from hudimeta.procedures.call import ProcedureCall
 from hudimeta.procedures.procedure import Procedure, Rows
 from hudimeta.redaction import without_user
 from hudimeta.storage import FileInfo, join
@@ -46,7 +46,7 @@ _UNITS = ("B", "KB", "MB", "GB", "TB")
 # File slices
 
 
-def _files(call: Call, pattern: str) -> pa.Table:
+def _files(call: ProcedureCall, pattern: str) -> pa.Table:
     """Files of the partitions that a pattern of folders names."""
     partitions = call.snapshot.listing.partitions().to_pylist()
     if pattern != _ALL:
@@ -54,7 +54,7 @@ def _files(call: Call, pattern: str) -> pa.Table:
     return call.snapshot.listing.files(partitions)
 
 
-def _visibility(call: Call) -> Visibility:
+def _visibility(call: ProcedureCall) -> Visibility:
     """What the call's instants let through; files of what is pending stay out."""
     if call["include_in_flight"]:
         hint = "Files of a pending write may vanish while they are shown; leave include_in_flight out."
@@ -84,7 +84,7 @@ def filesystem_view(storage: CountingStorage, options: Options, pattern: str = _
         options: Of the table.
         pattern: Of partition paths, as `path_regex` of `show_fsview_all`.
     """
-    call = Call({"include_in_flight": False, "max_instant": ""}, storage, options)
+    call = ProcedureCall({"include_in_flight": False, "max_instant": ""}, storage, options)
     rows = []
     for partition, group, instant, base, base_size, logs in _every_slice(call, pattern):
         total = sum(size for _, size in logs)
@@ -95,7 +95,7 @@ def filesystem_view(storage: CountingStorage, options: Options, pattern: str = _
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, FILESYSTEM_VIEW, strict=True)], schema=FILESYSTEM_VIEW)
 
 
-def _every_slice(call: Call, pattern: str) -> Iterator[tuple[str, str, str, str | None, int, list[tuple[str, int]]]]:
+def _every_slice(call: ProcedureCall, pattern: str) -> Iterator[tuple[str, str, str, str | None, int, list[tuple[str, int]]]]:
     """Partition, file group, instant, base file and its size, log files and theirs; in this order, the newest first."""
     files = _files(call, pattern)
     placed = place_files(files, _visibility(call))
@@ -112,7 +112,7 @@ def _every_slice(call: Call, pattern: str) -> Iterator[tuple[str, str, str, str 
         yield partition, group, instant, base, size, [(log, sizes[partition, log]) for log in logs]
 
 
-def _show_fsview_all(call: Call) -> Rows:
+def _show_fsview_all(call: ProcedureCall) -> Rows:
     rows = []
     for partition, group, instant, base, size, logs in _every_slice(call, call["path_regex"]):
         shown = f"[{', '.join(_shown(call, partition, name) for name, _ in logs)}]"
@@ -125,13 +125,13 @@ def _columns(rows: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
     return zip(*(rows[name].to_pylist() for name in names), strict=True)
 
 
-def _shown(call: Call, *parts: str) -> str:
+def _shown(call: ProcedureCall, *parts: str) -> str:
     """A path as Hadoop shows it: local ones as URIs too."""
     root = without_user(call.storage.root)
     return join(f"file:{root}" if root.startswith("/") else root, *parts)
 
 
-def _show_fsview_latest(call: Call) -> Rows:
+def _show_fsview_latest(call: ProcedureCall) -> Rows:
     pattern = call["path_regex"]
     if call["partition_path"] != _ALL:
         if pattern != _ALL:
@@ -141,7 +141,7 @@ def _show_fsview_latest(call: Call) -> Rows:
     return call.first(_latest(call, row) for row in slices.to_pylist())
 
 
-def _latest(call: Call, row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _latest(call: ProcedureCall, row: Mapping[str, Any]) -> tuple[Any, ...]:
     partition, base, size = row["partition_path"], row["base_file"], row["base_size"] or 0
     logs, sizes = row["log_files"] or [], row["log_sizes"] or []
     total = sum(sizes)
@@ -158,7 +158,7 @@ def _latest(call: Call, row: Mapping[str, Any]) -> tuple[Any, ...]:
 # Log files
 
 
-def _log_paths(call: Call) -> list[str]:
+def _log_paths(call: ProcedureCall) -> list[str]:
     """Log files whose paths match the call's pattern, which may begin with the table's."""
     wanted = call["log_file_path_pattern"].removeprefix("file:")
     wanted = wanted.removeprefix(call.storage.root.removeprefix("file:")).lstrip("/")
@@ -168,12 +168,12 @@ def _log_paths(call: Call) -> list[str]:
     return [path for path in found if parse_log_file(path.rpartition("/")[2]) is not None]
 
 
-def _blocks(call: Call) -> Iterator[LogBlock]:
+def _blocks(call: ProcedureCall) -> Iterator[LogBlock]:
     for path in _log_paths(call):
         yield from read_blocks(call.storage.read(path), path).blocks
 
 
-def _show_logfile_metadata(call: Call) -> Rows:
+def _show_logfile_metadata(call: ProcedureCall) -> Rows:
     return call.first(
         (
             block.instant,
@@ -192,7 +192,7 @@ def _rows_in(block: LogBlock) -> int:
     return int(decode_delete_block(block).num_rows) if block.type is BlockType.DELETE else 0
 
 
-def _show_logfile_records(call: Call) -> Rows:
+def _show_logfile_records(call: ProcedureCall) -> Rows:
     if call["merge"]:
         hint = "Read the table, which merges them: SELECT … FROM the table."
         raise ConfigError("merge", True, "false", hint)
@@ -203,14 +203,14 @@ def _show_logfile_records(call: Call) -> Rows:
 # Folders
 
 
-def _below(call: Call, folder: str) -> Iterator[FileInfo]:
+def _below(call: ProcedureCall, folder: str) -> Iterator[FileInfo]:
     for entry in call.storage.list(folder):
         yield entry
         if entry.is_folder:
             yield from _below(call, entry.path)
 
 
-def _relative(call: Call) -> str:
+def _relative(call: ProcedureCall) -> str:
     """The call's path below the table."""
     path = (call["path"] or call.storage.root).removeprefix("file:").rstrip("/")
     root = call.storage.root.removeprefix("file:")
@@ -219,7 +219,7 @@ def _relative(call: Call) -> str:
     return path[len(root) :].lstrip("/")
 
 
-def _show_fs_path_detail(call: Call) -> Rows:
+def _show_fs_path_detail(call: ProcedureCall) -> Rows:
     folder = _relative(call)
     chosen = [entry for entry in call.storage.list(folder) if entry.is_folder] if call["is_sub"] else [None]
     rows = []
@@ -240,7 +240,7 @@ def _with_unit(size: int) -> str:
     return f"{number:.2f}{_UNITS[unit]}"
 
 
-def _show_invalid_parquet(call: Call) -> Rows:
+def _show_invalid_parquet(call: ProcedureCall) -> Rows:
     from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata
 
@@ -267,7 +267,7 @@ def _show_invalid_parquet(call: Call) -> Rows:
 # One file
 
 
-def _show_file_status(call: Call) -> Rows:
+def _show_file_status(call: ProcedureCall) -> Rows:
     partition, name = call["partition"], call["file"]
     if partition is None and call.properties.is_partitioned:
         hint = "Say in which partition the file is, or was: partition => '…'."
@@ -296,7 +296,7 @@ def _deleted(said: Mapping[str, Any]) -> Iterator[str]:
 # Sizes
 
 
-def _stats_file_sizes(call: Call) -> Rows:
+def _stats_file_sizes(call: ProcedureCall) -> Rows:
     pattern = (call["partition_path"] or "").strip("/")
     by_instant: dict[str, list[int]] = {}
     for row in list_table(call.storage).to_pylist():

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.procedures.call import Call
+from hudimeta.procedures.call import ProcedureCall
 from hudimeta.procedures.procedure import Procedure, Rows
 from hudimeta.table.clustering_plan import decode_clustering_plan
 from hudimeta.table.compaction_plan import decode_compaction_plan
@@ -22,7 +22,7 @@ _CLEANS = "@table string!, limit int = 10, showArchived boolean = false, filter 
 _SHOWN_TIME = "%m-%d %H:%M:%S"
 
 
-def _records(call: Call, action: Action, archived: bool) -> Iterator[tuple[Instant, Mapping[str, Any]]]:
+def _records(call: ProcedureCall, action: Action, archived: bool) -> Iterator[tuple[Instant, Mapping[str, Any]]]:
     """Completed instants of an action with their records, newest first."""
     for instant in reversed([i for i in call.timeline.completed if i.action is action]):
         yield instant, call.timeline.metadata(instant)
@@ -35,7 +35,7 @@ def _records(call: Call, action: Action, archived: bool) -> Iterator[tuple[Insta
 # Cleans
 
 
-def _show_cleans(call: Call) -> Rows:
+def _show_cleans(call: ProcedureCall) -> Rows:
     return call.first(
         (
             instant.time,
@@ -52,7 +52,7 @@ def _show_cleans(call: Call) -> Rows:
     )
 
 
-def _show_cleans_metadata(call: Call) -> Rows:
+def _show_cleans_metadata(call: ProcedureCall) -> Rows:
     return call.first(
         (
             instant.time,
@@ -80,7 +80,7 @@ def _clean_plan(instant: Instant, plan: Mapping[str, Any]) -> tuple[Any, ...]:
     return (*who, *what, len(files), len(gone), extra or None)
 
 
-def _show_clean_plans(call: Call) -> Rows:
+def _show_clean_plans(call: ProcedureCall) -> Rows:
     active = reversed([i for i in call.timeline.instants if i.action is Action.CLEAN])
     rows = [_clean_plan(instant, call.timeline.plan(instant)) for instant in call.first(active)]
     if call["showArchived"]:
@@ -88,7 +88,7 @@ def _show_clean_plans(call: Call) -> Rows:
     return call.first(rows)
 
 
-def _archived_plans(call: Call) -> Iterator[tuple[Instant, Mapping[str, Any]]]:
+def _archived_plans(call: ProcedureCall) -> Iterator[tuple[Instant, Mapping[str, Any]]]:
     from hudimeta.timeline.content import decode_instant
 
     history = call.timeline.history
@@ -101,7 +101,7 @@ def _archived_plans(call: Call) -> Iterator[tuple[Instant, Mapping[str, Any]]]:
 # Compactions and clusterings
 
 
-def _planned_as(call: Call, instant: Instant, service: Action) -> Mapping[str, Any] | None:
+def _planned_as(call: ProcedureCall, instant: Instant, service: Action) -> Mapping[str, Any] | None:
     """The plan of an instant that was, or is to be, such a service; None for any other."""
     if (instant.pending_action or instant.action) is service and not instant.is_completed:
         return call.timeline.plan(instant)
@@ -111,7 +111,7 @@ def _planned_as(call: Call, instant: Instant, service: Action) -> Mapping[str, A
     return call.timeline.plan(replace(instant, pending_action=service))
 
 
-def _services(call: Call, service: Action) -> Iterator[tuple[Instant, Mapping[str, Any]]]:
+def _services(call: ProcedureCall, service: Action) -> Iterator[tuple[Instant, Mapping[str, Any]]]:
     """Instants of a service with their plans, newest first."""
     for instant in reversed(call.timeline.instants):
         if instant.action.completed_as is service.completed_as:
@@ -120,13 +120,13 @@ def _services(call: Call, service: Action) -> Iterator[tuple[Instant, Mapping[st
                 yield instant, plan
 
 
-def compaction_rows(call: Call) -> Iterator[tuple[str, int, str]]:
+def compaction_rows(call: ProcedureCall) -> Iterator[tuple[str, int, str]]:
     """Of every compaction on the active timeline, newest first: instant, file slices of its plan, state."""
     for instant, plan in _services(call, Action.COMPACTION):
         yield instant.time, len(decode_compaction_plan(plan)), instant.state.name
 
 
-def clustering_rows(call: Call, *, partitions: bool) -> Iterator[tuple[str, int, str, str]]:
+def clustering_rows(call: ProcedureCall, *, partitions: bool) -> Iterator[tuple[str, int, str, str]]:
     """Of every clustering on the active timeline, newest first: instant, groups of its plan, state, partitions or `*`."""
     # In version 6, and after an upgrade from there, a clustering is requested as a replacecommit, as overwrites are.
     for service in (Action.CLUSTERING, Action.REPLACE_COMMIT):
@@ -137,20 +137,20 @@ def clustering_rows(call: Call, *, partitions: bool) -> Iterator[tuple[str, int,
                 yield instant.time, len(groups), instant.state.name, ",".join(paths) if partitions else "*"
 
 
-def _show_compaction(call: Call) -> Rows:
+def _show_compaction(call: ProcedureCall) -> Rows:
     if call.properties.type is not TableType.MERGE_ON_READ:
         raise UnsupportedFeature("showing compactions of a copy-on-write table", "It has no log files, so it has none.")
     return call.first(compaction_rows(call))
 
 
-def _show_clustering(call: Call) -> Rows:
+def _show_clustering(call: ProcedureCall) -> Rows:
     return call.first(clustering_rows(call, partitions=call["show_involved_partition"]))
 
 
 # Rollbacks, savepoints
 
 
-def _show_rollbacks(call: Call) -> Rows:
+def _show_rollbacks(call: ProcedureCall) -> Rows:
     return call.first(
         (
             instant.time,
@@ -164,7 +164,7 @@ def _show_rollbacks(call: Call) -> Rows:
     )
 
 
-def _show_rollback_detail(call: Call) -> Rows:
+def _show_rollback_detail(call: ProcedureCall) -> Rows:
     found = [(i, said) for i, said in _records(call, Action.ROLLBACK, False) if i.time == call["instant_time"]]
     return call.first(
         (said["startRollbackTime"], f"[{', '.join(said['commitsRollback'] or ())}]", partition, name, succeeded)
@@ -175,14 +175,14 @@ def _show_rollback_detail(call: Call) -> Rows:
     )
 
 
-def _show_savepoints(call: Call) -> Rows:
+def _show_savepoints(call: ProcedureCall) -> Rows:
     return [(i.time,) for i in reversed(call.timeline.completed) if i.action is Action.SAVEPOINT]
 
 
 # All instants
 
 
-def _show_timeline(call: Call) -> Rows:
+def _show_timeline(call: ProcedureCall) -> Rows:
     first, last = (call["startTime"] or "").strip(), (call["endTime"] or "").strip()
     timeline, zone = call.timeline, call.properties.zone
     changed = {file.name: file.modified_ms for file in call.storage.list(timeline.folder)}
@@ -212,7 +212,7 @@ def _times(instant: Instant, files: tuple[str, ...], changed: Mapping[str, int],
     return tuple(found)
 
 
-def _undone(call: Call) -> dict[tuple[str, Action], str]:
+def _undone(call: ProcedureCall) -> dict[tuple[str, Action], str]:
     """What rollbacks took back, said at the rollback and at what it took."""
     said: dict[tuple[str, Action], str] = {}
     by: dict[str, list[str]] = {}
@@ -235,7 +235,7 @@ def _undone(call: Call) -> dict[tuple[str, Action], str]:
     return said
 
 
-def _show_table_properties(call: Call) -> Rows:
+def _show_table_properties(call: ProcedureCall) -> Rows:
     return call.first(sorted(call.properties.items()))
 
 

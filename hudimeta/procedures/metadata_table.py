@@ -10,7 +10,7 @@ import pyarrow as pa
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import ConfigError, IndexNotReady, TableError
 from hudimeta.metadata import MetadataTable, answers, files
-from hudimeta.procedures.call import Call
+from hudimeta.procedures.call import ProcedureCall
 from hudimeta.procedures.procedure import Procedure, Rows
 from hudimeta.schema import java_text
 from hudimeta.services.metadata_table import create, delete, stats_of
@@ -25,7 +25,7 @@ _STATS = ("baseFileCount", "totalBaseFileSizeInBytes", "logFileCount", "totalLog
 _SHARES = (50, 75, 95, 99)
 
 
-def _opened(call: Call) -> MetadataTable:
+def _opened(call: ProcedureCall) -> MetadataTable:
     found = call.snapshot.metadata
     if found is None:
         raise IndexNotReady(files.PARTITION, f"not there: {call.snapshot.listing_reason}")
@@ -35,18 +35,18 @@ def _opened(call: Call) -> MetadataTable:
 # What it lists
 
 
-def _show_partitions(call: Call) -> Rows:
+def _show_partitions(call: ProcedureCall) -> Rows:
     return [(path,) for path in _opened(call).partitions().to_pylist()]
 
 
-def _show_files(call: Call) -> Rows:
+def _show_files(call: ProcedureCall) -> Rows:
     partition = call["partition"]
     if not partition and call.properties.is_partitioned:
         raise ConfigError("partition", partition, "the path of a partition: the table is partitioned")
     return call.first((name,) for name in _opened(call).files([partition or ""])["name"].to_pylist())
 
 
-def _show_stats(call: Call) -> Rows:
+def _show_stats(call: ProcedureCall) -> Rows:
     rows = []
     for one in stats_of(call.snapshot).partitions:
         figures = (one.base_files, one.base_bytes, one.log_files, one.log_bytes)
@@ -54,7 +54,7 @@ def _show_stats(call: Call) -> Rows:
     return rows
 
 
-def _validate_files(call: Call) -> Rows:
+def _validate_files(call: ProcedureCall) -> Rows:
     _opened(call)
     pair = ListingPair(call.snapshot)
     stored, listed = (_sizes(listing) for listing in (pair.stored, pair.listed))
@@ -72,7 +72,7 @@ def _sizes(listing: pa.Table) -> dict[tuple[str, str], int]:
 # What it knows of columns
 
 
-def _column_types(call: Call) -> dict[str, pa.DataType]:
+def _column_types(call: ProcedureCall) -> dict[str, pa.DataType]:
     """The columns that the call names; all that have a plain type where it names none."""
     schema = call.snapshot.schema.arrow
     asked = call.names("targetColumns")
@@ -83,7 +83,7 @@ def _column_types(call: Call) -> dict[str, pa.DataType]:
     return {name: schema.field(name).type for name in names}
 
 
-def _bounds(call: Call) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def _bounds(call: ProcedureCall) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Column, partition and statistics of each base file that readers see; of log files Hudi shows none either."""
     metadata, kinds = _opened(call), _column_types(call)
     wanted = call.names("partition")
@@ -95,7 +95,7 @@ def _bounds(call: Call) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         yield from ((column, of_file[row["file_name"]], row) for row in found.to_pylist() if row["file_name"] in of_file)
 
 
-def _show_column_stats(call: Call) -> Rows:
+def _show_column_stats(call: ProcedureCall) -> Rows:
     """Bounds as Hudi stores and prints them: dates and times as numbers."""
     kinds = _column_types(call)
     rows = [
@@ -115,7 +115,7 @@ def _text(value: Any, kind: pa.DataType) -> str | None:
     return text
 
 
-def _show_overlap(call: Call) -> Rows:
+def _show_overlap(call: ProcedureCall) -> Rows:
     groups: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
     for column, partition, row in _bounds(call):
         if row["min"] is not None and row["max"] is not None:
@@ -147,12 +147,12 @@ def _overlap(bounds: list[tuple[Any, Any]], files_in_all: int) -> tuple[Any, ...
 # Making and removing it
 
 
-def _create(call: Call) -> Rows:
+def _create(call: ProcedureCall) -> Rows:
     made = create(call.session())
     return [(f"Created Metadata Table in {call.storage.root}/{_FOLDER} (duration={made.seconds:.3f}secs)",)]
 
 
-def _init(call: Call) -> Rows:
+def _init(call: ProcedureCall) -> Rows:
     if not call.properties.has_metadata_table:
         raise TableError("the table has no metadata table", "CALL create_metadata_table makes one.")
     begin = now_ms()
@@ -160,7 +160,7 @@ def _init(call: Call) -> Rows:
     return [(f"Opened Metadata Table in {call.storage.root}/{_FOLDER} (duration={_seconds(begin)}secs)",)]
 
 
-def _delete(call: Call) -> Rows:
+def _delete(call: ProcedureCall) -> Rows:
     delete(call.session())
     return [(f"Removed Metadata Table from {call.storage.root}/{_FOLDER}",)]
 
@@ -169,7 +169,7 @@ def _seconds(begin: int) -> str:
     return f"{(now_ms() - begin) / 1000:.3f}"
 
 
-def _shows(name: str, more: str, gives: str, doc: str, run: Callable[[Call], Rows]) -> Procedure:
+def _shows(name: str, more: str, gives: str, doc: str, run: Callable[[ProcedureCall], Rows]) -> Procedure:
     return Procedure(name, f"{_TABLE}, {more}", gives, doc, run)
 
 

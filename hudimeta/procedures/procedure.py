@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError
-from hudimeta.procedures.call import Call
+from hudimeta.procedures.call import ProcedureCall
 
-__all__ = ["Parameter", "Place", "Procedure", "Rows"]
+__all__ = ["Parameter", "RunPlace", "Procedure", "Rows"]
 
 Rows: TypeAlias = Iterable[Sequence[Any]]
 """What a procedure gives: values in the order of its columns."""
@@ -31,7 +31,7 @@ _TYPES: Mapping[str, pa.DataType] = {
 _WORDS = {"true": True, "false": False}
 
 
-class Place(enum.Enum):
+class RunPlace(enum.Enum):
     """Where a procedure runs."""
 
     ENGINE = "everywhere"
@@ -119,8 +119,8 @@ class Procedure:
     takes: str
     gives: str
     doc: str
-    run: Callable[[Call], Rows] | None = None
-    place: Place = Place.ENGINE
+    run: Callable[[ProcedureCall], Rows] | None = None
+    place: RunPlace = RunPlace.ENGINE
     why: str = ""
     acts: bool = False
     note: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudimeta.procedures.procedure import Place, Procedure
+from hudimeta.procedures.procedure import Procedure, RunPlace
 
 __all__ = ["PROCEDURES"]
 
@@ -16,7 +16,7 @@ _TABLE = "@table string, @path string"
 
 
 def _refused(name: str, takes: str, gives: str, doc: str, why: str) -> Procedure:
-    return Procedure(name, takes, gives, doc, place=Place.NOWHERE, why=why)
+    return Procedure(name, takes, gives, doc, place=RunPlace.NOWHERE, why=why)
 
 
 PROCEDURES = (

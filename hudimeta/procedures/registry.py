@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from hudimeta.errors import ConfigError
 from hudimeta.procedures import bootstrapping, changes, commits, files, history, metadata_table, refused, repairs, services
-from hudimeta.procedures.call import Call
+from hudimeta.procedures.call import ProcedureCall
 from hudimeta.procedures.procedure import Procedure, Rows
 
 __all__ = ["PROCEDURES", "find", "help_text"]
@@ -38,7 +38,7 @@ def help_text(name: str | None = None) -> str:
     return "\n".join([*lines, "outputType:", *(f"\t{column} {kind}" for column, kind in types.items())])
 
 
-def _help(call: Call) -> Rows:
+def _help(call: ProcedureCall) -> Rows:
     return [(help_text(call["cmd"]),)]
 
 

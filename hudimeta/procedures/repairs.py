@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hudimeta.errors import ConfigError
-from hudimeta.procedures.call import Call
-from hudimeta.procedures.procedure import Place, Procedure, Rows
+from hudimeta.procedures.call import ProcedureCall
+from hudimeta.procedures.procedure import Procedure, Rows, RunPlace
 from hudimeta.services import repair
 from hudimeta.table.discovery import PARTITION_METAFILE, folders_with_files
 
@@ -13,7 +13,7 @@ __all__ = ["PROCEDURES"]
 _NEWEST = ("insert_type", "upsert_type")
 
 
-def _add_partition_meta(call: Call) -> Rows:
+def _add_partition_meta(call: ProcedureCall) -> Rows:
     done = not call["dry_run"]
     report = repair.repair_metafiles(call.session(), dry_run=call["dry_run"])
     lacking = {finding.path.removesuffix(PARTITION_METAFILE).rstrip("/") for finding in report.findings}
@@ -24,12 +24,12 @@ def _add_partition_meta(call: Call) -> Rows:
     ]
 
 
-def _corrupted_clean_files(call: Call) -> Rows:
+def _corrupted_clean_files(call: ProcedureCall) -> Rows:
     repair.repair_cleans(call.session(), dry_run=False)
     return [(True,)]
 
 
-def _deduplicate(call: Call) -> Rows:
+def _deduplicate(call: ProcedureCall) -> Rows:
     if call["dedupe_type"] not in _NEWEST:
         hint = "The newest row of a key stays, whatever brought the others."
         raise ConfigError("dedupe_type", call["dedupe_type"], " or ".join(_NEWEST), hint)
@@ -38,7 +38,7 @@ def _deduplicate(call: Call) -> Rows:
 
 
 def _refused(name: str, takes: str, gives: str, doc: str, why: str) -> Procedure:
-    return Procedure(name, takes, gives, doc, place=Place.NOWHERE, why=why)
+    return Procedure(name, takes, gives, doc, place=RunPlace.NOWHERE, why=why)
 
 
 PROCEDURES = (

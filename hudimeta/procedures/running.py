@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import Options
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.procedures.call import Call
-from hudimeta.procedures.procedure import Place, Procedure
+from hudimeta.procedures.call import ProcedureCall
+from hudimeta.procedures.procedure import Procedure, RunPlace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,7 @@ def run_procedure(
     refuse_unless_runs(procedure, session=False)
     assert procedure.run is not None  # mypy
     kept = _condition(procedure, arguments)
-    rows = procedure.table(procedure.run(Call(arguments, storage, options, engine)))
+    rows = procedure.table(procedure.run(ProcedureCall(arguments, storage, options, engine)))
     return rows if kept is None else rows.filter(kept(rows))
 
 
@@ -51,10 +51,10 @@ def refuse_unless_runs(procedure: Procedure, *, session: bool) -> None:
         procedure: What is called.
         session: There is a session of Spark.
     """
-    runs = procedure.place is Place.ENGINE or (session and procedure.place is Place.SPARK)
+    runs = procedure.place is RunPlace.ENGINE or (session and procedure.place is RunPlace.SPARK)
     if runs:
         return
-    if procedure.place is Place.SPARK:
+    if procedure.place is RunPlace.SPARK:
         hint = f"{procedure.why} CALL {procedure.name}(…) in a session that pyspark_hudimeta.attach has attached."
         raise UnsupportedFeature(f"the procedure {procedure.name} without a session of Spark", hint.strip())
     raise UnsupportedFeature(f"the procedure {procedure.name}", procedure.why)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hudimeta.errors import ConfigError, TableError, UnsupportedFeature
-from hudimeta.procedures.call import Call
+from hudimeta.procedures.call import ProcedureCall
 from hudimeta.procedures.history import clustering_rows, compaction_rows
-from hudimeta.procedures.procedure import Place, Procedure, Rows
+from hudimeta.procedures.procedure import Procedure, Rows, RunPlace
 from hudimeta.services import archival, clean, clustering, compaction, restore, rollback, savepoints, ttl, versions
 from hudimeta.types import Action, Instant, TableType
 
@@ -21,7 +21,7 @@ _TABLE = "@table string, @path string"
 
 
 def _steps(
-    call: Call,
+    call: ProcedureCall,
     op: str,
     pending: Sequence[Instant],
     schedule: Callable[[], str | None],
@@ -52,12 +52,12 @@ def _steps(
     return times
 
 
-def _after(call: Call) -> Call:
+def _after(call: ProcedureCall) -> ProcedureCall:
     """The same call at the table as it is now."""
-    return Call(call.arguments, call.storage, call.options, call.engine)
+    return ProcedureCall(call.arguments, call.storage, call.options, call.engine)
 
 
-def _run_compaction(call: Call) -> Rows:
+def _run_compaction(call: ProcedureCall) -> Rows:
     if call.properties.type is not TableType.MERGE_ON_READ:
         raise UnsupportedFeature("compacting a copy-on-write table", "It has no log files; only merge-on-read tables need it.")
     asked = call.names("instants") or ([str(call["timestamp"])] if call["timestamp"] is not None else [])
@@ -74,7 +74,7 @@ def _run_compaction(call: Call) -> Rows:
     return [row for row in compaction_rows(_after(call)) if row[0] in times]
 
 
-def _run_clustering(call: Call) -> Rows:
+def _run_clustering(call: ProcedureCall) -> Rows:
     selected = _selected_partitions(call)
     if selected == []:
         return []
@@ -99,7 +99,7 @@ def _run_clustering(call: Call) -> Rows:
     return [row for row in rows if row[0] in times]
 
 
-def _selected_partitions(call: Call) -> list[str] | None:
+def _selected_partitions(call: ProcedureCall) -> list[str] | None:
     """Partitions that the call names, or that its predicate over partition columns keeps; None for all."""
     if not call["predicate"]:
         return call.names("selected_partitions") or None
@@ -115,7 +115,7 @@ def _selected_partitions(call: Call) -> list[str] | None:
     return [path for path, keep in zip(paths.to_pylist(), kept.to_pylist(), strict=True) if keep]
 
 
-def _run_clean(call: Call) -> Rows:
+def _run_clean(call: ProcedureCall) -> Rows:
     if not call["schedule_in_line"]:
         hint = "A clean plans and runs in one call; leave schedule_in_line out."
         raise UnsupportedFeature("run_clean that only runs what is planned", hint)
@@ -139,7 +139,7 @@ def _run_clean(call: Call) -> Rows:
     return [(said["startCleanTime"], *figures, "{}", said.get("version"))]
 
 
-def _archive_commits(call: Call) -> Rows:
+def _archive_commits(call: ProcedureCall) -> Rows:
     options = {
         "hoodie.keep.min.commits": call["min_commits"],
         "hoodie.keep.max.commits": call["max_commits"],
@@ -149,7 +149,7 @@ def _archive_commits(call: Call) -> Rows:
     return [(0,)]
 
 
-def _run_ttl(call: Call) -> Rows:
+def _run_ttl(call: ProcedureCall) -> Rows:
     options = {
         "hoodie.partition.ttl.management.strategy.type": call["ttl_policy"],
         "hoodie.partition.ttl.strategy.days.retain": call["retain_days"],
@@ -161,37 +161,37 @@ def _run_ttl(call: Call) -> Rows:
 # Going back
 
 
-def _create_savepoint(call: Call) -> Rows:
+def _create_savepoint(call: ProcedureCall) -> Rows:
     savepoints.save(call.session(), call["commit_time"] or None, call["comments"] or "", call["user"] or "")
     return [(True,)]
 
 
-def _delete_savepoint(call: Call) -> Rows:
+def _delete_savepoint(call: ProcedureCall) -> Rows:
     session = call.session()
     for time in call.names("instant_time") or [_newest_savepoint(call)]:
         savepoints.delete(session, time)
     return [(True,)]
 
 
-def _rollback_to_savepoint(call: Call) -> Rows:
+def _rollback_to_savepoint(call: ProcedureCall) -> Rows:
     restore.restore(call.session(), call["instant_time"] or _newest_savepoint(call))
     return [(True,)]
 
 
-def _newest_savepoint(call: Call) -> str:
+def _newest_savepoint(call: ProcedureCall) -> str:
     found = max(call.timeline.savepoints, default=None)
     if found is None:
         raise TableError("the table has no savepoint", "CALL create_savepoint makes one.")
     return found
 
 
-def _rollback_to_instant(call: Call) -> Rows:
+def _rollback_to_instant(call: ProcedureCall) -> Rows:
     """As Hudi's: it takes back one write, the newest; its name promises more."""
     rollback.roll_back(call.session(), call["instant_time"])
     return [(True,)]
 
 
-def _rollback_inflight(call: Call) -> Rows:
+def _rollback_inflight(call: ProcedureCall) -> Rows:
     from hudimeta.engine.machine import now_ms
 
     began, time = now_ms(), call["pending_instant"]
@@ -211,8 +211,8 @@ def _rollback_inflight(call: Call) -> Rows:
 # Versions
 
 
-def _change_version(verb: str) -> Callable[[Call], Rows]:
-    def run(call: Call) -> Rows:
+def _change_version(verb: str) -> Callable[[ProcedureCall], Rows]:
+    def run(call: ProcedureCall) -> Rows:
         word = call["to_version"].strip().upper()
         to = _VERSIONS.get(word) or (int(word) if word.isdigit() else 0)
         if not to:
@@ -223,8 +223,8 @@ def _change_version(verb: str) -> Callable[[Call], Rows]:
     return run
 
 
-def _runs(name: str, takes: str, gives: str, doc: str, run: Callable[[Call], Rows], note: str = "") -> Procedure:
-    return Procedure(name, takes, gives, doc, run, Place.ENGINE, acts=True, note=note)
+def _runs(name: str, takes: str, gives: str, doc: str, run: Callable[[ProcedureCall], Rows], note: str = "") -> Procedure:
+    return Procedure(name, takes, gives, doc, run, RunPlace.ENGINE, acts=True, note=note)
 
 
 PROCEDURES = (

@@ -15,7 +15,7 @@ from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.cdc_plan import GroupChange, plan_changes
 from hudimeta.read.cdc_reader import CHANGE_SCHEMA, ChangeTask
 from hudimeta.read.incremental import IncrementalRange, Moment
-from hudimeta.read.request import Opened, ScanRequest, limit_note
+from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note
 from hudimeta.read.scan import Scan
 from hudimeta.read.scan_plan import ScanPlan
 from hudimeta.read.split import Split, first_rows, pack_slices, read_split
@@ -78,7 +78,7 @@ class ChangeScan(Scan):
         self._shown = tuple(CHANGE_SCHEMA.names) if request.columns is None else _chosen(request.columns)
         self._condition_of_changes = _condition(request.where, request.timezone)
 
-    def _open(self, moment: Moment) -> Opened:
+    def _open(self, moment: Moment) -> OpenedRequest:
         snapshot = moment.snapshot
         if not snapshot.properties.cdc_enabled:
             raise TableError(

@@ -23,7 +23,7 @@ from hudimeta.types import COPYING_OPERATIONS, META_COLUMNS
 
 if TYPE_CHECKING:
     from hudimeta.schema import InternalSchema
-    from hudimeta.schema.internal_schema import Column
+    from hudimeta.schema.internal_schema import SchemaColumn
     from hudimeta.snapshot.snapshot import Snapshot
 
 __all__ = ["foreign_instants", "holds_times"]
@@ -138,7 +138,7 @@ def _same_columns(then: InternalSchema, now: InternalSchema) -> bool:
     return _same_fields(then.columns, now.columns)
 
 
-def _same_fields(then: tuple[Column, ...], now: tuple[Column, ...]) -> bool:
+def _same_fields(then: tuple[SchemaColumn, ...], now: tuple[SchemaColumn, ...]) -> bool:
     by_id, names = {c.id: c for c in then}, {c.name.lower() for c in then}
     for column in now:
         former = by_id.get(column.id)
@@ -149,7 +149,7 @@ def _same_fields(then: tuple[Column, ...], now: tuple[Column, ...]) -> bool:
     return True
 
 
-def _same_column(then: Column, now: Column) -> bool:
+def _same_column(then: SchemaColumn, now: SchemaColumn) -> bool:
     if then.name != now.name or bool(then.children) != bool(now.children):
         return False
     if then.children:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hudimeta.predicate import Bound, Expr
 
-__all__ = ["Filter", "FilterShape", "NotedShape", "QueryNotes", "Sample", "filters_of", "sample_of"]
+__all__ = ["Filter", "FilterShape", "NotedShape", "QueryNotes", "PredicateSample", "filters_of", "sample_of"]
 
 MOST_SHAPES = 64
 MOST_SAMPLES = 8
@@ -52,7 +52,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class PredicateSample:
     """A predicate as SQL, and the zone of its texts."""
 
     predicate: str
@@ -78,7 +78,7 @@ class NotedShape:
     bytes_kept: int = 0
     first_ms: int = 0
     last_ms: int = 0
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[PredicateSample, ...] = ()
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.filters))
@@ -169,7 +169,7 @@ class QueryNotes:
                     int(one["bytesKept"]),
                     int(one["first"]),
                     int(one["last"]),
-                    tuple(Sample(str(predicate), str(zone)) for predicate, zone in one["samples"]),
+                    tuple(PredicateSample(str(predicate), str(zone)) for predicate, zone in one["samples"]),
                 )
                 for one in plain["shapes"]
             ]
@@ -204,11 +204,11 @@ def _filter(part: Expr) -> Filter:
     return Filter(", ".join(names), FilterShape.OTHER.value)
 
 
-def sample_of(bound: Bound) -> tuple[Sample, ...]:
+def sample_of(bound: Bound) -> tuple[PredicateSample, ...]:
     """The predicate as it is, if it is short."""
     from hudimeta.predicate.tree import InSet, walk
 
     if any(isinstance(node, InSet) and len(node.values) > _MOST_CONSTANTS for node in walk(bound.expr)):
         return ()
     text = str(bound)
-    return (Sample(text, bound.timezone),) if len(text) <= _LONGEST_SAMPLE else ()
+    return (PredicateSample(text, bound.timezone),) if len(text) <= _LONGEST_SAMPLE else ()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hudimeta.predicate import ArrowPredicate, Bound, Where
     from hudimeta.snapshot.snapshot import Snapshot
 
-__all__ = ["Opened", "ScanRequest", "limit_note", "opened"]
+__all__ = ["OpenedRequest", "ScanRequest", "limit_note", "opened"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ScanRequest:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedRequest:
     """What a request means in the table of its moment.
 
     Attributes:
@@ -65,7 +65,7 @@ class Opened:
     mark: int
 
 
-def opened(moment: Moment, request: ScanRequest) -> Opened:
+def opened(moment: Moment, request: ScanRequest) -> OpenedRequest:
     """Settle what a request means.
 
     Args:
@@ -89,7 +89,7 @@ def opened(moment: Moment, request: ScanRequest) -> Opened:
     beside = _evaluated_by_arrow(request.where, full)
     tree = request.where if beside is None else beside.tree
     bound = _bound(tree, full, request.timezone, asked) if tree is not None or asked is not None else None
-    return Opened(snapshot, columns, bound, beside, changes, slices, mark)
+    return OpenedRequest(snapshot, columns, bound, beside, changes, slices, mark)
 
 
 def _evaluated_by_arrow(where: Where | None, schema: pa.Schema) -> ArrowPredicate | None:

@@ -20,7 +20,7 @@ from hudimeta.indexes.scan_report import ScanReport
 from hudimeta.read.column_names import cheapest_column
 from hudimeta.read.incremental import Moment
 from hudimeta.read.planner import PlannedSlices, plan_slices, planned_range
-from hudimeta.read.request import Opened, ScanRequest, limit_note, opened
+from hudimeta.read.request import OpenedRequest, ScanRequest, limit_note, opened
 from hudimeta.read.scan_plan import ScanPlan
 from hudimeta.read.split import Split, first_rows, read_split
 from hudimeta.redaction import hidden
@@ -67,11 +67,11 @@ class Scan:
         self._read_seconds = 0.0
 
     @cached_property
-    def _opened(self) -> Opened:
+    def _opened(self) -> OpenedRequest:
         """The first thing that is read: see the head of the module."""
         return self._open(self._moment() if callable(self._moment) else Moment(self._moment))
 
-    def _open(self, moment: Moment) -> Opened:
+    def _open(self, moment: Moment) -> OpenedRequest:
         return opened(moment, self._request)
 
     @property

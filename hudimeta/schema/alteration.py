@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudimeta.errors import ConfigError, UnsupportedEvolution
-from hudimeta.schema.internal_schema import Column, InternalSchema, SchemaHistory
+from hudimeta.schema.internal_schema import InternalSchema, SchemaColumn, SchemaHistory
 from hudimeta.schema.names import check_names
 from hudimeta.schema.normalise import normalise_type
 from hudimeta.schema.promotion import Fit, fit
@@ -80,18 +80,18 @@ def internal_schema(schema: pa.Schema, version: int = 0) -> InternalSchema:
     return InternalSchema(version, ids.last, columns)
 
 
-def _fresh(fields: Sequence[pa.Field], ids: _Ids) -> tuple[Column, ...]:
+def _fresh(fields: Sequence[pa.Field], ids: _Ids) -> tuple[SchemaColumn, ...]:
     own = [ids.next() for _ in fields]
     return tuple(_column(number, f, ids) for number, f in zip(own, fields, strict=True))
 
 
-def _column(number: int, f: pa.Field, ids: _Ids) -> Column:
+def _column(number: int, f: pa.Field, ids: _Ids) -> SchemaColumn:
     children = _children(f.type, ids)
     doc = "" if f.name in META_COLUMNS else None
-    return _rebuilt(Column(number, f.name, f.nullable, f.type, children, None, doc))
+    return _rebuilt(SchemaColumn(number, f.name, f.nullable, f.type, children, None, doc))
 
 
-def _children(kind: pa.DataType, ids: _Ids) -> tuple[Column, ...]:
+def _children(kind: pa.DataType, ids: _Ids) -> tuple[SchemaColumn, ...]:
     if pa.types.is_struct(kind):
         return _fresh([kind.field(i) for i in range(kind.num_fields)], ids)
     if pa.types.is_map(kind):
@@ -103,7 +103,7 @@ def _children(kind: pa.DataType, ids: _Ids) -> tuple[Column, ...]:
     return ()
 
 
-def _rebuilt(column: Column) -> Column:
+def _rebuilt(column: SchemaColumn) -> SchemaColumn:
     """The column with the type and the stored form that its children amount to."""
     kind, children = column.type, column.children
     if pa.types.is_struct(kind):
@@ -132,7 +132,7 @@ def _rebuilt(column: Column) -> Column:
     return replace(column, stored=_stored_leaf(kind, column.name))
 
 
-def _member(child: Column) -> dict[str, Any]:
+def _member(child: SchemaColumn) -> dict[str, Any]:
     entry = {"id": child.id, "name": child.name, "optional": child.optional, "type": child.stored}
     return entry if child.doc is None else entry | {"doc": child.doc}
 
@@ -166,13 +166,13 @@ def reconciled(latest: InternalSchema, schema: pa.Schema, version: int) -> Inter
     return latest if columns == latest.columns else InternalSchema(version, ids.last, columns)
 
 
-def _laid_beside(known: Sequence[Column], fields: Sequence[pa.Field], ids: _Ids) -> tuple[Column, ...]:
+def _laid_beside(known: Sequence[SchemaColumn], fields: Sequence[pa.Field], ids: _Ids) -> tuple[SchemaColumn, ...]:
     by_name = {column.name: column for column in known}
     new = {f.name: ids.next() for f in fields if f.name not in by_name}
     return tuple(_column(new[f.name], f, ids) if f.name in new else _widened(by_name[f.name], f, ids) for f in fields)
 
 
-def _widened(column: Column, f: pa.Field, ids: _Ids) -> Column:
+def _widened(column: SchemaColumn, f: pa.Field, ids: _Ids) -> SchemaColumn:
     kind = f.type
     if pa.types.is_struct(kind):
         children = _laid_beside(column.children, [kind.field(i) for i in range(kind.num_fields)], ids)
@@ -249,10 +249,10 @@ def _refuse_fixed(what: str, path: str, kept: set[str]) -> None:
         raise ConfigError(what, path, allowed, "Write the rows to a new table instead.")
 
 
-_Edit = Callable[[Column], "Column | None"]
+_Edit = Callable[[SchemaColumn], "SchemaColumn | None"]
 
 
-def _edited(columns: Sequence[Column], path: str, edit: _Edit, what: str) -> tuple[Column, ...]:
+def _edited(columns: Sequence[SchemaColumn], path: str, edit: _Edit, what: str) -> tuple[SchemaColumn, ...]:
     head, _, rest = path.partition(".")
     at = next((i for i, column in enumerate(columns) if column.name == head), None)
     if at is None:
@@ -266,7 +266,7 @@ def _edited(columns: Sequence[Column], path: str, edit: _Edit, what: str) -> tup
     return (*columns[:at], *(() if new is None else (new,)), *columns[at + 1 :])
 
 
-def _retyped(column: Column, kind: pa.DataType) -> Column:
+def _retyped(column: SchemaColumn, kind: pa.DataType) -> SchemaColumn:
     wider = normalise_type(kind, column.name)
     if column.children or fit(column.type, wider) not in (Fit.SAME, Fit.PROMOTED):
         change = f"from {column.type} to {wider}"
@@ -274,10 +274,10 @@ def _retyped(column: Column, kind: pa.DataType) -> Column:
     return _rebuilt(replace(column, type=wider))
 
 
-def _with_added(columns: Sequence[Column], path: Sequence[str], new: pa.Field, ids: _Ids) -> tuple[Column, ...]:
+def _with_added(columns: Sequence[SchemaColumn], path: Sequence[str], new: pa.Field, ids: _Ids) -> tuple[SchemaColumn, ...]:
     if len(path) > 1:
 
-        def inside(found: Column) -> Column:
+        def inside(found: SchemaColumn) -> SchemaColumn:
             if not pa.types.is_struct(found.type):
                 raise ConfigError("add", new.name, "a column, or a field of a struct", f"{found.name} is {found.type}.")
             return _rebuilt(replace(found, children=_with_added(found.children, path[1:], new, ids)))
@@ -291,11 +291,11 @@ def _with_added(columns: Sequence[Column], path: Sequence[str], new: pa.Field, i
     return (*columns, _column(ids.next(), pa.field(path[0], kind, nullable=True), ids))
 
 
-def _moved(columns: Sequence[Column], path: str, names: Sequence[str], after: str) -> tuple[Column, ...]:
+def _moved(columns: Sequence[SchemaColumn], path: str, names: Sequence[str], after: str) -> tuple[SchemaColumn, ...]:
     """The columns in another order; meta columns stay in front."""
     if len(names) > 1:
 
-        def inside(found: Column) -> Column:
+        def inside(found: SchemaColumn) -> SchemaColumn:
             return _rebuilt(replace(found, children=_moved(found.children, path, names[1:], after)))
 
         return _edited(columns, names[0], inside, "move")
@@ -311,7 +311,7 @@ def _moved(columns: Sequence[Column], path: str, names: Sequence[str], after: st
     return (*meta, *others[: before[after]], by_name[names[0]], *others[before[after] :])
 
 
-def _refuse_twins(columns: Sequence[Column], parent: str) -> None:
+def _refuse_twins(columns: Sequence[SchemaColumn], parent: str) -> None:
     for path, siblings in _levels(columns, parent):
         seen: dict[str, str] = {}
         for column in siblings:
@@ -321,7 +321,7 @@ def _refuse_twins(columns: Sequence[Column], parent: str) -> None:
             seen[column.name.lower()] = column.name
 
 
-def _levels(columns: Sequence[Column], parent: str) -> Iterator[tuple[str, Sequence[Column]]]:
+def _levels(columns: Sequence[SchemaColumn], parent: str) -> Iterator[tuple[str, Sequence[SchemaColumn]]]:
     yield parent, columns
     for column in columns:
         if pa.types.is_struct(column.type):

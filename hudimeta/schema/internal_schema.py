@@ -29,7 +29,7 @@ from hudimeta.types import META_COLUMNS
 __all__ = [
     "SCHEMA_FOLDER",
     "SCHEMA_SUFFIX",
-    "Column",
+    "SchemaColumn",
     "InternalSchema",
     "SchemaHistory",
     "decode_schema",
@@ -71,7 +71,7 @@ _FIXED = re.compile(r"fixed\[(\d{1,6})\]")
 
 
 @dataclass(frozen=True)
-class Column:
+class SchemaColumn:
     """A column or nested field of one version.
 
     Attributes:
@@ -88,7 +88,7 @@ class Column:
     name: str
     optional: bool
     type: pa.DataType
-    children: tuple[Column, ...]
+    children: tuple[SchemaColumn, ...]
     stored: Json
     doc: str | None = None
 
@@ -110,7 +110,7 @@ class InternalSchema:
 
     version: int
     max_column_id: int
-    columns: tuple[Column, ...]
+    columns: tuple[SchemaColumn, ...]
 
     @property
     def arrow(self) -> pa.Schema:
@@ -149,7 +149,7 @@ class InternalSchema:
         return pa.table(columns, names=names)
 
 
-def _rename(values: pa.Array, own: Column, target: Column) -> pa.Array:
+def _rename(values: pa.Array, own: SchemaColumn, target: SchemaColumn) -> pa.Array:
     """The array with nested fields renamed and dropped by id; its buffers are shared."""
     kind = values.type
     if _same_names(own, target) or len(own.children) == 0:
@@ -178,7 +178,7 @@ def _rename(values: pa.Array, own: Column, target: Column) -> pa.Array:
     return assemble(new_kind, len(values), valid, [offsets], [pairs])
 
 
-def _same_names(own: Column, target: Column) -> bool:
+def _same_names(own: SchemaColumn, target: SchemaColumn) -> bool:
     """Whether nothing below is renamed or gone."""
     if [(c.id, c.name) for c in own.children] != [(c.id, c.name) for c in target.children]:
         return False
@@ -271,7 +271,7 @@ def _schema_json(schema: InternalSchema) -> Json:
     return head | {"fields": [_column_json(c) for c in schema.columns]}
 
 
-def _column_json(column: Column) -> Json:
+def _column_json(column: SchemaColumn) -> Json:
     entry = {"id": column.id, "name": column.name, "optional": column.optional, "type": column.stored}
     return entry if column.doc is None else entry | {"doc": column.doc}
 
@@ -292,7 +292,7 @@ def _schema(entry: Json) -> InternalSchema:
         raise SchemaError(f"the schema history is malformed at {error}", DAMAGED) from error
 
 
-def _ids(columns: tuple[Column, ...]) -> Iterator[int]:
+def _ids(columns: tuple[SchemaColumn, ...]) -> Iterator[int]:
     for column in columns:
         yield column.id
         yield from _ids(column.children)
@@ -303,13 +303,13 @@ def _key(entry: Mapping[str, Json], name: str) -> Json:
     return entry[name] if name in entry else entry[name.replace("_", "-")]
 
 
-def _columns(fields: list[Json], depth: int) -> Iterator[Column]:
+def _columns(fields: list[Json], depth: int) -> Iterator[SchemaColumn]:
     for f in fields:
         kind, children = _type(f["type"], depth)
-        yield Column(int(f["id"]), f["name"], bool(f["optional"]), kind, children, f["type"], f.get("doc"))
+        yield SchemaColumn(int(f["id"]), f["name"], bool(f["optional"]), kind, children, f["type"], f.get("doc"))
 
 
-def _type(stored: Json, depth: int) -> tuple[pa.DataType, tuple[Column, ...]]:
+def _type(stored: Json, depth: int) -> tuple[pa.DataType, tuple[SchemaColumn, ...]]:
     if depth > MAX_DEPTH:
         raise SchemaError(f"the schema history nests deeper than {MAX_DEPTH} levels", DAMAGED)
     if isinstance(stored, str):
@@ -327,9 +327,9 @@ def _type(stored: Json, depth: int) -> tuple[pa.DataType, tuple[Column, ...]]:
     raise ValueError(f"the type {stored['type']!r}")
 
 
-def _child(stored: Json, name: str, optional: bool, depth: int) -> Column:
+def _child(stored: Json, name: str, optional: bool, depth: int) -> SchemaColumn:
     kind, children = _type(stored[name], depth + 1)
-    return Column(int(_key(stored, f"{name}_id")), name, optional, kind, children, stored[name])
+    return SchemaColumn(int(_key(stored, f"{name}_id")), name, optional, kind, children, stored[name])
 
 
 def _leaf(name: str) -> pa.DataType:

@@ -15,7 +15,7 @@ from hudimeta.config import Options
 from hudimeta.config import options as keys
 from hudimeta.engine.machine import machine
 from hudimeta.errors import ConfigError
-from hudimeta.indexes.bucket.consistent_hashing import HashRing, Node
+from hudimeta.indexes.bucket.consistent_hashing import HashRing, RingNode
 from hudimeta.indexes.bucket.ring_changes import REPLACE, RingChange, merge_nodes, split_node
 from hudimeta.services.clustering_strategy import Group, looked_at
 from hudimeta.snapshot.file_slice import FileSlice
@@ -91,7 +91,7 @@ def _of_partition(ring: HashRing, buckets: Sequence[_Bucket], options: Options, 
     if options.get(keys.CLUSTER_SORT):
         for bucket in left:
             if bucket.place not in merged:
-                yield _resized(ring, [bucket], (Node(ring.nodes[bucket.place].value, _new_id(), REPLACE),))
+                yield _resized(ring, [bucket], (RingNode(ring.nodes[bucket.place].value, _new_id(), REPLACE),))
 
 
 def _runs(ring: HashRing, buckets: Sequence[_Bucket], limit: int, fewer: int) -> Iterator[list[_Bucket]]:
@@ -114,7 +114,7 @@ def _runs(ring: HashRing, buckets: Sequence[_Bucket], limit: int, fewer: int) ->
             yield run
 
 
-def _resized(ring: HashRing, buckets: Sequence[_Bucket], nodes: Sequence[Node]) -> Resized:
+def _resized(ring: HashRing, buckets: Sequence[_Bucket], nodes: Sequence[RingNode]) -> Resized:
     change = RingChange(ring.partition, ring.sequence, tuple(nodes))
     return (tuple(bucket.slice for bucket in buckets), len(change.file_ids)), change
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from hudimeta.table.properties import TableProperties
     from hudimeta.timeline import Timeline
 
-__all__ = ["FilePart", "file_part", "parts_of", "rows_of", "task_for"]
+__all__ = ["SingleFile", "file_part", "parts_of", "rows_of", "task_for"]
 
 
 @dataclass(frozen=True)
-class FilePart:
+class SingleFile:
     """One file of a slice, readable alone.
 
     Attributes:
@@ -48,16 +48,16 @@ class FilePart:
         return self.alone.base_path or self.alone.log_paths[0]
 
 
-def parts_of(one: FileSlice) -> Iterator[FilePart]:
+def parts_of(one: FileSlice) -> Iterator[SingleFile]:
     """The files of a slice; files of change images are none."""
     if one.base_file is not None:
-        yield FilePart(one.base_file, False, replace(one, log_files=(), log_sizes=()))
+        yield SingleFile(one.base_file, False, replace(one, log_files=(), log_sizes=()))
     for name, size in zip(one.log_files, one.log_sizes, strict=True):
         alone = replace(one, base_file=None, base_size=0, log_files=(name,), log_sizes=(size,))
-        yield FilePart(name, True, alone)
+        yield SingleFile(name, True, alone)
 
 
-def file_part(partition_path: str, name: str, size: int) -> FilePart:
+def file_part(partition_path: str, name: str, size: int) -> SingleFile:
     """A file by its name.
 
     Raises:
@@ -65,14 +65,14 @@ def file_part(partition_path: str, name: str, size: int) -> FilePart:
     """
     base = parse_base_file(name)
     if base is not None:
-        return FilePart(name, False, FileSlice(partition_path, base.file_id, base.instant, name, size))
+        return SingleFile(name, False, FileSlice(partition_path, base.file_id, base.instant, name, size))
     log = parse_log_file(name)
     if log is None:
         raise ValueError(f"{name} is no file of a file slice")
-    return FilePart(name, True, FileSlice(partition_path, log.file_id, log.instant, None, 0, (name,), (size,)))
+    return SingleFile(name, True, FileSlice(partition_path, log.file_id, log.instant, None, 0, (name,), (size,)))
 
 
-def rows_of(part: FilePart, task: ReadTask, storage: Storage) -> Iterator[pa.Table]:
+def rows_of(part: SingleFile, task: ReadTask, storage: Storage) -> Iterator[pa.Table]:
     """Rows of a file, in pieces.
 
     Raises:

@@ -7,7 +7,7 @@ statement that only the engine knows.
 
 from __future__ import annotations
 
-from hudimeta.sql.asking import Ask, Question
+from hudimeta.sql.asking import Ask, TableQuestion
 from hudimeta.sql.calling import CallProcedure
 from hudimeta.sql.defaults import is_default, with_defaults, without_defaults
 from hudimeta.sql.parameters import named_parameters
@@ -29,10 +29,10 @@ from hudimeta.sql.statement import (
     Execute,
     Explain,
     Insert,
-    Merge,
     MergeAction,
     MergeClause,
     MergeRows,
+    MergeStatement,
     Optimize,
     Partitions,
     PartitionValues,
@@ -40,8 +40,8 @@ from hudimeta.sql.statement import (
     RefreshIndex,
     Restore,
     SetOption,
+    SetTableProperties,
     TableName,
-    TableProperties,
     Update,
     Vacuum,
     quoted,
@@ -53,7 +53,7 @@ __all__ = [
     "PartitionVerb",
     "Partitions",
     "Restore",
-    "TableProperties",
+    "SetTableProperties",
     "Vacuum",
     "AlterEntry",
     "AlterTable",
@@ -69,12 +69,12 @@ __all__ = [
     "Execute",
     "Explain",
     "Insert",
-    "Merge",
+    "MergeStatement",
     "MergeAction",
     "MergeClause",
     "MergeRows",
     "PartitionValues",
-    "Question",
+    "TableQuestion",
     "Reference",
     "RefreshIndex",
     "Script",

@@ -9,10 +9,10 @@ from hudimeta.sql.cursor import Cursor
 from hudimeta.sql.insertion import partition_values
 from hudimeta.sql.statement import PartitionValues, TableName
 
-__all__ = ["Ask", "Question", "describe", "show"]
+__all__ = ["Ask", "TableQuestion", "describe", "show"]
 
 
-class Question(enum.Enum):
+class TableQuestion(enum.Enum):
     """What is asked."""
 
     CREATE = "SHOW CREATE TABLE"
@@ -35,7 +35,7 @@ class Ask:
     """
 
     name: TableName
-    question: Question
+    question: TableQuestion
     key: str | None = None
     partition: PartitionValues | None = None
     limit: int | None = None
@@ -45,20 +45,20 @@ def show(cursor: Cursor) -> Ask:
     """SHOW CREATE TABLE | TBLPROPERTIES name [(key)] | PARTITIONS name [PARTITION (…)] | INDEXES FROM|IN name."""
     cursor.expect("SHOW")
     if cursor.accept("CREATE", "TABLE"):
-        found = Ask(TableName(cursor.dotted()), Question.CREATE)
+        found = Ask(TableName(cursor.dotted()), TableQuestion.CREATE)
     elif cursor.accept("TBLPROPERTIES"):
         name = TableName(cursor.dotted())
-        found = Ask(name, Question.PROPERTIES, key=_key(cursor.inside()) if cursor.peek() == "(" else None)
+        found = Ask(name, TableQuestion.PROPERTIES, key=_key(cursor.inside()) if cursor.peek() == "(" else None)
     elif cursor.accept("PARTITIONS"):
         name = TableName(cursor.dotted())
         values = partition_values(cursor.inside()) if cursor.accept("PARTITION") else None
-        found = Ask(name, Question.PARTITIONS, partition=values)
+        found = Ask(name, TableQuestion.PARTITIONS, partition=values)
     else:
         cursor.expect("INDEXES")
         if not cursor.accept("FROM"):
             cursor.expect("IN")
         cursor.accept("TABLE")
-        found = Ask(TableName(cursor.dotted()), Question.INDEXES)
+        found = Ask(TableName(cursor.dotted()), TableQuestion.INDEXES)
     cursor.finish()
     return found
 
@@ -67,10 +67,10 @@ def describe(cursor: Cursor) -> Ask:
     """DESC[RIBE] HISTORY name [LIMIT n] | DETAIL name | [TABLE] EXTENDED|FORMATTED name."""
     if not cursor.accept("DESC"):
         cursor.expect("DESCRIBE")
-    for question in (Question.HISTORY, Question.DETAIL):
+    for question in (TableQuestion.HISTORY, TableQuestion.DETAIL):
         if cursor.peek() == question.name and cursor.accept(question.name):
             name = TableName(cursor.dotted())
-            limit = int(cursor.next().text) if question is Question.HISTORY and cursor.accept("LIMIT") else None
+            limit = int(cursor.next().text) if question is TableQuestion.HISTORY and cursor.accept("LIMIT") else None
             cursor.finish()
             return Ask(name, question, limit=limit)
     cursor.accept("TABLE")
@@ -78,7 +78,7 @@ def describe(cursor: Cursor) -> Ask:
         cursor.expect("FORMATTED")
     name = TableName(cursor.dotted())
     cursor.finish()
-    return Ask(name, Question.EXTENDED)
+    return Ask(name, TableQuestion.EXTENDED)
 
 
 def _key(inside: Cursor) -> str:

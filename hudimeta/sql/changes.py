@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hudimeta.sql.cursor import Cursor
 from hudimeta.sql.relations import moment
-from hudimeta.sql.statement import Assignments, Delete, Merge, MergeAction, MergeClause, MergeRows, TableName, Update
+from hudimeta.sql.statement import Assignments, Delete, MergeAction, MergeClause, MergeRows, MergeStatement, TableName, Update
 
 __all__ = ["delete", "merge", "update"]
 
@@ -31,7 +31,7 @@ def delete(cursor: Cursor) -> Delete:
     return Delete(name, alias, where)
 
 
-def merge(cursor: Cursor) -> Merge:
+def merge(cursor: Cursor) -> MergeStatement:
     """MERGE [WITH SCHEMA EVOLUTION] INTO name [[AS] alias] USING source [[AS] alias] ON condition WHEN … THEN … …."""
     cursor.expect("MERGE")
     evolves = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
@@ -45,7 +45,7 @@ def merge(cursor: Cursor) -> Merge:
     clauses = []
     while not cursor.done:
         clauses.append(_clause(cursor))
-    return Merge(name, alias, source, source_alias, on, tuple(clauses), evolves)
+    return MergeStatement(name, alias, source, source_alias, on, tuple(clauses), evolves)
 
 
 def _alias(cursor: Cursor, end: str) -> str | None:

@@ -19,8 +19,8 @@ from hudimeta.sql.statement import (
     PartitionValues,
     PartitionVerb,
     SetOption,
+    SetTableProperties,
     TableName,
-    TableProperties,
 )
 
 __all__ = [
@@ -178,7 +178,7 @@ def set_option(cursor: Cursor) -> SetOption:
     return SetOption(key.strip().strip("`"), value.strip())
 
 
-def alter_table(cursor: Cursor) -> AlterTable | AlterEntry | Partitions | TableProperties:
+def alter_table(cursor: Cursor) -> AlterTable | AlterEntry | Partitions | SetTableProperties:
     """ALTER TABLE name ADD COLUMNS (…) | RENAME COLUMN a TO b | DROP COLUMNS (…) | ALTER COLUMN a …, or of the entry."""
     cursor.expect("ALTER", "TABLE")
     name = TableName(cursor.dotted())
@@ -233,7 +233,7 @@ _PARTITIONS: tuple[tuple[tuple[str, ...], PartitionVerb, bool], ...] = (
 )
 
 
-def _entry_change(cursor: Cursor, name: TableName) -> AlterEntry | Partitions | TableProperties | None:
+def _entry_change(cursor: Cursor, name: TableName) -> AlterEntry | Partitions | SetTableProperties | None:
     """The change of an entry that comes next; None where a change of columns does."""
     for words in _ENTRY_CHANGES:
         if cursor.accept(*words):
@@ -241,10 +241,10 @@ def _entry_change(cursor: Cursor, name: TableName) -> AlterEntry | Partitions | 
     if cursor.accept("RENAME", "TO"):
         return AlterEntry(name, "ALTER TABLE … RENAME TO", new_name=TableName(cursor.dotted()))
     if cursor.accept("SET", "TBLPROPERTIES"):
-        return TableProperties(name, properties(cursor.inside()))
+        return SetTableProperties(name, properties(cursor.inside()))
     if cursor.accept("UNSET", "TBLPROPERTIES"):
         cursor.accept("IF", "EXISTS")
-        return TableProperties(name, dict.fromkeys(_property_names(cursor.inside())))
+        return SetTableProperties(name, dict.fromkeys(_property_names(cursor.inside())))
     for said, verb, lenient in _PARTITIONS:
         if cursor.accept(*said):
             return Partitions(name, verb, tuple(_partitions_named(cursor)), lenient)

@@ -25,14 +25,14 @@ from hudimeta.sql.statement import (
     Execute,
     Explain,
     Insert,
-    Merge,
+    MergeStatement,
     Optimize,
     Partitions,
     RefreshIndex,
     Restore,
     SetOption,
+    SetTableProperties,
     TableName,
-    TableProperties,
     Update,
     Vacuum,
 )
@@ -45,7 +45,7 @@ Statement: TypeAlias = (
     | Insert
     | Update
     | Delete
-    | Merge
+    | MergeStatement
     | AlterTable
     | AlterEntry
     | DropTable
@@ -55,7 +55,7 @@ Statement: TypeAlias = (
     | DropIndex
     | RefreshIndex
     | Partitions
-    | TableProperties
+    | SetTableProperties
     | Optimize
     | Vacuum
     | Restore
@@ -167,7 +167,7 @@ def name_of(text: str) -> TableName | None:
     return name
 
 
-def source_of(statement: Merge) -> TableName | None:
+def source_of(statement: MergeStatement) -> TableName | None:
     """The table that a MERGE reads; None for a query, or a DataFrame."""
     cursor = Cursor(statement.source)
     return None if cursor.peek() in ("(", "{") else TableName(cursor.dotted())

@@ -22,7 +22,7 @@ __all__ = [
     "Execute",
     "Explain",
     "Insert",
-    "Merge",
+    "MergeStatement",
     "MergeAction",
     "MergeClause",
     "MergeRows",
@@ -34,7 +34,7 @@ __all__ = [
     "Restore",
     "SetOption",
     "TableName",
-    "TableProperties",
+    "SetTableProperties",
     "Update",
     "Vacuum",
     "quoted",
@@ -189,7 +189,7 @@ class MergeClause:
 
 
 @dataclass(frozen=True)
-class Merge:
+class MergeStatement:
     """MERGE INTO.
 
     Attributes:
@@ -380,7 +380,7 @@ class Partitions:
 
 
 @dataclass(frozen=True)
-class TableProperties:
+class SetTableProperties:
     """ALTER TABLE … SET or UNSET TBLPROPERTIES. changes: None for those that go."""
 
     name: TableName

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import hudimeta
-from hudimeta.cli.output import Answer, Rows, TextOutput
+from hudimeta.cli.output import Answer, AnswerRows, TextOutput
 from hudimeta.procedures import PROCEDURES
 from hudimeta.testing.builders import simple_rows
 from tests.cli.test_metadata_commands import DONE, REFUSED, USAGE, run, told
@@ -56,7 +56,9 @@ def test_procedures_by_their_names(path: Path) -> None:
 
 def test_text_on_a_terminal_is_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    TextOutput().show(Answer({"table": "/data/[bold]t"}, [Rows("files", ["name", "size"], [("a[b]", 1234567), ("c", None)])]))
+    TextOutput().show(
+        Answer({"table": "/data/[bold]t"}, [AnswerRows("files", ["name", "size"], [("a[b]", 1234567), ("c", None)])])
+    )
     shown = capsys.readouterr().out
     assert "table: /data/[bold]t" in shown
     assert "┃" in shown

@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from hudimeta.config import OPTIONS, HudiWarning, Registry
+from hudimeta.config import OPTIONS, HudiWarning, OptionRegistry
 from hudimeta.config import options as keys
 from hudimeta.errors import ConfigError, UnsupportedFeature
 
@@ -151,7 +151,7 @@ def test_every_option_has_a_meaning_and_an_allowed_default() -> None:
 
 
 def test_an_option_cannot_be_declared_twice() -> None:
-    registry = Registry()
+    registry = OptionRegistry()
     registry.flag("a.b", True, "Something.")
     with pytest.raises(ValueError, match="twice"):
         registry.text("a.b", None, "Something else.")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hudimeta.formats.hfile.block import encode_block
-from hudimeta.formats.hfile.layout import BlockKind, Codec, encode_hadoop_vint, encode_key, encode_varint
+from hudimeta.formats.hfile.layout import BlockKind, Compression, encode_hadoop_vint, encode_key, encode_varint
 from hudimeta.formats.hfile.trailer import Trailer, encode_file_info
 
 Pair = tuple[bytes, bytes]
@@ -33,7 +33,7 @@ def hbase_key(row: bytes) -> bytes:
 class Shape:
     """An HFile under construction: `data` and `index` append blocks, `finish` adds the rest."""
 
-    codec: Codec = Codec.GZ
+    codec: Compression = Compression.GZ
     minor: int = 3
     native: bool = False
     body: bytearray = field(default_factory=bytearray)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hudimeta.formats.hfile import Codec, HFileReader
+from hudimeta.formats.hfile import Compression, HFileReader
 from hudimeta.formats.hfile.checksum import checksum_bytes
 from hudimeta.formats.hfile.layout import BLOCK_HEADER_SIZE, BlockHeader, ChecksumType
 
@@ -41,7 +41,7 @@ def test_the_file_says_what_is_recorded(recorded: Recorded) -> None:
     trailer = reader.trailer
     assert len(data) == facts["size"]
     assert (trailer.major, trailer.minor) == (facts["major"], facts["minor"])
-    assert trailer.codec is Codec[facts["compression"]]
+    assert trailer.codec is Compression[facts["compression"]]
     assert reader.entry_count == facts["entry_count"]
     assert trailer.index_levels == facts["index_levels"]
     assert trailer.comparator == facts["comparator"]

@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from hudimeta.errors import CorruptFileError, HudiError, UnsupportedFeature
-from hudimeta.formats.hfile import ChecksumType, Codec, HFileInfo, HFileReader, Packing, write_hfile
+from hudimeta.formats.hfile import ChecksumType, Compression, HFileInfo, HFileReader, Packing, write_hfile
 from hudimeta.formats.hfile.block import decode_block
 from hudimeta.formats.hfile.layout import MAX_BLOCK_BYTES, BlockHeader, BlockKind
 from hudimeta.formats.hfile.trailer import TRAILER_SIZE, decode_trailer
@@ -123,7 +123,7 @@ def test_a_gzip_bomb_is_refused_without_memory() -> None:
         header = BlockHeader(b"DATABLK*", len(packed), announced, -1, 0, 16384, 33 + len(packed)).encode()
         tracemalloc.start()
         with pytest.raises(CorruptFileError):
-            decode_block(memoryview(header + packed), BlockKind.DATA, Codec.GZ, path="t", offset=0)
+            decode_block(memoryview(header + packed), BlockKind.DATA, Compression.GZ, path="t", offset=0)
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
         tracemalloc.stop()
 
@@ -146,8 +146,8 @@ def test_a_gzip_bomb_is_refused_without_memory() -> None:
         ("magic", b"DATABLKX"),
     ],
 )
-@pytest.mark.parametrize("codec", [Codec.GZ, Codec.NONE])
-def test_hostile_block_headers(field: str, value: object, codec: Codec) -> None:
+@pytest.mark.parametrize("codec", [Compression.GZ, Compression.NONE])
+def test_hostile_block_headers(field: str, value: object, codec: Compression) -> None:
     data = bytearray(small_file(codec.name, ChecksumType.CRC32))
     header = BlockHeader.decode(data[:33])
     data[:33] = replace(header, **{field: value}).encode()  # type: ignore[arg-type]
@@ -184,8 +184,8 @@ def test_hostile_trailers(field: str, value: int) -> None:
         read_all(data[:-TRAILER_SIZE] + replace(trailer, **{field: value}).encode())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("codec", [Codec.LZO, Codec.SNAPPY, Codec.LZ4, Codec.BZIP2, Codec.ZSTD])
-def test_other_codecs_are_named(codec: Codec) -> None:
+@pytest.mark.parametrize("codec", [Compression.LZO, Compression.SNAPPY, Compression.LZ4, Compression.BZIP2, Compression.ZSTD])
+def test_other_codecs_are_named(codec: Compression) -> None:
     data = small_file("GZ")
     trailer = decode_trailer(memoryview(data[-TRAILER_SIZE:]), "", 0)
     with pytest.raises(UnsupportedFeature, match=codec.name):

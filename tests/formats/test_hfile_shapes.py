@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from hudimeta.formats.hfile import Codec, HFileReader
+from hudimeta.formats.hfile import Compression, HFileReader
 from hudimeta.formats.hfile.layout import BlockKind
 from tests.formats.hfile_shapes import Pair, Place, Shape
 
@@ -17,7 +17,7 @@ def blocks(pairs: list[Pair], size: int) -> list[list[Pair]]:
     return [pairs[i : i + size] for i in range(0, len(pairs), size)]
 
 
-def levelled(levels: int, codec: Codec, width: int = 7) -> bytes:
+def levelled(levels: int, codec: Compression, width: int = 7) -> bytes:
     """Leaf blocks stand among the data, as HBase writes them; intermediate ones after it."""
     shape = Shape(codec=codec)
     leaves: list[Place] = []
@@ -33,9 +33,9 @@ def levelled(levels: int, codec: Codec, width: int = 7) -> bytes:
     return shape.finish(above, levels=levels)
 
 
-@pytest.mark.parametrize("codec", [Codec.GZ, Codec.NONE])
+@pytest.mark.parametrize("codec", [Compression.GZ, Compression.NONE])
 @pytest.mark.parametrize("levels", [2, 3, 4])
-def test_files_of_several_index_levels(levels: int, codec: Codec) -> None:
+def test_files_of_several_index_levels(levels: int, codec: Compression) -> None:
     data = levelled(levels, codec)
     reader = HFileReader(data)
     found = reader.scan()

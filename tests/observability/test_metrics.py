@@ -20,7 +20,7 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.config import OPTIONS, HudiWarning
 from hudimeta.errors import ConfigError, LockTimeout
 from hudimeta.metering import NO_METER, Metric, meter_of
-from hudimeta.observability import REGISTRY, Kind, Registry
+from hudimeta.observability import REGISTRY, FigureKind, Registry
 from hudimeta.observability.exporters import OpenTelemetry, PushGateway, prometheus_collector, prometheus_name
 from hudimeta.testing.builders import simple_rows
 from tests.recorded_tables import SHARED
@@ -244,7 +244,7 @@ def test_figures_are_counters_or_gauges() -> None:
     registry.set("a", "y", 5)
     registry.set("a", "y", 4)
     assert [(s.table, s.name, s.kind, s.value) for s in registry.samples()] == [
-        ("a", "y", Kind.GAUGE, 4.0),
-        ("b", "x", Kind.COUNTER, 3.0),
+        ("a", "y", FigureKind.GAUGE, 4.0),
+        ("b", "x", FigureKind.COUNTER, 3.0),
     ]
     assert registry.value("a", "x") is None

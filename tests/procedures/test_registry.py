@@ -11,7 +11,7 @@ import pytest
 
 import hudimeta
 from hudimeta.errors import ConfigError, UnsupportedFeature
-from hudimeta.procedures import PROCEDURES, Place, bind, find, help_text
+from hudimeta.procedures import PROCEDURES, RunPlace, bind, find, help_text
 from hudimeta.testing.builders import simple_rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +41,7 @@ def test_parameters_and_columns_are_those_of_apache_hudi(name: str) -> None:
 
 def test_what_does_not_run_says_why_and_what_instead() -> None:
     for one in PROCEDURES.values():
-        assert (one.run is None) == (one.place is not Place.ENGINE), one.name
+        assert (one.run is None) == (one.place is not RunPlace.ENGINE), one.name
         assert bool(one.why) == (one.run is None), one.name
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hudimeta
-from hudimeta.indexes.pruning import FileBounds, SliceFiles, by_statistics
+from hudimeta.indexes.pruning import FileBounds, FilesOfSlices, by_statistics
 from hudimeta.indexes.scan_report import Skip
 from hudimeta.predicate import bind, parse
 from hudimeta.table.slices import slices_schema
@@ -154,7 +154,7 @@ def statistics(**files: tuple[int | None, int | None]) -> pa.Table:
 
 
 def kept(where: str, given: pa.Table, **columns: pa.Table) -> list[bool]:
-    files = SliceFiles.of(given)
+    files = FilesOfSlices.of(given)
     bound = bind(parse(where), pa.schema([(name, pa.int64()) for name in columns]))
     order = FileBounds(files.names)
     found: list[bool] = by_statistics(bound, files, {n: order.of(t) for n, t in columns.items()}).keep.tolist()

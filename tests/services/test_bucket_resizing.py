@@ -10,7 +10,7 @@ import pytest
 
 from hudimeta import Table
 from hudimeta.errors import ConfigError, HudiError, UnsupportedFeature
-from hudimeta.indexes.bucket.consistent_hashing import FOLDER, HashRing, Node, first_ring
+from hudimeta.indexes.bucket.consistent_hashing import FOLDER, HashRing, RingNode, first_ring
 from hudimeta.indexes.bucket.ring_changes import RingChange, changed_ring, decode_change, encode_change, merge_nodes, split_node
 from hudimeta.services import clustering
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
@@ -145,7 +145,7 @@ def test_nodes_of_a_ring() -> None:
     ring = first_ring("p", 4)
     first, second = split_node(ring, 0, ("a", "b"))
     assert (first.value, second.value) == ((1 << 28) - 1, ring.nodes[0].value)  # from the end of the ring on
-    narrow = HashRing("p", "0", 0, (Node(5, "x"), Node(6, "y")))
+    narrow = HashRing("p", "0", 0, (RingNode(5, "x"), RingNode(6, "y")))
     assert split_node(narrow, 1, ("a", "b")) == ()
     around = merge_nodes(ring, [3, 0], "c")  # over the end of the ring
     change = RingChange("p", 0, around)

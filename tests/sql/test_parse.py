@@ -16,17 +16,17 @@ from hudimeta.sql import (
     DropTable,
     Explain,
     Insert,
-    Merge,
     MergeAction,
     MergeClause,
     MergeRows,
+    MergeStatement,
     Optimize,
     Partitions,
     PartitionVerb,
     Restore,
     SetOption,
+    SetTableProperties,
     TableName,
-    TableProperties,
     Update,
     Vacuum,
     may_write,
@@ -103,7 +103,7 @@ def test_merge() -> None:
         "when matched then update set t.x = s.x + 1, y = 2 "
         "when not matched by target and s.z then insert (id, x) values (1, g(2, 3)) "
         "when not matched then insert * when not matched by source then update set x = 0"
-    ) == Merge(
+    ) == MergeStatement(
         name("t"),
         None,
         "(select * from u when)",
@@ -118,7 +118,7 @@ def test_merge() -> None:
         ),
     )
     merged = parse("merge into a.t as x using b.s on x.id = s.id when matched then update set *")
-    assert isinstance(merged, Merge)
+    assert isinstance(merged, MergeStatement)
     assert (merged.alias, merged.source, merged.source_alias) == ("x", "b.s", "s")
 
 
@@ -227,7 +227,7 @@ def test_rows_that_give_way_and_columns_that_come() -> None:
     assert found == Insert(name("t"), "values (1)", where="day = 'd' and (x > 1)")
     text = "merge with schema evolution into t using s on t.id = s.id when not matched then insert *"
     merging = parse(text)
-    assert isinstance(merging, Merge)
+    assert isinstance(merging, MergeStatement)
     assert merging.evolves
     assert target_of(text) == name("t")
 
@@ -239,11 +239,11 @@ def test_rows_that_give_way_and_columns_that_come() -> None:
         ("ALTER TABLE db.t SET LOCATION '/x'", AlterEntry(name("db", "t"), "ALTER TABLE … SET LOCATION")),
         (
             "alter table t set tblproperties ('hoodie.x' = 'a, b', foo.bar = 1, type 'mor')",
-            TableProperties(name("t"), {"hoodie.x": "a, b", "foo.bar": "1", "type": "mor"}),
+            SetTableProperties(name("t"), {"hoodie.x": "a, b", "foo.bar": "1", "type": "mor"}),
         ),
         (
             "alter table t unset tblproperties if exists ('hoodie.x', y)",
-            TableProperties(name("t"), {"hoodie.x": None, "y": None}),
+            SetTableProperties(name("t"), {"hoodie.x": None, "y": None}),
         ),
         ("alter table t rename to db.u", AlterEntry(name("t"), "ALTER TABLE … RENAME TO", new_name=name("db", "u"))),
         (

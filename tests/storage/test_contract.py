@@ -15,7 +15,7 @@ from hudimeta.errors import AlreadyExists, ConfigError, HudiError, NotFound
 from hudimeta.storage import CountingStorage, LocalStorage, RequestKind, Storage, absolute_location, open_storage, purpose_of
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage, SlowStorage
 from hudimeta.storage.fsspec_store import FsspecStorage
-from hudimeta.testing.simulation.store import Files, Place, SimulatedStorage
+from hudimeta.testing.simulation.store import Files, SimulatedStorage, StoreKind
 
 _NUMBERS = itertools.count()
 
@@ -31,7 +31,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
     elif request.param == "faulty":
         yield FaultyStorage(local, FaultPlan(None, Fault.KILL))
     elif request.param == "simulated":
-        yield SimulatedStorage(Files(lambda: 0), Place.DISK)
+        yield SimulatedStorage(Files(lambda: 0), StoreKind.DISK)
     elif request.param == "slow":
         yield SlowStorage(local, lambda: None)
     else:

@@ -13,7 +13,7 @@ import hudimeta
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.bloom import BloomFilter
 from hudimeta.indexes.bloom_filters.look_up import excluded_by_filters
-from hudimeta.indexes.simple.look_up import Candidates
+from hudimeta.indexes.simple.look_up import RowsByFile
 from hudimeta.table.key_file import KeyFile
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.types import Operation
@@ -53,7 +53,7 @@ def test_files_have_the_form_of_the_option(tmp_path: Path, form: str | None) -> 
 
 def test_a_damaged_filter_of_the_metadata_table_is_told_from_a_damaged_file() -> None:
     damaged = pa.table({"partition_path": ["p0"], "file_name": ["a.parquet"], "type_code": ["DYNAMIC_V0"], "bloom": [b"AAAA"]})
-    where = Candidates([KeyFile("p0", "a", "a.parquet", 1)], [np.array([0])])
+    where = RowsByFile([KeyFile("p0", "a", "a.parquet", 1)], [np.array([0])])
     with pytest.raises(CorruptFileError) as caught:
         excluded_by_filters(pa.array(["k1"]), where, lambda pairs: damaged)
     assert caught.value.path == ".hoodie/metadata/bloom_filters (filter of p0/a.parquet)"

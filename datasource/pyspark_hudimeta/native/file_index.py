@@ -14,10 +14,10 @@ from hudimeta.redaction import hidden
 if TYPE_CHECKING:
     from pyspark_hudimeta.native.native_table import NativeTable
 
-__all__ = ["TableFiles"]
+__all__ = ["SparkFileIndex"]
 
 
-class TableFiles:
+class SparkFileIndex:
     """The files of one table at one moment. Args: table: Which chooses them."""
 
     def __init__(self, table: NativeTable) -> None:

@@ -35,7 +35,7 @@ from hudimeta.storage import check_native_files
 from hudimeta.types import QueryType, TableType
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.native.file_directories import Directories, satisfying
-from pyspark_hudimeta.native.file_index import TableFiles
+from pyspark_hudimeta.native.file_index import SparkFileIndex
 from pyspark_hudimeta.native.manifest import MANIFEST_FILES, base_files, file_uri
 from pyspark_hudimeta.native.parquet_options import NO_SKIPPING, PARQUET_OPTIONS
 from pyspark_hudimeta.native.replaced_rows import current_rows
@@ -169,7 +169,7 @@ class NativeTable:
         """Spark's relation; the same for every reference to the table, so that Spark may share work among them."""
         sources = self.jvm.datasources
         return sources.HadoopFsRelation(
-            TableFiles(self),
+            SparkFileIndex(self),
             self.java_partition_schema,
             self.jvm.schema(self.schema),
             self.jvm.none(),

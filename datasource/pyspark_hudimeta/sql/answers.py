@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from hudimeta.sql import Ask, Question
+from hudimeta.sql import Ask, TableQuestion
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.sql.described import extended, properties_of, show_create, shown_properties
 from pyspark_hudimeta.sql.partitions import partitions_like
@@ -78,12 +78,12 @@ def _detail(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
     return session.rows([row], _DETAIL)
 
 
-_ANSWERS: dict[Question, Callable[[SqlSession, Entry, Ask], DataFrame]] = {
-    Question.CREATE: show_create,
-    Question.PROPERTIES: shown_properties,
-    Question.EXTENDED: extended,
-    Question.PARTITIONS: _partitions,
-    Question.INDEXES: _indexes,
-    Question.HISTORY: _history,
-    Question.DETAIL: _detail,
+_ANSWERS: dict[TableQuestion, Callable[[SqlSession, Entry, Ask], DataFrame]] = {
+    TableQuestion.CREATE: show_create,
+    TableQuestion.PROPERTIES: shown_properties,
+    TableQuestion.EXTENDED: extended,
+    TableQuestion.PARTITIONS: _partitions,
+    TableQuestion.INDEXES: _indexes,
+    TableQuestion.HISTORY: _history,
+    TableQuestion.DETAIL: _detail,
 }

@@ -21,9 +21,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from hudimeta.config.options import AS_OF, COLUMNS
 from hudimeta.errors import ConfigError
-from hudimeta.sql import AlterTable, Delete, Merge, MergeAction, MergeClause, MergeRows, Update, is_default, quoted
+from hudimeta.sql import AlterTable, Delete, MergeAction, MergeClause, MergeRows, MergeStatement, Update, is_default, quoted
 from hudimeta.types import META_COLUMNS, Operation
-from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, Action
+from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, RowAction
 from pyspark_hudimeta.arrow_types import arrow_schema, spark_schema
 from pyspark_hudimeta.routed.assignment import assigned, column_of
 from pyspark_hudimeta.routed.write import compute_frame
@@ -40,9 +40,9 @@ __all__ = ["ACTIONS", "CLAUSE", "JOINS", "Change", "delete", "explained", "key_c
 _NUMBER = count()
 _PRESENT, CLAUSE = "_hudimeta_present", "_hudimeta_clause"
 ACTIONS = {
-    MergeAction.UPDATE: Action.UPDATE,
-    MergeAction.DELETE: Action.DELETE,
-    MergeAction.INSERT: Action.INSERT,
+    MergeAction.UPDATE: RowAction.UPDATE,
+    MergeAction.DELETE: RowAction.DELETE,
+    MergeAction.INSERT: RowAction.INSERT,
 }
 JOINS = {(False, False): "INNER", (True, False): "RIGHT", (False, True): "LEFT", (True, True): "FULL"}
 """By whether clauses speak of rows that only the source has, and of rows that only the table has."""
@@ -69,7 +69,7 @@ def delete(session: SqlSession, entry: Entry, statement: Delete) -> DataFrame:
     return session.counts(num_affected_rows=report.deleted)
 
 
-def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
+def merge(session: SqlSession, entry: Entry, statement: MergeStatement) -> DataFrame:
     """Run a MERGE; says how many rows it changed, deleted and inserted.
 
     Raises:
@@ -87,7 +87,7 @@ def merge(session: SqlSession, entry: Entry, statement: Merge) -> DataFrame:
     )
 
 
-def _evolved(session: SqlSession, entry: Entry, statement: Merge) -> _Planned:
+def _evolved(session: SqlSession, entry: Entry, statement: MergeStatement) -> _Planned:
     """Add the columns that only the source has, if the statement fits the table with them; what to write then."""
     first = _Merging(session, entry, statement)
     with ExitStack() as stack:
@@ -139,7 +139,7 @@ def widened(session: SqlSession, entry: Entry, source: DataFrame, merging: Calla
     return session.entry(entry.name) or entry
 
 
-def explained(session: SqlSession, entry: Entry, statement: Update | Delete | Merge, mode: str) -> str:
+def explained(session: SqlSession, entry: Entry, statement: Update | Delete | MergeStatement, mode: str) -> str:
     """How Spark computes the changes of a statement; nothing is written. Args: mode: Of EXPLAIN."""
     planned = _planned(session, entry, statement)
     with planned.change.stack:
@@ -160,15 +160,15 @@ class _Planned:
         return self.change.write(self.operation, self.make)
 
 
-def _planned(session: SqlSession, entry: Entry, statement: Update | Delete | Merge) -> _Planned:
-    if isinstance(statement, Merge):
+def _planned(session: SqlSession, entry: Entry, statement: Update | Delete | MergeStatement) -> _Planned:
+    if isinstance(statement, MergeStatement):
         merging = _Merging(session, entry, statement)
         return _Planned(merging, Operation.UPSERT, merging.merged)
     change, where = Change(session, entry, statement.alias), statement.where
     if isinstance(statement, Delete):
-        return _Planned(change, Operation.DELETE, partial(change.found, action=Action.DELETE, values={}, where=where))
+        return _Planned(change, Operation.DELETE, partial(change.found, action=RowAction.DELETE, values={}, where=where))
     values = change.values(statement.assignments, keys_may_change=False)
-    return _Planned(change, Operation.UPSERT, partial(change.found, action=Action.UPDATE, values=values, where=where))
+    return _Planned(change, Operation.UPSERT, partial(change.found, action=RowAction.UPDATE, values=values, where=where))
 
 
 class Change:
@@ -209,7 +209,7 @@ class Change:
         return name
 
     def found(
-        self, moment: str | None, schema: pa.Schema, action: Action, values: Mapping[str, str], where: str | None
+        self, moment: str | None, schema: pa.Schema, action: RowAction, values: Mapping[str, str], where: str | None
     ) -> DataFrame:
         """Changes of the rows at a moment that a condition is true of."""
         condition = f" WHERE {where}" if where is not None else ""
@@ -254,11 +254,11 @@ class Change:
         own = self.own(column)
         return f"CASE WHEN {own} <=> ({value}) THEN {own} ELSE raise_error({literal(key_changed(column))}) END"
 
-    def changes(self, query: str, action: Action, schema: pa.Schema) -> DataFrame:
+    def changes(self, query: str, action: RowAction, schema: pa.Schema) -> DataFrame:
         """The rows of a query as changes, in the types of the table's columns, as Spark assigns them."""
         return self.typed(self.session.query(query), action, schema)
 
-    def typed(self, rows: DataFrame, action: Action, schema: pa.Schema) -> DataFrame:
+    def typed(self, rows: DataFrame, action: RowAction, schema: pa.Schema) -> DataFrame:
         """Rows as changes. Args: rows: What says which row each is, and then the columns by their places."""
         kinds = StructType([*[StructField(name, StringType()) for name in ROW_COLUMNS.values()], *spark_schema(schema)])
         return assigned(self.session.jvm, self.entry.name.sql, kinds, rows).withColumn(ACTION, lit(int(action)))
@@ -279,7 +279,7 @@ class _Merging(Change):
         self,
         session: SqlSession,
         entry: Entry,
-        statement: Merge,
+        statement: MergeStatement,
         added: StructType | None = None,
         source: DataFrame | None = None,
     ) -> None:

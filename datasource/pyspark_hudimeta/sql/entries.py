@@ -21,7 +21,7 @@ from pyspark_hudimeta.sql.session import opened
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from hudimeta.sql import AlterEntry, SetOption, TableProperties
+    from hudimeta.sql import AlterEntry, SetOption, SetTableProperties
     from pyspark_hudimeta.sql.session import Entry, SqlSession
 
 __all__ = ["alter_entry", "check_setting", "set_properties"]
@@ -60,7 +60,7 @@ def alter_entry(session: SqlSession, entry: Entry, statement: AlterEntry, text: 
     raise UnsupportedFeature(f"{statement.what} for a hudimeta table", hint)
 
 
-def set_properties(session: SqlSession, entry: Entry, statement: TableProperties, text: str) -> DataFrame:
+def set_properties(session: SqlSession, entry: Entry, statement: SetTableProperties, text: str) -> DataFrame:
     """Set or unset properties: those of ours are options of all reads and writes from now on, as with CREATE TABLE.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hudimeta.sql import Delete, Explain, Insert, Merge, Statement, Update
+from hudimeta.sql import Delete, Explain, Insert, MergeStatement, Statement, Update
 from pyspark_hudimeta.sql.changes import explained
 from pyspark_hudimeta.sql.insertion import explained_insert
 from pyspark_hudimeta.sql.queries import may_exchange
@@ -26,7 +26,7 @@ def explain(session: SqlSession, entry: Entry, statement: Statement, mode: str) 
     match statement:
         case Insert():
             word, text = "INSERT", explained_insert(session, entry, statement, mode)
-        case Update() | Delete() | Merge():
+        case Update() | Delete() | MergeStatement():
             word, text = type(statement).__name__.upper(), explained(session, entry, statement, mode)
         case _:
             return None

@@ -11,7 +11,7 @@ from hudimeta.errors import ConfigError
 from hudimeta.metadata import record_index
 from hudimeta.sql import quoted
 from hudimeta.types import Operation
-from hudimeta.write.routed.computed import ROW_COLUMNS, Action
+from hudimeta.write.routed.computed import ROW_COLUMNS, RowAction
 from pyspark_hudimeta.sql.changes import Change
 from pyspark_hudimeta.sql.session import Entry, SqlSession, opened
 
@@ -57,9 +57,9 @@ class _Replacing(Change):
 
     def _made(self, moment: str | None, schema: pa.Schema) -> DataFrame:
         new = self.named(self._rows)
-        gone = self.found(moment, schema, Action.DELETE, {}, f"({self._where}){self._unlike(new)}")
+        gone = self.found(moment, schema, RowAction.DELETE, {}, f"({self._where}){self._unlike(new)}")
         shown = [f"null AS {quoted(alias)}" for alias in ROW_COLUMNS.values()] + [quoted(name) for name in schema.names]
-        come = self.changes(f"SELECT {', '.join(shown)} FROM {new}", Action.INSERT, schema)
+        come = self.changes(f"SELECT {', '.join(shown)} FROM {new}", RowAction.INSERT, schema)
         return reduce(DataFrame.unionAll, [gone, come])
 
     def _unlike(self, new: str) -> str:

@@ -28,14 +28,14 @@ from hudimeta.sql import (
     Execute,
     Explain,
     Insert,
-    Merge,
+    MergeStatement,
     Optimize,
     Partitions,
     RefreshIndex,
     Restore,
     Script,
     SetOption,
-    TableProperties,
+    SetTableProperties,
     Update,
     Vacuum,
     may_write,
@@ -217,12 +217,12 @@ def _explained(session: SqlSession, statement: Explain) -> DataFrame | None:
 def _parsed(text: str, name: TableName) -> Statement | None:
     """The statement, with the tables that it changes and reads by their bare names where it names their columns."""
     statement = parse(without_database(text, name))
-    source = source_of(statement) if isinstance(statement, Merge) else None
+    source = source_of(statement) if isinstance(statement, MergeStatement) else None
     return statement if source is None else parse(without_database(without_database(text, name), source))
 
 
 def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> DataFrame | None:
-    if isinstance(statement, (Insert, Update, Delete, Merge)):
+    if isinstance(statement, (Insert, Update, Delete, MergeStatement)):
         refuse_on_write(entry.options)
     if entry.name.is_folder and isinstance(statement, _OF_THE_CATALOG):
         hint = "CREATE TABLE … USING hudimeta LOCATION gives the folder a name."
@@ -231,18 +231,18 @@ def _run(session: SqlSession, entry: Entry, statement: Statement, text: str) -> 
         return alter(session, entry, statement, text)
     if isinstance(statement, AlterEntry):
         return alter_entry(session, entry, statement, text)
-    if isinstance(statement, TableProperties):
+    if isinstance(statement, SetTableProperties):
         return set_properties(session, entry, statement, text)
     run = _RUN.get(type(statement))
     return run(session, entry, statement) if run is not None else None
 
 
-_OF_THE_CATALOG = (AlterTable, AlterEntry, TableProperties, DropTable)
+_OF_THE_CATALOG = (AlterTable, AlterEntry, SetTableProperties, DropTable)
 _RUN: Mapping[type, Callable[[SqlSession, Entry, Any], DataFrame]] = {
     Insert: insert,
     Update: update,
     Delete: delete,
-    Merge: merge,
+    MergeStatement: merge,
     DropTable: drop,
     Ask: answer,
     CreateIndex: create_index,

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError, SchemaMismatch
-from hudimeta.formats.avro.nodes import Node, parse_record
+from hudimeta.formats.avro.nodes import SchemaNode, parse_record
 from hudimeta.formats.avro.ordering import DELETES_SCHEMA, ELEMENT_TYPE, LOCAL_DATE, ORDERING_TYPE, Wrapper, wrapper_for
 from hudimeta.formats.avro.positions import SPARE_BYTES, Walker
 from hudimeta.formats.avro.row_decoder import RowDecoder
@@ -50,14 +50,14 @@ _VALUE_SCHEMAS: dict[int, Any] = {
 }
 
 
-def _nodes(**fields: Any) -> dict[str, Node]:
+def _nodes(**fields: Any) -> dict[str, SchemaNode]:
     schema = {"type": "record", "name": "R", "fields": [{"name": n, "type": t} for n, t in fields.items()]}
     node = parse_record(json.dumps(schema))
     return dict(zip(node.names, node.children, strict=True))
 
 
-_SINGLE: dict[int, Node] = {wrapper: _nodes(ordering=schema)["ordering"] for wrapper, schema in _VALUE_SCHEMAS.items()}
-_ELEMENTS: dict[int, Node] = _SINGLE | {LOCAL_DATE: _SINGLE[Wrapper.DATE]}
+_SINGLE: dict[int, SchemaNode] = {wrapper: _nodes(ordering=schema)["ordering"] for wrapper, schema in _VALUE_SCHEMAS.items()}
+_ELEMENTS: dict[int, SchemaNode] = _SINGLE | {LOCAL_DATE: _SINGLE[Wrapper.DATE]}
 _HEAD = _nodes(record_key=["null", "string"], partition_path=["null", "string"])
 _TEXT_LIKE = frozenset({Wrapper.BYTES, Wrapper.STRING, Wrapper.DECIMAL})
 _VARINTS = frozenset({2 * Wrapper.INT, 2 * Wrapper.LONG})
@@ -147,7 +147,7 @@ def _wrapped(column: pa.Array, wrapper: Wrapper, absent: bytes) -> list[Piece]:
     return [branch, spread(join_pieces(value, len(present)), valid)]
 
 
-def _raw(column: pa.Array, node: Node) -> pa.Array:
+def _raw(column: pa.Array, node: SchemaNode) -> pa.Array:
     """The column in the node's type; times and dates as the number that stands for them where the node is a number."""
     if column.type == node.arrow:
         return column
@@ -174,7 +174,9 @@ class _Orderings:
             values[Wrapper.ARRAY.column] = spread(arrays, branch == Wrapper.ARRAY)
         return branch, _struct(ORDERING_TYPE, values, len(at)), at
 
-    def _union(self, nodes: dict[int, Node], at: Longs, end: Longs) -> tuple[npt.NDArray[np.int8], dict[str, pa.Array], Longs]:
+    def _union(
+        self, nodes: dict[int, SchemaNode], at: Longs, end: Longs
+    ) -> tuple[npt.NDArray[np.int8], dict[str, pa.Array], Longs]:
         """Branches, the columns of those that occur (by name), positions after. Branches without node are left as they are."""
         after = self._walker.advance(at, 1, end)
         marker = self._walker.data[at]

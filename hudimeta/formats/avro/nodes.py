@@ -17,7 +17,7 @@ import pyarrow as pa
 from hudimeta.errors import SchemaError, UnsupportedFeature
 from hudimeta.formats.json_text import parse_json
 
-__all__ = ["LOGICAL_TYPES", "MAX_DEPTH", "MAX_NODES", "Kind", "Node", "parse_record"]
+__all__ = ["LOGICAL_TYPES", "MAX_DEPTH", "MAX_NODES", "ValueKind", "SchemaNode", "parse_record"]
 
 MAX_DEPTH = 64
 MAX_NODES = 50_000
@@ -27,7 +27,7 @@ MAX_DECIMAL_PRECISION = 38
 MAX_DECIMAL_BYTES = 16
 
 
-class Kind(enum.Enum):
+class ValueKind(enum.Enum):
     """How a value is laid out in bytes."""
 
     NULL = enum.auto()
@@ -48,7 +48,7 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SchemaNode:
     """One type of a schema, with the union around it when there is one.
 
     Attributes:
@@ -63,12 +63,12 @@ class Node:
         least: Fewest bytes of a datum, union included.
     """
 
-    kind: Kind
+    kind: ValueKind
     arrow: pa.DataType
     path: str
     branches: int = 0
     null_branch: int = -1
-    children: tuple[Node, ...] = ()
+    children: tuple[SchemaNode, ...] = ()
     names: tuple[str, ...] = ()
     size: int = 0
     least: int = 1
@@ -76,7 +76,7 @@ class Node:
     @property
     def nullable(self) -> bool:
         """True when null is one of the branches, and for the type null itself."""
-        return self.null_branch >= 0 or self.kind is Kind.NULL
+        return self.null_branch >= 0 or self.kind is ValueKind.NULL
 
     @property
     def value_branch(self) -> int:
@@ -86,7 +86,7 @@ class Node:
     @property
     def width(self) -> int:
         """Bytes of a value that is there, where all take the same; else -1."""
-        return self.size if self.kind in (Kind.FIXED, Kind.DECIMAL_FIXED) else _WIDTHS.get(self.kind, -1)
+        return self.size if self.kind in (ValueKind.FIXED, ValueKind.DECIMAL_FIXED) else _WIDTHS.get(self.kind, -1)
 
     @property
     def field(self) -> pa.Field:
@@ -94,17 +94,17 @@ class Node:
         return pa.field(self.path.rpartition(".")[2], self.arrow, self.nullable)
 
 
-_WIDTHS = {Kind.NULL: 0, Kind.BOOLEAN: 1, Kind.FLOAT: 4, Kind.DOUBLE: 8}
+_WIDTHS = {ValueKind.NULL: 0, ValueKind.BOOLEAN: 1, ValueKind.FLOAT: 4, ValueKind.DOUBLE: 8}
 
-_PRIMITIVES: dict[str, tuple[Kind, pa.DataType, int]] = {
-    "null": (Kind.NULL, pa.null(), 0),
-    "boolean": (Kind.BOOLEAN, pa.bool_(), 1),
-    "int": (Kind.INT, pa.int32(), 1),
-    "long": (Kind.LONG, pa.int64(), 1),
-    "float": (Kind.FLOAT, pa.float32(), 4),
-    "double": (Kind.DOUBLE, pa.float64(), 8),
-    "bytes": (Kind.BYTES, pa.binary(), 1),
-    "string": (Kind.STRING, pa.string(), 1),
+_PRIMITIVES: dict[str, tuple[ValueKind, pa.DataType, int]] = {
+    "null": (ValueKind.NULL, pa.null(), 0),
+    "boolean": (ValueKind.BOOLEAN, pa.bool_(), 1),
+    "int": (ValueKind.INT, pa.int32(), 1),
+    "long": (ValueKind.LONG, pa.int64(), 1),
+    "float": (ValueKind.FLOAT, pa.float32(), 4),
+    "double": (ValueKind.DOUBLE, pa.float64(), 8),
+    "bytes": (ValueKind.BYTES, pa.binary(), 1),
+    "string": (ValueKind.STRING, pa.string(), 1),
 }
 
 LOGICAL_TYPES: dict[tuple[str, str], pa.DataType] = {
@@ -122,7 +122,7 @@ LOGICAL_TYPES: dict[tuple[str, str], pa.DataType] = {
 
 
 @functools.lru_cache(maxsize=64)
-def parse_record(schema_json: str) -> Node:
+def parse_record(schema_json: str) -> SchemaNode:
     """The tree of a record schema. All blocks of a file carry the same text, so trees are kept.
 
     Raises:
@@ -146,7 +146,7 @@ class _Parser:
         self._named: dict[str, tuple[dict[str, Any], str]] = {}
         self._left = MAX_NODES
 
-    def node(self, schema: Any, path: str, namespace: str, depth: int) -> Node:
+    def node(self, schema: Any, path: str, namespace: str, depth: int) -> SchemaNode:
         self._left -= 1
         if self._left < 0:
             raise UnsupportedFeature(f"an Avro schema of more than {MAX_NODES} types")
@@ -157,7 +157,7 @@ class _Parser:
         if isinstance(schema, str):
             if schema in _PRIMITIVES:
                 kind, arrow, least = _PRIMITIVES[schema]
-                return Node(kind, arrow, path, least=least)
+                return SchemaNode(kind, arrow, path, least=least)
             known = self._named.get(schema) or self._named.get(f"{namespace}.{schema}")
             if known is None:
                 raise SchemaError(f"the Avro type {schema!r} is not defined", "The file that holds it is damaged.")
@@ -167,7 +167,7 @@ class _Parser:
             return self.node(kind_name, path, namespace, depth + 1)
         return self._complex(kind_name, schema, path, namespace, depth)
 
-    def _union(self, branches: list[Any], path: str, namespace: str, depth: int) -> Node:
+    def _union(self, branches: list[Any], path: str, namespace: str, depth: int) -> SchemaNode:
         others = [branch for branch in branches if branch != "null"]
         if len(others) != 1 or len(branches) > 2:
             raise UnsupportedFeature(f"column {path!r}: the Avro union {json.dumps(branches)[:200]}")
@@ -177,26 +177,26 @@ class _Parser:
         null_branch = branches.index("null") if len(branches) == 2 else -1
         least = 1 if null_branch >= 0 else 1 + inner.least
         details = (inner.children, inner.names, inner.size, least)
-        return Node(inner.kind, inner.arrow, path, len(branches), null_branch, *details)
+        return SchemaNode(inner.kind, inner.arrow, path, len(branches), null_branch, *details)
 
-    def _complex(self, kind: str, schema: dict[str, Any], path: str, namespace: str, depth: int) -> Node:
+    def _complex(self, kind: str, schema: dict[str, Any], path: str, namespace: str, depth: int) -> SchemaNode:
         if kind == "record":
             return self._record(schema, path, namespace, depth)
         if kind == "array":
             item = self.node(schema["items"], f"{path}.element", namespace, depth + 1)
             if item.least == 0:
                 raise UnsupportedFeature(f"column {path!r}: an Avro array whose items take no bytes")
-            return Node(Kind.ARRAY, pa.list_(item.field), path, children=(item,))
+            return SchemaNode(ValueKind.ARRAY, pa.list_(item.field), path, children=(item,))
         if kind == "map":
-            key = Node(Kind.STRING, pa.string(), f"{path}.key")
+            key = SchemaNode(ValueKind.STRING, pa.string(), f"{path}.key")
             value = self.node(schema["values"], f"{path}.value", namespace, depth + 1)
             entry_type = pa.struct([key.field, value.field])
             least = key.least + value.least
-            entry = Node(Kind.RECORD, entry_type, path, children=(key, value), names=("key", "value"), least=least)
-            return Node(Kind.MAP, pa.map_(key.arrow, value.field), path, children=(entry,))
+            entry = SchemaNode(ValueKind.RECORD, entry_type, path, children=(key, value), names=("key", "value"), least=least)
+            return SchemaNode(ValueKind.MAP, pa.map_(key.arrow, value.field), path, children=(entry,))
         return self._leaf(kind, schema, path, namespace, depth)
 
-    def _record(self, schema: dict[str, Any], path: str, namespace: str, depth: int) -> Node:
+    def _record(self, schema: dict[str, Any], path: str, namespace: str, depth: int) -> SchemaNode:
         inner = self._define(schema, namespace)
         prefix = f"{path}." if path else ""
         children = tuple(self.node(f["type"], prefix + f["name"], inner, depth + 1) for f in schema["fields"])
@@ -205,9 +205,9 @@ class _Parser:
             raise SchemaError(f"the Avro record {schema['name']!r} has two fields of one name", "The file is damaged.")
         arrow = pa.struct([pa.field(n, c.arrow, c.nullable) for n, c in zip(names, children, strict=True)])
         least = sum(child.least for child in children)
-        return Node(Kind.RECORD, arrow, path, children=children, names=names, least=least)
+        return SchemaNode(ValueKind.RECORD, arrow, path, children=children, names=names, least=least)
 
-    def _leaf(self, kind: str, schema: dict[str, Any], path: str, namespace: str, depth: int) -> Node:
+    def _leaf(self, kind: str, schema: dict[str, Any], path: str, namespace: str, depth: int) -> SchemaNode:
         logical = schema.get("logicalType")
         if kind in ("fixed", "enum"):
             self._define(schema, namespace)
@@ -215,12 +215,12 @@ class _Parser:
             return _decimal(schema, kind, path)
         if kind == "fixed":
             size = _positive(schema["size"])
-            return Node(Kind.FIXED, pa.binary(size), path, size=size, least=size)
+            return SchemaNode(ValueKind.FIXED, pa.binary(size), path, size=size, least=size)
         if kind == "enum":
-            return Node(Kind.ENUM, pa.string(), path, names=tuple(schema["symbols"]))
+            return SchemaNode(ValueKind.ENUM, pa.string(), path, names=tuple(schema["symbols"]))
         plain = self.node(kind, path, namespace, depth + 1)
         arrow = LOGICAL_TYPES.get((kind, logical), plain.arrow) if isinstance(logical, str) else plain.arrow
-        return Node(plain.kind, arrow, path, 0, -1, plain.children, plain.names, plain.size, plain.least)
+        return SchemaNode(plain.kind, arrow, path, 0, -1, plain.children, plain.names, plain.size, plain.least)
 
     def _define(self, schema: dict[str, Any], namespace: str) -> str:
         """Note a named type, and give the namespace in which its own fields stand."""
@@ -231,15 +231,15 @@ class _Parser:
         return str(inner)
 
 
-def _decimal(schema: dict[str, Any], kind: str, path: str) -> Node:
+def _decimal(schema: dict[str, Any], kind: str, path: str) -> SchemaNode:
     precision, scale = _positive(schema["precision"]), schema.get("scale", 0)
     size = _positive(schema["size"]) if kind == "fixed" else 0
     if precision > MAX_DECIMAL_PRECISION or size > MAX_DECIMAL_BYTES or not 0 <= scale <= precision:
         raise UnsupportedFeature(f"column {path!r}: a decimal of precision {precision}, scale {scale} in {size} bytes")
     arrow = pa.decimal128(precision, scale)
     if kind == "fixed":
-        return Node(Kind.DECIMAL_FIXED, arrow, path, size=size, least=size)
-    return Node(Kind.DECIMAL, arrow, path, least=2)
+        return SchemaNode(ValueKind.DECIMAL_FIXED, arrow, path, size=size, least=size)
+    return SchemaNode(ValueKind.DECIMAL, arrow, path, least=2)
 
 
 def _positive(number: Any) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.avro.nodes import Kind, Node
+from hudimeta.formats.avro.nodes import SchemaNode, ValueKind
 from hudimeta.formats.avro.single_skip import Overrun, skip_one
 from hudimeta.formats.avro.varint import Bytes, Longs, decode_longs, words_of
 
@@ -53,7 +53,7 @@ class Walker:
         self.expect((sizes >= 0) & (sizes <= end - begin), at, "a length within its row")
         return begin, begin + sizes
 
-    def present(self, node: Node, at: Longs, end: Longs) -> tuple[Mask | None, Longs]:
+    def present(self, node: SchemaNode, at: Longs, end: Longs) -> tuple[Mask | None, Longs]:
         """Which values of a union are there, None for all; and new positions, after the branch."""
         if not node.branches:
             return None, at.copy()
@@ -66,7 +66,7 @@ class Walker:
         self.expect(known, at, f"a branch of the union of {node.path}")
         return present, after
 
-    def skip(self, node: Node, at: Longs, end: Longs) -> Longs:
+    def skip(self, node: SchemaNode, at: Longs, end: Longs) -> Longs:
         """The positions after one value at each position."""
         present, at = self.present(node, at, end)
         if present is None:
@@ -75,7 +75,7 @@ class Walker:
         at[rows] = _SKIPS[node.kind](self, node, at[rows], end[rows])
         return at
 
-    def items(self, item: Node, at: Longs, end: Longs) -> Items:
+    def items(self, item: SchemaNode, at: Longs, end: Longs) -> Items:
         """Where the items of arrays or maps lie.
 
         Returns:
@@ -117,7 +117,7 @@ class Walker:
         """The error for a fault somewhere in the rows of these positions."""
         return CorruptFileError(self._path, self._origin + (int(at[0]) if len(at) else 0), expected, actual)
 
-    def _block_counts(self, item: Node, at: Longs, end: Longs) -> tuple[Longs, Longs]:
+    def _block_counts(self, item: SchemaNode, at: Longs, end: Longs) -> tuple[Longs, Longs]:
         """Number of items of each row's next block (0: the array ends), and positions after the block's head."""
         count, here = self.longs(at, end)
         sized = np.flatnonzero(count < 0)
@@ -127,7 +127,7 @@ class Walker:
         self.expect((count >= 0) & (count <= (end - here) // item.least), at, f"a number of items of {item.path}")
         return count, here
 
-    def _block_starts(self, item: Node, rows: Longs, count: Longs, at: Longs, end: Longs) -> Longs:
+    def _block_starts(self, item: SchemaNode, rows: Longs, count: Longs, at: Longs, end: Longs) -> Longs:
         """Positions of the items of one block of each of these rows; `at` moves after them."""
         base = np.cumsum(count) - count
         total = int(count.sum())
@@ -148,7 +148,7 @@ class Walker:
             at[rows[i]] = self._walk_one(item, starts[base[i] + k : base[i] + count[i]], int(at[rows[i]]), int(end[rows[i]]))
         return starts
 
-    def _walk_one(self, item: Node, starts: Longs, at: int, end: int) -> int:
+    def _walk_one(self, item: SchemaNode, starts: Longs, at: int, end: int) -> int:
         """Fill in the positions of one row's items; returns the position after."""
         data = memoryview(self.data.data)
         try:
@@ -161,30 +161,30 @@ class Walker:
             ) from error
         return at
 
-    def _skip_long(self, node: Node, at: Longs, end: Longs) -> Longs:
+    def _skip_long(self, node: SchemaNode, at: Longs, end: Longs) -> Longs:
         return self.longs(at, end)[1]
 
-    def _skip_span(self, node: Node, at: Longs, end: Longs) -> Longs:
+    def _skip_span(self, node: SchemaNode, at: Longs, end: Longs) -> Longs:
         return self.spans(at, end)[1]
 
-    def _skip_fixed(self, node: Node, at: Longs, end: Longs) -> Longs:
+    def _skip_fixed(self, node: SchemaNode, at: Longs, end: Longs) -> Longs:
         return self.advance(at, node.width, end)
 
-    def _skip_record(self, node: Node, at: Longs, end: Longs) -> Longs:
+    def _skip_record(self, node: SchemaNode, at: Longs, end: Longs) -> Longs:
         for child in node.children:
             at = self.skip(child, at, end)
         return at
 
-    def _skip_items(self, node: Node, at: Longs, end: Longs) -> Longs:
+    def _skip_items(self, node: SchemaNode, at: Longs, end: Longs) -> Longs:
         return self.items(node.children[0], at, end)[3]
 
 
-_SKIPS: dict[Kind, Callable[[Walker, Node, Longs, Longs], Longs]] = {
-    **dict.fromkeys((Kind.INT, Kind.LONG, Kind.ENUM), Walker._skip_long),
-    **dict.fromkeys((Kind.BYTES, Kind.STRING, Kind.DECIMAL), Walker._skip_span),
-    **dict.fromkeys((Kind.NULL, Kind.BOOLEAN, Kind.FLOAT, Kind.DOUBLE), Walker._skip_fixed),
-    **dict.fromkeys((Kind.FIXED, Kind.DECIMAL_FIXED), Walker._skip_fixed),
-    Kind.RECORD: Walker._skip_record,
-    Kind.ARRAY: Walker._skip_items,
-    Kind.MAP: Walker._skip_items,
+_SKIPS: dict[ValueKind, Callable[[Walker, SchemaNode, Longs, Longs], Longs]] = {
+    **dict.fromkeys((ValueKind.INT, ValueKind.LONG, ValueKind.ENUM), Walker._skip_long),
+    **dict.fromkeys((ValueKind.BYTES, ValueKind.STRING, ValueKind.DECIMAL), Walker._skip_span),
+    **dict.fromkeys((ValueKind.NULL, ValueKind.BOOLEAN, ValueKind.FLOAT, ValueKind.DOUBLE), Walker._skip_fixed),
+    **dict.fromkeys((ValueKind.FIXED, ValueKind.DECIMAL_FIXED), Walker._skip_fixed),
+    ValueKind.RECORD: Walker._skip_record,
+    ValueKind.ARRAY: Walker._skip_items,
+    ValueKind.MAP: Walker._skip_items,
 }

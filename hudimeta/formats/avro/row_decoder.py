@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudimeta.formats.avro.nodes import Kind, Node
+from hudimeta.formats.avro.nodes import SchemaNode, ValueKind
 from hudimeta.formats.avro.positions import Walker
 from hudimeta.formats.avro.row_encoder import spread
 from hudimeta.formats.avro.varint import Bytes, Longs
@@ -33,7 +33,7 @@ class RowDecoder:
         self._walker = walker
         self._buffer = pa.py_buffer(walker.data)
 
-    def record(self, node: Node, at: Longs, end: Longs, wanted: frozenset[str] | None) -> list[pa.Array]:
+    def record(self, node: SchemaNode, at: Longs, end: Longs, wanted: frozenset[str] | None) -> list[pa.Array]:
         """The wanted fields (None: all) of records that begin at `at` and must end at `end`, in the schema's order.
 
         Raises:
@@ -49,7 +49,7 @@ class RowDecoder:
         self._walker.expect(at == end, at, "a row that ends with its last field")
         return columns
 
-    def decode(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def decode(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         """One value at each position; returns the column and the positions after."""
         if not len(at):
             return pa.nulls(0, node.arrow), at
@@ -71,54 +71,54 @@ class RowDecoder:
         buffers = [None, pa.py_buffer(borders), self._buffer]
         return pa.Array.from_buffers(pa.binary(), 2 * len(begin), buffers).take(_evens(len(begin)))
 
-    def _null(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _null(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         return pa.nulls(len(at)), at
 
-    def _boolean(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _boolean(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         after = self._walker.advance(at, 1, end)
         values = self._walker.data[at]
         self._walker.expect(values < 2, at, f"a boolean of 00 or 01 in {node.path}")
         return pa.array(values.view(np.bool_)), after
 
-    def _int(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _int(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         values, after = self._walker.longs(at, end)
         self._walker.expect((values >= _INT32.min) & (values <= _INT32.max), at, f"an int of 32 bits in {node.path}")
         return _fixed_width(node.arrow, values.astype(np.int32)), after
 
-    def _long(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _long(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         values, after = self._walker.longs(at, end)
         return _fixed_width(node.arrow, values), after
 
-    def _float(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _float(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         after = self._walker.advance(at, 4, end)
         return _fixed_width(node.arrow, self._walker.words[at].astype(np.uint32)), after
 
-    def _double(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _double(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         after = self._walker.advance(at, 8, end)
         return _fixed_width(node.arrow, self._walker.words[at]), after
 
-    def _bytes(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _bytes(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         begin, after = self._walker.spans(at, end)
         return self._gather(begin, after), after
 
-    def _string(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _string(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         binary, after = self._bytes(node, at, end)
         try:
             return binary.cast(pa.string()), after
         except pa.ArrowInvalid as error:
             raise self._walker.corrupt(at, f"UTF-8 in {node.path}", error) from error
 
-    def _fixed(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _fixed(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         after = self._walker.advance(at, node.size, end)
         content = self._gather(at, after).buffers()[2]
         return pa.Array.from_buffers(node.arrow, len(at), [None, content]), after
 
-    def _enum(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _enum(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         values, after = self._walker.longs(at, end)
         self._walker.expect((values >= 0) & (values < len(node.names)), at, f"a symbol of the enum {node.path}")
         return pa.array(node.names, pa.string()).take(pa.array(values)), after
 
-    def _decimal(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _decimal(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         """Big-endian two's complement of 1 to 16 bytes, turned round and filled up with the sign."""
         begin, after = self._walker.spans(at, end)
         sizes = after - begin
@@ -130,7 +130,7 @@ class RowDecoder:
             out[rows, k] = data[after[rows] - 1 - k]
         return self._decimals(node, out, at), after
 
-    def _decimal_fixed(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _decimal_fixed(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         after = self._walker.advance(at, node.size, end)
         content = np.frombuffer(self._gather(at, after).buffers()[2], np.uint8, len(at) * node.size)
         big_endian = content.reshape(len(at), node.size)
@@ -139,7 +139,7 @@ class RowDecoder:
         out[:, node.size :] = _signs(big_endian[:, :1])
         return self._decimals(node, out, at), after
 
-    def _decimals(self, node: Node, little_endian: Bytes, at: Longs) -> pa.Array:
+    def _decimals(self, node: SchemaNode, little_endian: Bytes, at: Longs) -> pa.Array:
         column = _fixed_width(node.arrow, little_endian)
         try:
             column.validate(full=True)
@@ -147,14 +147,14 @@ class RowDecoder:
             raise self._walker.corrupt(at, f"a decimal of precision {node.arrow.precision} in {node.path}", error) from error
         return column
 
-    def _record(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _record(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         columns = []
         for child in node.children:
             column, at = self.decode(child, at, end)
             columns.append(column)
         return pa.Array.from_buffers(node.arrow, len(at), [None], children=columns), at
 
-    def _items(self, node: Node, at: Longs, end: Longs) -> _Column:
+    def _items(self, node: SchemaNode, at: Longs, end: Longs) -> _Column:
         counts, starts, ends, after = self._walker.items(node.children[0], at, end)
         items, _ = self.decode(node.children[0], starts, ends)
         offsets = np.zeros(len(at) + 1, np.int32)
@@ -175,20 +175,20 @@ def _fixed_width(kind: pa.DataType, values: npt.NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
 
 
-_VALUES: dict[Kind, Callable[[RowDecoder, Node, Longs, Longs], _Column]] = {
-    Kind.NULL: RowDecoder._null,
-    Kind.BOOLEAN: RowDecoder._boolean,
-    Kind.INT: RowDecoder._int,
-    Kind.LONG: RowDecoder._long,
-    Kind.FLOAT: RowDecoder._float,
-    Kind.DOUBLE: RowDecoder._double,
-    Kind.BYTES: RowDecoder._bytes,
-    Kind.STRING: RowDecoder._string,
-    Kind.FIXED: RowDecoder._fixed,
-    Kind.ENUM: RowDecoder._enum,
-    Kind.DECIMAL: RowDecoder._decimal,
-    Kind.DECIMAL_FIXED: RowDecoder._decimal_fixed,
-    Kind.RECORD: RowDecoder._record,
-    Kind.ARRAY: RowDecoder._items,
-    Kind.MAP: RowDecoder._items,
+_VALUES: dict[ValueKind, Callable[[RowDecoder, SchemaNode, Longs, Longs], _Column]] = {
+    ValueKind.NULL: RowDecoder._null,
+    ValueKind.BOOLEAN: RowDecoder._boolean,
+    ValueKind.INT: RowDecoder._int,
+    ValueKind.LONG: RowDecoder._long,
+    ValueKind.FLOAT: RowDecoder._float,
+    ValueKind.DOUBLE: RowDecoder._double,
+    ValueKind.BYTES: RowDecoder._bytes,
+    ValueKind.STRING: RowDecoder._string,
+    ValueKind.FIXED: RowDecoder._fixed,
+    ValueKind.ENUM: RowDecoder._enum,
+    ValueKind.DECIMAL: RowDecoder._decimal,
+    ValueKind.DECIMAL_FIXED: RowDecoder._decimal_fixed,
+    ValueKind.RECORD: RowDecoder._record,
+    ValueKind.ARRAY: RowDecoder._items,
+    ValueKind.MAP: RowDecoder._items,
 }

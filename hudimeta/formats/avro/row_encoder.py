@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.errors import SchemaMismatch
-from hudimeta.formats.avro.nodes import Kind, Node
+from hudimeta.formats.avro.nodes import SchemaNode, ValueKind
 from hudimeta.formats.avro.varint import Bytes, Longs, encode_longs
 
 __all__ = ["Piece", "borders_of", "encode_record", "encode_value", "join_pieces", "spread"]
@@ -28,7 +28,7 @@ Piece = Any
 Mask = npt.NDArray[np.bool_]
 
 
-def encode_record(node: Node, columns: list[pa.Array], rows: int) -> pa.Array:
+def encode_record(node: SchemaNode, columns: list[pa.Array], rows: int) -> pa.Array:
     """Records from the columns of their fields, in the schema's order.
 
     Returns:
@@ -50,7 +50,7 @@ def join_pieces(pieces: list[Piece], rows: int) -> pa.Array:
     return pc.binary_join_element_wise(*pieces, _NOTHING, null_handling="replace", null_replacement=b"")
 
 
-def encode_value(node: Node, column: pa.Array) -> list[Piece]:
+def encode_value(node: SchemaNode, column: pa.Array) -> list[Piece]:
     """The pieces of one column.
 
     Raises:
@@ -70,15 +70,15 @@ def encode_value(node: Node, column: pa.Array) -> list[Piece]:
 # Each of the following gets its node, the column, and None where there is no union, or else which rows have a value.
 
 
-def _number(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
+def _number(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
     """Ints, longs and what is stored as such."""
     column = _cast(node, column)
-    width = pa.int32() if node.kind is Kind.INT else pa.int64()
+    width = pa.int32() if node.kind is ValueKind.INT else pa.int64()
     matrix, sizes = encode_longs(_numpy(column.view(width), 0))
     return [_with_branch(node, matrix, sizes, valid)]
 
 
-def _enum(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
+def _enum(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
     column = _cast(node, column)
     index = pc.index_in(column, pa.array(node.names, pa.string()))
     if index.null_count > column.null_count:
@@ -88,30 +88,30 @@ def _enum(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
     return [_with_branch(node, matrix, sizes, valid)]
 
 
-def _boolean(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
+def _boolean(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
     values = _numpy(_cast(node, column), False).astype(np.uint8)
     return [_with_branch(node, values[:, None], None, valid)]
 
 
-def _float(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
+def _float(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
     values = np.ascontiguousarray(_numpy(_cast(node, column), 0.0))
     return [_with_branch(node, values.view(np.uint8).reshape(len(values), node.width), None, valid)]
 
 
-def _text(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
+def _text(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
     column = _cast(node, column)
     matrix, sizes = encode_longs(_numpy(pc.binary_length(column), 0))
     return [_with_branch(node, matrix, sizes, valid), column.cast(pa.large_binary())]
 
 
-def _fixed(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
+def _fixed(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
     column = _cast(node, column).cast(pa.binary()).cast(pa.large_binary())
     if valid is None:
         return [column]
     return [_with_branch(node, np.empty((len(column), 0), np.uint8), None, valid), column]
 
 
-def _decimal(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
+def _decimal(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
     """The fewest bytes of big-endian two's complement that keep the sign."""
     big_endian = _big_endian(node, column)
     sign = _signs(big_endian[:, :1])
@@ -126,7 +126,7 @@ def _decimal(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
     return [_with_branch(node, matrix, sizes + 1, valid)]
 
 
-def _decimal_fixed(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
+def _decimal_fixed(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
     big_endian = _big_endian(node, column)
     kept = big_endian[:, DECIMAL_BYTES - node.size :]
     if (big_endian[:, : DECIMAL_BYTES - node.size] != _signs(kept[:, :1])).any():
@@ -134,13 +134,13 @@ def _decimal_fixed(node: Node, column: pa.Array, valid: Mask | None) -> list[Pie
     return [_with_branch(node, kept, None, valid)]
 
 
-def _null(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
+def _null(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
     if column.null_count < len(column):
         raise SchemaMismatch(node.path, column.type, "null")
     return []
 
 
-def _record(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
+def _record(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
     if not pa.types.is_struct(column.type):
         raise SchemaMismatch(node.path, column.type, node.arrow)
     present = column.drop_null()
@@ -153,11 +153,11 @@ def _record(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
     return _nested(node, pieces, len(present), valid)
 
 
-def _items(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
+def _items(node: SchemaNode, column: pa.Array, valid: Mask | None) -> list[Piece]:
     """Arrays and maps: one block with its number of items, then the end; the end alone when empty."""
     if pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type):
         column = column.cast(pa.list_(column.type.value_field))
-    if not (pa.types.is_map(column.type) if node.kind is Kind.MAP else pa.types.is_list(column.type)):
+    if not (pa.types.is_map(column.type) if node.kind is ValueKind.MAP else pa.types.is_list(column.type)):
         raise SchemaMismatch(node.path, column.type, node.arrow)
     present = column.drop_null()
     offsets = present.offsets.to_numpy()
@@ -171,9 +171,9 @@ def _items(node: Node, column: pa.Array, valid: Mask | None) -> list[Piece]:
     return _nested(node, [head, body, _scalar(b"\0")], len(counts), valid)
 
 
-def _item_pieces(node: Node, column: pa.Array, begin: int, stop: int) -> list[Piece]:
+def _item_pieces(node: SchemaNode, column: pa.Array, begin: int, stop: int) -> list[Piece]:
     item = node.children[0]
-    if node.kind is Kind.ARRAY:
+    if node.kind is ValueKind.ARRAY:
         return encode_value(item, column.values.slice(begin, stop - begin))
     key, value = item.children
     keys, values = (side.slice(begin, stop - begin) for side in (column.keys, column.items))
@@ -185,7 +185,7 @@ def spread(values: pa.Array, valid: Mask) -> pa.Array:
     return values.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
 
 
-def _nested(node: Node, pieces: list[Piece], count: int, valid: Mask | None) -> list[Piece]:
+def _nested(node: SchemaNode, pieces: list[Piece], count: int, valid: Mask | None) -> list[Piece]:
     """Pieces of the values that are there, spread over all rows after the branch of their union."""
     if valid is None:
         return pieces
@@ -195,7 +195,7 @@ def _nested(node: Node, pieces: list[Piece], count: int, valid: Mask | None) -> 
     return [_ragged(branch.astype(np.uint8)[:, None], None), spread(join_pieces(pieces, count), valid)]
 
 
-def _with_branch(node: Node, matrix: Bytes, sizes: Longs | None, valid: Mask | None) -> pa.Array:
+def _with_branch(node: SchemaNode, matrix: Bytes, sizes: Longs | None, valid: Mask | None) -> pa.Array:
     """The rows of a matrix (sizes None: all of it) after the branch of their union, which stands alone where there is none."""
     if valid is None:
         return _ragged(matrix, sizes)
@@ -228,7 +228,7 @@ def borders_of(array: pa.Array) -> Longs:
     return borders[array.offset : array.offset + len(array) + 1]
 
 
-def _big_endian(node: Node, column: pa.Array) -> Bytes:
+def _big_endian(node: SchemaNode, column: pa.Array) -> Bytes:
     column = _cast(node, column)
     values = np.frombuffer(column.buffers()[1], np.uint8, len(column) * DECIMAL_BYTES, column.offset * DECIMAL_BYTES)
     return values.reshape(-1, DECIMAL_BYTES)[:, ::-1]
@@ -239,7 +239,7 @@ def _signs(leading: Bytes) -> Bytes:
     return (leading.view(np.int8) >> 7).view(np.uint8)
 
 
-def _cast(node: Node, column: pa.Array) -> pa.Array:
+def _cast(node: SchemaNode, column: pa.Array) -> pa.Array:
     """The column in the node's Arrow type; nothing may be lost."""
     if column.type == node.arrow:
         return column
@@ -267,16 +267,16 @@ def _scalar(value: bytes) -> Any:
     return pa.scalar(value, pa.large_binary())
 
 
-_VALUES: dict[Kind, Callable[[Node, pa.Array, Mask | None], list[Piece]]] = {
-    **dict.fromkeys((Kind.INT, Kind.LONG), _number),
-    **dict.fromkeys((Kind.BYTES, Kind.STRING), _text),
-    **dict.fromkeys((Kind.FLOAT, Kind.DOUBLE), _float),
-    **dict.fromkeys((Kind.ARRAY, Kind.MAP), _items),
-    Kind.NULL: _null,
-    Kind.BOOLEAN: _boolean,
-    Kind.FIXED: _fixed,
-    Kind.ENUM: _enum,
-    Kind.DECIMAL: _decimal,
-    Kind.DECIMAL_FIXED: _decimal_fixed,
-    Kind.RECORD: _record,
+_VALUES: dict[ValueKind, Callable[[SchemaNode, pa.Array, Mask | None], list[Piece]]] = {
+    **dict.fromkeys((ValueKind.INT, ValueKind.LONG), _number),
+    **dict.fromkeys((ValueKind.BYTES, ValueKind.STRING), _text),
+    **dict.fromkeys((ValueKind.FLOAT, ValueKind.DOUBLE), _float),
+    **dict.fromkeys((ValueKind.ARRAY, ValueKind.MAP), _items),
+    ValueKind.NULL: _null,
+    ValueKind.BOOLEAN: _boolean,
+    ValueKind.FIXED: _fixed,
+    ValueKind.ENUM: _enum,
+    ValueKind.DECIMAL: _decimal,
+    ValueKind.DECIMAL_FIXED: _decimal_fixed,
+    ValueKind.RECORD: _record,
 }

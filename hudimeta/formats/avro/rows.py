@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudimeta.errors import CorruptFileError, SchemaMismatch
-from hudimeta.formats.avro.nodes import Node, parse_record
+from hudimeta.formats.avro.nodes import SchemaNode, parse_record
 from hudimeta.formats.avro.positions import SPARE_BYTES, Walker
 from hudimeta.formats.avro.row_decoder import RowDecoder
 from hudimeta.formats.avro.row_encoder import borders_of, encode_record, join_pieces
@@ -123,7 +123,7 @@ def _chunks(begin: Longs, end: Longs) -> Iterator[slice]:
 
 
 def _decode_chunk(
-    node: Node,
+    node: SchemaNode,
     content: npt.NDArray[np.uint8],
     begin: Longs,
     end: Longs,
@@ -141,7 +141,7 @@ def _decode_chunk(
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _encode_chunk(node: Node, batch: pa.RecordBatch, length_prefix: bool) -> pa.Array:
+def _encode_chunk(node: SchemaNode, batch: pa.RecordBatch, length_prefix: bool) -> pa.Array:
     rows = encode_record(node, batch.columns, batch.num_rows)
     if not length_prefix:
         return rows

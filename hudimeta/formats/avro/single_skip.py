@@ -6,19 +6,19 @@ is used.
 
 from __future__ import annotations
 
-from hudimeta.formats.avro.nodes import Kind, Node
+from hudimeta.formats.avro.nodes import SchemaNode, ValueKind
 
 __all__ = ["Overrun", "skip_one"]
 
-_SPANS = (Kind.BYTES, Kind.STRING, Kind.DECIMAL)
-_LONGS = (Kind.INT, Kind.LONG, Kind.ENUM)
+_SPANS = (ValueKind.BYTES, ValueKind.STRING, ValueKind.DECIMAL)
+_LONGS = (ValueKind.INT, ValueKind.LONG, ValueKind.ENUM)
 
 
 class Overrun(ValueError):
     """A datum that does not end within its bounds; the argument is the position of the fault."""
 
 
-def skip_one(data: memoryview, node: Node, at: int, end: int) -> int:
+def skip_one(data: memoryview, node: SchemaNode, at: int, end: int) -> int:
     """The position after the datum at `at`, which must not go beyond `end`.
 
     Raises:
@@ -33,7 +33,7 @@ def skip_one(data: memoryview, node: Node, at: int, end: int) -> int:
     return _skip_value(data, node, at, end)
 
 
-def _skip_value(data: memoryview, node: Node, at: int, end: int) -> int:
+def _skip_value(data: memoryview, node: SchemaNode, at: int, end: int) -> int:
     if node.width >= 0:
         return _within(at + node.width, end)
     if node.kind in _LONGS:
@@ -41,14 +41,14 @@ def _skip_value(data: memoryview, node: Node, at: int, end: int) -> int:
     if node.kind in _SPANS:
         size, at = _long(data, at, end)
         return _within(at + size, end, at)
-    if node.kind is Kind.RECORD:
+    if node.kind is ValueKind.RECORD:
         for child in node.children:
             at = skip_one(data, child, at, end)
         return at
     return _skip_items(data, node.children[0], at, end)
 
 
-def _skip_items(data: memoryview, item: Node, at: int, end: int) -> int:
+def _skip_items(data: memoryview, item: SchemaNode, at: int, end: int) -> int:
     count, at = _long(data, at, end)
     while count:
         if count < 0:

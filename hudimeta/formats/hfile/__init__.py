@@ -1,7 +1,7 @@
 """HFile version 3, the sorted key-value file of Hudi's metadata table: reader and writer."""
 
 from hudimeta.formats.hfile.cells import KeyValues, RawCells
-from hudimeta.formats.hfile.layout import MAX_KEY_BYTES, ChecksumType, Codec
+from hudimeta.formats.hfile.layout import MAX_KEY_BYTES, ChecksumType, Compression
 from hudimeta.formats.hfile.range_reader import BytesRange, RangeReader, StorageRange
 from hudimeta.formats.hfile.reader import HFileReader
 from hudimeta.formats.hfile.writer import DEFAULT_BLOCK_SIZE, HFileInfo, Packing, write_hfile
@@ -11,7 +11,7 @@ __all__ = [
     "MAX_KEY_BYTES",
     "BytesRange",
     "ChecksumType",
-    "Codec",
+    "Compression",
     "HFileInfo",
     "HFileReader",
     "KeyValues",

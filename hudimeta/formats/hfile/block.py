@@ -18,7 +18,7 @@ from hudimeta.formats.hfile.layout import (
     BlockHeader,
     BlockKind,
     ChecksumType,
-    Codec,
+    Compression,
 )
 
 __all__ = ["Block", "block_pieces", "decode_block", "encode_block", "frame_block", "pack"]
@@ -45,7 +45,7 @@ class Block:
 def encode_block(
     kind: BlockKind,
     data: bytes | memoryview,
-    codec: Codec,
+    codec: Compression,
     *,
     level: int = 6,
     previous_offset: int = -1,
@@ -88,17 +88,17 @@ def frame_block(
     return body + checksum_bytes(checksum, body, BYTES_PER_CHECKSUM)
 
 
-def pack(data: bytes | memoryview, codec: Codec, level: int) -> bytes:
+def pack(data: bytes | memoryview, codec: Compression, level: int) -> bytes:
     """Content as the codec stores it. Raises UnsupportedFeature for codecs other than GZ and NONE."""
-    if codec is Codec.GZ:
+    if codec is Compression.GZ:
         return gzip_member(data, level)
-    if codec is Codec.NONE:
+    if codec is Compression.NONE:
         return bytes(data)
     raise UnsupportedFeature(f"HFile compression {codec.name}", "Use GZ or NONE.")
 
 
 def decode_block(
-    raw: memoryview, kind: BlockKind, codec: Codec, *, path: str, offset: int, exact_size: int | None = None
+    raw: memoryview, kind: BlockKind, codec: Compression, *, path: str, offset: int, exact_size: int | None = None
 ) -> Block:
     """The block that `raw` begins with.
 
@@ -119,7 +119,9 @@ def decode_block(
     return Block(_unpack(packed, codec, header.uncompressed_size, path, offset), size)
 
 
-def block_pieces(raw: memoryview, kind: BlockKind, codec: Codec, *, path: str, offset: int, exact_size: int) -> Iterator[bytes]:
+def block_pieces(
+    raw: memoryview, kind: BlockKind, codec: Compression, *, path: str, offset: int, exact_size: int
+) -> Iterator[bytes]:
     """The content of the block that `raw` begins with, in order, a piece at a time; arguments and errors as of `decode_block`.
 
     Pieces have at most 32 KiB. The content is known to be sound only when the last piece has come.
@@ -129,7 +131,7 @@ def block_pieces(raw: memoryview, kind: BlockKind, codec: Codec, *, path: str, o
 
 
 def _checked_header(
-    raw: memoryview, kind: BlockKind, codec: Codec, path: str, offset: int, exact_size: int | None
+    raw: memoryview, kind: BlockKind, codec: Compression, path: str, offset: int, exact_size: int | None
 ) -> tuple[BlockHeader, int]:
     """The header, whose lengths can be relied upon, and the bytes that the block takes in the file."""
     header = _decode_header(raw, kind, path, offset)
@@ -159,7 +161,7 @@ def _decode_header(raw: memoryview, kind: BlockKind, path: str, offset: int) -> 
     return header
 
 
-def _check_sums(block: memoryview, header: BlockHeader, codec: Codec, path: str, offset: int) -> None:
+def _check_sums(block: memoryview, header: BlockHeader, codec: Compression, path: str, offset: int) -> None:
     try:
         checksum = ChecksumType(header.checksum_type)
     except ValueError:
@@ -173,13 +175,13 @@ def _check_sums(block: memoryview, header: BlockHeader, codec: Codec, path: str,
     if found != expected:
         raise CorruptFileError(path, offset + 29, f"{expected} checksum bytes", found)
     # A gzip member carries its own CRC-32 over the content, so only raw blocks depend on the block's sums.
-    if codec is Codec.NONE:
+    if codec is Compression.NONE:
         at = header.on_disk_data_size
         if checksum_bytes(checksum, block[:at], header.bytes_per_checksum) != block[at:]:
             raise CorruptFileError(path, offset + at, f"the {checksum.name} of the block's bytes", block[at:].hex())
 
 
-def _unpack(packed: memoryview, codec: Codec, size: int, path: str, offset: int) -> bytes:
+def _unpack(packed: memoryview, codec: Compression, size: int, path: str, offset: int) -> bytes:
     pieces = _pieces(packed, codec, size, path, offset)
     if size < _JOINED_BYTES:
         return b"".join(pieces)
@@ -189,8 +191,8 @@ def _unpack(packed: memoryview, codec: Codec, size: int, path: str, offset: int)
     return whole.getvalue()
 
 
-def _pieces(packed: memoryview, codec: Codec, size: int, path: str, offset: int) -> Iterator[bytes]:
-    if codec is Codec.NONE:
+def _pieces(packed: memoryview, codec: Compression, size: int, path: str, offset: int) -> Iterator[bytes]:
+    if codec is Compression.NONE:
         if len(packed) != size:
             raise CorruptFileError(path, offset + 12, f"an uncompressed size of {len(packed)}", size)
         yield bytes(packed)

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hudimeta.errors import CorruptFileError
-from hudimeta.formats.hfile.layout import BLOCK_HEADER_SIZE, Cursor, encode_hadoop_vint, encode_key
+from hudimeta.formats.hfile.layout import BLOCK_HEADER_SIZE, ByteCursor, encode_hadoop_vint, encode_key
 
 __all__ = ["BlockIndex", "decode_index_block", "decode_meta_root", "decode_root", "encode_meta_root", "encode_root"]
 
@@ -134,7 +134,7 @@ def decode_root(payload: bytes, count: int, *, multi_level: bool, path: str, off
     Raises:
         CorruptFileError: The entries do not fill the payload, or point outside of the file's data or at overlapping blocks.
     """
-    cursor = Cursor(payload, path, offset)
+    cursor = ByteCursor(payload, path, offset)
     _check_count(count, cursor, _ENTRY.size + 3)
     rows: list[bytes] = []
     places: list[tuple[int, int]] = []
@@ -148,7 +148,7 @@ def decode_root(payload: bytes, count: int, *, multi_level: bool, path: str, off
 
 def decode_meta_root(payload: bytes, count: int, *, path: str, offset: int, limit: int) -> dict[str, tuple[int, int]]:
     """The meta root index: name to (offset, size). Arguments and errors as of `decode_root`."""
-    cursor = Cursor(payload, path, offset)
+    cursor = ByteCursor(payload, path, offset)
     _check_count(count, cursor, _ENTRY.size + 1)
     names: list[bytes] = []
     places: list[tuple[int, int]] = []
@@ -165,7 +165,7 @@ def decode_meta_root(payload: bytes, count: int, *, path: str, offset: int, limi
 
 def decode_index_block(payload: bytes, *, path: str, offset: int, limit: int) -> BlockIndex:
     """A leaf or intermediate index block. Arguments and errors as of `decode_root`."""
-    cursor = Cursor(payload, path, offset)
+    cursor = ByteCursor(payload, path, offset)
     count = int.from_bytes(cursor.take(4, "number of index entries"), "big", signed=True)
     _check_count(count, cursor, 4 + _ENTRY.size + 2)
     ends = struct.unpack(f">{count + 1}i", cursor.take(4 * (count + 1), "offsets of index entries"))
@@ -190,7 +190,7 @@ def _encode_entries(entries: Sequence[tuple[int, int, bytes]]) -> bytes:
     return b"".join(_ENTRY.pack(offset, size) + encode_hadoop_vint(len(key)) + key for offset, size, key in entries)
 
 
-def _decode_key(cursor: Cursor) -> bytes:
+def _decode_key(cursor: ByteCursor) -> bytes:
     """A root entry's length and key; the length is tried as Hadoop spells it, then as protobuf does."""
     start = cursor.position
     for read in (cursor.hadoop_vint, cursor.varint):
@@ -213,12 +213,12 @@ def _row(key: bytes) -> bytes | None:
     return key[2 : 2 + size]
 
 
-def _check_count(count: int, cursor: Cursor, smallest: int) -> None:
+def _check_count(count: int, cursor: ByteCursor, smallest: int) -> None:
     if not 0 <= count <= cursor.left // smallest:
         raise cursor.damaged(f"at most {cursor.left // smallest} index entries", count)
 
 
-def _index(keys: list[bytes], places: list[tuple[int, int]], cursor: Cursor, limit: int) -> BlockIndex:
+def _index(keys: list[bytes], places: list[tuple[int, int]], cursor: ByteCursor, limit: int) -> BlockIndex:
     both = np.array(places, dtype=np.int64).reshape(-1, 2)
     offsets, sizes = both[:, 0].copy(), both[:, 1].copy()
     ends = np.append(offsets[1:], limit)

@@ -39,8 +39,8 @@ __all__ = [
     "BlockHeader",
     "BlockKind",
     "ChecksumType",
-    "Codec",
-    "Cursor",
+    "Compression",
+    "ByteCursor",
     "encode_hadoop_vint",
     "encode_key",
     "encode_varint",
@@ -70,7 +70,7 @@ class BlockKind(enum.Enum):
     FILE_INFO = b"FILEINF2"
 
 
-class Codec(enum.IntEnum):
+class Compression(enum.IntEnum):
     """Compression codes of the trailer; only GZ and NONE are in use."""
 
     LZO = 0
@@ -147,7 +147,7 @@ def encode_hadoop_vint(value: int) -> bytes:
     return struct.pack(">b", -112 - width) + value.to_bytes(width, "big")
 
 
-class Cursor:
+class ByteCursor:
     """Reads integers and byte strings in order, and refuses to pass the end.
 
     Args:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hudimeta.errors import UnsupportedFeature
-from hudimeta.formats.hfile.layout import Codec, Cursor, encode_varint
+from hudimeta.formats.hfile.layout import ByteCursor, Compression, encode_varint
 
 __all__ = ["COMPARATOR", "TRAILER_SIZE", "Trailer", "decode_file_info", "decode_trailer", "encode_file_info"]
 
@@ -60,7 +60,7 @@ class Trailer:
     index_levels: int
     first_data_block: int
     last_data_block: int
-    codec: Codec
+    codec: Compression
     comparator: str = COMPARATOR
     minor: int = 3
     major: int = _MAJOR
@@ -95,7 +95,7 @@ def decode_trailer(data: memoryview, path: str, offset: int) -> Trailer:
         CorruptFileError: No trailer stands there, or it lacks a field.
         UnsupportedFeature: Another major version, another codec, or an encrypted file.
     """
-    cursor = Cursor(data[: TRAILER_SIZE - 4], path, offset)
+    cursor = ByteCursor(data[: TRAILER_SIZE - 4], path, offset)
     magic = cursor.take(8, "trailer magic")
     if magic != _MAGIC:
         cursor.position = 0
@@ -150,7 +150,7 @@ def decode_file_info(payload: bytes, path: str, offset: int) -> dict[str, bytes]
     Raises:
         CorruptFileError: The payload is not a file info message.
     """
-    cursor = Cursor(payload, path, offset)
+    cursor = ByteCursor(payload, path, offset)
     magic = cursor.take(4, "file info magic")
     if magic != _FILE_INFO_MAGIC:
         raise cursor.damaged(f"file info magic {_FILE_INFO_MAGIC!r}", magic)
@@ -158,7 +158,7 @@ def decode_file_info(payload: bytes, path: str, offset: int) -> dict[str, bytes]
     for field, pair in _fields(cursor, "file info"):
         if field != 1 or isinstance(pair, int):
             raise cursor.damaged("a name and value pair of the file info", f"field {field}")
-        parts = dict(_message(Cursor(pair, path, offset), "file info pair"))
+        parts = dict(_message(ByteCursor(pair, path, offset), "file info pair"))
         name, value = parts.get(1), parts.get(2, b"")
         if not isinstance(name, bytes) or not isinstance(value, bytes):
             raise cursor.damaged("a file info pair with a name", f"fields {sorted(parts)}")
@@ -166,14 +166,14 @@ def decode_file_info(payload: bytes, path: str, offset: int) -> dict[str, bytes]
     return info
 
 
-def _fields(cursor: Cursor, what: str) -> Iterator[tuple[int, int | bytes]]:
+def _fields(cursor: ByteCursor, what: str) -> Iterator[tuple[int, int | bytes]]:
     """Fields of a message that follows its own length."""
     length = cursor.varint(f"{what} length")
     start = cursor.offset + cursor.position
-    return _message(Cursor(cursor.take(length, what), cursor.path, start), what)
+    return _message(ByteCursor(cursor.take(length, what), cursor.path, start), what)
 
 
-def _message(cursor: Cursor, what: str) -> Iterator[tuple[int, int | bytes]]:
+def _message(cursor: ByteCursor, what: str) -> Iterator[tuple[int, int | bytes]]:
     of_tag = f"{what} tag"
     while cursor.left:
         tag = cursor.varint(of_tag)
@@ -197,12 +197,12 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _codec(code: int, cursor: Cursor) -> Codec:
+def _codec(code: int, cursor: ByteCursor) -> Compression:
     try:
-        codec = Codec(code)
+        codec = Compression(code)
     except ValueError:
         raise cursor.damaged("a compression codec 0 to 6", code) from None
-    if codec not in (Codec.GZ, Codec.NONE):
+    if codec not in (Compression.GZ, Compression.NONE):
         raise UnsupportedFeature(
             f"HFile compression {codec.name} ({cursor.path or 'in memory'})",
             "Set hoodie.hfile.compression.algorithm to GZ and let the metadata table be compacted.",

@@ -23,7 +23,7 @@ from hudimeta.formats.hfile.layout import (
     MAX_KEY_BYTES,
     BlockKind,
     ChecksumType,
-    Codec,
+    Compression,
     encode_key,
 )
 from hudimeta.formats.hfile.parallel import run_blocks
@@ -60,10 +60,10 @@ class Packing:
     threads: int | None = None
 
     @property
-    def codec(self) -> Codec:
+    def codec(self) -> Compression:
         """Of all blocks. Raises UnsupportedFeature: One that is not written."""
-        codec = Codec.__members__.get(self.compression.upper())
-        if codec not in (Codec.GZ, Codec.NONE):
+        codec = Compression.__members__.get(self.compression.upper())
+        if codec not in (Compression.GZ, Compression.NONE):
             raise UnsupportedFeature(f"HFile compression {self.compression}", "Use GZ or NONE.")
         return codec
 
@@ -72,7 +72,7 @@ class Packing:
         """The checksum that is meant."""
         if self.checksum is not None:
             return self.checksum
-        return ChecksumType.NULL if self.codec is Codec.GZ else ChecksumType.CRC32
+        return ChecksumType.NULL if self.codec is Compression.GZ else ChecksumType.CRC32
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudimeta.formats.bloom import BloomFilter
-from hudimeta.indexes.simple.look_up import Candidates, candidates, search
+from hudimeta.indexes.simple.look_up import RowsByFile, candidates, search
 from hudimeta.indexes.tagging import IndexKind, Tagging
 from hudimeta.metadata import bloom_filters
 from hudimeta.table.key_file import FilesOf, KeyFile, KeyReader, RunAll
@@ -60,13 +60,13 @@ class BloomFiltersLookUp:
         if self._filters is not None:
             excluded = excluded_by_filters(keys, where, self._filters)
         kept = np.flatnonzero(~excluded)
-        left = Candidates([where.files[i] for i in kept], [where.rows[i] for i in kept], where.by_range)
+        left = RowsByFile([where.files[i] for i in kept], [where.rows[i] for i in kept], where.by_range)
         found = search(keys, left, self._read, self._run_all)
         source = "filters of the metadata table" if self._filters is not None else "filters in the footers"
         return replace(found, by_bloom=found.by_bloom + int(excluded.sum()), title=self.kind.title, note=source)
 
 
-def excluded_by_filters(keys: pa.StringArray, where: Candidates, filters: FilterSource) -> np.ndarray[Any, Any]:
+def excluded_by_filters(keys: pa.StringArray, where: RowsByFile, filters: FilterSource) -> np.ndarray[Any, Any]:
     """Which candidates hold none of their rows' keys, by the filters of the metadata table: bool, one a file."""
     excluded = np.zeros(len(where.files), dtype=bool)
     asked = {(f.partition_path, f.name): i for i, f in enumerate(where.files) if _speaks_for_the_slice(f)}

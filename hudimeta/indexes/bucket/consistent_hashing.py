@@ -27,7 +27,7 @@ from hudimeta.storage import Storage, join
 from hudimeta.table.key_file import KeyFile
 from hudimeta.timeline import Timeline
 
-__all__ = ["HashRing", "HashRings", "Node", "decode_ring", "encode_ring", "first_ring"]
+__all__ = ["HashRing", "HashRings", "RingNode", "decode_ring", "encode_ring", "first_ring"]
 
 FOLDER = ".hoodie/.bucket_index/consistent_hashing_metadata"
 SUFFIX = ".hashing_meta"
@@ -38,7 +38,7 @@ _NORMAL = "NORMAL"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class RingNode:
     """One bucket: the last hash that belongs to it, and the head of its file id."""
 
     value: int
@@ -53,7 +53,7 @@ class HashRing:
     partition: str
     instant: str
     sequence: int
-    nodes: tuple[Node, ...]
+    nodes: tuple[RingNode, ...]
 
     def numbers(self, hashes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Position of the node of each hash."""
@@ -70,7 +70,7 @@ def decode_ring(data: bytes, path: str = "") -> HashRing:
     """
     try:
         found = parse_json(data)
-        nodes = [Node(int(n["value"]), str(n["fileIdPrefix"]), str(n.get("tag") or _NORMAL)) for n in found["nodes"]]
+        nodes = [RingNode(int(n["value"]), str(n["fileIdPrefix"]), str(n.get("tag") or _NORMAL)) for n in found["nodes"]]
         ring = HashRing(
             found["partitionPath"], found["instant"], int(found["seqNo"]), tuple(sorted(nodes, key=lambda n: n.value))
         )
@@ -98,7 +98,7 @@ def first_ring(partition: str, count: int) -> HashRing:
     step = (HASH_MASK + count - 1) // count
     ends = [min(step * (i + 1), HASH_MASK) for i in range(count)]
     starts = [0, *ends[:-1]]
-    nodes = [Node(end, _named(partition, start, end)) for start, end in zip(starts, ends, strict=True)]
+    nodes = [RingNode(end, _named(partition, start, end)) for start, end in zip(starts, ends, strict=True)]
     return HashRing(partition, INIT_INSTANT, 0, tuple(nodes))
 
 

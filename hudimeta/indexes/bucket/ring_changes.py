@@ -23,7 +23,7 @@ from hudimeta.indexes.bucket.consistent_hashing import (
     FOLDER,
     SUFFIX,
     HashRing,
-    Node,
+    RingNode,
     encode_ring,
 )
 from hudimeta.indexes.bucket.hash_keys import HASH_MASK
@@ -61,7 +61,7 @@ class RingChange:
 
     partition: str
     sequence: int
-    nodes: tuple[Node, ...]
+    nodes: tuple[RingNode, ...]
 
     @property
     def file_ids(self) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class RingChange:
         return tuple(f"{node.prefix}-0" for node in new)
 
 
-def split_node(ring: HashRing, place: int, ids: Iterable[str]) -> tuple[Node, ...]:
+def split_node(ring: HashRing, place: int, ids: Iterable[str]) -> tuple[RingNode, ...]:
     """Two nodes that take the place of one, which keeps its end; () where its stretch has no middle.
 
     Args:
@@ -83,10 +83,10 @@ def split_node(ring: HashRing, place: int, ids: Iterable[str]) -> tuple[Node, ..
     if middle in (before, end):
         return ()
     first, second = ids
-    return Node(middle, first, REPLACE), Node(end, second, REPLACE)
+    return RingNode(middle, first, REPLACE), RingNode(end, second, REPLACE)
 
 
-def merge_nodes(ring: HashRing, places: Sequence[int], new_id: str) -> tuple[Node, ...]:
+def merge_nodes(ring: HashRing, places: Sequence[int], new_id: str) -> tuple[RingNode, ...]:
     """Nodes by which neighbours become one bucket, which ends where the last of them does.
 
     Args:
@@ -94,8 +94,8 @@ def merge_nodes(ring: HashRing, places: Sequence[int], new_id: str) -> tuple[Nod
         places: Of neighbours, in their order on the ring.
         new_id: Head of the new file id.
     """
-    gone = tuple(Node(ring.nodes[place].value, "", DELETE) for place in places[:-1])
-    return (*gone, Node(ring.nodes[places[-1]].value, new_id, REPLACE))
+    gone = tuple(RingNode(ring.nodes[place].value, "", DELETE) for place in places[:-1])
+    return (*gone, RingNode(ring.nodes[places[-1]].value, new_id, REPLACE))
 
 
 def changed_ring(ring: HashRing, changes: Sequence[RingChange], instant: str) -> HashRing:
@@ -116,7 +116,7 @@ def changed_ring(ring: HashRing, changes: Sequence[RingChange], instant: str) ->
             if node.tag == DELETE:
                 nodes.pop(node.value, None)
             else:
-                nodes[node.value] = Node(node.value, node.prefix)
+                nodes[node.value] = RingNode(node.value, node.prefix)
     return replace(ring, instant=instant, sequence=ring.sequence + 1, nodes=tuple(nodes[value] for value in sorted(nodes)))
 
 
@@ -140,7 +140,7 @@ def decode_change(extra: Mapping[str, str], place: str = "") -> RingChange | Non
         return None
     try:
         found = parse_json(extra[_NODES].encode())
-        nodes = tuple(Node(int(n["value"]), str(n.get("fileIdPrefix") or ""), str(n["tag"])) for n in found)
+        nodes = tuple(RingNode(int(n["value"]), str(n.get("fileIdPrefix") or ""), str(n["tag"])) for n in found)
         change = RingChange(extra[_PARTITION], int(extra[_SEQUENCE]), nodes)
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptFileError(place, 0, "the nodes of a hash ring in a clustering plan", repr(error)) from error

@@ -25,7 +25,7 @@ from hudimeta.metadata.record import RecordLayout
 from hudimeta.metadata.statistics import widened_partition_statistics
 from hudimeta.metadata.writer import MetadataWriter
 from hudimeta.schema import with_meta_columns
-from hudimeta.slices.single_files import FilePart, file_part, parts_of, rows_of, task_for
+from hudimeta.slices.single_files import SingleFile, file_part, parts_of, rows_of, task_for
 from hudimeta.snapshot.file_slice import slices_of
 from hudimeta.timeline import Timeline
 
@@ -113,7 +113,7 @@ def definition_of(definitions: Mapping[str, IndexDefinition], partition: str) ->
     return found
 
 
-def _record(wanted: WantedExpression, part: FilePart, pieces: Iterable[pa.Table], schema: pa.Schema) -> Stated:
+def _record(wanted: WantedExpression, part: SingleFile, pieces: Iterable[pa.Table], schema: pa.Schema) -> Stated:
     one = part.alone
     instant, size = one.base_instant, one.size
     record = expression_record(

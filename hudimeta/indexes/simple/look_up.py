@@ -18,11 +18,11 @@ from hudimeta.indexes.tagging import IndexKind, Tagging
 from hudimeta.table.key_file import FilesOf, KeyFile, KeyReader, RunAll
 from hudimeta.table.positions import positions_by_text
 
-__all__ = ["Candidates", "SimpleLookUp", "candidates", "files_in_range", "search"]
+__all__ = ["RowsByFile", "SimpleLookUp", "candidates", "files_in_range", "search"]
 
 
 @dataclass
-class Candidates:
+class RowsByFile:
     """Which rows are to be looked for in which files.
 
     Attributes:
@@ -36,7 +36,7 @@ class Candidates:
     by_range: int = 0
 
 
-def candidates(keys: pa.StringArray, partitions: pa.StringArray | None, files: Mapping[str, Sequence[KeyFile]]) -> Candidates:
+def candidates(keys: pa.StringArray, partitions: pa.StringArray | None, files: Mapping[str, Sequence[KeyFile]]) -> RowsByFile:
     """Files that may hold keys, by partition and key range.
 
     Args:
@@ -44,7 +44,7 @@ def candidates(keys: pa.StringArray, partitions: pa.StringArray | None, files: M
         partitions: Their partition paths; None to look in every partition.
         files: The table's latest slices, by partition path.
     """
-    found = Candidates([], [])
+    found = RowsByFile([], [])
     if partitions is None:
         share = dict.fromkeys(files, np.arange(len(keys), dtype=np.int64))
     else:
@@ -60,7 +60,7 @@ def candidates(keys: pa.StringArray, partitions: pa.StringArray | None, files: M
     return found
 
 
-def search(keys: pa.StringArray, where: Candidates, read: KeyReader, run_all: RunAll) -> Tagging:
+def search(keys: pa.StringArray, where: RowsByFile, read: KeyReader, run_all: RunAll) -> Tagging:
     """Read the keys of the candidates and compare.
 
     Args:

@@ -9,7 +9,7 @@ The rows of METADATA_ONLY partitions are not copied: the table refers to the sou
 
 from __future__ import annotations
 
-from hudimeta.services.bootstrapping.plan import BootstrapPlan, Mode, SourcePartition
+from hudimeta.services.bootstrapping.plan import BootstrapMode, BootstrapPlan, SourcePartition
 from hudimeta.services.bootstrapping.run import BootstrapReport, bootstrap
 
-__all__ = ["BootstrapPlan", "BootstrapReport", "Mode", "SourcePartition", "bootstrap"]
+__all__ = ["BootstrapPlan", "BootstrapReport", "BootstrapMode", "SourcePartition", "bootstrap"]

@@ -21,14 +21,14 @@ from hudimeta.storage import FileInfo, Storage, join
 from hudimeta.table.discovery import folders_with_files
 from hudimeta.types import META_COLUMNS
 
-__all__ = ["BootstrapPlan", "Mode", "SourcePartition", "plan"]
+__all__ = ["BootstrapPlan", "BootstrapMode", "SourcePartition", "plan"]
 
 _AT_ONCE = 8
 _MOST_SHOWN = 20
 _READABLE = ("parquet", "orc")
 
 
-class Mode(enum.Enum):
+class BootstrapMode(enum.Enum):
     """What becomes of a partition of the source."""
 
     METADATA_ONLY = "METADATA_ONLY"
@@ -47,7 +47,7 @@ class SourcePartition:
 
     path: str
     files: tuple[FileInfo, ...]
-    mode: Mode
+    mode: BootstrapMode
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +66,7 @@ class BootstrapPlan(Report):
     schema: pa.Schema
     hive_style: bool
 
-    def of_mode(self, mode: Mode) -> tuple[SourcePartition, ...]:
+    def of_mode(self, mode: BootstrapMode) -> tuple[SourcePartition, ...]:
         """The partitions of one mode."""
         return tuple(one for one in self.partitions if one.mode is mode)
 
@@ -106,22 +106,22 @@ def plan(source: Storage, options: Options) -> BootstrapPlan:
     partitions = tuple(SourcePartition(path, files, mode_of(path, options)) for path, files in found)
     for one in partitions:
         orc = next((file for file in one.files if file.name.endswith(".orc")), None)
-        if orc is not None and one.mode is Mode.METADATA_ONLY:
+        if orc is not None and one.mode is BootstrapMode.METADATA_ONLY:
             raise UnsupportedFeature(f"describing ORC files ({orc.path})", "Copy them: choose the mode FULL_RECORD.")
     return BootstrapPlan(source.root, partitions, _schema(source, partitions, names), hive_style)
 
 
-def mode_of(path: str, options: Options) -> Mode:
+def mode_of(path: str, options: Options) -> BootstrapMode:
     """What the options say of a partition. Raises ConfigError: no pattern."""
     selector = options.get(keys.BOOTSTRAP_SELECTOR)
     if selector != "BootstrapRegexModeSelector":
-        return Mode.FULL_RECORD if selector.startswith("Full") else Mode.METADATA_ONLY
-    pattern, mode = options.get(keys.BOOTSTRAP_REGEX) or "", Mode(options.get(keys.BOOTSTRAP_REGEX_MODE))
+        return BootstrapMode.FULL_RECORD if selector.startswith("Full") else BootstrapMode.METADATA_ONLY
+    pattern, mode = options.get(keys.BOOTSTRAP_REGEX) or "", BootstrapMode(options.get(keys.BOOTSTRAP_REGEX_MODE))
     try:
         matches = re.fullmatch(pattern, path) is not None
     except re.error as error:
         raise ConfigError(keys.BOOTSTRAP_REGEX.key, pattern, f"a regular expression ({error})") from error
-    return mode if matches else next(other for other in Mode if other is not mode)
+    return mode if matches else next(other for other in BootstrapMode if other is not mode)
 
 
 def _is_hidden(name: str) -> bool:

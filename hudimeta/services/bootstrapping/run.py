@@ -25,7 +25,7 @@ from hudimeta.formats.avro.commit_metadata import encode_commit_metadata
 from hudimeta.keys import KeyGenerator
 from hudimeta.redaction import without_user
 from hudimeta.reports import Report
-from hudimeta.services.bootstrapping.plan import BootstrapPlan, Mode, plan
+from hudimeta.services.bootstrapping.plan import BootstrapMode, BootstrapPlan, plan
 from hudimeta.services.bootstrapping.skeletons import SourceRows, WriteSkeleton, commit_record, skeleton_works
 from hudimeta.storage import Storage, join
 from hudimeta.table.bootstrap_index import BASE_PATH_KEY, METADATA_ONLY_INSTANT, encode_indexes
@@ -89,7 +89,7 @@ def bootstrap(
         raise ConfigError("path", storage.root, "a folder outside of the source, and not around it")
     the_plan = plan(source, options)
     options = _with_style(options, the_plan)
-    described, copied = the_plan.of_mode(Mode.METADATA_ONLY), the_plan.of_mode(Mode.FULL_RECORD)
+    described, copied = the_plan.of_mode(BootstrapMode.METADATA_ONLY), the_plan.of_mode(BootstrapMode.FULL_RECORD)
     properties = _properties(source, options, the_plan, bool(described))
     if dry_run:
         return the_plan
@@ -154,7 +154,7 @@ def _make(
     source: Storage, storage: Storage, options: Options, properties: TableProperties, the_plan: BootstrapPlan, engine: Engine
 ) -> int:
     _remove_leftovers(storage)
-    described = the_plan.of_mode(Mode.METADATA_ONLY)
+    described = the_plan.of_mode(BootstrapMode.METADATA_ONLY)
     works = skeleton_works(source.root, described)
     if works:
         rows = SourceRows(source, the_plan.schema, dict(properties))
@@ -200,7 +200,7 @@ def _remove_leftovers(storage: Storage) -> None:
 
 
 def _batches(rows: SourceRows, the_plan: BootstrapPlan) -> Iterator[pa.RecordBatch]:
-    for one in the_plan.of_mode(Mode.FULL_RECORD):
+    for one in the_plan.of_mode(BootstrapMode.FULL_RECORD):
         for file in one.files:
             for piece in rows.pieces(one.path, file.path, rows.schema.names):
                 yield from piece.to_batches()

@@ -20,7 +20,7 @@ from hudimeta.services.validation.filters import filter_at, filters_of, missed_b
 from hudimeta.services.validation.result import CheckResult, Findings
 from hudimeta.services.validation.statistics import breaches, gathered
 from hudimeta.services.validation.subject import Subject, Unreadable
-from hudimeta.slices.single_files import FilePart
+from hudimeta.slices.single_files import SingleFile
 
 __all__ = ["Expressions"]
 
@@ -102,7 +102,7 @@ class Expressions:
         return _Stated(indexed, bound, widened(records, indexed) if in_doubt else records)
 
     @cached_property
-    def _base_files(self) -> list[FilePart]:
+    def _base_files(self) -> list[SingleFile]:
         return [part for part in self._subject.parts if not part.is_log]
 
     # What the files hold
@@ -114,7 +114,7 @@ class Expressions:
         ready = {name: one for name, one in self._stated.items() if not isinstance(one, str)}
         task = subject.task(sorted({column.path[0] for one in ready.values() for column in one.bound.columns}))
 
-        def read(part: FilePart) -> _Found:
+        def read(part: SingleFile) -> _Found:
             bounds = {name: BoundsOfColumns([name]) for name, one in ready.items() if isinstance(one.records, pa.Table)}
             filters = {name: found for name, one in ready.items() if (found := _filter_of(part, name, one)) is not None}
             denied = dict.fromkeys(filters, 0)
@@ -148,7 +148,7 @@ class Expressions:
         if missing:
             findings.notes.append(f"{len(missing)} files without a record, such as {missing[0]}")
 
-    def _readable(self, parts: Sequence[FilePart], findings: Findings) -> list[tuple[FilePart, _Found]]:
+    def _readable(self, parts: Sequence[SingleFile], findings: Findings) -> list[tuple[SingleFile, _Found]]:
         """What was found in some files; those that cannot be read are a finding."""
         wanted = {part.path for part in parts}
         pairs = [pair for pair in zip(self._subject.parts, self._found, strict=True) if pair[0].path in wanted]
@@ -156,6 +156,6 @@ class Expressions:
         return [(part, one) for part, one in pairs if isinstance(one, _Found)]
 
 
-def _filter_of(part: FilePart, name: str, stated: _Stated) -> BloomFilter | None:
+def _filter_of(part: SingleFile, name: str, stated: _Stated) -> BloomFilter | None:
     given = stated.records.get((part.partition_path, part.name)) if isinstance(stated.records, dict) else None
     return None if given is None else filter_at(part, name, *given)

@@ -10,7 +10,7 @@ from hudimeta.formats.parquet import read_footer
 from hudimeta.metadata import answers, bloom_filters
 from hudimeta.services.validation.result import CheckResult, Findings
 from hudimeta.services.validation.subject import Subject, Unreadable
-from hudimeta.slices.single_files import FilePart
+from hudimeta.slices.single_files import SingleFile
 
 __all__ = ["check_filters", "missed_by"]
 
@@ -27,7 +27,7 @@ def check_filters(subject: Subject) -> CheckResult:
         some = parts[start : start + _AT_ONCE]
         stated = filters_of(subject, some, bloom_filters.PARTITION)
 
-        def compare(part: FilePart, stated: dict[tuple[str, str], tuple[str, bytes]] = stated) -> tuple[str, str] | None:
+        def compare(part: SingleFile, stated: dict[tuple[str, str], tuple[str, bytes]] = stated) -> tuple[str, str] | None:
             given = stated.get((part.partition_path, part.name))
             with subject.snapshot.storage.open_input(part.path) as source:
                 footer = read_footer(source, part.path)
@@ -53,14 +53,14 @@ def check_filters(subject: Subject) -> CheckResult:
     return findings.result(bloom_filters.PARTITION, "base files")
 
 
-def filters_of(subject: Subject, parts: list[FilePart], index: str) -> dict[tuple[str, str], tuple[str, bytes]]:
+def filters_of(subject: Subject, parts: list[SingleFile], index: str) -> dict[tuple[str, str], tuple[str, bytes]]:
     """Type code and base64 text of the filters of some files, by partition path and name."""
     found = answers.file_filters(subject.metadata, [(p.partition_path, p.name) for p in parts], index)
     rows = zip(*(found[c].to_pylist() for c in ("partition_path", "file_name", "type_code", "bloom")), strict=True)
     return {(path, name): (code, text) for path, name, code, text in rows}
 
 
-def filter_at(part: FilePart, index: str, type_code: str, text: bytes) -> BloomFilter:
+def filter_at(part: SingleFile, index: str, type_code: str, text: bytes) -> BloomFilter:
     """The filter that an index holds for a file. Raises CorruptFileError when the bytes are none."""
     return BloomFilter.from_base64(text, type_code, bloom_filters.place_of(index, part.partition_path, part.name))
 

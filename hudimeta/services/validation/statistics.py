@@ -19,7 +19,7 @@ from hudimeta.metadata.indexed_columns import column_type
 from hudimeta.services.validation.result import SHOWN, CheckResult, Findings
 from hudimeta.services.validation.subject import Subject, Unreadable
 from hudimeta.slices.ordering import field_type
-from hudimeta.slices.single_files import FilePart
+from hudimeta.slices.single_files import SingleFile
 
 __all__ = ["FoundBounds", "Statistics", "breaches", "gathered"]
 
@@ -136,7 +136,7 @@ class Statistics:
         subject, columns = self._subject, self.columns
         task = subject.task([name.split(".")[0] for name in columns]) if columns else None
 
-        def read(part: FilePart) -> pa.Table:
+        def read(part: SingleFile) -> pa.Table:
             found = BoundsOfColumns(list(columns))
             for piece in subject.rows(part.alone, task) if task is not None else ():
                 found.add(piece)
@@ -147,7 +147,7 @@ class Statistics:
     @cached_property
     def _bounds(self) -> dict[str, FoundBounds]:
         """By column."""
-        by_column: dict[str, list[tuple[FilePart, pa.Table, int]]] = {name: [] for name in self.columns}
+        by_column: dict[str, list[tuple[SingleFile, pa.Table, int]]] = {name: [] for name in self.columns}
         for part, table in zip(self._subject.parts, self._files, strict=True):
             if not isinstance(table, Unreadable):
                 for at, name in enumerate(table["column"].to_pylist()):
@@ -155,7 +155,7 @@ class Statistics:
         return {name: gathered(rows, self.columns[name]) for name, rows in by_column.items()}
 
 
-def gathered(found: list[tuple[FilePart, pa.Table, int]], kind: pa.DataType) -> FoundBounds:
+def gathered(found: list[tuple[SingleFile, pa.Table, int]], kind: pa.DataType) -> FoundBounds:
     sides = {
         side: pa.array([typed_scalar(t[side].chunk(0)[at]).cast(kind, safe=False) for _, t, at in found], kind)
         for side in ("min", "max")

@@ -18,7 +18,7 @@ from hudimeta.read.scan import Scan
 from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.slices.read_task import ReadTask
 from hudimeta.slices.reader import SliceReader
-from hudimeta.slices.single_files import FilePart, parts_of
+from hudimeta.slices.single_files import SingleFile, parts_of
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.snapshot.snapshot import Snapshot
 
@@ -54,14 +54,14 @@ class Subject:
         return list(slices_of(self.snapshot.slices()))
 
     @cached_property
-    def parts(self) -> list[FilePart]:
+    def parts(self) -> list[SingleFile]:
         """Every file of the latest slices; files of change images are none."""
         return [part for one in self.slices for part in parts_of(one)]
 
-    def map(self, task: Callable[[FilePart], R], parts: Sequence[FilePart]) -> list[R | Unreadable]:
+    def map(self, task: Callable[[SingleFile], R], parts: Sequence[SingleFile]) -> list[R | Unreadable]:
         """Run a task for each file; a file that is gone or damaged gives `Unreadable`."""
 
-        def guarded(part: FilePart) -> R | Unreadable:
+        def guarded(part: SingleFile) -> R | Unreadable:
             try:
                 return task(part)
             except (NotFound, CorruptFileError) as error:

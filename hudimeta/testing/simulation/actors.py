@@ -14,9 +14,9 @@ from hudimeta.engine.machine import running_on
 from hudimeta.errors import StorageError
 from hudimeta.testing.simulation.faults import Faults, Strike, Troubles
 from hudimeta.testing.simulation.scheduler import Died, Scheduler
-from hudimeta.testing.simulation.store import Files, Place, SimulatedStorage
+from hudimeta.testing.simulation.store import Files, SimulatedStorage, StoreKind
 
-__all__ = ["Actor", "Call"]
+__all__ = ["Actor", "StorageCall"]
 
 _PUBLISHED = (".hoodie/metadata/", ".hoodie/timeline/")
 _LOCKS = (".hoodie/.locks/", ".hoodie/lock")
@@ -26,7 +26,7 @@ _LONGEST_PAUSE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class StorageCall:
     """One call of storage as it is written down: who, what, where, and what struck."""
 
     actor: str
@@ -66,9 +66,9 @@ class Actor:
         seed: str,
         scheduler: Scheduler,
         files: Files,
-        place: Place,
+        place: StoreKind,
         troubles: Troubles,
-        trace: list[Call],
+        trace: list[StorageCall],
         body: Callable[[Actor], None],
     ) -> None:
         self.name, self._scheduler, self._troubles, self._trace, self._body = name, scheduler, troubles, trace, body
@@ -142,7 +142,7 @@ class Actor:
         strike = faults.strike()
         if strike is Strike.ERROR_AFTER and verb in _OF_THE_MACHINE:
             strike = None
-        self._trace.append(Call(self.name, verb, path, "" if strike is None else strike.value))
+        self._trace.append(StorageCall(self.name, verb, path, "" if strike is None else strike.value))
         if strike is None:
             return act()
         if strike is Strike.ERROR_BEFORE:

@@ -20,13 +20,13 @@ from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.properties import load as load_properties
 from hudimeta.testing.builders import simple_rows
 from hudimeta.testing.simulation.actors import Actor
-from hudimeta.testing.simulation.consistency import Outcome, ReadSeen, State, WriteDone, state_of
+from hudimeta.testing.simulation.consistency import ReadSeen, State, WriteDone, WriterOutcome, state_of
 from hudimeta.testing.simulation.scheduler import Died
 from hudimeta.timeline.archived import ArchivedRecords
 from hudimeta.types import Action, Operation
 from hudimeta.write.table_writer import write_rows
 
-__all__ = ["OF_LOGS", "Act", "Kind", "Log", "perform", "published", "read_state", "recover"]
+__all__ = ["OF_LOGS", "Act", "ActKind", "Log", "perform", "published", "read_state", "recover"]
 
 _NAME = "_simulated.write"
 """Key of a commit's metadata that tells which write it is."""
@@ -34,7 +34,7 @@ _INDEX = "bloom_filters"
 _WRITES = (Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT)
 
 
-class Kind(enum.Enum):
+class ActKind(enum.Enum):
     """What is done."""
 
     WRITE = "write"
@@ -49,7 +49,7 @@ class Kind(enum.Enum):
     RECOVER = "recover"
 
 
-OF_LOGS = (Kind.COMPACT, Kind.MERGE_LOGS)
+OF_LOGS = (ActKind.COMPACT, ActKind.MERGE_LOGS)
 """What tables without log files do not need."""
 
 
@@ -64,13 +64,15 @@ class Act:
         ids: Of its rows.
     """
 
-    kind: Kind
+    kind: ActKind
     name: str = ""
     operation: Operation = Operation.UPSERT
     ids: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.operation.value.lower()} {','.join(map(str, self.ids))}" if self.kind is Kind.WRITE else self.kind.value
+        return (
+            f"{self.operation.value.lower()} {','.join(map(str, self.ids))}" if self.kind is ActKind.WRITE else self.kind.value
+        )
 
 
 @dataclass
@@ -89,11 +91,11 @@ class Log:
 
 def perform(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None:
     """Do one thing and write down what came of it. An error of the engine's own is an answer, any other one is not."""
-    if act.kind is Kind.WRITE:
+    if act.kind is ActKind.WRITE:
         _write(actor, act, options, log)
         return
     try:
-        if act.kind is Kind.READ:
+        if act.kind is ActKind.READ:
             begun = actor.now
             state = read_state(actor.storage)
             log.reads.append(ReadSeen(f"the read of {actor.name}", begun, actor.now, state))
@@ -108,7 +110,7 @@ def _write(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None
     value = float(sum(ord(letter) * 31**at for at, letter in enumerate(act.name)) % 1_000_003)
     rows = simple_rows(act.ids, 1, value)
 
-    def told(outcome: Outcome, completion: str | None = None, error: HudiError | None = None) -> None:
+    def told(outcome: WriterOutcome, completion: str | None = None, error: HudiError | None = None) -> None:
         text = "" if error is None else f"{type(error).__name__}: {error}"
         log.writes.append(WriteDone(act.name, act.operation, rows, begun, actor.now, outcome, completion, text))
 
@@ -116,36 +118,36 @@ def _write(actor: Actor, act: Act, options: Mapping[str, str], log: Log) -> None
         session = WriteSession(actor.storage, OPTIONS.read({**options, _NAME: act.name}), engine=LocalEngine(1))
         report = write_rows(session, act.operation, rows)
     except Died:
-        told(Outcome.UNKNOWN)
+        told(WriterOutcome.UNKNOWN)
         raise
     except CommitOutcomeUnknown as error:
-        told(Outcome.UNKNOWN, None, error)
+        told(WriterOutcome.UNKNOWN, None, error)
     except HudiError as error:
-        told(Outcome.REFUSED, None, error)
+        told(WriterOutcome.REFUSED, None, error)
         if isinstance(error, NotFound):
             raise ValidationFailed(f"{act.name} met a file that is gone: {error}") from error
     else:
-        told(Outcome.ACKNOWLEDGED, report.completion)
+        told(WriterOutcome.ACKNOWLEDGED, report.completion)
 
 
-def _serve(storage: Storage, kind: Kind, options: Options) -> None:
-    if kind is Kind.DROP_INDEX:
+def _serve(storage: Storage, kind: ActKind, options: Options) -> None:
+    if kind is ActKind.DROP_INDEX:
         if _INDEX in load_properties(storage).metadata_partitions:
             drop_index(storage, options, _INDEX)
         return
     session = WriteSession(storage, options, engine=LocalEngine(1))
-    if kind is Kind.COMPACT:
+    if kind is ActKind.COMPACT:
         compaction.compact(session)
-    elif kind is Kind.MERGE_LOGS:
+    elif kind is ActKind.MERGE_LOGS:
         log_compaction.log_compact(session)
-    elif kind is Kind.CLEAN:
+    elif kind is ActKind.CLEAN:
         clean.clean(session)
-    elif kind is Kind.ARCHIVE:
+    elif kind is ActKind.ARCHIVE:
         archival.archive(session)
-    elif kind is Kind.RECOVER:
+    elif kind is ActKind.RECOVER:
         session.coordinator.recover()
     elif _INDEX not in session.properties.metadata_partitions:
-        (create_index if kind is Kind.BUILD_INDEX else create_beside)(session, kind=_INDEX)
+        (create_index if kind is ActKind.BUILD_INDEX else create_beside)(session, kind=_INDEX)
 
 
 def recover(actor: Actor, options: Mapping[str, str]) -> None:

@@ -22,7 +22,7 @@ from hudimeta.errors import ValidationFailed
 from hudimeta.testing.model import ModelTable
 from hudimeta.types import Operation
 
-__all__ = ["Outcome", "ReadSeen", "State", "WriteDone", "check_serial", "state_of"]
+__all__ = ["WriterOutcome", "ReadSeen", "State", "WriteDone", "check_serial", "state_of"]
 
 State = tuple[tuple[str, str, float], ...]
 """Rows as partition, key and value, sorted."""
@@ -31,7 +31,7 @@ State = tuple[tuple[str, str, float], ...]
 _MOST_MISSED = 6
 
 
-class Outcome(enum.Enum):
+class WriterOutcome(enum.Enum):
     """What a writer was told."""
 
     ACKNOWLEDGED = "acknowledged"
@@ -58,7 +58,7 @@ class WriteDone:
     rows: pa.Table
     begun: float
     ended: float
-    outcome: Outcome
+    outcome: WriterOutcome
     completion: str | None = None
     told: str = ""
 
@@ -145,15 +145,19 @@ def _states(begin: ModelTable, order: Sequence[WriteDone], missed: _Missed) -> l
 
 
 def _was_told(one: WriteDone) -> bool:
-    return one.outcome is Outcome.ACKNOWLEDGED
+    return one.outcome is WriterOutcome.ACKNOWLEDGED
 
 
 def _check_outcomes(writes: Sequence[WriteDone], published: Mapping[str, str]) -> None:
     for one in writes:
         there = one.name in published
-        if one.outcome is Outcome.ACKNOWLEDGED and one.completion is not None and published.get(one.name) != one.completion:
+        if (
+            one.outcome is WriterOutcome.ACKNOWLEDGED
+            and one.completion is not None
+            and published.get(one.name) != one.completion
+        ):
             raise ValidationFailed(f"lost: {one}, on the timeline {published.get(one.name)}")
-        if there and (one.outcome is Outcome.REFUSED or (_was_told(one) and one.completion is None)):
+        if there and (one.outcome is WriterOutcome.REFUSED or (_was_told(one) and one.completion is None)):
             raise ValidationFailed(f"published though it was refused: {one}, completed at {published[one.name]}")
 
 

@@ -10,18 +10,18 @@ from dataclasses import dataclass, field, replace
 
 from hudimeta.errors import ValidationFailed
 from hudimeta.testing.invariants import ALWAYS, AT_REST, check_all, nothing_is_left_over
-from hudimeta.testing.simulation.actors import Actor, Call
-from hudimeta.testing.simulation.acts import OF_LOGS, Act, Kind, Log, perform, published, read_state, recover
-from hudimeta.testing.simulation.consistency import Outcome, ReadSeen, check_serial
+from hudimeta.testing.simulation.actors import Actor, StorageCall
+from hudimeta.testing.simulation.acts import OF_LOGS, Act, ActKind, Log, perform, published, read_state, recover
+from hudimeta.testing.simulation.consistency import ReadSeen, WriterOutcome, check_serial
 from hudimeta.testing.simulation.faults import CALM, Troubles
 from hudimeta.testing.simulation.isolation import as_processes
 from hudimeta.testing.simulation.scheduler import Scheduler
-from hudimeta.testing.simulation.store import Place, SimulatedStorage
+from hudimeta.testing.simulation.store import SimulatedStorage, StoreKind
 from hudimeta.testing.simulation.tables import Image, Lock, Manner, TableKind, image
 from hudimeta.timeline.naming import parse_instant_name
 from hudimeta.types import Operation
 
-__all__ = ["Broken", "History", "Part", "Run", "plan", "run"]
+__all__ = ["Broken", "PlannedHistory", "Part", "Run", "plan", "run"]
 
 _ACTORS = (2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6, 8)
 MOST_TURNS = 40_000
@@ -54,7 +54,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class History:
+class PlannedHistory:
     """What is going to happen.
 
     Attributes:
@@ -68,7 +68,7 @@ class History:
 
     seed: int
     kind: TableKind
-    place: Place
+    place: StoreKind
     lock: Lock
     manner: Manner
     parts: tuple[Part, ...]
@@ -89,7 +89,7 @@ class Run:
         witness: The order of the writes.
     """
 
-    trace: list[Call] = field(default_factory=list)
+    trace: list[StorageCall] = field(default_factory=list)
     log: Log = field(default_factory=Log)
     turns: int = 0
     witness: list[str] = field(default_factory=list)
@@ -112,10 +112,10 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # Planning
 
 
-def plan(seed: int) -> History:
+def plan(seed: int) -> PlannedHistory:
     """The history of a seed."""
     rng = random.Random(seed)
-    kind, place, lock = rng.choice(list(TableKind)), rng.choice(list(Place)), rng.choice(list(Lock))
+    kind, place, lock = rng.choice(list(TableKind)), rng.choice(list(StoreKind)), rng.choice(list(Lock))
     manner = rng.choices(list(Manner), (4, 1, 2))[0]
     troubled = rng.random() < 0.75
     count = rng.choice(_ACTORS)
@@ -128,13 +128,13 @@ def plan(seed: int) -> History:
             acts = tuple(_write(rng, f"{name}.{n}", fresh) for n in range(1 if count > 3 else rng.choice((1, 1, 2))))
         else:
             name = f"other{number}"
-            kinds = [k for k in Kind if k is not Kind.WRITE and (k not in OF_LOGS or kind.is_mor)]
-            weights = [6 if k is Kind.READ else 2 for k in kinds]
+            kinds = [k for k in ActKind if k is not ActKind.WRITE and (k not in OF_LOGS or kind.is_mor)]
+            weights = [6 if k is ActKind.READ else 2 for k in kinds]
             acts = tuple(Act(k) for k in rng.choices(kinds, weights, k=1 if count > 3 else rng.choice((1, 1, 2))))
         parts.append(Part(name, acts, _troubles(rng, lock) if troubled else replace(CALM, latency_s=_latency(rng))))
     if seed % _BEHIND_EACH == 0:
         parts = [_behind(part) for part in parts]
-    return History(seed, kind, place, lock, manner, tuple(parts))
+    return PlannedHistory(seed, kind, place, lock, manner, tuple(parts))
 
 
 def _behind(part: Part) -> Part:
@@ -149,7 +149,7 @@ def _write(rng: random.Random, name: str, fresh: Iterator[int]) -> Act:
     )[0]
     hot = rng.sample(range(8), rng.choice((1, 1, 2, 3)))
     ids = [next(fresh) for _ in hot] if operation is Operation.INSERT else hot
-    return Act(Kind.WRITE, name, operation, tuple(ids))
+    return Act(ActKind.WRITE, name, operation, tuple(ids))
 
 
 def _latency(rng: random.Random) -> float:
@@ -172,7 +172,7 @@ def _troubles(rng: random.Random, lock: Lock) -> Troubles:
 # Running
 
 
-def run(history: History, checks: bool = True) -> Run:
+def run(history: PlannedHistory, checks: bool = True) -> Run:
     """Run a history and check what it left.
 
     Args:
@@ -193,7 +193,7 @@ def run(history: History, checks: bool = True) -> Run:
     return done
 
 
-def _run(history: History, done: Run, checks: bool) -> None:
+def _run(history: PlannedHistory, done: Run, checks: bool) -> None:
     begun = image(history.kind)
     scheduler = Scheduler(MOST_TURNS)
     files = begun.files.copy(scheduler.now_ms)
@@ -218,16 +218,16 @@ def _run(history: History, done: Run, checks: bool) -> None:
     done.may_leave_files = ahead > _OUTLASTS_A_HEARTBEAT_MS or any(a.stopped_s > _OUTLASTS_A_LEASE_S for a in actors)
     scheduler.now += _AFTERWARDS_S
     if history.manner is Manner.EARLY or history.seed % _LAST_WRITE_EACH == 0:
-        last = Act(Kind.WRITE, "last", Operation.UPSERT, tuple(range(8)))
+        last = Act(ActKind.WRITE, "last", Operation.UPSERT, tuple(range(8)))
         scheduler.run([actor(Part("last", (last,)), does(Part("last", (last,))))])
-        if done.log.writes[-1].outcome is not Outcome.ACKNOWLEDGED:
+        if done.log.writes[-1].outcome is not WriterOutcome.ACKNOWLEDGED:
             raise ValidationFailed(f"nobody is at work, and yet {done.log.writes[-1]}")
     scheduler.run([actor(Part("recovery", ()), lambda me: recover(me, options))])
     if checks:
         _check(history, begun, SimulatedStorage(files, history.place), scheduler.now, options, done)
 
 
-def _check_protocol(trace: list[Call]) -> None:
+def _check_protocol(trace: list[StorageCall]) -> None:
     """Instants are only ever created: a store that replaces one would let two writers publish."""
     for call in trace:
         folder, _, name = call.path.rpartition("/")
@@ -238,12 +238,12 @@ def _check_protocol(trace: list[Call]) -> None:
 def _check_the_living(done: Run) -> None:
     """Nobody takes a writer for dead that was not stopped, nor had a clock so far from the others'."""
     for one in done.log.writes:
-        if one.outcome is Outcome.REFUSED and not done.may_leave_files and _ROLLED_BACK in one.told:
+        if one.outcome is WriterOutcome.REFUSED and not done.may_leave_files and _ROLLED_BACK in one.told:
             raise ValidationFailed(f"taken for dead though it was not: {one}")
 
 
 def _check(
-    history: History, begun: Image, storage: SimulatedStorage, now: float, options: Mapping[str, str], done: Run
+    history: PlannedHistory, begun: Image, storage: SimulatedStorage, now: float, options: Mapping[str, str], done: Run
 ) -> None:
     _check_protocol(done.trace)
     _check_the_living(done)

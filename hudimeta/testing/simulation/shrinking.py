@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from hudimeta.testing.simulation.faults import CALM
-from hudimeta.testing.simulation.history import Broken, History, run
+from hudimeta.testing.simulation.history import Broken, PlannedHistory, run
 
 __all__ = ["shrunk"]
 
 
-def _holds(history: History) -> bool:
+def _holds(history: PlannedHistory) -> bool:
     try:
         run(history)
     except Broken:
@@ -19,7 +19,7 @@ def _holds(history: History) -> bool:
     return True
 
 
-def shrunk(history: History, most_runs: int = 200, holds: Callable[[History], bool] = _holds) -> History:
+def shrunk(history: PlannedHistory, most_runs: int = 200, holds: Callable[[PlannedHistory], bool] = _holds) -> PlannedHistory:
     """The history with as few actors, acts and troubles as still break it.
 
     Args:
@@ -40,7 +40,7 @@ def shrunk(history: History, most_runs: int = 200, holds: Callable[[History], bo
     return history
 
 
-def _shorter(history: History) -> Iterator[History]:
+def _shorter(history: PlannedHistory) -> Iterator[PlannedHistory]:
     parts = history.parts
     for at in range(len(parts)):
         if len(parts) > 1:

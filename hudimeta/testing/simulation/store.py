@@ -18,13 +18,13 @@ import pyarrow as pa
 from hudimeta.errors import AlreadyExists, NotFound
 from hudimeta.storage import FileInfo, join
 
-__all__ = ["Around", "Files", "Place", "SimulatedStorage"]
+__all__ = ["Around", "Files", "StoreKind", "SimulatedStorage"]
 
 Around = Callable[[str, str, Callable[[], Any]], Any]
 """What happens around a call: its verb, its path, and the call itself."""
 
 
-class Place(enum.Enum):
+class StoreKind(enum.Enum):
     """Which kind of store is simulated."""
 
     DISK = "disk"
@@ -124,7 +124,7 @@ class SimulatedStorage:
         folder: Paths are relative to it.
     """
 
-    def __init__(self, files: Files, place: Place, around: Around | None = None, folder: str = "") -> None:
+    def __init__(self, files: Files, place: StoreKind, around: Around | None = None, folder: str = "") -> None:
         self._files, self._place, self._folder = files, place, folder
         self._around: Around = around if around is not None else lambda verb, path, act: act()
 
@@ -182,7 +182,7 @@ class SimulatedStorage:
 
     def guard(self, path: str) -> contextlib.AbstractContextManager[bool] | None:
         """See `Storage.guard`."""
-        return self._guard(join(self._folder, path)) if self._place is Place.DISK else None
+        return self._guard(join(self._folder, path)) if self._place is StoreKind.DISK else None
 
     @contextlib.contextmanager
     def _guard(self, path: str) -> Iterator[bool]:
@@ -240,7 +240,7 @@ class SimulatedStorage:
     def open_output(self, path: str) -> _Output:
         """See `Storage.open_output`."""
         path = join(self._folder, path)
-        in_place = self._place is Place.DISK
+        in_place = self._place is StoreKind.DISK
         self._around("open_output", path, (lambda: self._files.put(path, b"")) if in_place else lambda: None)
         return _Output(self._files, path, self._around, in_place)
 

@@ -16,7 +16,7 @@ from hudimeta.testing.simulation.actors import Actor
 from hudimeta.testing.simulation.faults import CALM
 from hudimeta.testing.simulation.isolation import as_processes
 from hudimeta.testing.simulation.scheduler import Scheduler
-from hudimeta.testing.simulation.store import Files, Place
+from hudimeta.testing.simulation.store import Files, StoreKind
 from hudimeta.types import Operation
 from hudimeta.write.creation import create_table
 from hudimeta.write.table_writer import write_rows
@@ -128,5 +128,5 @@ def image(kind: TableKind) -> Image:
             model.write(operation, rows)
 
     with as_processes():
-        scheduler.run([Actor("maker", kind.name, scheduler, files, Place.OBJECT_STORE, CALM, [], make)])
+        scheduler.run([Actor("maker", kind.name, scheduler, files, StoreKind.OBJECT_STORE, CALM, [], make)])
     return Image(files, model, kind.options)

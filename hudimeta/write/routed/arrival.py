@@ -26,7 +26,7 @@ from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import plan_inserts
 from hudimeta.write.placement import FileSizing
-from hudimeta.write.routed.context import Opened, RoutedWrite
+from hudimeta.write.routed.context import OpenedTable, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, handed_back
 from hudimeta.write.routed.places import Place, PlacedRows, Role
@@ -118,14 +118,14 @@ class Arrival:
         overwrites = self.write.open_write.operation.overwrites
         return batch.partitions_of_deletes() if overwrites else set()
 
-    def _batch(self, opened: Opened, rows: pa.Table) -> KeyedBatch:
+    def _batch(self, opened: OpenedTable, rows: pa.Table) -> KeyedBatch:
         session, table = opened.session, opened.table
         generator = table.generator()
         if self.write.open_write.operation is Operation.DELETE:
             return keys_only_batch(rows, generator, table.snapshot.file_schema, session.rules, whole_table=self.whole_table)
         return keyed_batch(rows, self.write.schema, generator, session.rules)
 
-    def _written(self, opened: Opened, batches: Iterable[pa.RecordBatch], number: int, attempt: int) -> Arrived:
+    def _written(self, opened: OpenedTable, batches: Iterable[pa.RecordBatch], number: int, attempt: int) -> Arrived:
         """Write the rows of each portion into file groups of its own."""
         session, table, write = opened.session, opened.table, self.write
         writers = FileWriters.of(session, table, write.open_write, write.schema)

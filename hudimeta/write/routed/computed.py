@@ -20,7 +20,7 @@ from hudimeta.slices.merge_rules import KEY_COLUMN
 from hudimeta.types import META_COLUMNS, Operation
 from hudimeta.write.batch import KeyedBatch, keyed_batch
 from hudimeta.write.routed.arrival import PORTION_BYTES, Arrived, few, gathered, see
-from hudimeta.write.routed.context import Opened, RoutedWrite
+from hudimeta.write.routed.context import OpenedTable, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile
 from hudimeta.write.routed.files import RoutedFiles
 from hudimeta.write.routed.places import PlacedRows
@@ -36,7 +36,7 @@ from hudimeta.write.row_changes import (
 )
 from hudimeta.write.table_files import TableFiles
 
-__all__ = ["ACTION", "ROW_COLUMNS", "Action", "Compute", "ComputedArrival", "changed_columns", "one_change_a_row"]
+__all__ = ["ACTION", "ROW_COLUMNS", "RowAction", "Compute", "ComputedArrival", "changed_columns", "one_change_a_row"]
 
 Compute = Callable[[str | None, pa.Schema], None]
 """Lets the executors' input be the changes of the table as of an instant (None while it has none): a row for each, with
@@ -50,7 +50,7 @@ _ROW = "\0row"
 """In staged rows: of a row of the table, what tells it from others of the same key. No column of a table begins with a zero."""
 
 
-class Action(enum.IntEnum):
+class RowAction(enum.IntEnum):
     """What a computed row asks for."""
 
     UPDATE = 0
@@ -101,7 +101,7 @@ class ComputedArrival:
         rows = made = 0
         with StagedFile(opened.storage, path) as file:
             for portion in gathered(batches, PORTION_BYTES, meta=True):
-                for action in Action:
+                for action in RowAction:
                     own = portion.filter(pc.equal(portion[ACTION], int(action))).drop_columns([ACTION])
                     if not own.num_rows:
                         continue
@@ -117,7 +117,7 @@ class ComputedArrival:
         self.write.refuse_when_over(opened.storage, [path] if rows else [])
         return Arrived(rows, slots, PlacedRows({}, rows=rows), RoutedFiles(), few(seen))
 
-    def _batch(self, opened: Opened, action: Action, rows: pa.Table) -> KeyedBatch:
+    def _batch(self, opened: OpenedTable, action: RowAction, rows: pa.Table) -> KeyedBatch:
         session, table = opened.session, opened.table
         schema = (
             named_by_deletes(session, table.snapshot)
@@ -125,19 +125,19 @@ class ComputedArrival:
             else table.snapshot.file_schema
         )
         columns = _columns(session, table)
-        if action is Action.INSERT:
+        if action is RowAction.INSERT:
             new = _typed(rows.drop_columns(list(ROW_COLUMNS.values())), columns)
             return keyed_batch(new, table.snapshot.file_schema, table.generator(), session.rules)
         names = {carried: name for name, carried in ROW_COLUMNS.items()}
         meant = _typed(rows.rename_columns([names.get(name, name) for name in rows.column_names]), columns)
-        if action is Action.UPDATE:
+        if action is RowAction.UPDATE:
             check_order(meant, session.rules.ordering_fields if session.rules.by_event_time else ())
-        return known_batch(with_stated_keys(session, table, meant), schema, deleted=action is Action.DELETE)
+        return known_batch(with_stated_keys(session, table, meant), schema, deleted=action is RowAction.DELETE)
 
 
-def _identities(action: Action, rows: pa.Table) -> pa.ChunkedArray:
+def _identities(action: RowAction, rows: pa.Table) -> pa.ChunkedArray:
     """What tells rows of the table from others of the same key; null for rows that are new."""
-    if action is Action.INSERT:
+    if action is RowAction.INSERT:
         return pa.chunked_array([pa.nulls(rows.num_rows, pa.string())])
     carried = rows[ROW_COLUMNS["_hoodie_commit_seqno"]].cast(pa.string())
     return pc.fill_null(carried, "")
@@ -153,7 +153,7 @@ def _typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return rows
 
 
-def one_change_a_row(opened: Opened, rows: pa.Table) -> tuple[KeyedBatch, bool]:
+def one_change_a_row(opened: OpenedTable, rows: pa.Table) -> tuple[KeyedBatch, bool]:
     """Staged rows, of all changes of their keys, as a batch, and whether the order of rows must settle several changes of one.
 
     Raises:

@@ -21,15 +21,15 @@ from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.timeline import Timeline
 from hudimeta.write.table_files import TableFiles
 
-__all__ = ["Opened", "RoutedWrite", "forget_opened"]
+__all__ = ["OpenedTable", "RoutedWrite", "forget_opened"]
 
 _KEPT = 2
-_opened: OrderedDict[tuple[str, str], Opened] = OrderedDict()
+_opened: OrderedDict[tuple[str, str], OpenedTable] = OrderedDict()
 """Of the latest writes in this process: a worker runs many tasks, and the metadata table is read once for all of them."""
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedTable:
     """The table in a task: its storage, the write's session, and the table at the pinned moment."""
 
     storage: Storage
@@ -61,13 +61,13 @@ class RoutedWrite:
         """Of the write."""
         return self.open_write.instant
 
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedTable:
         """The table as this write sees it; the same object for all tasks of a process."""
         name = (self.location, self.instant)
         if name not in _opened:
             storage = CountingStorage(open_storage(self.location, self.options.texts))
             session = WriteSession(storage, self.options, in_task=True)
-            _opened[name] = Opened(storage, session, TableFiles.at(session, self.timeline))
+            _opened[name] = OpenedTable(storage, session, TableFiles.at(session, self.timeline))
             while len(_opened) > _KEPT:
                 _opened.popitem(last=False)
         return _opened[name]

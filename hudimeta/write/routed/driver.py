@@ -28,7 +28,7 @@ from hudimeta.write.duplicates import combines
 from hudimeta.write.outcome import WriteResult
 from hudimeta.write.placement import FileSizing
 from hudimeta.write.routed.arrival import MANY_PATHS, Arrived, Route
-from hudimeta.write.routed.context import Opened, RoutedWrite
+from hudimeta.write.routed.context import OpenedTable, RoutedWrite
 from hudimeta.write.routed.counted import CountingExecutors
 from hudimeta.write.routed.exchange import Span
 from hudimeta.write.routed.executors import Executors
@@ -145,7 +145,7 @@ class _Run:
 
     def outcome(self, source: RowSource) -> WriteResult:
         """Do everything that comes before the publication."""
-        opened = Opened(self.session.storage, self.session, self.table)
+        opened = OpenedTable(self.session.storage, self.session, self.table)
         operation, table = self._write.operation, self.table
         has_keys = source.knows_keys or not table.generator().generates_keys
         looking = looks_up(opened, operation) and has_keys

@@ -16,7 +16,7 @@ from hudimeta.write.batch import KeyedBatch
 from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.routed.computed import one_change_a_row
-from hudimeta.write.routed.context import Opened, RoutedWrite
+from hudimeta.write.routed.context import OpenedTable, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile, read_spans
 from hudimeta.write.routed.places import Place, PlacedRows, Role
 from hudimeta.write.row_buckets import table_of
@@ -24,7 +24,7 @@ from hudimeta.write.row_buckets import table_of
 __all__ = ["LookUp", "LookUpItem", "looks_up"]
 
 
-def looks_up(opened: Opened, operation: Operation) -> bool:
+def looks_up(opened: OpenedTable, operation: Operation) -> bool:
     """Whether a write asks for its keys."""
     if operation in (Operation.UPSERT, Operation.DELETE):
         return True
@@ -68,7 +68,7 @@ class LookUp:
         self.write.refuse_when_over(opened.storage, [path] if spans else [])
         return replace(placed, spans=spans, files=sorter.files, rows=came, notes=tuple(dict.fromkeys(session.notes)))
 
-    def _placed(self, opened: Opened, batch: KeyedBatch, sorter: _Sorter, looking: bool) -> PlacedRows:
+    def _placed(self, opened: OpenedTable, batch: KeyedBatch, sorter: _Sorter, looking: bool) -> PlacedRows:
         operation, lookup = self.write.open_write.operation, opened.table.lookup
         fresh = np.flatnonzero(~batch.deleted)
         if not looking or batch.keys is None:

@@ -23,7 +23,7 @@ from hudimeta.types import META_COLUMNS
 from hudimeta.write.merge_builder import Merge
 from hudimeta.write.merge_clauses import Clause, Sides, merge_condition
 from hudimeta.write.routed.arrival import Arrived, few, gathered, see
-from hudimeta.write.routed.context import Opened, RoutedWrite
+from hudimeta.write.routed.context import OpenedTable, RoutedWrite
 from hudimeta.write.routed.exchange import Span, StagedFile, read_spans
 from hudimeta.write.routed.files import RoutedFiles
 from hudimeta.write.routed.places import PlacedRows
@@ -224,6 +224,6 @@ class MergeSlots:
     def _no_source(self) -> pa.Table:
         return pa.schema([f for f in self.source if f.name not in META_COLUMNS]).empty_table()
 
-    def _target(self, opened: Opened, item: MergeItem) -> pa.Table:
+    def _target(self, opened: OpenedTable, item: MergeItem) -> pa.Table:
         none = scan_of(opened.session, opened.table, None).schema.empty_table()
         return read_spans(opened.storage, item.target).cast(none.schema) if item.target else none

@@ -15,7 +15,7 @@ from hudimeta.types import Operation
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan
-from hudimeta.write.routed.context import Opened, RoutedWrite
+from hudimeta.write.routed.context import OpenedTable, RoutedWrite
 from hudimeta.write.routed.exchange import read_spans, rows_of
 from hudimeta.write.routed.files import FactsSpec, RoutedFiles, handed_back
 from hudimeta.write.routed.pieces import Piece
@@ -47,7 +47,7 @@ class PieceWriter:
         files = [file for piece in pieces for file in self._written(opened, piece, attempt)]
         return handed_back(opened.storage, self.write, self.facts, files, pieces[0].number, attempt)
 
-    def _written(self, opened: Opened, piece: Piece, attempt: int) -> list[WrittenFile]:
+    def _written(self, opened: OpenedTable, piece: Piece, attempt: int) -> list[WrittenFile]:
         session, table, write = opened.session, opened.table, self.write
         roles = sorted(piece.spans)
         batch = batch_of(read_spans(opened.storage, [span for role in roles for span in piece.spans[role]]))

@@ -7,12 +7,16 @@ import pytest
 from hudimeta.errors import ValidationFailed
 from hudimeta.testing.builders import simple_place, simple_rows
 from hudimeta.testing.model import ModelTable
-from hudimeta.testing.simulation.consistency import Outcome, ReadSeen, State, WriteDone, check_serial
+from hudimeta.testing.simulation.consistency import ReadSeen, State, WriteDone, WriterOutcome, check_serial
 from hudimeta.types import Operation
 
 
 def write(
-    name: str, begun: float, ended: float, outcome: Outcome = Outcome.ACKNOWLEDGED, operation: Operation = Operation.UPSERT
+    name: str,
+    begun: float,
+    ended: float,
+    outcome: WriterOutcome = WriterOutcome.ACKNOWLEDGED,
+    operation: Operation = Operation.UPSERT,
 ) -> WriteDone:
     """A write of the row 0, whose value is where it ended; completed at that time."""
     return WriteDone(name, operation, simple_rows([0], 1, ended), begun, ended, outcome, str(ended))
@@ -49,9 +53,9 @@ def test_what_is_lost_or_doubled_is_told() -> None:
 
 def test_a_refused_write_is_absent_and_one_of_unknown_outcome_may_be_there() -> None:
     with pytest.raises(ValidationFailed, match="published though it was refused"):
-        check([write("a", 1, 2, Outcome.REFUSED)], [])
-    check([write("a", 1, 2, Outcome.UNKNOWN)], [read(3, 4, 2.0)])
-    check([write("a", 1, 2, Outcome.UNKNOWN)], [read(3, 4)], "a")
+        check([write("a", 1, 2, WriterOutcome.REFUSED)], [])
+    check([write("a", 1, 2, WriterOutcome.UNKNOWN)], [read(3, 4, 2.0)])
+    check([write("a", 1, 2, WriterOutcome.UNKNOWN)], [read(3, 4)], "a")
 
 
 def test_a_delete_may_miss_what_came_after_it_began_and_all_reads_agree_on_that() -> None:
@@ -65,6 +69,6 @@ def test_a_delete_may_miss_what_came_after_it_began_and_all_reads_agree_on_that(
 
 
 def test_what_ended_before_another_write_began_completed_before_it() -> None:
-    early = WriteDone("early", Operation.UPSERT, simple_rows([0], 1), 1, 2, Outcome.ACKNOWLEDGED, "9")
+    early = WriteDone("early", Operation.UPSERT, simple_rows([0], 1), 1, 2, WriterOutcome.ACKNOWLEDGED, "9")
     with pytest.raises(ValidationFailed, match="early ended before late began"):
         check([early, write("late", 3, 4)], [])

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from hudimeta.testing.simulation import Broken, History, plan, run, shrunk
+from hudimeta.testing.simulation import Broken, PlannedHistory, plan, run, shrunk
 
 ASKED = int(os.environ.get("HUDIMETA_HISTORIES") or 40)
 FIRST = int(os.environ.get("HUDIMETA_HISTORIES_SEED") or 0)
@@ -45,7 +45,7 @@ def test_a_broken_history_loses_what_does_not_break_it() -> None:
     history = plan(next(seed for seed in range(1000) if len(plan(seed).parts) == 8))
     last = history.parts[-1].name
 
-    def holds(shorter: History) -> bool:
+    def holds(shorter: PlannedHistory) -> bool:
         return last not in [part.name for part in shorter.parts]
 
     assert [part.name for part in shrunk(history, holds=holds).parts] == [last]

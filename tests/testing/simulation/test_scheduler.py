@@ -9,19 +9,19 @@ import pytest
 
 from hudimeta.engine.machine import machine
 from hudimeta.errors import NotFound, StorageError
-from hudimeta.testing.simulation.actors import Actor, Call
+from hudimeta.testing.simulation.actors import Actor, StorageCall
 from hudimeta.testing.simulation.faults import CALM, Troubles
 from hudimeta.testing.simulation.scheduler import Died, Scheduler, Stuck
-from hudimeta.testing.simulation.store import Files, Place
+from hudimeta.testing.simulation.store import Files, StoreKind
 
 
 class Stage:
     """Actors over one store."""
 
-    def __init__(self, most_turns: int = 1000, place: Place = Place.DISK) -> None:
+    def __init__(self, most_turns: int = 1000, place: StoreKind = StoreKind.DISK) -> None:
         self.scheduler = Scheduler(most_turns)
         self.files = Files(self.scheduler.now_ms)
-        self.trace: list[Call] = []
+        self.trace: list[StorageCall] = []
         self.place = place
 
     def actor(self, name: str, body: Callable[[Actor], None], troubles: Troubles = CALM) -> Actor:

@@ -18,7 +18,7 @@ from hudimeta.errors import CommitError, SchemaMismatch
 from hudimeta.storage import CountingStorage, open_storage
 from hudimeta.testing.invariants import check_all
 from hudimeta.types import Operation
-from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, Action
+from hudimeta.write.routed.computed import ACTION, ROW_COLUMNS, RowAction
 from hudimeta.write.routed.driver import write_routed
 from hudimeta.write.routed.executors import LocalExecutors
 from hudimeta.write.routed.sources import ComputedRows
@@ -39,7 +39,7 @@ class Changes:
     def rows(self, schema: pa.Schema) -> pa.Table:
         """As a task gets them."""
         parts = []
-        for action, table in zip(Action, (self.updated, self.deleted, self.inserted), strict=True):
+        for action, table in zip(RowAction, (self.updated, self.deleted, self.inserted), strict=True):
             if table is None:
                 continue
             own = {name: table[name] for name in schema.names}
