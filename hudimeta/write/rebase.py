@@ -30,7 +30,7 @@ from hudimeta.table.file_names import parse_log_file
 from hudimeta.types import FileGroupId
 from hudimeta.write.execution import WrittenPieces
 from hudimeta.write.operations import GroupRewrite, NewGroup
-from hudimeta.write.outcome import WriteResult
+from hudimeta.write.write_result import WriteResult
 
 __all__ = ["Rebase"]
 

@@ -19,9 +19,9 @@ from hudimeta.snapshot.planned_groups import groups_under_clustering
 from hudimeta.timeline import Timeline
 from hudimeta.types import Action, FileGroupId
 from hudimeta.write.added_keys import AddedKeys, UnknownKeys
-from hudimeta.write.outcome import WriteResult
 from hudimeta.write.rebase import Rebase
 from hudimeta.write.table_files import TableFiles
+from hudimeta.write.write_result import WriteResult
 
 __all__ = ["Settlement"]
 

@@ -38,7 +38,6 @@ from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, plan_inserts
-from hudimeta.write.outcome import WriteResult
 from hudimeta.write.placement import FileSizing
 from hudimeta.write.row_buckets import BUCKETS, RowBuckets, batch_of, table_of
 from hudimeta.write.table_files import TableFiles
@@ -49,6 +48,7 @@ from hudimeta.write.table_writer import (
     replaced_by,
     write_rows,
 )
+from hudimeta.write.write_result import WriteResult
 
 __all__ = ["write_stream"]
 

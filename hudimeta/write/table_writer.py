@@ -31,11 +31,11 @@ from hudimeta.write.combining import combine, combining_rules
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.execution import FileWriters, execute_pieces
 from hudimeta.write.operations import WritePlan, plan_inserts, plan_new_groups, plan_tagged
-from hudimeta.write.outcome import WriteResult
 from hudimeta.write.partitions import check_new_partitions, partition_batch
 from hudimeta.write.placement import FileSizing
 from hudimeta.write.settling import Settlement
 from hudimeta.write.table_files import TableFiles
+from hudimeta.write.write_result import WriteResult
 
 __all__ = [
     "WriteResult",

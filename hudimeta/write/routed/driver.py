@@ -25,7 +25,6 @@ from hudimeta.metadata import record_index
 from hudimeta.types import Operation, TableType
 from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.duplicates import combines
-from hudimeta.write.outcome import WriteResult
 from hudimeta.write.placement import FileSizing
 from hudimeta.write.routed.arrival import MANY_PATHS, Arrived, Route
 from hudimeta.write.routed.context import OpenedTable, RoutedWrite
@@ -49,6 +48,7 @@ from hudimeta.write.table_writer import (
     publish,
     replaced_by,
 )
+from hudimeta.write.write_result import WriteResult
 
 __all__ = ["ROUTED", "write_routed"]
 
