@@ -256,7 +256,7 @@ class BuiltIndex:
         groups: How many file groups it has, for good.
         content: Records of the groups that have any, sorted by key; made one after the other, when they are asked for.
         complete: False where an index of keys cannot tell where all rows are, because keys are doubled.
-        reach: Of how little of the table a record may tell; `TABLE` is always true. See `write.index_ahead`.
+        reach: Of how little of the table a record may tell; `TABLE` is always true. See `commit.index_ahead`.
     """
 
     groups: int

@@ -308,7 +308,7 @@ class Snapshot:
 
     @cached_property
     def kept_plan(self) -> PlanCache | None:
-        """The kept plan of the newest moment; None for earlier ones, for writes, without a metadata table, and with the option off."""
+        """The kept plan of the newest moment; None for earlier ones and for writes, without a metadata table or the option."""
         if self.for_writes or self.options.get(PLAN_CACHE) == "off" or self.as_of is not None or self.metadata is None:
             return None
         from hudimeta.plan_cache import PlanCache
