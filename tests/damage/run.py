@@ -49,7 +49,7 @@ def run_damages(
     try:
         for name in names:
             try:
-                subject: Subject = make(name)
+                subject: Subject = make(name, home)
             except HudiError:
                 continue  # a table that is not read at all
             for seed in numbers:

@@ -2,49 +2,51 @@
 
 A read may answer rightly or raise a HudiError. A write or service may succeed or raise one; what is read afterwards is what
 an undamaged table answers before or after the same act. With the damage undone every answer is there again.
+
+Over the damage everything is asked that looks at a damaged file, or at its folder where its size changed; what does not has the
+answer of an undamaged table, since it reads the same bytes. After the act, and with the damage undone, nothing is asked again
+where the bytes of the table are those of an earlier round, but for the lock, which no read looks at. Otherwise the snapshot and
+`OTHERS` further questions by dice are asked, and everything in one of `WHOLE` rounds: what a trial leaves out others ask. What
+an undamaged table answers after an act is found out where the answer is not the one of before, once for each question.
 """
 
 from __future__ import annotations
 
 import random
 import shutil
-import signal
-import traceback
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-
-from hudimeta.api.table import Table
 from hudimeta.errors import CommitOutcomeUnknown, HudiError
-from hudimeta.types import META_COLUMNS
+from tests.damage.acts import ACTS
+from tests.damage.answers import Answers, Refused, answers, as_many, attempt, difference, opened, questions_of, told
+from tests.damage.building import files_below, lay_out
 from tests.damage.harm import HARMS, kind_of
 from tests.damage.subjects import Subject
+from tests.damage.touched import Touched, tracing
 
-__all__ = ["ACTS", "LONGEST_S", "Outcome", "Trials"]
+__all__ = ["Outcome", "Trials"]
 
-LONGEST_S = 20
-"""What a step of a trial may take at most: whoever takes longer hangs."""
-
-Answers = dict[str, Any]
-"""What each question came to: rows as sorted texts, or a `_Refused`."""
-
-
-@dataclass(frozen=True)
-class _Refused:
-    """An error of ours, by the name of its class."""
-
-    error: str
-    text: str = field(compare=False, default="")
+OTHERS, WHOLE = 2, 4
+_LOCKS = ".hoodie/.locks/"
+Known = Callable[[Iterable[str]], "Answers"]
+"""Answers to questions, found out when they are needed; none of an act that is refused."""
 
 
-class Hangs(Exception):
-    """A step took longer than `LONGEST_S`."""
+@dataclass
+class _Afterwards:
+    """A table after an act.
+
+    Attributes:
+        files: Content by path; None where the act is refused on an undamaged table.
+        answers: What was asked of it so far.
+    """
+
+    files: Mapping[str, bytes] | None
+    answers: Answers = field(default_factory=dict)
 
 
 @dataclass
@@ -54,7 +56,7 @@ class Outcome:
     Attributes:
         subject, kind, path, harm, act: What was done to what.
         detected: Some read or act named a damage.
-        half_compacted: A compaction was refused after its first plan, or before it.
+        half_done: An act was refused after it had published something, or before it.
         faults: What must not be: (class of fault, what happened).
     """
 
@@ -64,40 +66,12 @@ class Outcome:
     harm: str
     act: str
     detected: bool = False
-    half_compacted: bool = False
+    half_done: bool = False
     faults: list[tuple[str, str]] = field(default_factory=list)
 
     def __str__(self) -> str:
-        told = "; ".join(f"{kind}: {text}" for kind, text in self.faults)
-        return f"{self.subject}/{self.path} [{self.kind}], {self.harm}, {self.act}: {told or 'nothing wrong'}"
-
-
-def _first_rows(subject: Subject) -> pa.Table:
-    return subject.later.slice(0, 2)
-
-
-ACTS: Mapping[str, Callable[[Table, Subject], object]] = {
-    "upsert": lambda table, subject: table.upsert(subject.later),
-    "insert": lambda table, subject: table.insert(subject.later),
-    "delete": lambda table, subject: table.delete(_first_rows(subject)),
-    "insert_overwrite": lambda table, subject: table.insert_overwrite(_first_rows(subject)),
-    "compact": lambda table, subject: table.compact(),
-    "clean": lambda table, subject: table.clean(),
-    "archive": lambda table, subject: table.archive(),
-    "recover": lambda table, subject: table.recover(),
-    "validate": lambda table, subject: table.metadata.validate(),
-    "prove": lambda table, subject: table.metadata.validate(prove=True),
-    "rebuild": lambda table, subject: table.metadata.rebuild(),
-    "create_index": lambda table, subject: table.metadata.create_index(
-        "later", "secondary_index", subject.later.column_names[0]
-    ),
-    "drop_index": lambda table, subject: table.metadata.drop_index("column_stats"),
-    "alter": lambda table, subject: table.alter(add={"brand_new": pa.int32()}),
-}
-"""What is done over the damage, by name."""
-READ_ONLY = frozenset(("validate",))
-_PATIENCE = {"hoodie.write.lock.wait_time_ms": "2000"}
-"""A lease whose damage cannot be told from another writer's is waited for; less long than a step may take."""
+        faults = "; ".join(f"{kind}: {text}" for kind, text in self.faults)
+        return f"{self.subject}/{self.path} [{self.kind}], {self.harm}, {self.act}: {faults or 'nothing wrong'}"
 
 
 class Trials:
@@ -110,14 +84,15 @@ class Trials:
     def __init__(self, home: Path) -> None:
         self.home, self._number = home, 0
         self._before: Callable[[str], Answers] = cache(self._answers_before)
-        self._after: Callable[[str, str], Answers | None] = cache(self._answers_after)
+        self._afterwards: Callable[[str, str], _Afterwards] = cache(self._afterwards_of)
+        self._touched: Callable[[str], Mapping[str, Touched]] = cache(self._touched_before)
         self._subjects: dict[str, Subject] = {}
 
     def run(self, subject: Subject, seed: int, kinds: frozenset[str] | None = None, act: str | None = None) -> Outcome | None:
         """One damage, chosen by a seed.
 
         Args:
-            subject: The table.
+            subject: The table; the same bytes whenever it has the same name.
             seed: Chooses everything.
             kinds: Of files to damage; all when None.
             act: What is done over the damage; chosen when None.
@@ -125,7 +100,7 @@ class Trials:
         Returns:
             What came of it; None when the dice chose what cannot be done.
         """
-        self._subjects[subject.name] = subject
+        subject = self._subjects.setdefault(subject.name, subject)
         dice = random.Random(f"{subject.name} {seed}")
         by_kind: dict[str, list[str]] = {}
         for path in subject.files:
@@ -140,155 +115,131 @@ class Trials:
         if change is None or all(subject.files[one] == content for one, content in change.items()):
             return None
         outcome = Outcome(subject.name, kind_of(path), path, harm, act)
-        with self._laid_out(subject) as place:
+        with self._laid_out(subject.files) as place:
             for one, content in change.items():
                 (place / one).write_bytes(content)
-            self._judge(outcome, subject, place, change)
+            self._judge(outcome, subject, place, change, dice)
         return outcome
 
-    def _judge(self, outcome: Outcome, subject: Subject, place: Path, change: Mapping[str, bytes]) -> None:
-        right = self._before(subject.name)
-        self._compare(outcome, "read over damage", _answers(place, subject), (right,))
-        done = _attempt(lambda: ACTS[outcome.act](_opened(place, subject), subject))
+    def _judge(self, outcome: Outcome, subject: Subject, place: Path, change: Mapping[str, bytes], dice: random.Random) -> None:
+        damaged = {**subject.files, **change}
+        meets = [name for name, touched in self._touched(subject.name).items() if touched.meets(change, subject.files)]
+        found = {**self._before(subject.name), **answers(place, subject, meets)}
+        self._compare(outcome, "read over damage", found, (lambda _: self._before(subject.name),))
+        done = attempt(lambda: ACTS[outcome.act].do(opened(place, subject), subject))
         if isinstance(done, Exception) and not isinstance(done, HudiError):
-            outcome.faults.append(("other exception", f"{outcome.act}: {_told(done)}"))
+            outcome.faults.append(("other exception", f"{outcome.act}: {told(done)}"))
         outcome.detected |= isinstance(done, Exception)
-        # A compaction that is refused has completed the plans before: base files of a moment between the two.
-        outcome.half_compacted = isinstance(done, HudiError) and outcome.act == "compact"
-        allowed = self._allowed(outcome, subject, done)
-        self._compare(outcome, "read after act", _answers(place, subject), allowed)
-        for path, content in change.items():
-            if (place / path).exists() and (place / path).read_bytes() == content:
-                (place / path).write_bytes(subject.files[path])
-        self._compare(outcome, "read with damage undone", _answers(place, subject), allowed, may_refuse=False)
+        outcome.half_done = isinstance(done, HudiError) and ACTS[outcome.act].publishes_early
+        allowed, left = self._allowed(outcome, done), files_below(place)
+        if not _reads_alike(left, damaged):
+            found = answers(place, subject, _asked(subject, dice))
+        self._compare(outcome, "read after act", found, allowed)
+        undone = {path: subject.files[path] for path, content in change.items() if left.get(path) == content}
+        for path, content in undone.items():
+            (place / path).write_bytes(content)
+        if _reads_alike({**left, **undone}, subject.files):
+            found = self._before(subject.name)
+        elif undone:
+            found = answers(place, subject, _asked(subject, dice))
+        self._compare(outcome, "read with damage undone", found, allowed, may_refuse=False)
 
-    def _allowed(self, outcome: Outcome, subject: Subject, done: object) -> tuple[Answers, ...]:
-        before, after = self._before(subject.name), self._after(subject.name, outcome.act)
-        if after is None or outcome.act in READ_ONLY:
+    def _allowed(self, outcome: Outcome, done: object) -> tuple[Known, ...]:
+        """What may be read after the act: as before it, as after it, or either."""
+        act = ACTS[outcome.act]
+
+        def before(_: Iterable[str]) -> Answers:
+            return self._before(outcome.subject)
+
+        def after(names: Iterable[str]) -> Answers:
+            return self._answers_after(outcome.subject, outcome.act, names)
+
+        if not isinstance(done, Exception) and act.changes and self._afterwards(outcome.subject, outcome.act).files is not None:
+            return (after,)
+        if isinstance(done, Exception) and act.changes and not act.publishes_early and not _in_doubt(done):
             return (before,)
-        changes_rows = before["snapshot"] != after["snapshot"]
-        if not isinstance(done, Exception):
-            return (after,) if changes_rows else (before, after)
-        return (before,) if changes_rows and not isinstance(done, CommitOutcomeUnknown) else (before, after)
+        return (before, after)
 
     def _compare(
-        self, outcome: Outcome, when: str, found: Answers, allowed: tuple[Answers, ...], *, may_refuse: bool = True
+        self, outcome: Outcome, when: str, found: Answers, allowed: Sequence[Known], *, may_refuse: bool = True
     ) -> None:
         for question, answer in found.items():
-            right = [one[question] for one in allowed if question in one]
-            if answer in right or (outcome.half_compacted and question == "read optimized" and _as_many(answer, right)):
+            right = []
+            for known in allowed:
+                right += [one[question] for one in (known(found),) if question in one]
+                if answer in right:
+                    break
+            if answer in right or (outcome.half_done and question == "read optimized" and as_many(answer, right)):
                 continue
-            if isinstance(answer, _Refused) and any(isinstance(one, _Refused) for one in right):
+            if isinstance(answer, Refused) and any(isinstance(one, Refused) for one in right):
                 continue  # a clean that did not get to its end has removed files of a moment that it takes away
-            if isinstance(answer, _Refused):
+            if isinstance(answer, Refused):
                 outcome.detected = True
                 if not may_refuse:
                     outcome.faults.append(("refused though undone", f"{when}, {question}: {answer.text}"))
             elif isinstance(answer, Exception):
-                outcome.faults.append(("other exception", f"{when}, {question}: {_told(answer)}"))
+                outcome.faults.append(("other exception", f"{when}, {question}: {told(answer)}"))
             else:
                 expected = next(iter(right), None)
-                outcome.faults.append(("wrong answer", f"{when}, {question}: {_difference(answer, expected)}"))
+                outcome.faults.append(("wrong answer", f"{when}, {question}: {difference(answer, expected)}"))
 
     def _answers_before(self, name: str) -> Answers:
-        with self._laid_out(self._subjects[name]) as place:
-            return _answers(place, self._subjects[name])
+        with self._laid_out(self._subjects[name].files) as place:
+            return answers(place, self._subjects[name])
 
-    def _answers_after(self, name: str, act: str) -> Answers | None:
-        """What an undamaged table answers after an act; None when the act is refused on it."""
+    def _touched_before(self, name: str) -> dict[str, Touched]:
+        """What each question looks at, asked by itself in a table of its own, so that nobody knows anything yet."""
+        found, subject = {}, self._subjects[name]
+        for question in questions_of(subject):
+            with self._laid_out(subject.files) as place, tracing(place) as touched:
+                answers(place, subject, (question,))
+            found[question] = touched
+        return found
+
+    def _afterwards_of(self, name: str, act: str) -> _Afterwards:
         subject = self._subjects[name]
-        with self._laid_out(subject) as place:
-            done = _attempt(lambda: ACTS[act](_opened(place, subject), subject))
+        with self._laid_out(subject.files) as place:
+            done = attempt(lambda: ACTS[act].do(opened(place, subject), subject))
             if isinstance(done, HudiError):
-                return None
+                return _Afterwards(None)
             if isinstance(done, Exception):
                 raise done
-            return _answers(place, subject)
+            left = files_below(place)
+        same = {path for path, content in left.items() if subject.files.get(path) == content}
+        return _Afterwards({path: subject.files[path] if path in same else content for path, content in left.items()})
+
+    def _answers_after(self, name: str, act: str, names: Iterable[str]) -> Answers:
+        """What an undamaged table answers after an act; nothing when the act is refused on it."""
+        afterwards, subject = self._afterwards(name, act), self._subjects[name]
+        if afterwards.files is None:
+            return {}
+        if missing := [name for name in names if name not in afterwards.answers]:
+            with self._laid_out(afterwards.files) as place:
+                afterwards.answers |= answers(place, subject, missing)
+        return afterwards.answers
 
     @contextmanager
-    def _laid_out(self, subject: Subject) -> Iterator[Path]:
+    def _laid_out(self, files: Mapping[str, bytes]) -> Iterator[Path]:
         self._number += 1
-        place = self.home / f"{subject.name}-{self._number}"
-        subject.lay_out(place)
+        place = self.home / f"t{self._number}"
+        lay_out(files, place)
         try:
             yield place
         finally:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def _opened(place: Path, subject: Subject) -> Table:
-    return Table(str(place), {**subject.options, **_PATIENCE})
+def _asked(subject: Subject, dice: random.Random) -> list[str] | None:
+    """The questions of a round; None for all of them."""
+    first, *others = questions_of(subject)
+    if dice.randrange(WHOLE) == 0 or len(others) <= OTHERS:
+        return None
+    return [first, *dice.sample(others, OTHERS)]
 
 
-def _answers(place: Path, subject: Subject) -> Answers:
-    """What a table answers to every question."""
-    questions: dict[str, Callable[[Table], pa.Table]] = {"snapshot": lambda t: t.scan().to_table()}
-    for where in subject.predicates:
-        questions[f"where {where}"] = lambda t, where=where: t.scan(where=where).to_table()
-    for moment in subject.moments:
-        questions[f"as of {moment}"] = lambda t, moment=moment: t.scan(as_of=moment).to_table()
-    questions["read optimized"] = lambda t: t.scan(query_type="read_optimized").to_table()
-    if subject.moments:
-        has_history = any(kind_of(path) == "history manifest" for path in subject.files)
-        begin, end = "000" if has_history else subject.moments[0], subject.moments[-1]
-        questions["incremental"] = lambda t: t.scan(query_type="incremental", begin=begin, end=end).to_table()
-        if subject.cdc:
-            questions["changes"] = lambda t: t.scan(query_type="cdc", begin="000", end=end).to_table()
-    opened = _attempt(lambda: _opened(place, subject))
-    if isinstance(opened, Exception):
-        return {question: _as_answer(opened) for question in questions}
-    return {question: _as_answer(_attempt(lambda ask=ask: ask(opened))) for question, ask in questions.items()}
+def _reads_alike(some: Mapping[str, bytes], others: Mapping[str, bytes]) -> bool:
+    return all(path.startswith(_LOCKS) or some.get(path) == others.get(path) for path in some.keys() | others.keys())
 
 
-def _as_answer(found: Any) -> Any:
-    if isinstance(found, HudiError):
-        return _Refused(type(found).__name__, str(found))
-    if isinstance(found, Exception):
-        return found
-    data = found.drop_columns([column for column in META_COLUMNS if column in found.column_names])
-    return tuple(data.column_names), tuple(sorted(repr(tuple(row.values())) for row in data.to_pylist()))
-
-
-def _attempt(step: Callable[[], Any]) -> Any:
-    """What a step came to, or what it raised."""
-
-    def too_long(signum: int, frame: Any) -> None:
-        raise Hangs(
-            f"longer than {LONGEST_S} s in {frame.f_code.co_qualname if hasattr(frame.f_code, 'co_qualname') else frame}"
-        )
-
-    earlier = signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(LONGEST_S)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return step()
-    except Exception as error:
-        return error
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, earlier)
-
-
-def _told(error: Exception) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "/hudimeta/" in frame.filename] or list(frames)
-    where = f"{ours[-1].filename.rpartition('/hudimeta/')[2]}:{ours[-1].lineno}" if ours else "?"
-    return f"{type(error).__name__} {str(error)[:160]} at {where}"
-
-
-def _as_many(found: Any, right: list[Any]) -> bool:
-    """Whether there are as many rows of the same columns."""
-    return isinstance(found, tuple) and all(
-        isinstance(one, tuple) and found[0] == one[0] and len(found[1]) == len(one[1]) for one in right
-    )
-
-
-def _difference(found: Any, expected: Any) -> str:
-    if not (isinstance(found, tuple) and isinstance(expected, tuple)):
-        return f"answered, expected {str(expected)[:120]}"
-    if found[0] != expected[0]:
-        return f"columns {found[0]} instead of {expected[0]}"
-    missing, extra = set(expected[1]) - set(found[1]), set(found[1]) - set(expected[1])
-    few = f", such as {sorted(missing)[:1]} and {sorted(extra)[:1]}"
-    return f"{len(found[1])} rows instead of {len(expected[1])}, {len(missing)} missing, {len(extra)} other{few}"
+def _in_doubt(error: Exception) -> bool:
+    return isinstance(error, CommitOutcomeUnknown)
