@@ -14,7 +14,6 @@ import os
 import shutil
 import stat as stat_module
 from collections.abc import Iterator
-from operator import attrgetter
 from typing import Any
 
 from hudimeta.errors import AlreadyExists, NotFound, StorageError
@@ -185,7 +184,7 @@ class LocalStorage:
                     found.append(_info(named_in(path, entry.name), seen))
         except NotFound:
             return []
-        return sorted(found, key=attrgetter("path"))
+        return sorted(found)
 
     def stat(self, path: str) -> FileInfo | None:
         """See `Storage.stat`."""

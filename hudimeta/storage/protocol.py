@@ -8,16 +8,14 @@ parents are needed on every implementation.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 __all__ = ["FileInfo", "OutputStream", "Storage", "join"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileInfo:
-    """One entry of a listing.
+class FileInfo(NamedTuple):
+    """One entry of a listing; a tuple, because a commit makes a thousand of them.
 
     Attributes:
         path: Relative to the storage's root.

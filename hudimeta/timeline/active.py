@@ -91,7 +91,7 @@ class Timeline:
         history = History(storage, history_folder or default, layout)
         listing = list_instants(storage, folder, layout, zone, sleep, place)
         timeline = cls(listing, storage, folder, layout, zone, history, place)
-        timeline.disowned = disowned_writes(timeline)
+        timeline.disowned = disowned_writes(timeline, listing.bare)
         timeline.undone = being_undone(timeline)
         if timeline.disowned or timeline.undone:
             gone = (*timeline.disowned, *timeline.undone)

@@ -8,15 +8,13 @@ names alone tell where to look, and what rollbacks say is read only there: healt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from hudimeta.timeline.naming import LAYOUT_V1
 from hudimeta.types import Action, Instant
 
 __all__ = ["disowned_writes"]
-
-_INFLIGHT = "inflight"
 
 
 class _Listed(Protocol):
@@ -25,28 +23,24 @@ class _Listed(Protocol):
     instants: tuple[Instant, ...]
     layout: int
 
-    def files_of(self, instant: Instant) -> tuple[str, ...]: ...
-
     def metadata(self, instant: Instant) -> Mapping[str, Any]: ...
 
     def plan(self, instant: Instant) -> Mapping[str, Any]: ...
 
 
-def disowned_writes(timeline: _Listed) -> tuple[Instant, ...]:
-    """Completed writes without an inflight file that a later rollback names, which may still be at work."""
-    if timeline.layout == LAYOUT_V1:
-        return ()
-    bare = [i for i in timeline.instants if i.is_completed and i.action.writes_data and _is_bare(timeline.files_of(i))]
-    if not bare:
+def disowned_writes(timeline: _Listed, bare: Sequence[Instant]) -> tuple[Instant, ...]:
+    """Completed writes that a later rollback names, which may still be at work.
+
+    Args:
+        timeline: Any.
+        bare: Its completed writes without an inflight file.
+    """
+    if timeline.layout == LAYOUT_V1 or not bare:
         return ()
     rollbacks = [i for i in timeline.instants if i.action is Action.ROLLBACK and i.time > bare[0].time]
     undone = [(rollback.time, time) for rollback in rollbacks for time in _named_by(timeline, rollback)]
     # Only what was about to be published before it was rolled back; a service that was run again is completed later.
     return tuple(i for i in bare if any(time == i.time and begun > i.completed_at for begun, time in undone))
-
-
-def _is_bare(names: Iterable[str]) -> bool:
-    return not any(name.endswith(_INFLIGHT) for name in names)
 
 
 def _named_by(timeline: _Listed, rollback: Instant) -> Iterable[str]:

@@ -9,9 +9,10 @@ file, and whoever needs what it should say is refused. In layout 1 (version 6) s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import lru_cache
 from typing import NamedTuple
 
 from hudimeta.config import HudiWarning
@@ -29,6 +30,11 @@ InstantKey = tuple[str, Action]
 """Requested time and completed action: what the files of one instant have in common."""
 
 
+FILES_KEPT = 4096
+"""Instants kept in memory by the names, sizes and ages of their files: a commit lists timelines some ten times, and most of
+what it finds is as it was."""
+
+
 @dataclass(frozen=True, slots=True)
 class TimelineListing:
     """The instants of one folder at one moment.
@@ -36,20 +42,40 @@ class TimelineListing:
     Attributes:
         instants: Sorted by requested time; a savepoint follows the commit whose time it shares.
         file_names: Of every instant all its files, requested first.
+        bare: Completed writes without an inflight file.
     """
 
     instants: tuple[Instant, ...]
     file_names: Mapping[InstantKey, tuple[str, ...]]
+    bare: tuple[Instant, ...]
 
 
 class _Found(NamedTuple):
+    """One file of an instant."""
+
     name: str
-    file: InstantFile
-    info: FileInfo
+    size: int
+    modified_ms: int
+
+    @property
+    def said(self) -> InstantFile:
+        """What the name says."""
+        found = parse_instant_name(self.name)
+        if found is None:
+            raise ValueError(self.name)
+        return found
 
     @property
     def is_half_written(self) -> bool:
-        return self.info.size == 0 and self.file.state is State.COMPLETED and self.file.action.writes_data
+        return self.size == 0 and self.said.state is State.COMPLETED and self.said.action.writes_data
+
+
+class _Group(NamedTuple):
+    """What the files of one instant say together. Attributes: names: Requested first; is_bare: See `TimelineListing`."""
+
+    instant: Instant
+    names: tuple[str, ...]
+    is_bare: bool
 
 
 def list_instants(
@@ -73,13 +99,19 @@ def list_instants(
         found = _instant_files(storage.list(folder))
     if layout != LAYOUT_V1:
         _warn_of_empty(join(place, folder), found)
-    groups: dict[InstantKey, list[_Found]] = {}
+    files: dict[InstantKey, list[_Found]] = {}
     for one in found:
-        groups.setdefault((one.file.time, one.file.action.completed_as), []).append(one)
-    instants = [_instant(group, layout, zone) for group in groups.values()]
-    instants.sort(key=lambda instant: (instant.time, instant.action is Action.SAVEPOINT, instant.action.value))
-    names = {key: tuple([one.name for one in sorted(group, key=_by_state)]) for key, group in groups.items()}
-    return TimelineListing(tuple(instants), names)
+        said = one.said
+        files.setdefault((said.time, said.action.completed_as), []).append(one)
+    groups = {key: _group(tuple(group), layout, zone) for key, group in files.items()}
+    ordered = sorted(groups.values(), key=_in_order)
+    names = {key: group.names for key, group in groups.items()}
+    return TimelineListing(tuple([g.instant for g in ordered]), names, tuple([g.instant for g in ordered if g.is_bare]))
+
+
+def _in_order(group: _Group) -> tuple[str, bool, str]:
+    instant = group.instant
+    return instant.time, instant.action is Action.SAVEPOINT, instant.action.value
 
 
 def _warn_of_empty(folder: str, found: Iterable[_Found]) -> None:
@@ -90,46 +122,48 @@ def _warn_of_empty(folder: str, found: Iterable[_Found]) -> None:
 
 
 def _half_written(found: Iterable[_Found]) -> list[_Found]:
-    return [one for one in found if not one.info.size and one.is_half_written]
+    return [one for one in found if not one.size and one.is_half_written]
 
 
 def _instant_files(entries: Iterable[FileInfo]) -> list[_Found]:
-    # A commit lists timelines some ten times: this is done for each of their files.
-    named = [(entry.path.rpartition("/")[2], entry) for entry in entries if not entry.is_folder]
-    return [_Found(name, file, entry) for name, entry in named if (file := parse_instant_name(name)) is not None]
+    found = [_Found(path.rpartition("/")[2], size, modified) for path, size, modified, is_folder in entries if not is_folder]
+    return [one for one in found if parse_instant_name(one.name) is not None]
 
 
 def _by_state(one: _Found) -> tuple[State, str]:
-    return one.file.state, one.name
+    return one.said.state, one.name
 
 
-def _instant(group: list[_Found], layout: int, zone: tzinfo | None) -> Instant:
+@lru_cache(maxsize=FILES_KEPT)
+def _group(files: tuple[_Found, ...], layout: int, zone: tzinfo | None) -> _Group:
+    instant = _instant(files, layout, zone)
+    states = [one.said.state for one in files]
+    is_bare = instant.is_completed and instant.action.writes_data and State.INFLIGHT not in states
+    return _Group(instant, tuple([one.name for one in sorted(files, key=_by_state)]), is_bare)
+
+
+def _instant(group: Sequence[_Found], layout: int, zone: tzinfo | None) -> Instant:
     """The highest state wins; of two completed files, which only a retried publication leaves, the earlier with content."""
-    done = [one for one in group if one.file.state is State.COMPLETED]
+    done = [one for one in group if one.said.state is State.COMPLETED]
     done = [one for one in done if not one.is_half_written] or done
-    waiting = [one for one in group if one.file.state is not State.COMPLETED]
+    waiting = [one for one in group if one.said.state is not State.COMPLETED]
     if done:
         first = min(done, key=lambda one: (_completion(one, layout, zone), one.name)) if len(done) > 1 else done[0]
-        pending_action = waiting[0].file.action if waiting and waiting[0].file.action is not first.file.action else None
+        said = first.said
+        pending_action = waiting[0].said.action if waiting and waiting[0].said.action is not said.action else None
         completion = _completion(first, layout, zone)
-        file = first.file
         return Instant(
-            file.time,
-            file.action,
-            State.COMPLETED,
-            completion,
-            pending_action,
-            first.name,
-            first.info.size,
-            first.info.modified_ms,
+            said.time, said.action, State.COMPLETED, completion, pending_action, first.name, first.size, first.modified_ms
         )
     last = max(waiting, key=_by_state)
-    return Instant(last.file.time, last.file.action, last.file.state, None, None, last.name, last.info.size)
+    said = last.said
+    return Instant(said.time, said.action, said.state, None, None, last.name, last.size)
 
 
 def _completion(one: _Found, layout: int, zone: tzinfo | None) -> str:
-    if one.file.completion is not None:
-        return one.file.completion
-    if layout == LAYOUT_V1 or one.info.modified_ms <= 0:
-        return one.file.time
-    return format_instant(one.info.modified_ms, zone)
+    said = one.said
+    if said.completion is not None:
+        return said.completion
+    if layout == LAYOUT_V1 or one.modified_ms <= 0:
+        return said.time
+    return format_instant(one.modified_ms, zone)
