@@ -310,13 +310,18 @@ def _by_partition(rows: pa.Table) -> dict[str, tuple[str, ...]]:
     }
 
 
-def clean(session: WriteSession) -> CleanReport:
+def clean(session: WriteSession, *, after_a_write: bool = False) -> CleanReport:
     """Roll dead writes back and finish a clean that died, then plan and run one.
+
+    Args:
+        session: The table.
+        after_a_write: The session's write has just been published; where writers roll dead ones back, it did so as it began.
 
     Raises:
         CommitError: Another process is running a clean.
     """
-    if session.concurrency.failed_writes != "NEVER":
+    policy = session.concurrency.failed_writes
+    if policy == "LAZY" or (policy == "EAGER" and not after_a_write):
         session.coordinator.recover()
     while True:
         found: CleanPlan | None = None
