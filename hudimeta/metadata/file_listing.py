@@ -16,12 +16,16 @@ from hudimeta.formats.plain_arrays import no_rows, texts
 from hudimeta.metadata import file_deltas, files
 from hudimeta.metadata.group_files import FileGroup, GroupBaseFile
 from hudimeta.metadata.groups import GroupFinder
+from hudimeta.metadata.kept import SMALL_ROWS, keep
 from hudimeta.metadata.keys import ALL_PARTITIONS, to_key_partition
 from hudimeta.metadata.log_entries import LogEntry, arrange
 from hudimeta.metadata.slice_files import SliceFiles
 from hudimeta.metering import NO_METER, Meter, Metric, timed
 
 __all__ = ["FileListing"]
+
+KEPT_KEYS = 16
+"""A look-up of more partitions is not kept."""
 
 
 class FileListing:
@@ -30,10 +34,18 @@ class FileListing:
     Args:
         finder: Finds the files of the metadata table.
         sources: Reads them.
+        meter: Is told of look-ups.
+        kept: Records of base files that were looked up for earlier moments, by path, size and key.
     """
 
-    def __init__(self, finder: GroupFinder, sources: SliceFiles, meter: Meter = NO_METER) -> None:
-        self._meter = meter
+    def __init__(
+        self,
+        finder: GroupFinder,
+        sources: SliceFiles,
+        meter: Meter = NO_METER,
+        kept: dict[tuple[str, int, str], pa.Table] | None = None,
+    ) -> None:
+        self._meter, self._kept = meter, {} if kept is None else kept
         self._finder, self._sources = finder, sources
         self._looked_up: dict[str, pa.Table] = {}
         self._again: pa.Table | None = None
@@ -148,11 +160,28 @@ class FileListing:
     def _lookup(self, keys: Sequence[str]) -> pa.Table:
         missing = sorted({k for k in keys if k not in self._looked_up}, key=str.encode)
         if missing:
-            base = no_rows(files.SCHEMA)
-            if self._base is not None:
-                base = self._sources.lookup(self._base, [k.encode() for k in missing], files.decode_values)
-            self._looked_up.update(_by_key(self._merged(base), missing))
+            self._looked_up.update(_by_key(self._merged(self._in_base(missing)), missing))
         return pa.concat_tables([self._looked_up[k] for k in dict.fromkeys(keys)])
+
+    def _in_base(self, keys: Sequence[str]) -> pa.Table:
+        """What the base file says of some keys, sorted; of a few it is kept, for the next write looks up the same."""
+        base = self._base
+        if base is None:
+            return no_rows(files.SCHEMA)
+        if len(keys) > KEPT_KEYS:
+            return self._look_in_base(base, keys)
+        places = {key: (base.path, base.size or 0, key) for key in keys}
+        known = {key: self._kept[place] for key, place in places.items() if place in self._kept}
+        new = [key for key in keys if key not in known]
+        if new:
+            found = self._look_in_base(base, new)
+            known |= _by_key(found, new)
+            for key in new if len(found) <= SMALL_ROWS else ():
+                keep(self._kept, places[key], known[key])
+        return pa.concat_tables([known[key] for key in keys])
+
+    def _look_in_base(self, base: GroupBaseFile, keys: Sequence[str]) -> pa.Table:
+        return self._sources.lookup(base, [key.encode() for key in keys], files.decode_values)
 
     def _merged(self, base: pa.Table) -> pa.Table:
         logs, removed = self._changes

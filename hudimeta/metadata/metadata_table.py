@@ -20,6 +20,7 @@ from hudimeta.metadata.cleaned_since import cleaned_since
 from hudimeta.metadata.file_listing import FileListing
 from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.groups import GroupFinder
+from hudimeta.metadata.kept import kept_for
 from hudimeta.metadata.keys import NO_PARTITION, from_key_partition, to_key_partition
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.metadata.slice_files import SliceFiles
@@ -63,8 +64,9 @@ class MetadataTable:
         inner = storage.sub(METADATA_ROOT)
         self._meter = meter_of(storage)
         self._finder = GroupFinder(inner, timeline, data_timeline, logs_name_base=legacy)
-        self._sources = SliceFiles(inner, torn_tails=legacy)
-        self._listing = FileListing(self._finder, self._sources, self._meter)
+        kept = kept_for(storage, self.ready, self._finder.initialisers)
+        self._sources = SliceFiles(inner, legacy, kept, self._finder.is_visible)
+        self._listing = FileListing(self._finder, self._sources, self._meter, kept.rows)
         self._partitions: pa.StringArray | None = None
         self._checked: set[str] = set()
 

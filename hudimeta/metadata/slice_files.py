@@ -11,6 +11,7 @@ import pyarrow as pa
 from hudimeta.errors import CorruptFileError
 from hudimeta.formats.hfile import HFileReader, KeyValues, StorageRange
 from hudimeta.metadata.group_files import NAME_KEY, GroupBaseFile, LogFile
+from hudimeta.metadata.kept import SMALL_BYTES, Kept, keep
 from hudimeta.metadata.log_entries import LogEntry, read_entries
 from hudimeta.metadata.rollback import METADATA_ROOT
 from hudimeta.storage import Storage, join
@@ -35,10 +36,18 @@ class SliceFiles:
     Args:
         storage: Rooted at the metadata table.
         torn_tails: Accept unfinished blocks at the end of log files (version 6).
+        kept: What was read for earlier moments; None keeps nothing for later ones.
+        counts: Whether an instant is completed. Logs of others may be written anew.
     """
 
-    def __init__(self, storage: Storage, torn_tails: bool = False) -> None:
-        self._storage, self._torn_tails = storage, torn_tails
+    def __init__(
+        self,
+        storage: Storage,
+        torn_tails: bool = False,
+        kept: Kept | None = None,
+        counts: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._storage, self._torn_tails, self._kept, self._counts = storage, torn_tails, kept, counts
         self._bases: dict[str, HFileReader] = {}
         self._logs: dict[str, list[LogEntry]] = {}
 
@@ -55,11 +64,20 @@ class SliceFiles:
     def base(self, file: GroupBaseFile) -> HFileReader:
         """A base file, opened: one request, which brings a file of at most 1 MiB whole."""
         if file.path not in self._bases:
-            path = _shown(file.path)
-            reader = HFileReader(StorageRange(self._storage, file.path, file.size, path), path)
-            check_name(reader, path)
-            self._bases[file.path] = reader
+            self._bases[file.path] = self._kept_base(file) or self._opened(file)
         return self._bases[file.path]
+
+    def _kept_base(self, file: GroupBaseFile) -> HFileReader | None:
+        found = self._kept.bases.get(file.path) if self._kept is not None else None
+        return found if found is not None and found.size == file.size else None
+
+    def _opened(self, file: GroupBaseFile) -> HFileReader:
+        path = _shown(file.path)
+        reader = HFileReader(StorageRange(self._storage, file.path, file.size, path), path)
+        check_name(reader, path)
+        if self._kept is not None and reader.size <= SMALL_BYTES:
+            keep(self._kept.bases, file.path, reader)
+        return reader
 
     def entries(self, logs: Sequence[LogFile]) -> list[LogEntry]:
         """What some log files say, in the order given; one request for each that was not read before."""
@@ -68,9 +86,14 @@ class SliceFiles:
 
     def prefetch(self, logs: Iterable[LogFile]) -> None:
         """Read log files at once."""
-        sizes = {log.path: log.size for log in logs if log.path not in self._logs}
+        missing = {log.path: log.size for log in logs if log.path not in self._logs}
+        if self._kept is not None:
+            self._logs |= {path: self._kept.logs[path] for path in missing if path in self._kept.logs}
+        sizes = {path: size for path, size in missing.items() if path not in self._logs}
         for path, data in zip(sizes, at_once(self._storage.read, list(sizes)), strict=True):
-            self._logs[path] = read_entries(data, _shown(path), self._torn_tails, sizes[path])
+            found = self._logs[path] = read_entries(data, _shown(path), self._torn_tails, sizes[path])
+            if self._kept is not None and len(data) <= SMALL_BYTES and all(self._counts(entry.instant) for entry in found):
+                keep(self._kept.logs, path, found)
 
     def open_bases(self, files: Iterable[GroupBaseFile]) -> None:
         """Open base files at once."""

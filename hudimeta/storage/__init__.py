@@ -1,6 +1,6 @@
 """Bytes outside: the only package that opens anything."""
 
-from hudimeta.storage.counting import CountingStorage, Request, RequestKind, RequestLog, purpose_of
+from hudimeta.storage.counting import CountingStorage, Request, RequestKind, RequestLog, kept_by, purpose_of
 from hudimeta.storage.inside import check_native_files, is_inside
 from hudimeta.storage.local import LocalStorage
 from hudimeta.storage.local_names import TEMPORARY_SUFFIX
@@ -22,6 +22,7 @@ __all__ = [
     "check_native_files",
     "is_inside",
     "join",
+    "kept_by",
     "open_storage",
     "purpose_of",
 ]

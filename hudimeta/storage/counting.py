@@ -14,7 +14,7 @@ from hudimeta.metering import NO_METER, Meter
 from hudimeta.storage.protocol import FileInfo, OutputStream, Storage, join
 from hudimeta.storage.retrying import RetryingStorage
 
-__all__ = ["CountingStorage", "Request", "RequestKind", "RequestLog", "purpose_of"]
+__all__ = ["CountingStorage", "Request", "RequestKind", "RequestLog", "kept_by", "purpose_of"]
 
 
 class RequestKind(enum.Enum):
@@ -140,11 +140,15 @@ class CountingStorage:
         inner: The storage that does the work.
         log: Where requests go; a new one when None. `sub` shares it, so that a table and its metadata table add up.
         prefix: What stands before paths in the log.
+        kept: See `kept_by`; shared by `sub` as well.
     """
 
-    def __init__(self, inner: Storage, log: RequestLog | None = None, prefix: str = "") -> None:
+    def __init__(
+        self, inner: Storage, log: RequestLog | None = None, prefix: str = "", kept: dict[str, Any] | None = None
+    ) -> None:
         self.inner = inner.telling(self._refused) if isinstance(inner, RetryingStorage) else inner
         self.log = log if log is not None else RequestLog()
+        self.kept: dict[str, Any] = {} if kept is None else kept
         self._prefix = prefix
 
     def __reduce__(self) -> tuple[type[CountingStorage], tuple[Storage, None, str]]:
@@ -234,4 +238,18 @@ class CountingStorage:
 
     def sub(self, path: str) -> CountingStorage:
         """See `Storage.sub`; shares the log."""
-        return CountingStorage(self.inner.sub(path), self.log, join(self._prefix, path))
+        return CountingStorage(self.inner.sub(path), self.log, join(self._prefix, path), self.kept)
+
+
+def kept_by(storage: object) -> dict[str, Any]:
+    """What was read of a table by this storage and may serve whoever looks at the table again by it, by what it is.
+
+    Whoever keeps something here sees to it that it is small, and still what the table holds: that files have the size and the
+    age that they had. A storage that counts no requests keeps nothing.
+    """
+    while storage is not None:
+        kept = getattr(storage, "kept", None)
+        if kept is not None:
+            return kept  # type: ignore[no-any-return]
+        storage = getattr(storage, "inner", None)
+    return {}

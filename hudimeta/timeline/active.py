@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.engine.machine import pause
-from hudimeta.storage import Storage, join
+from hudimeta.storage import Storage, join, kept_by
 from hudimeta.timeline import content
 from hudimeta.timeline.disowned import disowned_writes
 from hudimeta.timeline.display import timeline_text
@@ -62,7 +62,7 @@ class Timeline:
         self.folder, self.layout, self.zone, self.history = folder, layout, zone, history
         self._file_names = listing.file_names
         self._place = place
-        self._files = InstantFiles(storage, folder, history, place)
+        self._files = InstantFiles(storage, folder, history, place, listing.ages)
 
     @classmethod
     def load(
@@ -78,6 +78,8 @@ class Timeline:
     ) -> Timeline:
         """List the timeline: one request, unless somebody is writing an instant just now.
 
+        Small files that were read for the last listing by the same storage, and have not changed, are not read again.
+
         Args:
             storage: Rooted at the table (for the metadata table at `.hoodie/metadata`).
             folder: The timeline's folder, relative to that root.
@@ -91,6 +93,7 @@ class Timeline:
         history = History(storage, history_folder or default, layout)
         listing = list_instants(storage, folder, layout, zone, sleep, place)
         timeline = cls(listing, storage, folder, layout, zone, history, place)
+        timeline._follow_kept(storage)
         timeline.disowned = disowned_writes(timeline, listing.bare)
         timeline.undone = being_undone(timeline)
         if timeline.disowned or timeline.undone:
@@ -100,10 +103,14 @@ class Timeline:
 
     def following(self, earlier: Timeline) -> Timeline:
         """This timeline; what an earlier listing of the same folder has read of completed instants is not read again."""
-        known = {i.file_name: i.size for i in earlier.completed}
-        same = {i.file_name for i in self.completed if known.get(i.file_name) == i.size}
-        self._files.follow(earlier._files, same)
+        self._files.follow(earlier._files)
         return self
+
+    def _follow_kept(self, storage: Storage) -> None:
+        kept, name = kept_by(storage), f"timeline {join(self._place, self.folder)}"
+        if name in kept:
+            self._files.follow(kept[name], small=True)
+        kept[name] = self._files
 
     def __iter__(self) -> Iterator[Instant]:
         return iter(self.instants)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hudimeta.errors import NotFound
@@ -16,7 +15,9 @@ from hudimeta.timeline.history import History
 __all__ = ["InstantFiles"]
 
 DECODED_KEPT = 64
-"""Decoded commit metadata kept in memory; the bytes of every file read are kept as well."""
+"""Decoded records kept in memory; the bytes of every file read are kept as well."""
+HANDED_ON_BYTES = 1 << 16
+"""Larger files are read again by whoever lists the folder again after a while: a table may be open for days."""
 
 
 class InstantFiles:
@@ -27,26 +28,33 @@ class InstantFiles:
         folder: The timeline's folder, relative to that root.
         history: Where the instants go when they are archived.
         place: Where the root is within the user's table, for errors.
+        ages: Size and time of the last change of the completed files, by name.
     """
 
-    def __init__(self, storage: Storage, folder: str, history: History, place: str) -> None:
+    def __init__(
+        self, storage: Storage, folder: str, history: History, place: str, ages: Mapping[str, tuple[int, int]]
+    ) -> None:
         self._storage, self._folder, self._history, self._place = storage, folder, history, place
+        self._ages = ages
         self._bytes: dict[str, bytes] = {}
-        self._earlier: InstantFiles | None = None
-        self._same: Collection[str] = ()
-        self._decoded = lru_cache(maxsize=DECODED_KEPT)(self._decode)
+        self._records: dict[tuple[str, bool], dict[str, Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """What was read travels to other processes; what was decoded from it does not."""
-        return {name: value for name, value in vars(self).items() if name != "_decoded"} | {"_earlier": None, "_same": ()}
+        return vars(self) | {"_records": {}}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._decoded = lru_cache(maxsize=DECODED_KEPT)(self._decode)
+    def follow(self, earlier: InstantFiles, *, small: bool = False) -> None:
+        """Take over what an earlier listing of the folder has read of completed files that have not changed since.
 
-    def follow(self, earlier: InstantFiles, same: Collection[str]) -> None:
-        """Take files from an earlier listing that has read them; `same` names those that cannot have changed since."""
-        self._earlier, self._same = earlier, same
+        Args:
+            earlier: The files of that listing.
+            small: Leave out large files, and those whose age the store does not tell.
+        """
+        same = {name for name in earlier._bytes if self._ages.get(name, ()) == earlier._ages.get(name)}
+        if small:
+            same = {name for name in same if self._ages[name][1] > 0 and len(earlier._bytes[name]) <= HANDED_ON_BYTES}
+        self._bytes |= {name: earlier._bytes[name] for name in same}
+        self._records |= {key: record for key, record in earlier._records.items() if key[0] in same}
 
     def prefetch(self, names: Iterable[str]) -> None:
         """Read several files at once."""
@@ -56,8 +64,6 @@ class InstantFiles:
 
     def read(self, name: str) -> bytes:
         """The bytes of a file, wherever it lies by now. Raises NotFound when it was rolled back."""
-        if self._earlier is not None and name in self._same:
-            return self._earlier.read(name)
         if name not in self._bytes:
             try:
                 self._bytes[name] = self._storage.read(join(self._folder, name))
@@ -70,15 +76,15 @@ class InstantFiles:
 
     def decoded(self, name: str, is_commit: bool) -> dict[str, Any]:
         """The record in a file. Raises NotFound, CorruptFileError."""
-        if self._earlier is not None and name in self._same:
-            return self._earlier.decoded(name, is_commit)
-        return self._decoded(name, is_commit)
+        key = name, is_commit
+        found = self._records.get(key)
+        if found is None:
+            found = content.decode_instant(self.read(name), join(self._place, self._folder, name), is_commit)
+            for oldest in list(self._records)[: max(0, len(self._records) + 1 - DECODED_KEPT)]:
+                self._records.pop(oldest, None)
+            self._records[key] = found
+        return found
 
     def is_read(self, name: str) -> bool:
         """Whether a file was read already, so that asking for it is free."""
-        if self._earlier is not None and name in self._same:
-            return self._earlier.is_read(name)
         return name in self._bytes
-
-    def _decode(self, name: str, is_commit: bool) -> dict[str, Any]:
-        return content.decode_instant(self.read(name), join(self._place, self._folder, name), is_commit)

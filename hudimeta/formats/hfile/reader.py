@@ -76,6 +76,11 @@ class HFileReader:
     # --- what the file says of itself
 
     @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self._spans.size
+
+    @property
     def entry_count(self) -> int:
         """Records in the file, as its trailer says."""
         return self.trailer.entry_count
