@@ -341,10 +341,10 @@ def _without_dictionary(rows: pa.Table) -> Iterator[str]:
         UUIDs, 4 rows each, together           797  648        UUIDs, 4 rows each, anywhere                 2048 2426
         UUIDs, 8 rows each, together           354  331        UUIDs, 8 rows each, anywhere                  538 2338
     """
-    import pyarrow.compute as pc
 
     def share(column: pa.ChunkedArray) -> float:
-        return float(pc.count_distinct(column).as_py() / max(len(column), 1))
+        # Arrow makes an array of distinct values in half the time in which it counts them.
+        return float((len(column.unique()) - bool(column.null_count)) / max(len(column), 1))
 
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         kind = column.type
@@ -354,7 +354,7 @@ def _without_dictionary(rows: pa.Table) -> Iterator[str]:
         if near <= _OFTEN:
             continue
         if near < _SURELY:
-            far = share(column[:_ROW_GROUP_ROWS])
+            far = near if len(column) <= _PAGE_ROWS else share(column[:_ROW_GROUP_ROWS])
             if far <= _OFTEN or (far <= _AGAIN and near >= 2 * far):
                 continue
         yield name
