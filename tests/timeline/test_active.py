@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hudimeta.config.registry import HudiWarning
 from hudimeta.errors import CorruptFileError, NotFound
-from hudimeta.storage import Storage, open_storage
+from hudimeta.storage import CountingStorage, RequestKind, Storage, open_storage
 from hudimeta.timeline.active import Timeline
 from hudimeta.timeline.listing import RELIST_PAUSES_S
 from hudimeta.timeline.naming import completed_name, pending_name
@@ -305,3 +305,17 @@ def test_any_set_of_files_makes_a_consistent_timeline(files: list[tuple[int, Act
     asked = [at(n) for n in range(32)]
     assert timeline.are_committed(pa.array(asked)).tolist() == [timeline.is_committed(time) for time in asked]
     assert timeline.completions_of(pa.array(asked)).to_pylist() == [timeline.completion_of(time) for time in asked]
+
+
+def test_the_next_listing_by_a_storage_reads_only_what_has_changed(tmp_path: Path) -> None:
+    storage = CountingStorage(open_storage(tmp_path))
+    first, second = (completed_name(at(n), Action.CLEAN, at(n + 1)) for n in (1, 3))
+    put(storage, first, second, content=b"old")
+    for instant in Timeline.load(storage).completed:
+        assert Timeline.load(storage).read(instant) == b"old"
+    put(storage, second, content=b"new")
+    os.utime(tmp_path / FOLDER / second, (1, 1))
+    mark = len(storage.log)
+    timeline = Timeline.load(storage)
+    assert [timeline.read(instant) for instant in timeline.completed] == [b"old", b"new"]
+    assert storage.log.paths(RequestKind.GET, mark) == [f"{FOLDER}/{second}"]
