@@ -1,8 +1,9 @@
 """How many rows a read returns, with as little reading as possible.
 
-A base file without log files has as many rows as its column statistics count values of `_hoodie_commit_time`, which every row
-has; where the metadata table does not know, its footer tells. That holds for a predicate too if partition paths decide it: each
-row of the partitions that are left matches then. Slices with log files are merged.
+A base file without log files has as many rows as the commit says that wrote it, if it is one of ours that was read anyway, or
+as its column statistics count values of `_hoodie_commit_time`, which every row has; where neither knows, its footer tells.
+That holds for a predicate too if partition paths decide it: each row of the partitions that are left matches then. Slices with
+log files are merged.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from hudimeta.errors import IndexNotReady
 from hudimeta.formats.base_file import open_base_file
 from hudimeta.slices.bootstrap import METADATA_ONLY_INSTANT
 from hudimeta.snapshot.file_slice import slices_of
+from hudimeta.table.remembered import REMEMBERED_KEY
 
 if TYPE_CHECKING:
     from hudimeta.predicate import Bound
@@ -62,6 +64,9 @@ def count_rows(snapshot: Snapshot, slices: pa.Table, merged: Callable[[FileSlice
             total += merged(file_slice)
         else:
             single.append(file_slice)
+    stated = _counts_of_commits(snapshot, single)
+    total += sum(stated.values())
+    single = [s for s in single if s.base_path not in stated]
     known = _counts_of_statistics(snapshot, single) if len(single) >= _STATISTICS_FROM else {}
     total += sum(known.get(s.base_file or "", 0) for s in single)
     unknown = [s for s in single if (s.base_file or "") not in known]
@@ -74,6 +79,24 @@ def count_rows(snapshot: Snapshot, slices: pa.Table, merged: Callable[[FileSlice
 
     with pool(min(_PARALLEL, len(unknown)), "footers") as threads:
         return total + sum(threads.map(footer, unknown))
+
+
+def _counts_of_commits(snapshot: Snapshot, slices: list[FileSlice]) -> dict[str, int]:
+    """Rows by the path of the base file, of those that a commit of ours wrote that has been read."""
+    from hudimeta.indexes.allowed import may_use
+
+    if not may_use(snapshot, "column_stats"):
+        return {}
+    timeline, found = snapshot.timeline, {}
+    for time in {s.base_instant for s in slices}:
+        instant = timeline.get(time)
+        if instant is None or instant not in timeline.writes or not timeline.is_read(instant):
+            continue
+        commit = timeline.metadata(instant)
+        if REMEMBERED_KEY in (commit["extraMetadata"] or {}):
+            stats = (stat for part in commit["partitionToWriteStats"].values() for stat in part)
+            found.update({stat["path"]: int(stat["numWrites"]) for stat in stats if stat["numWrites"] is not None})
+    return {s.base_path: found[s.base_path] for s in slices if s.base_path is not None and s.base_path in found}
 
 
 def _counts_of_statistics(snapshot: Snapshot, slices: list[FileSlice]) -> dict[str, int]:

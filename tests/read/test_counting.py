@@ -33,6 +33,17 @@ def test_statistics_count_without_opening_a_file(tmp_path: Path) -> None:
     assert requests_for_data(scan) == 0
 
 
+def test_commits_count_what_they_wrote_anew_as_well(tmp_path: Path) -> None:
+    table = orders(tmp_path, **{"hoodie.metadata.index.column.stats.enable": "false"})
+    some = pa.table([[0, 1, 2], ["p0", "p1", "p2"], [9, 9, 9]], schema=SCHEMA)
+    for change in (lambda: table.upsert(some), lambda: table.delete("id < 90 AND part <> 'p4'"), lambda: table.cluster("id")):
+        change()
+        scan = table.scan()
+        rows = table.scan(columns=["id"]).to_table().num_rows
+        assert scan.count() == rows
+        assert requests_for_data(scan) < 6
+
+
 def test_partition_paths_decide_a_filter_without_opening_a_file(tmp_path: Path) -> None:
     scan = orders(tmp_path).scan(where="part <> 'p3' AND part < 'p5'")
     assert scan.count() == 400
