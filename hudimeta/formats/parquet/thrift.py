@@ -37,9 +37,8 @@ def decode_struct(data: bytes | memoryview, start: int = 0) -> tuple[Fields, int
     Raises:
         ValueError: Bytes that are no such structure, or one that nests deeper or is longer than the data.
     """
-    cursor = _Cursor(data, start)
     try:
-        return cursor.struct(0), cursor.at
+        return _struct(data, start, 0)
     except (IndexError, struct.error):
         raise ValueError(f"a Thrift structure that ends past byte {len(data)}") from None
 
@@ -51,73 +50,92 @@ def encode_struct(fields: Fields) -> bytes:
     return bytes(out)
 
 
-class _Cursor:
-    def __init__(self, data: bytes | memoryview, at: int) -> None:
-        self.data, self.at = data, at
+# Each reads what begins at a byte, and also returns where it ends: a file has hundreds of page headers.
 
-    def struct(self, depth: int) -> Fields:
-        if depth > _MOST_DEPTH:
-            raise ValueError(f"a Thrift structure at byte {self.at} that nests deeper than {_MOST_DEPTH}")
-        fields: Fields = {}
-        number = 0
-        while head := self.byte():
-            number = number + (head >> 4) if head >> 4 else self.integer()
-            fields[number] = (head & 15, self.value(head & 15, depth))
-        return fields
 
-    def byte(self) -> int:
-        value = self.data[self.at]
-        self.at += 1
-        return value
-
-    def varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-            if shift > 63:
-                raise ValueError(f"a varint of more than ten bytes before byte {self.at}")
-
-    def integer(self) -> int:
-        value = self.varint()
-        return (value >> 1) ^ -(value & 1)
-
-    def value(self, kind: int, depth: int) -> Any:
+def _struct(data: bytes | memoryview, at: int, depth: int) -> tuple[Fields, int]:
+    if depth > _MOST_DEPTH:
+        raise ValueError(f"a Thrift structure at byte {at} that nests deeper than {_MOST_DEPTH}")
+    fields: Fields = {}
+    number = 0
+    while head := data[at]:
+        at += 1
+        kind = head & 15
+        if head >> 4:
+            number += head >> 4
+        else:
+            number, at = _integer(data, at)
         if kind in _INTEGERS:
-            return self.integer()
-        if kind in (_TRUE, _FALSE):
-            return kind == _TRUE
-        if kind == _BINARY:
-            return self.take(self.varint())
-        if kind == _STRUCT:
-            return self.struct(depth + 1)
-        if kind in (_LIST, _SET):
-            return self.elements(depth)
-        if kind == _BYTE:
-            return self.byte()
-        if kind == _DOUBLE:
-            return struct.unpack("<d", self.take(8))[0]
-        raise ValueError(f"a Thrift value of kind {kind} before byte {self.at}")
+            value: Any = data[at]
+            if value < 0x80:  # one byte, as nearly always
+                value, at = (value >> 1) ^ -(value & 1), at + 1
+            else:
+                value, at = _integer(data, at)
+        else:
+            value, at = _value(data, at, kind, depth)
+        fields[number] = (kind, value)
+    return fields, at + 1
 
-    def take(self, size: int) -> bytes:
-        if size > len(self.data) - self.at:
-            raise ValueError(f"{size} bytes at byte {self.at} of {len(self.data)}")
-        self.at += size
-        return bytes(self.data[self.at - size : self.at])
 
-    def elements(self, depth: int) -> Elements:
-        head = self.byte()
-        kind, size = head & 15, head >> 4
-        if size == _LONG_LIST:
-            size = self.varint()
-        if size > len(self.data) - self.at:
-            raise ValueError(f"a list of {size} elements at byte {self.at} of {len(self.data)}")
+def _varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise ValueError(f"a varint of more than ten bytes before byte {at}")
+
+
+def _integer(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    value, at = _varint(data, at)
+    return (value >> 1) ^ -(value & 1), at
+
+
+def _value(data: bytes | memoryview, at: int, kind: int, depth: int) -> tuple[Any, int]:
+    if kind in _INTEGERS:
+        return _integer(data, at)
+    if kind in (_TRUE, _FALSE):
+        return kind == _TRUE, at
+    if kind == _BINARY:
+        return _binary(data, *_varint(data, at))
+    if kind == _STRUCT:
+        return _struct(data, at, depth + 1)
+    if kind in (_LIST, _SET):
+        return _elements(data, at, depth)
+    if kind == _BYTE:
+        return data[at], at + 1
+    if kind == _DOUBLE:
+        content, at = _binary(data, 8, at)
+        return struct.unpack("<d", content)[0], at
+    raise ValueError(f"a Thrift value of kind {kind} before byte {at}")
+
+
+def _binary(data: bytes | memoryview, size: int, at: int) -> tuple[bytes, int]:
+    if size > len(data) - at:
+        raise ValueError(f"{size} bytes at byte {at} of {len(data)}")
+    return bytes(data[at : at + size]), at + size
+
+
+def _elements(data: bytes | memoryview, at: int, depth: int) -> tuple[Elements, int]:
+    head = data[at]
+    at += 1
+    kind, size = head & 15, head >> 4
+    if size == _LONG_LIST:
+        size, at = _varint(data, at)
+    if size > len(data) - at:
+        raise ValueError(f"a list of {size} elements at byte {at} of {len(data)}")
+    values: list[Any] = []
+    for _ in range(size):
         if kind in (_TRUE, _FALSE):
-            return Elements(kind, [self.byte() == _TRUE for _ in range(size)])
-        return Elements(kind, [self.value(kind, depth + 1) for _ in range(size)])
+            value, at = data[at] == _TRUE, at + 1
+        else:
+            value, at = _value(data, at, kind, depth + 1)
+        values.append(value)
+    return Elements(kind, values), at
 
 
 def _put_struct(out: bytearray, fields: Fields) -> None:
