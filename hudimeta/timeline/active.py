@@ -62,7 +62,8 @@ class Timeline:
         self.folder, self.layout, self.zone, self.history = folder, layout, zone, history
         self._file_names = listing.file_names
         self._place = place
-        self._files = InstantFiles(storage, folder, history, place, listing.ages)
+        ages = {i.file_name: (i.size, i.modified_ms) for i in listing.instants if i.is_completed}
+        self._files = InstantFiles(storage, folder, history, place, ages)
 
     @classmethod
     def load(

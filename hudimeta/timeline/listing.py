@@ -43,13 +43,11 @@ class TimelineListing:
         instants: Sorted by requested time; a savepoint follows the commit whose time it shares.
         file_names: Of every instant all its files, requested first.
         bare: Completed writes without an inflight file.
-        ages: Size and time of the last change, in epoch milliseconds, of the completed files.
     """
 
     instants: tuple[Instant, ...]
     file_names: Mapping[InstantKey, tuple[str, ...]]
     bare: tuple[Instant, ...]
-    ages: Mapping[str, tuple[int, int]]
 
 
 class _Found(NamedTuple):
@@ -108,9 +106,7 @@ def list_instants(
     groups = {key: _group(tuple(group), layout, zone) for key, group in files.items()}
     ordered = sorted(groups.values(), key=_in_order)
     names = {key: group.names for key, group in groups.items()}
-    bare = tuple([g.instant for g in ordered if g.is_bare])
-    ages = {one.name: (one.size, one.modified_ms) for one in found if one.said.state is State.COMPLETED}
-    return TimelineListing(tuple([g.instant for g in ordered]), names, bare, ages)
+    return TimelineListing(tuple([g.instant for g in ordered]), names, tuple([g.instant for g in ordered if g.is_bare]))
 
 
 def _in_order(group: _Group) -> tuple[str, bool, str]:
