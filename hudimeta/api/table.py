@@ -19,6 +19,7 @@ from hudimeta.observability import metered
 from hudimeta.redaction import hidden
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, absolute_location, open_storage
+from hudimeta.table.places import naming_table_above
 from hudimeta.types import Operation, QueryType
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class Table(RowVerbs, ServiceVerbs, Bootstrapped):
     ) -> None:
         self._options, self._engine = OPTIONS.read(options), engine
         storage = CountingStorage(open_storage(path, self._options.texts))
-        self._snapshot = Snapshot.open(storage, self._options)
+        with naming_table_above(storage.root, self._options.texts):
+            self._snapshot = Snapshot.open(storage, self._options)
         metered(storage, self._options, self._snapshot.properties.name)
         self._unread = True
 

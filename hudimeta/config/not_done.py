@@ -207,9 +207,9 @@ _READING = (
     ),
     NotDone("hoodie.realtime.merge.skip", _OFF, "hoodie.datasource.query.type=read_optimized leaves log files out."),
     NotDone("hoodie.query.as.ro.table", _OFF, "Set hoodie.datasource.query.type=read_optimized."),
-    NotDone("hoodie.datasource.read.paths", (), "Load each table by itself and union the DataFrames."),
+    NotDone("hoodie.datasource.read.paths", (), "It belongs to spark.read. Here, set hudimeta.partitions."),
     NotDone("hoodie.datasource.read.incr.filters", (), "Set hudimeta.filter, or filter the DataFrame."),
-    NotDone("hoodie.datasource.read.incr.path.glob", (), "Set hudimeta.filter on the partition columns."),
+    NotDone("hoodie.datasource.read.incr.path.glob", (), "Set hudimeta.partitions, to patterns relative to the table."),
     NotDone("hoodie.datasource.read.incr.table.version", ("8", "9"), "Ranges are of completion times. Leave it out."),
     NotDone("hoodie.datasource.read.streaming.table.version", ("8", "9"), "Ranges are of completion times. Leave it out."),
     NotDone(

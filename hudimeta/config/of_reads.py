@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hudimeta.config.options import OPTIONS
-from hudimeta.config.read_options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, QUERY_TYPE
+from hudimeta.config.read_options import AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, PARTITIONS, QUERY_TYPE
 from hudimeta.errors import ConfigError
 
 __all__ = ["refuse_on_write"]
 
-_OF_READS = (AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, QUERY_TYPE)
+_OF_READS = (AS_OF, FILTER, INCREMENTAL_BEGIN, INCREMENTAL_END, PARTITIONS, QUERY_TYPE)
 
 
 def refuse_on_write(given: Mapping[str, str]) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "METADATA_ENABLE",
     "META_COLUMNS_SHOWN",
     "OF_READS",
+    "PARTITIONS",
     "PATH",
     "PLAN_CACHE",
     "PLAN_CACHE_BYTES",
@@ -54,6 +55,12 @@ FILTER = OPTIONS.text(
     "hudimeta.filter", None, "A SQL predicate in Spark's dialect: skips files and drops rows, as where would."
 )
 COLUMNS = OPTIONS.listing("hudimeta.columns", "Columns to read, in this order; all when not set.")
+PARTITIONS = OPTIONS.text(
+    "hudimeta.partitions",
+    None,
+    "Read only these partitions: their paths, or patterns of paths such as month=2026-* and {a,b}, separated by commas; a "
+    "backslash takes the meaning from the next character.",
+)
 INCREMENTAL_BEGIN = OPTIONS.text(
     "hoodie.datasource.read.begin.instanttime",
     None,
@@ -167,5 +174,5 @@ PLAN_CACHE_BYTES = OPTIONS.number(
 )
 DATA_SKIPPING = OPTIONS.flag("hoodie.enable.data.skipping", True, "Skip files by the statistics in the metadata table.")
 
-OF_READS = (AS_OF, QUERY_TYPE, FILTER, COLUMNS, INCREMENTAL_BEGIN, INCREMENTAL_END, INCREMENTAL_FORMAT, MERGER)
+OF_READS = (AS_OF, QUERY_TYPE, FILTER, COLUMNS, PARTITIONS, INCREMENTAL_BEGIN, INCREMENTAL_END, INCREMENTAL_FORMAT, MERGER)
 """Options that say what a read returns."""

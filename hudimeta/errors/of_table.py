@@ -31,11 +31,11 @@ class TableNotFound(TableError):
 
     code = "TABLE_NOT_FOUND"
 
-    def __init__(self, path: str, why: str = "the folder .hoodie/hoodie.properties does not exist") -> None:
+    def __init__(self, path: str, why: str = "the folder .hoodie/hoodie.properties does not exist", hint: str = "") -> None:
         self.path = path
-        hint = "Check the path, or create the table with hudimeta.Table.create(...) or df.write.format('hudimeta')."
+        hint = hint or "Check the path, or create the table with hudimeta.Table.create(...) or df.write.format('hudimeta')."
         if any(sign in path for sign in "*?[{"):
-            hint = "Name the table's own folder, and choose partitions by where, or by the option hudimeta.filter."
+            hint = "Name the table's own folder, and choose partitions by where, or by the option hudimeta.partitions."
         super().__init__(f"no Hudi table at {path!r}: {why}", hint)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.errors import TableError
+from hudimeta.read.chosen_partitions import chosen_partitions
 from hudimeta.snapshot.file_slice import FileSlice, slices_of
 from hudimeta.table.file_names import is_base_file, parse_base_file, parse_log_file
 from hudimeta.table.properties import CdcMode
@@ -87,7 +88,9 @@ def plan_changes(snapshot: Snapshot, instants: Iterable[Instant]) -> list[GroupC
     commits = [_CommitPlan(snapshot, instant) for instant in ordered]
     listed = sorted({partition for commit in commits for partition in commit.to_list()})
     files = snapshot.listing.files(listed) if listed else None
-    return [change for commit in commits for change in commit.changes(files)]
+    changes = (change for commit in commits for change in commit.changes(files))
+    chosen = chosen_partitions(snapshot)
+    return [change for change in changes if chosen is None or change.partition_path in chosen]
 
 
 class _CommitPlan:

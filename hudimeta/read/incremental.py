@@ -26,6 +26,7 @@ from hudimeta.config.options import (
     QUERY_TYPE,
 )
 from hudimeta.errors import ConfigError, TableError
+from hudimeta.read.chosen_partitions import in_chosen
 from hudimeta.table.slices import build_slices, slices_schema
 from hudimeta.timeline import normalise_instant
 from hudimeta.timeline.archived import ArchivedRecords
@@ -241,7 +242,7 @@ def range_slices(snapshot: Snapshot, found: IncrementalRange) -> pa.Table | None
         return None
     if not found.instants:
         return slices_schema().empty_table()
-    return build_slices(_written_files(snapshot, found.instants), moment_of(snapshot, found).visibility)
+    return build_slices(in_chosen(snapshot, _written_files(snapshot, found.instants)), moment_of(snapshot, found).visibility)
 
 
 def moment_of(snapshot: Snapshot, found: IncrementalRange) -> Snapshot:

@@ -23,6 +23,7 @@ from hudimeta.errors import ConfigError, IndexNotReady, MetadataOutOfSync, NotFo
 from hudimeta.formats.plain_arrays import single_array
 from hudimeta.indexes.decisions import Decisions
 from hudimeta.indexes.scan_report import Skip, Unused
+from hudimeta.read.chosen_partitions import chosen_partitions
 from hudimeta.snapshot.partition_columns import path_bounds, path_values
 from hudimeta.types import QueryType
 
@@ -104,7 +105,7 @@ def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType =
 
         notes = (compare_with_metadata(snapshot),)
     if bound is None:
-        plan = planned_range(snapshot, snapshot.slices(None, query_type))
+        plan = planned_range(snapshot, snapshot.slices(chosen_partitions(snapshot), query_type))
     else:
         plan = _planned(snapshot, bound, query_type)
     if plan.snapshot.kept_plan is not None:
@@ -150,10 +151,11 @@ def _plan_filtered(question: Question) -> PlannedSlices:
     check_allowed(snapshot)
     indexes, unused = _usable_indexes(question)
     steps = [_Step(remarks=unused)]
-    paths = single_array(snapshot.partitions())
+    chosen = chosen_partitions(snapshot)
+    paths = single_array(snapshot.partitions() if chosen is None else pa.array(chosen, pa.string()))
     kept, found = _partitions(question, indexes, paths)
     steps += found
-    wanted = None if len(kept) == len(paths) else kept.to_pylist()
+    wanted = chosen if len(kept) == len(paths) else kept.to_pylist()
     whole = snapshot.slices(wanted, question.query_type)
     left = Candidates(whole, wanted)
     for index in indexes:

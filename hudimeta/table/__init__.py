@@ -8,10 +8,12 @@ __all__ = [
     "create",  # creating a table, with nothing in it
     "discovery",  # partitions and files by listing storage
     "file_names",  # names of base files and log files
+    "globs",  # patterns of paths
     "key_file",  # file slices as the look-up of keys sees them
     "key_generator",  # which key generator a table uses
     "merge_settings",  # which of two versions of a row wins
     "modes",  # how a table wants its metadata table used
+    "places",  # from paths to tables and their partitions
     "positions",  # sorting rows out by what they have in common
     "properties",  # hoodie.properties as a value
     "properties_file",  # reading and replacing hoodie.properties

@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.streaming import DataStreamReader
 from pyspark.sql.types import StructType
 
-from hudimeta import Table
 from hudimeta.config import OPTIONS
 from hudimeta.config.options import AS_OF, COLUMNS, FILTER, LISTED_SLICES, QUERY_TYPE
 from hudimeta.errors import HudiError, UnsupportedFeature
+from hudimeta.read.chosen_partitions import chosen_partitions
 from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import spark_schema
 from pyspark_hudimeta.attached.leaves import Leaf, exchanged
@@ -35,6 +35,7 @@ from pyspark_hudimeta.native.native_table import NativeTable
 from pyspark_hudimeta.native.report import AttachedScan, ScanLog
 from pyspark_hudimeta.native.spark_places import why_spark_cannot_open
 from pyspark_hudimeta.native.staging import Staging
+from pyspark_hudimeta.plain.given_paths import opened_to_read
 from pyspark_hudimeta.plain.streams import AttachedStreamReader
 from pyspark_hudimeta.plain.target import read_target
 from pyspark_hudimeta.sql.session import SqlSession
@@ -170,6 +171,7 @@ class Attachment:
         if cannot_open:
             return None, None, cannot_open
         now, snapshot = self._moment(leaf, options)
+        chosen_partitions(snapshot)  # refused here, where Spark hands the error over whole
         why, where, kept = native_filter(options.get(FILTER), snapshot.schema.arrow)
         why = why or _misfit(leaf, snapshot)
         if why:
@@ -189,7 +191,9 @@ class Attachment:
         """The table as it is now, the same object as long as nothing changes, and as the reference sees it."""
         timeless = {key: value for key, value in leaf.target.options.items() if key.lower() != AS_OF.key}
         with self._lock:
-            table = self._kept((leaf.target.location, _frozen(timeless)), lambda: Table(leaf.target.location, timeless))
+            table = self._kept(
+                (leaf.target.location, _frozen(timeless)), lambda: opened_to_read(leaf.target.location, timeless)
+            )
             now = table.snapshot()
         moment = leaf.pinned if leaf.pinned is not None else options.get(AS_OF)
         return now, now if moment is None else now.at(moment)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pyspark.sql.types import StructType
 
 from hudimeta.errors import HudiError
+from pyspark_hudimeta.plain.given_paths import given_paths
 from pyspark_hudimeta.plain.source import DefaultSource
 from pyspark_hudimeta.plain.target import Target, read_target
 
@@ -115,7 +116,7 @@ def _leaf(jvm: Jvm, node: Any) -> Leaf | None:
         return None
     schema = StructType.fromJson(_json(node.schema().json()))
     options = jvm.texts(node.options().asCaseSensitiveMap())
-    source = _source(jvm, table, node.options()) if options.get("path") or options.get("paths") else None
+    source = _source(jvm, table, node.options()) if given_paths(options) else None
     given = dict(source.options) if source is not None else options
     try:
         return Leaf(read_target(given, schema), source.pinned if source is not None else None, schema)

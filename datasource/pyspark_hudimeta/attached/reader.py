@@ -7,16 +7,21 @@ read natively, and what is wrong, takes Spark's own way, so that it is met and s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.datasource import CaseInsensitiveDict
 
+from pyspark_hudimeta.plain.given_paths import given_paths, limited_to, places_of
 from pyspark_hudimeta.plain.source import DefaultSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from hudimeta.table.places import Place
 
 __all__ = ["AttachedReader"]
 
@@ -38,7 +43,8 @@ class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own clas
     ) -> None:
         super().__init__(spark)
         self._opened, self._attached = opened, attached
-        self._source, self._has_schema = "", False
+        self._source = ""
+        self._declared: Any = None
         self._given: dict[str, str] = {}
 
     def format(self, source: str) -> AttachedReader:
@@ -47,7 +53,7 @@ class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own clas
         return self
 
     def schema(self, schema: Any) -> AttachedReader:
-        self._has_schema = True
+        self._declared = schema
         super().schema(schema)
         return self
 
@@ -63,13 +69,33 @@ class AttachedReader(DataFrameReader):  # type: ignore[misc]  # Spark's own clas
 
     def load(self, path: Any = None, format: Any = None, schema: Any = None, **options: Any) -> DataFrame:
         source = self._source if format is None else format
-        if isinstance(path, str) and schema is None and not self._has_schema and source.lower() == DefaultSource.name():
+        if source.lower() == DefaultSource.name():
             self._remember(options)
-            # As Spark hands them to the source: names in any case.
-            found = self._opened(CaseInsensitiveDict({**self._given, "path": path}))
-            if found is not None:
-                return super()._df(found)
+            given = self._asked(path)
+            places = places_of(given)
+            if places is not None and len(places) > 1:
+                return self._united(places, given, schema)
+            if given_paths(given) and schema is None and self._declared is None:
+                found = self._opened(given)
+                if found is not None:
+                    return super()._df(found)
         return super().load(path, format, schema, **options)
+
+    def _asked(self, path: Any) -> CaseInsensitiveDict:
+        """The options as Spark hands them to the source: names in any case. Args: path: One, a list of them, or None."""
+        if path is None:
+            return CaseInsensitiveDict(self._given)
+        named = {"path": path} if isinstance(path, str) else {"paths": json.dumps(list(path))}
+        return CaseInsensitiveDict({**self._given, **named})
+
+    def _united(self, places: Sequence[Place], given: Mapping[str, str], schema: Any) -> DataFrame:
+        """The rows of several tables, their columns put together by name; what one has not is null there."""
+        frames = []
+        for place in places:
+            reader = self._spark.read.format(DefaultSource.name()).options(**limited_to(place, given))
+            declared = schema if schema is not None else self._declared
+            frames.append((reader if declared is None else reader.schema(declared)).load(place.location))
+        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 
     def _remember(self, options: Mapping[str, Any]) -> None:
         from pyspark.sql.utils import to_str

@@ -24,6 +24,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from hudimeta.config.options import READ_CORRUPT
 from hudimeta.formats.plain_arrays import single_array
+from hudimeta.read.chosen_partitions import chosen_partitions
 from hudimeta.read.native_files import foreign_instants, holds_times
 from hudimeta.read.request import ScanRequest
 from hudimeta.read.scan import Scan
@@ -193,7 +194,7 @@ class NativeTable:
 
     @cached_property
     def _slices(self) -> pa.Table:
-        return self._snapshot.slices(None, self._query_type)
+        return self._snapshot.slices(chosen_partitions(self._snapshot), self._query_type)
 
     @property
     def size(self) -> int:

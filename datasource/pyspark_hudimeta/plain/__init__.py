@@ -2,6 +2,7 @@
 
 __all__ = [
     "commit_report",  # what the last write of a DataFrame did
+    "given_paths",  # the paths of a read, and the tables that they lead to
     "listed_slices",  # slices that a read is told to read
     "location",  # which folder a statement means
     "registration",  # tables of Spark's catalog

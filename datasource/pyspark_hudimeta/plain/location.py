@@ -23,7 +23,7 @@ def given_location(options: Mapping[str, str]) -> str | None:
         ConfigError: Several paths, or a path that means nothing here.
     """
     if options.get("paths"):
-        raise ConfigError("path", options["paths"], "one table", "Load each table by itself and union the DataFrames.")
+        raise ConfigError("path", options["paths"], "the folder of one table", "Several paths can only be read.")
     path = options.get("path") or options.get("location")
     return resolve(path) if path else None
 

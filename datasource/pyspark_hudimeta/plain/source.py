@@ -12,6 +12,7 @@ from hudimeta.config.options import INCREMENTAL_BEGIN, LISTED_SLICES, QUERY_TYPE
 from hudimeta.errors import HudiError
 from hudimeta.read.incremental import EARLIEST
 from hudimeta.types import META_COLUMNS, QueryType
+from pyspark_hudimeta.plain.given_paths import given_paths, opened_to_read, refuse_part_of_table
 from pyspark_hudimeta.plain.target import Target, read_target, write_target
 from pyspark_hudimeta.plain.worker_heap import settle
 from pyspark_hudimeta.spark_version import check_spark
@@ -54,7 +55,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
 
     def __getstate__(self) -> dict[str, Any]:
         """With a schema given by the user Spark calls only this before `reader()`: the last moment to pin the snapshot."""
-        if self.pinned is None and self.options.get("path"):
+        if self.pinned is None and given_paths(self.options):
             with suppress(HudiError):  # `reader()` meets the same error, and there it reaches the user as what it is
                 self._pin(_opened(read_target(self.options)).scan())
         return self.__dict__
@@ -65,6 +66,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
         Raises:
             HudiError: No table, or one that cannot be read, or options that do not fit.
         """
+        from hudimeta import Table
         from hudimeta.table.column_defaults import column_defaults
         from pyspark_hudimeta.arrow_types import spark_schema
         from pyspark_hudimeta.plain.registration import (
@@ -82,9 +84,10 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
             found = spark_schema(scan.schema)
             settle()
             return found
+        refuse_part_of_table(self.options)
         stated = stated_options(self.options)
         kept = kept_options(self.options)
-        table = _opened(Target(target.location, kept))
+        table = Table(target.location, kept)
         refuse_contradictions(table.properties, stated, target.location, table.schema.names)
         columns = shown_columns(table.schema.names, kept)
         defaults = column_defaults(table.properties)
@@ -141,9 +144,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
 
 
 def _opened(target: Target) -> Table:
-    from hudimeta import Table
-
-    return Table(target.location, target.options)
+    return opened_to_read(target.location, target.options)
 
 
 def _scan_of_columns(table: Table, target: Target) -> Scan:

@@ -26,6 +26,7 @@ from hudimeta.read.split import read_split
 from hudimeta.read.stream_positions import StreamSettings, first_position, newest_position, next_batch
 from hudimeta.types import QueryType
 from pyspark_hudimeta.arrow_types import arrow_schema, fitted, spark_schema
+from pyspark_hudimeta.plain.given_paths import opened_to_read
 from pyspark_hudimeta.plain.reader import MOST_TASKS, refuse_misfits, split_bytes
 from pyspark_hudimeta.plain.worker_heap import settle
 from pyspark_hudimeta.spark_version import has_read_limits
@@ -170,13 +171,11 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
 
     @property
     def _table(self) -> Table:
-        from hudimeta import Table
-
         if self._opened is None:
             given = dict(self._options.given)
             if not self._settings.fails:
                 given[INCREMENTAL_FALLBACK.key] = "true"
-            self._opened = Table(self._location, given)
+            self._opened = opened_to_read(self._location, given)
         return self._opened
 
     def _scan(self, begin: str, end: str) -> Scan:

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 from hudimeta.config import refuse_on_write
 from hudimeta.errors import ConfigError, TableError
 from hudimeta.redaction import redacted
+from pyspark_hudimeta.plain.given_paths import limited_to, places_of
 from pyspark_hudimeta.plain.location import given_location
 from pyspark_hudimeta.plain.registration import carriers
 
@@ -22,6 +23,11 @@ _HOW_TO_REGISTER = (
 _HOW_TO_NAME = (
     "Write with df.write.format('hudimeta').mode('append').save(path), or into a temporary view made with "
     "CREATE TEMP VIEW v USING hudimeta OPTIONS (path '…'); after pyspark_hudimeta.attach(spark), SQL writes to any table."
+)
+
+_SEVERAL = (
+    "A source in Python is one table: load each by itself and join them with unionByName(…, allowMissingColumns=True), which a "
+    "session does by itself after pyspark_hudimeta.attach(spark)."
 )
 
 
@@ -43,8 +49,14 @@ def read_target(options: Mapping[str, str], schema: StructType | None = None) ->
 
     Raises:
         TableError: Nothing says where the table is.
-        ConfigError: What says so is no single place.
+        TableNotFound: One of several paths, or a pattern, leads to no table.
+        ConfigError: What says so are several tables, or means nothing.
     """
+    places = places_of(options)
+    if places is not None:
+        if len(places) > 1:
+            raise ConfigError("path", ", ".join(place.location for place in places), "one table", _SEVERAL)
+        return Target(places[0].location, limited_to(places[0], options))
     location = given_location(options)
     if location is not None:
         return Target(location, dict(options))

@@ -1,0 +1,138 @@
+"""From a path or a pattern of paths to the tables that it leads to, and to the partitions in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from hudimeta.errors import HudiError, TableNotFound
+from hudimeta.storage import absolute_location, open_storage
+from hudimeta.table.globs import has_glob, literal_glob, matches
+from hudimeta.table.properties_file import PROPERTIES_PATH
+
+__all__ = ["Place", "find_places", "naming_table_above", "place_within"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A table, or some of its partitions.
+
+    Attributes:
+        location: The table's folder.
+        partitions: The value of the option `hudimeta.partitions`; None for the whole table.
+    """
+
+    location: str
+    partitions: str | None
+
+
+def find_places(paths: Iterable[str], options: Mapping[str, str]) -> list[Place]:
+    """The tables that paths lead to, each once, in the order of the paths.
+
+    Folders that a pattern means, and that neither are a table nor lie in one, are passed over.
+
+    Args:
+        paths: Of tables or of folders in them; patterns as in `hudimeta.table.globs`.
+        options: Of the tables, for the store.
+
+    Raises:
+        TableNotFound: A path leads to no table.
+        ConfigError: A pattern that means nothing.
+    """
+    found: dict[str, list[str] | None] = {}
+    for path in paths:
+        places = list(_places(path, options))
+        if not places:
+            raise TableNotFound(path, "neither there nor in a folder above it is .hoodie/hoodie.properties")
+        for place in places:
+            chosen = found.setdefault(place.location, [])
+            found[place.location] = None if chosen is None or place.partitions is None else [*chosen, place.partitions]
+    return [Place(location, None if chosen is None else ",".join(chosen)) for location, chosen in found.items()]
+
+
+def place_within(path: str, options: Mapping[str, str]) -> Place | None:
+    """The partitions that a folder inside of a table holds, by their paths; None where no folder above it is a table.
+
+    Args:
+        path: Without a table of its own.
+        options: Of the table, for the store.
+    """
+    root, names = _parts(absolute_location(path))
+    for depth in range(len(names) - 1, 0, -1):
+        above = _joined(root, names[:depth])
+        if _is_table(above, options):
+            return Place(above, "/".join(map(literal_glob, names[depth:])))
+    return None
+
+
+@contextmanager
+def naming_table_above(path: str, options: Mapping[str, str]) -> Iterator[None]:
+    """Let an error that says there is no table name the one in whose folder the path lies.
+
+    Raises:
+        TableNotFound: As the block raises it, or with the table above.
+    """
+    try:
+        yield
+    except TableNotFound as error:
+        inside = place_within(path, options)
+        if inside is None:
+            raise
+        hint = f"Open {inside.location}; the option hudimeta.partitions={inside.partitions} limits a read to this folder."
+        raise TableNotFound(path, f"it is in the folder of the table at {inside.location!r}", hint) from error
+
+
+def _places(path: str, options: Mapping[str, str]) -> Iterator[Place]:
+    where = absolute_location(path)
+    if _is_table(where, options):
+        yield Place(where, None)
+        return
+    root, names = _parts(where)
+    plain = next((n for n, name in enumerate(names) if has_glob(name)), len(names))
+    beginning = _joined(root, names[:plain])
+    if plain < len(names) and _is_table(beginning, options):
+        yield Place(beginning, "/".join(names[plain:]))
+        return
+    inside = place_within(beginning, options)
+    if inside is not None:
+        yield Place(inside.location, "/".join((inside.partitions or "", *names[plain:])))
+    elif plain < len(names):
+        yield from _expanded(beginning, names[plain:], options)
+
+
+def _expanded(folder: str, names: list[str], options: Mapping[str, str]) -> Iterator[Place]:
+    """The tables below a folder that lies in none. Args: names: A pattern, and what follows it."""
+    first, *rest = names
+    for name in sorted(_folders(folder, options)):
+        if name.startswith(".") or not matches(first, name):
+            continue
+        below = f"{folder.rstrip('/')}/{name}"
+        if _is_table(below, options):
+            yield Place(below, "/".join(rest) or None)
+        elif rest:
+            yield from _expanded(below, rest, options)
+
+
+def _folders(folder: str, options: Mapping[str, str]) -> list[str]:
+    return [found.name for found in open_storage(folder, options).list("") if found.is_folder]
+
+
+def _is_table(folder: str, options: Mapping[str, str]) -> bool:
+    try:
+        return open_storage(folder, options).stat(PROPERTIES_PATH) is not None
+    except HudiError:
+        return False  # who may not look there opens no table there either
+
+
+def _parts(location: str) -> tuple[str, list[str]]:
+    """What a location begins with, `/` or scheme and bucket, and the names of folders after it."""
+    scheme, found, rest = location.partition("://")
+    if not found:
+        return "/", [name for name in location.split("/") if name]
+    bucket, _, path = rest.partition("/")
+    return f"{scheme}://{bucket}/", [name for name in path.split("/") if name]
+
+
+def _joined(root: str, names: list[str]) -> str:
+    return root + "/".join(names)
