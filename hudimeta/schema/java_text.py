@@ -47,7 +47,7 @@ def java_text(values: Any, column: str = "", *, consistent_timestamp: bool = Fal
         Strings, null where the value is null; an Array for an Array, a ChunkedArray for a ChunkedArray.
 
     Raises:
-        SchemaMismatch: Nested types, times and durations: they have no text that a key could be made of.
+        SchemaMismatch: Nested types, times and durations, and bytes that are no UTF-8: no text for a key can be made of them.
     """
     import pyarrow.compute as pc
 
@@ -68,8 +68,19 @@ def java_text(values: Any, column: str = "", *, consistent_timestamp: bool = Fal
     if direct or types.is_large_string(kind) or types.is_string_view(kind):
         return pc.cast(values, pa.string())
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        return pc.cast(pc.cast(values, pa.binary()), pa.string())
+        return _utf8(pc.cast(values, pa.binary()), column)
     raise SchemaMismatch(column, kind, "a number, text, date, timestamp or boolean", "Use another column, or cast this one.")
+
+
+def _utf8(values: Any, column: str) -> Text:
+    """Java puts U+FFFD for bytes that are no UTF-8, so that rows with different bytes would share a key."""
+    import pyarrow.compute as pc
+
+    try:
+        return pc.cast(values, pa.string())
+    except pa.ArrowInvalid as error:
+        hint = "Write its hexadecimal digits, or another text, into a column of its own and name that one."
+        raise SchemaMismatch(column, "bytes that are no UTF-8", "text where a key or path is made of it", hint) from error
 
 
 def _dates(days: Any) -> Text:

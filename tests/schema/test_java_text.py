@@ -51,6 +51,13 @@ def test_consistent_timestamps_are_cut_to_milliseconds_as_java_sql_timestamp():
     assert java_text(times, consistent_timestamp=True).to_pylist() == expected
 
 
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary(2)])
+def test_bytes_are_text_or_refused(kind):
+    assert java_text(pa.array([b"ok", None], kind)).to_pylist() == ["ok", None]
+    with pytest.raises(SchemaMismatch, match="column 'b' is bytes that are no UTF-8"):
+        java_text(pa.array([b"\xff\x00"], kind), "b")
+
+
 def test_nested_values_have_no_text():
     with pytest.raises(SchemaMismatch, match="column 'l' is list"):
         java_text(pa.array([[1]]), "l")
