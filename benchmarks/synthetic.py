@@ -34,15 +34,15 @@ class Shape:
     Attributes:
         name: Folder.
         partitions, files: Partitions, and files in each.
-        statistics: Whether column_stats are there, for ten bigint columns: c0 rises from file to file, the others are random
-            ranges.
+        statistics: Of how many columns column_stats are there, at most ten bigint ones: c0 rises from file to file, the others
+            are random ranges. 0 for no such index.
         keys: Rows with an entry in the record index, see `synthetic_keys`; 0 for no such index.
     """
 
     name: str
     partitions: int
     files: int
-    statistics: bool = False
+    statistics: int = 0
     keys: int = 0
 
     @property
@@ -51,9 +51,14 @@ class Shape:
         return self.partitions * self.files
 
 
+def tiny(settings: Settings) -> Shape:
+    """719 partitions of 2 files."""
+    return _shape(settings, "t1k", 719, 2)
+
+
 def small(settings: Settings) -> Shape:
     """1,000 partitions of 100 files, with column statistics."""
-    return _shape(settings, "t100k", 1000, 100, statistics=True)
+    return _shape(settings, "t100k", 1000, 100, statistics=len(COLUMNS))
 
 
 def middle(settings: Settings) -> Shape:
@@ -66,7 +71,12 @@ def large(settings: Settings) -> Shape:
     return _shape(settings, "t2m", 497, 4578)
 
 
-def _shape(settings: Settings, name: str, partitions: int, files: int, statistics: bool = False) -> Shape:
+def large_with_bounds(settings: Settings) -> Shape:
+    """The same with column statistics of c0."""
+    return _shape(settings, "t2m-c0", 497, 4578, statistics=1)
+
+
+def _shape(settings: Settings, name: str, partitions: int, files: int, statistics: int = 0) -> Shape:
     count = settings.scaled(partitions, least=2)
     return Shape(f"{name}-{count}x{files}", count, files, statistics)
 
@@ -198,7 +208,7 @@ def _statistics(shape: Shape, partitions: pa.Array, names: pa.Array, layout: Any
     from hudimeta.metadata.keys import column_stats_keys
 
     tables = []
-    for column, low in bounds(shape).items():
+    for column, low in list(bounds(shape).items())[: shape.statistics]:
         high = low + (ROWS_PER_FILE - 1 if column == "c0" else DOMAIN // 100)
         least, most = wrap_bounds(pa.array(low)), wrap_bounds(pa.array(high))
         columns = pa.array([column]).take(pa.array(np.zeros(shape.total, np.int64)))

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-__all__ = ["DECISIONS", "Decisions"]
+from hudimeta.indexes.pruning import Verdicts
+from hudimeta.predicate import Expr
+
+__all__ = ["DECISIONS", "Decisions", "LeftOut"]
 
 DECISIONS = pa.schema(
     [
@@ -23,18 +26,45 @@ DECISIONS = pa.schema(
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Slices that something left out.
+
+    Attributes:
+        whole: The slices before, columns of `table.slices.slices_schema()`.
+        verdicts: Which of them are left.
+        by: What decided.
+        because: The parts of the predicate that `verdicts` counts.
+    """
+
+    whole: pa.Table
+    verdicts: Verdicts
+    by: str
+    because: Sequence[Expr]
+
+    @property
+    def slices(self) -> pa.Table:
+        """The slices that are left out."""
+        return self.whole.filter(pa.array(~self.verdicts.keep))
+
+    @property
+    def texts(self) -> pa.Array:
+        """For each of them the part of the predicate why."""
+        return self.verdicts.texts(self.because)
+
+
+@dataclass(frozen=True)
 class Decisions:
     """What was decided while planning; becomes a table when it is asked for.
 
     Attributes:
         kept: Slices that are read.
-        slices: Slices left out, by what, and the part of the predicate for each.
+        slices: Slices left out.
         partitions: Paths of partitions left out whole, likewise.
         ruled_out: By path those base files of `kept` of which no row was read, and the part of the predicate why.
     """
 
     kept: pa.Table | None = None
-    slices: Sequence[tuple[pa.Table, str, pa.Array]] = ()
+    slices: Sequence[LeftOut] = ()
     partitions: Sequence[tuple[pa.Array, str, pa.Array]] = ()
     ruled_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -50,7 +80,7 @@ class Decisions:
         for paths, by, texts in self.partitions:
             nothing = [pa.nulls(len(paths), pa.string()), pa.nulls(len(paths), pa.int64())]
             parts.append(_rows([paths, *nothing], by, texts))
-        parts += [_of_slices(slices, by, texts) for slices, by, texts in self.slices]
+        parts += [_of_slices(gone.slices, gone.by, gone.texts) for gone in self.slices]
         if self.kept is not None:
             parts.append(self._read(_of_slices(self.kept, None, pa.nulls(self.kept.num_rows, pa.string()))))
         return pa.concat_tables(parts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -134,26 +135,48 @@ class FilesOfSlices:
     """The files of many slices, one row a file.
 
     Attributes:
-        names: File names.
-        of_slice: For each file the number of its slice.
-        count: Number of slices.
+        slices: Columns of `table.slices.slices_schema()`.
+        with_base: Numbers of the slices that have a base file.
+        of_slice: For each file the number of its slice: all base files, then all log files.
     """
 
-    names: pa.StringArray
+    slices: pa.Table
+    with_base: npt.NDArray[np.int64]
     of_slice: npt.NDArray[np.int64]
-    count: int
 
     @classmethod
     def of(cls, slices: pa.Table) -> FilesOfSlices:
         """The files of a slice listing: all base files, then all log files."""
         import pyarrow.compute as pc
 
-        base = slices.column("base_file").combine_chunks()
-        with_base = np.flatnonzero(np.asarray(base.is_valid()))
+        if not slices.column("base_file").null_count and not any(map(_has_values, slices.column("log_files").chunks)):
+            every = np.arange(slices.num_rows, dtype=np.int64)
+            return cls(slices, every, every)
+        with_base = np.flatnonzero(np.asarray(slices.column("base_file").is_valid())).astype(np.int64)
         logs = slices.column("log_files").combine_chunks()
         log_slices = np.asarray(pc.list_parent_indices(logs)).astype(np.int64)
-        names = pa.concat_arrays([base.take(pa.array(with_base)), pc.list_flatten(logs)])
-        return cls(names, np.concatenate([with_base.astype(np.int64), log_slices]), slices.num_rows)
+        return cls(slices, with_base, np.concatenate([with_base, log_slices]))
+
+    @cached_property
+    def names(self) -> pa.StringArray:
+        """Names of the files."""
+        import pyarrow.compute as pc
+
+        base, logs = (self.slices.column(name).combine_chunks() for name in ("base_file", "log_files"))
+        return pa.concat_arrays([base.take(pa.array(self.with_base)), pc.list_flatten(logs)])
+
+    @property
+    def are_lone(self) -> bool:
+        """True when every slice is one base file."""
+        return self.of_slice is self.with_base
+
+    @property
+    def count(self) -> int:
+        """Number of slices."""
+        return int(self.slices.num_rows)
+
+    def __len__(self) -> int:
+        return len(self.of_slice)
 
     def all_of(self, per_file: Mask) -> Mask:
         """Per slice, whether something holds for every file of it."""
@@ -161,10 +184,17 @@ class FilesOfSlices:
         whole: Mask = failing == 0
         return whole
 
-    @property
+    @cached_property
     def files_per_slice(self) -> npt.NDArray[np.int64]:
         """Number of files of each slice."""
+        if self.are_lone:
+            return np.ones(self.count, np.int64)
         return np.bincount(self.of_slice, minlength=self.count).astype(np.int64)
+
+
+def _has_values(lists: pa.ListArray) -> bool:
+    """Whether any of the lists holds something; looks at two numbers."""
+    return len(lists) > 0 and lists.offsets[0] != lists.offsets[-1]
 
 
 def by_statistics(
@@ -181,9 +211,11 @@ def by_statistics(
         bounds: By dotted column name, one element per file.
         expressions: Likewise by bound expression, each over one column.
     """
-    lone = files.files_per_slice[files.of_slice] == 1
-    stats = FileStats(len(files.names), bounds, expressions or {})
+    stats = FileStats(len(files), bounds, expressions or {})
     per_file = may_match(bound, stats)
+    if files.are_lone:
+        return Verdicts(per_file.keep, per_file.decided_by.astype(np.int64))
+    lone = files.files_per_slice[files.of_slice] == 1
     verdicts = _nothing_excluded(files.count)
     single = np.flatnonzero(lone)
     verdicts.keep[files.of_slice[single]] = per_file.keep[single]

@@ -128,11 +128,12 @@ class GroupFinder:
         """Commits that may have made base files of a partition: from the newest on, those of the first layout at last."""
         if partition == files.PARTITION:
             # It begins anew only together with the whole metadata table.
-            return tuple(i for i in self._makers if not self._begins_again(i))
-        return self._makers
+            return tuple(i for i in self.makers if not self._begins_again(i))
+        return self.makers
 
     @cached_property
-    def _makers(self) -> tuple[Instant, ...]:
+    def makers(self) -> tuple[Instant, ...]:
+        """Commits that may have made base files, newest first."""
         again = [i for i in self.initialisers if i.time >= _INIT_BELOW or self._begins_again(i)]
         first = [i for i in self.initialisers if i not in again]
         return (*sorted((*self._compactions, *again), key=lambda i: i.completion_order, reverse=True), *first)

@@ -71,6 +71,11 @@ class ListingHistory:
         """Commits that may have made the base file, newest first; no request."""
         return self._finder.makers_of(files.PARTITION)
 
+    @property
+    def makers_of_any(self) -> tuple[Instant, ...]:
+        """Commits that may have made base files of any partition, newest first; no request."""
+        return self._finder.makers
+
     def deltas(self, since: str) -> tuple[Instant, ...]:
         """Delta commits that lie on top of a base file; no request."""
         return tuple(i for i in self._finder.deltas if self._finder.completion(i.time) >= since)

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from hudimeta.config.options import PLAN_CACHE_FROM
 from hudimeta.errors import StorageError
-from hudimeta.plan_cache.folder import PlanFolder
+from hudimeta.plan_cache.folder import Entry, PlanFolder
 from hudimeta.plan_cache.kept import KeptPlan, KeptPlans
 from hudimeta.plan_cache.manifest import Manifest, NotTold, log_instants
 from hudimeta.plan_cache.places import limit_bytes, place_of
-from hudimeta.plan_cache.roots import PlanRoots, Since, roots_of
+from hudimeta.plan_cache.roots import ColumnRoots, PlanRoots, Since, roots_of
 from hudimeta.table.properties_file import PROPERTIES_PATH
 
 if TYPE_CHECKING:
@@ -52,16 +52,46 @@ class PlanCache:
     ) -> None:
         self._storage, self._metadata, self._options, self._visibility = storage, metadata, options, visibility
         self.remarks: list[str] = []
+        self._master: Entry | None = None
 
     def slices(self, partitions: Sequence[str] | None = None) -> pa.Table | None:
         """The slices of some partitions, or (None) of all, in no particular order; None when no kept plan tells them."""
+        if partitions is None:
+            return self.whole
         manifest = self.manifest
         return manifest.slices(partitions) if manifest is not None else None
+
+    @cached_property
+    def whole(self) -> pa.Table | None:
+        """All slices, see `slices`: first the rows of the manifest that count, then the newer ones."""
+        manifest = self.manifest
+        return manifest.slices() if manifest is not None else None
 
     def partitions(self) -> pa.StringArray | None:
         """Paths of all partitions, sorted; None when no kept plan tells them."""
         manifest = self.manifest
         return manifest.paths if manifest is not None else None
+
+    def bounds(self, column: str, kind: pa.DataType) -> pa.Table | None:
+        """Bounds of a column in the files of the manifest's rows, all base files first; None where none are kept.
+
+        Args:
+            column: Its name.
+            kind: Its type.
+
+        Returns:
+            min and max of the type, null_count and value_count int64, nan_aware bool: see `predicate.ColumnBounds`.
+        """
+        if self._kept is None or self._master is None:
+            return None
+        return self._kept.bounds(self._master, column, str(kind), ColumnRoots.of(self._metadata))
+
+    def keep_bounds(self, column: str, kind: pa.DataType, bounds: pa.Table) -> None:
+        """Keep what `bounds` returns from then on."""
+        kept, master = self._kept, self._master
+        if kept is not None and master is not None:
+            roots, what = ColumnRoots.of(self._metadata), f" with bounds of {column}"
+            self._write(kept, lambda name: kept.keep_bounds(name, master, column, str(kind), roots, bounds), what)
 
     # Finding
 
@@ -99,6 +129,7 @@ class PlanCache:
             manifest = kept.opened(plan)
             if manifest is None:
                 continue
+            self._master = plan.master
             if not since.deltas and not since.replacing:
                 self.remarks.append("planned from a kept plan")
                 return manifest
@@ -160,7 +191,7 @@ class PlanCache:
             return "it does not hold tables of version 6, nor files that are cleaned"
         return roots_of(self._metadata, _base_instants(slices), log_instants(slices))
 
-    def _write(self, kept: KeptPlans, write: Callable[[str], KeptPlan]) -> None:
+    def _write(self, kept: KeptPlans, write: Callable[[str], object], what: str = "") -> None:
         if self._storage.inner.stat(PROPERTIES_PATH) is None:
             return  # the table is gone, and its folder is not made anew
         try:
@@ -168,9 +199,9 @@ class PlanCache:
             kept.shrink()
             limit_bytes(self._options)
         except (StorageError, OSError) as error:
-            self.remarks.append(f"the plan is not kept: {error}")
+            self.remarks.append(f"the plan{what} is not kept: {error}")
             return
-        self.remarks.append("the plan is kept")
+        self.remarks.append(f"the plan{what} is kept")
 
     def _unused(self, why: str) -> None:
         self.remarks.append(f"no kept plan: {why}")

@@ -10,6 +10,7 @@ once before this process maps it; the same file (by size and time of change) is 
 from __future__ import annotations
 
 import json
+import os
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +30,6 @@ __all__ = ["Entry", "FileStamp", "PlanFolder"]
 _ENTRY, _TABLE = ".json", ".arrow"
 _PIECE_BYTES = 4 << 20
 _MOST_OPEN = 32
-_BATCH_ROWS = 1 << 16
 
 _opened: OrderedDict[tuple[str, FileInfo], pa.Table] = OrderedDict()
 _entries: OrderedDict[tuple[str, FileInfo], Entry] = OrderedDict()
@@ -161,7 +161,7 @@ class PlanFolder:
         with self._storage.open_output(name) as out:
             summed = _Summed(out)
             with pa.ipc.new_file(pa.PythonFile(summed, "w"), table.schema) as writer:
-                writer.write_table(table, max_chunksize=_BATCH_ROWS)
+                writer.write_table(table)
         return FileStamp(name, summed.size, summed.digest.hexdigest())
 
     def remove(self, name: str) -> None:
@@ -179,6 +179,16 @@ class PlanFolder:
             other = found.get(name, FileInfo(name, 0, 0, False))
             found[name] = FileInfo(name, other.size + info.size, max(other.modified_ms, info.modified_ms), False)
         return found
+
+
+def _new_lock() -> None:
+    """A forked process may be born while another thread holds the lock."""
+    global _lock
+    _lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
 
 
 def _remember(kept: OrderedDict[Any, Any], at: Any, value: Any) -> None:

@@ -1,7 +1,7 @@
 """Plans of one table as they are kept: a master, and deltas that bring it to later moments.
 
 A master has the parts `slices` and `partitions`; a delta has `newer`, `gone` and `paths`, all that changed since its master,
-so that two entries at most make a plan.
+so that two entries at most make a plan. Beside them stand the bounds of columns, one entry a column, of the files of a master.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from hudimeta.engine.machine import machine, now_ms
 from hudimeta.errors import CorruptFileError, NotFound
-from hudimeta.formats.plain_arrays import integers, numbers, single_array
+from hudimeta.formats.plain_arrays import integers, no_rows, numbers, single_array
 from hudimeta.plan_cache.folder import Entry, PlanFolder
 from hudimeta.plan_cache.manifest import Manifest
-from hudimeta.plan_cache.roots import PlanRoots
+from hudimeta.plan_cache.roots import ColumnRoots, PlanRoots
 
 __all__ = ["KeptPlan", "KeptPlans"]
 
@@ -59,7 +59,7 @@ class KeptPlans:
         found = []
         for entry in entries:
             master = masters.get(str(entry.content.get("of", entry.name)))
-            if master is None:
+            if master is None or "column" in entry.content:
                 continue
             try:
                 roots = PlanRoots.from_json(entry.content["roots"])
@@ -75,7 +75,7 @@ class KeptPlans:
         try:
             rows, ranges = (self._folder.table(entry.files[part]) for part in ("slices", "partitions"))
             paths = single_array(ranges.column("path"))
-            gone, newer = np.empty(0, np.int64), rows.schema.empty_table()
+            gone, newer = np.empty(0, np.int64), no_rows(rows.schema)
             if plan.delta is not None:
                 entry = plan.delta
                 newer, removed, listed = (self._folder.table(entry.files[part]) for part in ("newer", "gone", "paths"))
@@ -99,6 +99,33 @@ class KeptPlans:
         content = {"roots": roots.to_json(), "of": master.name}
         return KeptPlan(roots, master, self._folder.keep(name, content, tables))
 
+    def bounds(self, master: Entry, column: str, kind: str, roots: ColumnRoots) -> pa.Table | None:
+        """What `keep_bounds` kept; None where it is not there, is damaged, or rests on what is not there any more.
+
+        Args:
+            master: The entry of the slices.
+            column: Its name.
+            kind: Its Arrow type, as text.
+            roots: The metadata table of now.
+        """
+        for entry in self._folder.entries():
+            content = entry.content
+            if [content.get(name) for name in ("of", "column", "kind")] != [master.name, column, kind]:
+                continue
+            try:
+                if ColumnRoots.from_json(content["roots"]).hold_in(roots):
+                    return self._folder.table(entry.files["bounds"])
+            except NotFound:
+                continue
+            except (CorruptFileError, KeyError, TypeError, ValueError):
+                self.damaged.add(entry.name)
+        return None
+
+    def keep_bounds(self, name: str, master: Entry, column: str, kind: str, roots: ColumnRoots, bounds: pa.Table) -> None:
+        """Write the bounds of a column in the files of a master, in the order of these files. Raises StorageError."""
+        content = {"of": master.name, "column": column, "kind": kind, "roots": roots.to_json()}
+        self._folder.keep(name, content, {"bounds": bounds})
+
     def shrink(self) -> None:
         """Remove damaged plans, all but the newest, and what dead processes left."""
         for name in self.damaged:
@@ -107,8 +134,12 @@ class KeptPlans:
         by_age = sorted(self._folder.sizes().values(), key=lambda info: (info.modified_ms, info.path), reverse=True)
         masters = [info.path for info in by_age if info.path in entries and "of" not in entries[info.path].content]
         kept = set(masters[:_MASTERS])
-        deltas = [info.path for info in by_age if info.path in entries and entries[info.path].content.get("of") in kept]
-        kept.update(deltas[:_DELTAS])
+        above = [info.path for info in by_age if info.path in entries and entries[info.path].content.get("of") in kept]
+        kept.update([name for name in above if "column" not in entries[name].content][:_DELTAS])
+        newest: dict[tuple[str, ...], str] = {}
+        for name in above:
+            newest.setdefault(tuple(str(entries[name].content.get(part)) for part in ("of", "column", "kind")), name)
+        kept.update(name for what, name in newest.items() if what[1] != "None")
         now = now_ms()
         for info in by_age:
             if info.path not in kept and (info.path in entries or now - info.modified_ms > _LEFT_BEHIND_MS):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.formats.plain_arrays import integers, numbers, single_array, texts
+from hudimeta.formats.plain_arrays import booleans, integers, no_rows, numbers, single_array, texts
 from hudimeta.metadata.keys import ALL_PARTITIONS, from_key_partition
 from hudimeta.table.file_names import parse_names
 from hudimeta.table.slices import slices_and_waiting
@@ -69,13 +69,13 @@ class Manifest:
             slices, codes = slices.take(integers(order)), codes[order]
             firsts = np.flatnonzero(np.diff(codes, prepend=-1))
         known = coded.dictionary.take(integers(codes[firsts]))
-        at = pc.index_in(paths, value_set=known)
-        if at.null_count != len(paths) - len(known):
+        at = pc.index_in(known, value_set=paths)
+        if at.null_count:
             raise NotTold("a file in a partition that the metadata table does not list")
-        counts = np.diff(np.append(firsts, len(slices)))
-        columns = [integers(values).take(at).fill_null(0) for values in (firsts.astype(np.int64), counts.astype(np.int64))]
-        ranges = pa.Table.from_arrays([paths, *columns], schema=_RANGES)
-        return cls(slices, ranges, np.empty(0, np.int64), slices.schema.empty_table(), paths)
+        columns = np.zeros((2, len(paths)), np.int64)
+        columns[:, numbers(at)] = firsts, np.diff(np.append(firsts, len(slices)))
+        ranges = pa.Table.from_arrays([paths, *map(integers, columns)], schema=_RANGES)
+        return cls(slices, ranges, np.empty(0, np.int64), no_rows(slices.schema), paths)
 
     @property
     def count(self) -> int:
@@ -95,7 +95,7 @@ class Manifest:
         first, count = (numbers(single_array(self.ranges.column(name)).take(at)) for name in ("first", "count"))
         parts = [part for start, length in _joined(first, count) for part in self._without_gone(start, length)]
         newer = self.newer.filter(pc.is_in(self.newer.column("partition_path"), value_set=wanted))
-        return pa.concat_tables([self.rows.schema.empty_table(), *parts, newer])
+        return pa.concat_tables([no_rows(self.rows.schema), *parts, newer])
 
     def _without_gone(self, start: int, length: int) -> Iterator[pa.Table]:
         end = start + length
@@ -166,7 +166,7 @@ class Manifest:
             if len(hits):
                 few = pa.concat_tables([part.slice(int(hit), 1) for hit in hits]).combine_chunks()
                 same = _bools(pc.is_in(_pairs(few), value_set=pairs))
-                touched.append(few.filter(pa.array(same)))
+                touched.append(few.filter(booleans(same)))
                 gone.append(hits[same] + start)
         left = self.newer.filter(pc.invert(in_newer))
         return np.unique(np.concatenate(gone)), left, pa.concat_tables(touched)
@@ -202,7 +202,7 @@ def _pairs(groups: pa.Table) -> pa.Array:
 def _groups_of(files: pa.Table) -> pa.Table:
     """partition_path and file_id of the file groups that some files belong to."""
     parsed = parse_names(single_array(files.column("name")))
-    whole = pa.array(parsed.valid)
+    whole = booleans(parsed.valid)
     ids = parsed.file_ids.cast(pa.string())
     return pa.table({"partition_path": files.column("partition_path").filter(whole), "file_id": ids.filter(whole)})
 

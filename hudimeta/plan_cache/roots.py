@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hudimeta.metadata import MetadataTable
     from hudimeta.timeline import Timeline
 
-__all__ = ["PlanRoots", "Since", "roots_of"]
+__all__ = ["ColumnRoots", "PlanRoots", "Since", "roots_of"]
 
 InstantKey: TypeAlias = tuple[str, str, str, str, int, int]
 """Requested time, action, completion time; name, size and time of change of the completed file."""
@@ -146,6 +146,41 @@ class PlanRoots:
             if data.completion_times.get(time) != completion:
                 return f"log files of the archived write at {time}"
         return ""
+
+
+@dataclass(frozen=True)
+class ColumnRoots:
+    """What the statistics of a moment rest on: they are of a later moment where nothing was compacted or built anew since.
+
+    Files do not change, so what later writes record of a column is about files that came, or went, since.
+
+    Attributes:
+        makers: Commits that may have made base files of the metadata table, newest first.
+        deltas: Delta commits of the metadata table.
+    """
+
+    makers: tuple[InstantKey, ...]
+    deltas: tuple[InstantKey, ...]
+
+    @classmethod
+    def of(cls, metadata: MetadataTable) -> ColumnRoots:
+        """Those of now; no request."""
+        history = metadata.listing_history
+        return cls(_keys(history.makers_of_any), _keys(history.deltas("")))
+
+    def hold_in(self, now: ColumnRoots) -> bool:
+        """True when everything is there still."""
+        return self.makers == now.makers and set(self.deltas) <= set(now.deltas)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"makers": [list(key) for key in self.makers], "deltas": [list(key) for key in self.deltas]}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> ColumnRoots:
+        """The inverse of `to_json`. Raises KeyError, TypeError or ValueError for anything else."""
+        makers, deltas = (tuple(_key(*key) for key in values[name]) for name in ("makers", "deltas"))
+        return cls(makers, deltas)
 
 
 def roots_of(metadata: MetadataTable, instants: Iterable[str], log_instants: Iterable[str]) -> PlanRoots | str:

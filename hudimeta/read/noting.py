@@ -65,9 +65,10 @@ def note_read(snapshot: Snapshot, bound: Bound, planned: PlannedSlices) -> None:
     """
     if not snapshot.options.get(LEARN) or not snapshot.is_latest or not machine().threads:
         return
-    now, left_out = now_ms(), sum(_bytes(slices) for slices, _, _ in planned.decisions.slices)
-    kept = _bytes(planned.slices)
-    shape = NotedShape(filters_of(bound), 1, kept + left_out, kept, now, now, sample_of(bound))
+    now, kept, gone = now_ms(), _bytes(planned.slices), planned.decisions.slices
+    # What one index leaves is what the next one begins with.
+    whole = _bytes(gone[0].whole) if gone else kept
+    shape = NotedShape(filters_of(bound), 1, whole, kept, now, now, sample_of(bound))
     used = {skip.by for skip in planned.skipped}
     root = snapshot.storage.root
     with _lock:

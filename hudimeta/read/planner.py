@@ -21,7 +21,7 @@ import pyarrow as pa
 from hudimeta.config.options import VALIDATE
 from hudimeta.errors import ConfigError, IndexNotReady, MetadataOutOfSync, NotFound, UnsupportedFeature
 from hudimeta.formats.plain_arrays import single_array
-from hudimeta.indexes.decisions import Decisions
+from hudimeta.indexes.decisions import Decisions, LeftOut
 from hudimeta.indexes.scan_report import Skip, Unused
 from hudimeta.read.chosen_partitions import chosen_partitions
 from hudimeta.snapshot.partition_columns import path_bounds, path_values
@@ -80,7 +80,7 @@ class _Step:
     skipped: tuple[Skip, ...] = ()
     remarks: tuple[str | Unused, ...] = ()
     partitions: tuple[Gone, ...] = ()
-    slices: tuple[tuple[pa.Table, str, pa.Array], ...] = ()
+    slices: tuple[LeftOut, ...] = ()
 
 
 def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType = QueryType.SNAPSHOT) -> PlannedSlices:
@@ -360,7 +360,7 @@ def _skip_by_index(index: SkippingIndex, question: Question, candidates: Candida
         Skip(index.name, sql, slices=n, files=n_files)
         for sql, n, n_files in verdicts.counts(because, candidates.files.files_per_slice)
     )
-    gone = (candidates.slices.filter(pa.array(~verdicts.keep)), index.name, verdicts.texts(because))
+    gone = LeftOut(candidates.slices, verdicts, index.name, because)
     return candidates.after(exclusion), _Step(skipped, exclusion.remarks, slices=(gone,))
 
 

@@ -106,11 +106,11 @@ def _outside_bounds(candidates: Candidates, stats: Mapping[str, pa.Table], texts
     from hudimeta.predicate.tree import Column, In, Literal
 
     files = candidates.files
-    nothing = np.zeros(len(files.names), np.bool_)
+    nothing = np.zeros(len(files), np.bool_)
     kind, bounds = pa.string(), candidates.ordered(stats)
     if not bounds or not 0 < len(texts) <= _MOST_KEYS:
         return nothing
     items = tuple(Literal(pa.scalar(text, kind), type=kind) for text in texts.to_pylist())
     asked = bind(In(Column((KEY_COLUMN,)), items), pa.schema([(KEY_COLUMN, kind)]))
-    outside: Mask = ~may_match(asked, FileStats(len(files.names), bounds)).keep
+    outside: Mask = ~may_match(asked, FileStats(len(files), bounds)).keep
     return outside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,6 +11,8 @@ from hudimeta.indexes.question import Candidates, Exclusion, Question
 from hudimeta.metadata import answers, column_stats
 
 if TYPE_CHECKING:
+    from hudimeta.indexes.column_stats.kept import Missing
+    from hudimeta.indexes.pruning import Verdicts
     from hudimeta.predicate import Bound
     from hudimeta.snapshot.snapshot import Snapshot
 
@@ -31,24 +34,50 @@ class ColumnStatsSkip:
 
     def exclude(self, question: Question, candidates: Candidates) -> Exclusion:
         """See `SkippingIndex`."""
-        from hudimeta.indexes.pruning import by_statistics
-        from hudimeta.snapshot.partition_columns import path_bounds
 
         columns = statistic_columns(question.snapshot, question.bound)
-        bounds = answers.column_stats(question.metadata, columns, candidates.partitions)
-        found, remarks = candidates.ordered(bounds), []
-        for name in bounds:
-            if name not in found:
-                remarks.append(f"column_stats: column {name} is not indexed")
-                continue
-            unknown, files = found[name].value_count, len(candidates.files.names)
-            missing = unknown.null_count if unknown is not None else files
-            if missing:
-                remarks.append(f"column_stats: no statistics of {name} for {missing:,} of {files:,} files")
-        looked_at = {column.name for column in question.bound.columns}
-        found.update(path_bounds(question.snapshot, looked_at, candidates.file_partitions))
-        verdicts = by_statistics(question.bound, candidates.files, found)
-        return Exclusion(verdicts, question.bound.conjuncts, bounds, tuple(remarks))
+        because = question.bound.conjuncts
+        kept = None
+        if question.snapshot.kept_plan is not None:
+            from hudimeta.indexes.column_stats.kept import exclude_by_kept
+
+            kept = exclude_by_kept(question, candidates, columns, lambda few: _looked_up(question, few, columns)[:2])
+        if kept is not None:
+            return Exclusion(kept[0], because, remarks=_remarks(columns, kept[1]))
+        verdicts, missing, bounds = _looked_up(question, candidates, columns)
+        if question.snapshot.kept_plan is not None:
+            from hudimeta.indexes.column_stats.kept import keep_bounds
+
+            keep_bounds(question, candidates, bounds, columns)
+        return Exclusion(verdicts, because, bounds, _remarks(columns, missing))
+
+
+def _looked_up(
+    question: Question, candidates: Candidates, columns: Mapping[str, pa.DataType]
+) -> tuple[Verdicts, Missing, Mapping[str, pa.Table]]:
+    """What the metadata table says: verdicts, for how many files it says nothing, and the statistics."""
+    from hudimeta.indexes.pruning import by_statistics
+    from hudimeta.snapshot.partition_columns import path_bounds
+
+    bounds = answers.column_stats(question.metadata, columns, candidates.partitions)
+    found, files = candidates.ordered(bounds), len(candidates.files)
+    missing = {}
+    for name, known in found.items():
+        missing[name] = known.value_count.null_count if known.value_count is not None else files, files
+    looked_at = {column.name for column in question.bound.columns}
+    found.update(path_bounds(question.snapshot, looked_at, candidates.file_partitions))
+    return by_statistics(question.bound, candidates.files, found), missing, bounds
+
+
+def _remarks(columns: Mapping[str, pa.DataType], missing: Missing) -> tuple[str, ...]:
+    remarks = []
+    for name in columns:
+        if name not in missing:
+            remarks.append(f"column_stats: column {name} is not indexed")
+        elif missing[name][0]:
+            lacking, files = missing[name]
+            remarks.append(f"column_stats: no statistics of {name} for {lacking:,} of {files:,} files")
+    return tuple(remarks)
 
 
 def statistic_columns(snapshot: Snapshot, bound: Bound) -> dict[str, pa.DataType]:
