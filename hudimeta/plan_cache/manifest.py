@@ -86,11 +86,11 @@ class Manifest:
         """The slices of some partitions, or (None) of all; parts of what is mapped, not copies.
 
         Args:
-            partitions: Partition paths, each once.
+            partitions: Partition paths.
         """
         if partitions is None:
             return pa.concat_tables([*self._without_gone(0, len(self.rows)), self.newer])
-        wanted = texts(list(partitions))
+        wanted = texts(list(dict.fromkeys(partitions)))
         at = pc.index_in(wanted, value_set=single_array(self.ranges.column("path"))).drop_null()
         first, count = (numbers(single_array(self.ranges.column(name)).take(at)) for name in ("first", "count"))
         parts = [part for start, length in _joined(first, count) for part in self._without_gone(start, length)]

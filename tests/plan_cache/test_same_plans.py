@@ -63,7 +63,7 @@ def seen(snapshot: Snapshot) -> list[Any]:
     try:
         paths = snapshot.partitions().to_pylist()
         found: list[Any] = [paths, rows_of(snapshot.slices())]
-        found += [rows_of(snapshot.slices(paths[:count])) for count in range(1, len(paths))]
+        found += [rows_of(snapshot.slices([*paths[:count], paths[0], "none"])) for count in range(1, len(paths))]
         return [*found, rows_of(snapshot.slices(None, QueryType.READ_OPTIMIZED))]
     except HudiError as error:
         return [type(error)]
