@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.crash.killing import Point, survive_all, usual_points
-from tests.crash.scenes import LOGS_ALONE, SCENES, TYPES, Starts
+from tests.crash.scenes import LOGS_ALONE, SCENES
+from tests.crash.starts import TYPES, Starts
 from tests.rotation import in_turn
 
 CASES = [(name, type) for name in SCENES for type in TYPES if name not in LOGS_ALONE or type == "MERGE_ON_READ"]

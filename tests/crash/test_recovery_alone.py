@@ -12,7 +12,7 @@ from hudimeta.api.table import Table
 from hudimeta.testing.builders import ModelledTable
 from hudimeta.testing.invariants import check_all, recovering_twice_is_recovering_once
 from tests.crash.killing import is_after, killed_at
-from tests.crash.scenes import Starts
+from tests.crash.starts import Starts
 
 STEP = 1 if os.environ.get("CRASH_FULL") else 6
 

@@ -122,8 +122,7 @@ for _name, _partition in {
     _folder(f"a commit with {_name}")(_commit)
 
 
-@_folder("a compaction plan that leads out")
-def _(table: Path) -> None:
+def _compaction_plan_outside(table: Path) -> bytes:
     operation = {
         "baseInstantTime": "20260101000000000",
         "deltaFilePaths": ["../../victim/canary"],
@@ -133,8 +132,27 @@ def _(table: Path) -> None:
         "metrics": {},
         "bootstrapFilePath": str(table.parent / "victim" / "canary"),
     }
-    plan = encode_container(COMPACTION_PLAN, [{"operations": [operation], "extraMetadata": None, "version": 2}])
-    (_timeline(table) / f"{LATE}.compaction.requested").write_bytes(plan)
+    return encode_container(COMPACTION_PLAN, [{"operations": [operation], "extraMetadata": None, "version": 2}])
+
+
+@_folder("a compaction plan that leads out")
+def _(table: Path) -> None:
+    (_timeline(table) / f"{LATE}.compaction.requested").write_bytes(_compaction_plan_outside(table))
+
+
+@_folder("a log compaction plan that leads out")
+def _(table: Path) -> None:
+    (_timeline(table) / f"{LATE}.logcompaction.requested").write_bytes(_compaction_plan_outside(table))
+
+
+@_folder("a clustering plan that leads out")
+def _(table: Path) -> None:
+    one = {"dataFilePath": "../victim/canary", "deltaFilePaths": ["../victim/canary"], "fileId": "canary"}
+    slice = {**one, "partitionPath": "../victim", "bootstrapFilePath": str(table.parent / "victim" / "canary"), "version": 1}
+    group = {"slices": [slice], "metrics": {}, "numOutputFileGroups": 1, "extraMetadata": {}, "version": 1}
+    plan = {"inputGroups": [group], "strategy": None, "extraMetadata": {}, "version": 1, "preserveHoodieMetadata": True}
+    requested = {"operationType": "CLUSTER", "clusteringPlan": plan, "extraMetadata": {}, "version": 1}
+    (_timeline(table) / f"{LATE}.clustering.requested").write_bytes(encode_container(REQUESTED_REPLACE_METADATA, [requested]))
 
 
 @_folder("a savepoint that names files outside")

@@ -24,7 +24,8 @@ from hudimeta.testing.builders import simple_rows
 from hudimeta.testing.model import ModelTable
 from hudimeta.types import Operation
 from tests.crash.killing import Scene, check_goes_on
-from tests.crash.scenes import SHORT, TYPES, Starts, age_heartbeats, options_of
+from tests.crash.scenes import SCENES, age_heartbeats
+from tests.crash.starts import SHORT, TYPES, Starts, options_of
 from tests.memory import MEMORY
 from tests.spark.drivers import PATIENCE, VICTIMS, Driver, Drivers
 from tests.spark.killed_driver import Order
@@ -172,7 +173,7 @@ def scene_of(deed: Deed, type: str, starts: Starts, act: Callable[[Path, Storage
 def starts() -> Iterator[Starts]:
     where = MEMORY if os.access(MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="drivers", dir=where) as home:
-        yield Starts(Path(home))
+        yield Starts(Path(home), SCENES)
 
 
 class Campaign:
