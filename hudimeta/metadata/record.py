@@ -129,11 +129,6 @@ class RecordLayout:
     statistics: tuple[str, ...]
     branches: tuple[BoundKind, ...]
 
-    @property
-    def has_value_type(self) -> bool:
-        """True for layout 9: bounds carry the ordinal of the column's type."""
-        return "valueType" in self.statistics
-
 
 @functools.lru_cache(maxsize=64)
 def layout_of(text: str, path: str = "") -> RecordLayout:

@@ -39,11 +39,6 @@ class SchemaChange:
     missing: tuple[str, ...] = ()
     widened: tuple[tuple[str, pa.DataType, pa.DataType], ...] = ()
 
-    @property
-    def changes_table(self) -> bool:
-        """True when the table's schema is another one after the write."""
-        return bool(self.added or self.widened)
-
 
 def check_compatible(
     table_schema: pa.Schema, incoming: pa.Schema, *, allow_missing: bool = True, allow_added: bool = True

@@ -226,15 +226,6 @@ class SchemaHistory:
         valid = self.at(instant)
         return SchemaHistory(tuple(v for v in self.versions if v.version <= valid.version))
 
-    def stored_names(self, instant: str, names: Iterable[str]) -> list[str]:
-        """What columns of the newest version are called in files of an instant; those that they do not have are left out.
-
-        Names that no version knows (meta columns of some tables) stay as they are.
-        """
-        own = self.at(instant).sources(self.latest)
-        found = (own.get(name, name) for name in names)
-        return [name for name in found if name is not None]
-
     def with_newest_names(self, rows: pa.Table, instant: str) -> pa.Table:
         """Rows of a file or block written at `instant` under the names of the newest version (see `read_as`)."""
         return self.at(instant).read_as(rows, self.latest)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
-__all__ = ["KeyGeneratorType", "TimestampKeyOptions", "key_generator_type"]
+__all__ = ["KeyGeneratorType", "key_generator_type"]
 
 
 class KeyGeneratorType(enum.Enum):
@@ -19,27 +18,6 @@ class KeyGeneratorType(enum.Enum):
     GLOBAL_DELETE = "GLOBAL_DELETE"
     METADATA_TABLE = "HOODIE_TABLE_METADATA"
     USER_PROVIDED = "USER_PROVIDED"
-
-
-@dataclass(frozen=True, slots=True)
-class TimestampKeyOptions:
-    """How a TIMESTAMP (or CUSTOM) key generator makes partition values of moments: `hoodie.keygen.timebased.*`.
-
-    Attributes:
-        kind: UNIX_TIMESTAMP, EPOCHMILLISECONDS, EPOCHMICROSECONDS, SCALAR, DATE_STRING or MIXED; "" when not set.
-        scalar_unit: Unit of a SCALAR, such as `days`; "" when not set.
-        input_formats: Joda patterns of DATE_STRING and MIXED, tried in order.
-        output_format: Joda pattern of the partition value; "" when not set.
-        input_zone: Zone of inputs that name none; "" when not set.
-        output_zone: Zone of the partition value.
-    """
-
-    kind: str
-    scalar_unit: str
-    input_formats: tuple[str, ...]
-    output_format: str
-    input_zone: str
-    output_zone: str
 
 
 _AVRO_SUFFIX = "_AVRO"

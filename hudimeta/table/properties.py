@@ -11,7 +11,7 @@ from hudimeta.errors import ConfigError
 from hudimeta.formats.properties import table_checksum
 from hudimeta.storage import Storage, join
 from hudimeta.table.gates import READABLE_VERSIONS, WRITABLE_VERSIONS, refuse_unreadable, refuse_unwritable
-from hudimeta.table.key_generator import KeyGeneratorType, TimestampKeyOptions, key_generator_type
+from hudimeta.table.key_generator import KeyGeneratorType, key_generator_type
 from hudimeta.table.merge_settings import DELETE_PROPERTY, MergeSettings, merge_settings
 from hudimeta.table.properties_file import CHECKSUM_KEY, DATABASE_KEY, NAME_KEY, read_properties, write_properties
 from hudimeta.table.property_texts import PropertyTexts
@@ -24,7 +24,6 @@ __all__ = [
     "WRITABLE_VERSIONS",
     "CdcMode",
     "TableProperties",
-    "TimestampKeyOptions",
     "load",
     "store",
     "update",
@@ -175,19 +174,6 @@ class TableProperties(PropertyTexts):
         return self.get("hoodie.table.keygenerator.class") or None
 
     @property
-    def timestamp_keygen(self) -> TimestampKeyOptions:
-        """The options of a TIMESTAMP key generator."""
-        zone = self._timebased("timezone") or "GMT"
-        return TimestampKeyOptions(
-            kind=self._timebased("timestamp.type").upper(),
-            scalar_unit=self._timebased("timestamp.scalar.time.unit"),
-            input_formats=self._listing(self._timebased("input.dateformat")),
-            output_format=self._timebased("output.dateformat"),
-            input_zone=self._timebased("input.timezone") or (self._timebased("timezone")),
-            output_zone=self._timebased("output.timezone") or zone,
-        )
-
-    @property
     def hive_style(self) -> bool:
         """True when partition folders are named `field=value`."""
         return self._flag("hoodie.datasource.write.hive_style_partitioning", False)
@@ -298,9 +284,6 @@ class TableProperties(PropertyTexts):
     def check_writable(self) -> None:
         """Refuse what cannot be written; see `gates.refuse_unwritable`."""
         refuse_unwritable(self)
-
-    def _timebased(self, name: str) -> str:
-        return next((self[prefix + name] for prefix in _TIMEBASED_PREFIXES if self.get(prefix + name)), "")
 
 
 def load(storage: Storage, sleep: Callable[[float], None] = pause) -> TableProperties:

@@ -15,7 +15,6 @@ from hudimeta.timeline.clock import (
 )
 from hudimeta.timeline.history import History
 from hudimeta.timeline.transitions import TimelineWriter
-from hudimeta.timeline.write_times import WriteTimes
 
 __all__ = [
     "DEFAULT_FOLDER",
@@ -27,7 +26,6 @@ __all__ = [
     "SystemClock",
     "Timeline",
     "TimelineWriter",
-    "WriteTimes",
     "archived",  # what archived instants said
     "archiving",  # moving instants to the history
     "clean_record",  # what a clean deletes

@@ -23,17 +23,15 @@ from hudimeta.timeline.instant_files import InstantFiles
 from hudimeta.timeline.listing import TimelineListing, list_instants
 from hudimeta.timeline.naming import LAYOUT_V1, pending_name
 from hudimeta.timeline.restore_record import being_undone
-from hudimeta.timeline.write_times import WriteTimes
 from hudimeta.types import Action, Instant, State
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
     from sortedcontainers import SortedKeyList
 
     from hudimeta.errors import CorruptFileError
 
-__all__ = ["DEFAULT_FOLDER", "Timeline", "WriteTimes"]
+__all__ = ["DEFAULT_FOLDER", "Timeline"]
 
 DEFAULT_FOLDER = ".hoodie/timeline"
 _LAST = "~"  # greater than the text of any time
@@ -249,52 +247,6 @@ class Timeline:
     def _archived_completion(self) -> Mapping[str, str]:
         return {i.time: i.completed_at for i in self.history.instants() if i.action.writes_data}
 
-    @cached_property
-    def times(self) -> WriteTimes:
-        """The writes as Arrow columns."""
-        import pyarrow as pa
-
-        requested = pa.array(list(self.completion_times), pa.string())
-        completion = pa.array(list(self.completion_times.values()), pa.string())
-        pending = pa.array([instant.time for instant in self.pending_writes], pa.string())
-        return WriteTimes(requested, completion, pending, self.first_active_write)
-
-    def are_committed(self, times: pa.StringArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """`is_committed` of many requested times.
-
-        Args:
-            times: Arrow array of string.
-
-        Returns:
-            NumPy array of bool, one per row; False for null.
-        """
-        import pyarrow.compute as pc
-
-        known = pc.is_in(times, value_set=self.times.requested)
-        if self.first_active_write is not None:
-            known = pc.or_(known, _earlier(times, self.first_active_write))
-        committed: np.ndarray[Any, np.dtype[np.bool_]] = known.to_numpy(zero_copy_only=False).astype(bool)
-        return committed
-
-    def completions_of(self, times: pa.StringArray) -> pa.StringArray:
-        """`completion_of` of many requested times, an Arrow array of string; null where not committed."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        active = self.times
-        found = active.completion.take(pc.index_in(times, value_set=active.requested))
-        first = self.first_active_write
-        if first is None:
-            return found
-        archived = pc.and_(pc.is_null(found), _earlier(times, first))
-        if not pc.any(archived).as_py():
-            return found
-        known = self._archived_completion
-        value_set = pa.array(list(known), pa.string())
-        from_history = pa.array(list(known.values()), pa.string()).take(pc.index_in(times, value_set=value_set))
-        completions: pa.StringArray = pc.if_else(archived, pc.coalesce(from_history, times), found)
-        return completions
-
     # What the files say
 
     def files_of(self, instant: Instant) -> tuple[str, ...]:
@@ -372,10 +324,3 @@ class Timeline:
         """
         newest_first = (i for i in reversed(self.writes) if as_of is None or i.time <= as_of)
         return content.latest_schema(newest_first, self)
-
-
-def _earlier(times: pa.StringArray, than: str) -> Any:
-    """Which of some times are earlier than another one; False for null."""
-    import pyarrow.compute as pc
-
-    return pc.fill_null(pc.less(times, than), False)

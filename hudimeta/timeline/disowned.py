@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from hudimeta.errors import NotFound
 from hudimeta.timeline.naming import LAYOUT_V1
 from hudimeta.types import Action, Instant
 
@@ -46,4 +47,8 @@ def disowned_writes(timeline: _Listed, bare: Sequence[Instant]) -> tuple[Instant
 def _named_by(timeline: _Listed, rollback: Instant) -> Iterable[str]:
     if rollback.is_completed:
         return timeline.metadata(rollback).get("commitsRollback") or ()
-    return [(timeline.plan(rollback).get("instantToRollback") or {}).get("commitTime", "")]
+    try:
+        plan = timeline.plan(rollback)
+    except NotFound:
+        return ()  # without its requested file nobody knows what it takes back
+    return [(plan.get("instantToRollback") or {}).get("commitTime", "")]

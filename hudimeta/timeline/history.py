@@ -189,10 +189,6 @@ class History:
             raise CorruptFileError(join(self._folder, VERSION_FILE), 0, "the manifest that it names", "no manifest")
         return newest
 
-    def legacy_archives(self) -> tuple[str, ...]:
-        """Names of archive files of version 6 in the folder, which are not read; one LIST."""
-        return tuple(info.name for info in self._storage.list(self._folder) if _LEGACY.fullmatch(info.name))
-
     def _read(self, columns: Sequence[str], since: str) -> pa.Table:
         import pyarrow as pa
 

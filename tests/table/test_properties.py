@@ -189,13 +189,6 @@ def test_partition_fields_of_a_custom_key_generator(rich_table: Unpack) -> None:
     assert found.partition_field_types == ("SIMPLE", "TIMESTAMP")
 
 
-def test_options_of_a_timestamp_key_generator(conformance_table: Unpack) -> None:
-    found = table_properties.load(open_storage(conformance_table("cow__v6_timebasedkeygen_nonhivestyle"))).timestamp_keygen
-    assert found.input_formats == ("yyyy-MM-dd'T'HH:mm:ss.SSSZ",)
-    assert found.output_format == "yyyy/MM/dd/HH"
-    assert found.output_zone == "GMT"
-
-
 def test_change_capture_index_definitions_and_bootstrap(rich_table: Unpack) -> None:
     captured = of_rich_table(rich_table, "cdc_cow_keyonly")
     assert captured.cdc_enabled
