@@ -22,12 +22,13 @@ from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata import MetadataTable, compaction, files, record_index, upkeep
 from hudimeta.metadata.completeness import proof_of, proven_indexes
 from hudimeta.metadata.delta import MetadataDelta
-from hudimeta.metadata.index_definitions import DEFAULT_PATH, encode_definitions
+from hudimeta.metadata.index_definitions import DEFAULT_PATH, IndexDefinition, encode_definitions
 from hudimeta.metadata.rollback import METADATA_ROOT, take_back_delta
 from hudimeta.metadata.stated_files import encode_stated
 from hudimeta.metadata.strays import strays
 from hudimeta.metadata.writer import EncodedLog, MetadataWriter, WrittenLog
 from hudimeta.metering import Metric, meter_of, timed
+from hudimeta.slices.read_task import storage_options_of
 from hudimeta.snapshot.table_schema import file_schema
 from hudimeta.storage import Storage
 from hudimeta.table.properties import TableProperties
@@ -71,13 +72,8 @@ class MetadataCommit:
         storage: Rooted at the data table.
         properties: Of the data table.
         times: Makes instants.
-        compact_after: Delta commits after which the metadata table is compacted.
-        kept: What stays of its past.
-        engine: Where index updates are computed.
-        timezone: In which expression indexes look at moments.
-        proof_limit: See `CommitChange`.
-        most: How many columns get statistics when nobody listed any.
-        storage_options: See `CommitChange`.
+        options: Of the write.
+        engine: Where index updates are computed; threads of this process when None.
     """
 
     def __init__(
@@ -85,19 +81,13 @@ class MetadataCommit:
         storage: Storage,
         properties: TableProperties,
         times: InstantGenerator,
-        compact_after: int,
-        kept: Upkeep,
+        options: Options,
         engine: Engine | None = None,
-        timezone: str = "UTC",
-        proof_limit: int = 0,
-        most: int = 0,
-        storage_options: Mapping[str, str] | None = None,
     ) -> None:
-        self._storage, self.properties, self._times = storage, properties, times
-        self._compact_after, self._upkeep = compact_after, kept
-        self._engine, self._timezone = engine or LocalEngine(), timezone
+        self._storage, self.properties, self._times, self._options = storage, properties, times, options
+        self._compact_after, self._upkeep = options.get(keys.METADATA_COMPACT_AFTER), Upkeep.of(options)
+        self._engine = engine or LocalEngine()
         self._writer = MetadataWriter(storage, properties.version, times, LocalEngine().map)
-        self._proof_limit, self._most, self._storage_options = proof_limit, most, storage_options or {}
         self.notes: list[str] = []
         self.compacted = False
         self._may_be_due = False
@@ -136,47 +126,39 @@ class MetadataCommit:
             CommitConflict: An index cannot take this commit any more; a write with a new instant can do it.
         """
         with timed(meter_of(self._storage), Metric.SYNC_DURATION, Metric.SYNC_COUNT):
-            return self._commit(timeline, instant, written, schema, known, replaced, same_rows, apart, prepared)
+            table = self._current(timeline, known)
+            if known is not None or not same_rows:
+                refuse_built_anew(table, instant, written, known)
+            change = self._change(table, timeline, instant, written, schema, replaced or {}, same_rows)
+            groups = self._groups(table)
+            made = prepared.holding(change, groups) if prepared is not None else {}
+            elsewhere = [name for name in table.ready if apart is not None and apart.keeps(name)]
+            deltas = dict(made)
+            fresh = [name for name in table.ready if name not in elsewhere and name not in made]
+            deltas |= {name: maintainer_for(name).delta(name, change) for name in fresh}
 
-    def _commit(
-        self,
-        timeline: Timeline,
-        instant: str,
-        written: Sequence[WrittenFile],
-        schema: pa.Schema,
-        known: MetadataTable | None,
-        replaced: Mapping[str, Sequence[str]] | None,
-        same_rows: bool,
-        apart: IndexesApart | None,
-        prepared: PreparedDelta | None,
-    ) -> dict[str, str]:
-        table = self._current(timeline, known)
-        if known is not None or not same_rows:
-            refuse_built_anew(table, instant, written, known)
-        change = self._change(table, timeline, instant, written, schema, replaced or {}, same_rows)
-        statistics, groups = change.statistics, self._groups(table)
-        made = prepared.holding(change, groups) if prepared is not None else {}
-        elsewhere = [name for name in table.ready if apart is not None and apart.keeps(name)]
-        deltas = dict(made)
-        fresh = [name for name in table.ready if name not in elsewhere and name not in made]
-        deltas |= {name: maintainer_for(name).delta(name, change) for name in fresh}
+            def write_apart(groups: Mapping[str, int]) -> Sequence[WrittenLog]:
+                if apart is None or not elsewhere:
+                    return ()
+                written = apart.write(change, elsewhere, groups)
+                deltas.update(written.deltas)
+                return written.logs
 
-        def write_apart(groups: Mapping[str, int]) -> Sequence[WrittenLog]:
-            if apart is None or not elsewhere:
-                return ()
-            written = apart.write(change, elsewhere, groups)
-            deltas.update(written.deltas)
-            return written.logs
+            self._define(table, change.statistics)
+            logs = [log for name in made for log in prepared.logs[name]] if prepared is not None else []
+            named = self._write(instant, table, groups, {name: deltas[name] for name in fresh}, logs, write_apart)
+            self.notes += [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
+            proof = proof_of((name for name in change.proven if deltas[name].complete), table.version)
+            return named | proof | ({} if record_index.PARTITION in elsewhere else _stated_keys(deltas))
 
+    def _define(self, table: MetadataTable, statistics: IndexDefinition | None) -> None:
+        """Name the columns that have statistics from this commit on, where it adds some.
+
+        Before the commit: a definition that names a column too many does no harm, statistics that it does not name do.
+        """
         if statistics is not None and statistics != table.index_definitions.get(statistics.name):
-            # Before the commit: a definition that names a column too many does no harm, statistics that it does not name do.
             definitions = {**table.index_definitions, statistics.name: statistics}
             self._storage.put(self.properties.index_defs_path or DEFAULT_PATH, encode_definitions(definitions))
-        logs = [log for name in made for log in prepared.logs[name]] if prepared is not None else []
-        named = self._write(instant, table, groups, {name: deltas[name] for name in fresh}, logs, write_apart)
-        self.notes += [f"{name} is not proven any more: {found.note}" for name, found in deltas.items() if found.note]
-        proof = proof_of((name for name in change.proven if deltas[name].complete), table.version)
-        return named | proof | ({} if record_index.PARTITION in elsewhere else _stated_keys(deltas))
 
     def prepare(
         self,
@@ -208,7 +190,7 @@ class MetadataCommit:
         same_rows: bool,
     ) -> CommitChange:
         before = file_schema(self.properties, timeline)
-        statistics = statistics_after(table, before, schema, self._most)
+        statistics = statistics_after(table, before, schema, self._options.get(keys.COLUMN_STATS_MAX))
         return CommitChange(
             storage=self._storage,
             properties=self.properties,
@@ -220,11 +202,11 @@ class MetadataCommit:
             written=written,
             replaced=replaced,
             same_rows=same_rows,
-            timezone=self._timezone,
+            timezone=self._options.get(keys.INDEX_TIMEZONE) or "UTC",
             proven=proven_indexes(table),
-            proof_limit=self._proof_limit,
+            proof_limit=self._options.get(keys.INDEX_PROOF_KEYS),
             statistics=statistics,
-            storage_options=self._storage_options,
+            storage_options=storage_options_of(self._options.texts),
             added=frozenset(schema.names) - frozenset(schema.names if before is None else before.names),
         )
 

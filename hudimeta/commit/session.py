@@ -12,7 +12,7 @@ from hudimeta.commit.coordinator import Coordinator
 from hudimeta.commit.locks.chosen import table_lock
 from hudimeta.commit.locks.fence import FencedLock, FencedStorage
 from hudimeta.commit.metadata_bootstrap import bootstrap_metadata
-from hudimeta.commit.metadata_commit import MetadataCommit, Upkeep
+from hudimeta.commit.metadata_commit import MetadataCommit
 from hudimeta.commit.restoring import Restorer, pending_restores
 from hudimeta.commit.stream_batches import StreamBatch
 from hudimeta.commit.supported import check_supported
@@ -21,7 +21,6 @@ from hudimeta.config import options as keys
 from hudimeta.engine import Engine, LocalEngine
 from hudimeta.metering import meter_of
 from hudimeta.slices.merge_rules import MergeRules
-from hudimeta.slices.read_task import storage_options_of
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.storage import CountingStorage, Storage
 from hudimeta.table.modes import MetadataModes
@@ -80,13 +79,7 @@ class WriteSession:
         """Begins, publishes and aborts the writes of this session."""
         metadata = None
         if self.properties.has_metadata_table:
-            compact_after = self.options.get(keys.METADATA_COMPACT_AFTER)
-            kept, timezone = Upkeep.of(self.options), self.options.get(keys.INDEX_TIMEZONE) or "UTC"
-            limit, most = self.options.get(keys.INDEX_PROOF_KEYS), self.options.get(keys.COLUMN_STATS_MAX)
-            stores = storage_options_of(self.options.texts)
-            metadata = MetadataCommit(
-                self.fenced, self.properties, self.times, compact_after, kept, self.engine, timezone, limit, most, stores
-            )
+            metadata = MetadataCommit(self.fenced, self.properties, self.times, self.options, self.engine)
         return Coordinator(
             self.storage,
             self.properties,

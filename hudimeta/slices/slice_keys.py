@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -14,19 +14,15 @@ import pyarrow.compute as pc
 from hudimeta.formats.log import BlockType, KeyProbe, LogBlock
 from hudimeta.formats.parquet import read_key_column
 from hudimeta.keys import KeyGenerator
-from hudimeta.schema import SchemaHistory, with_meta_columns
 from hudimeta.slices.log_damage import LogFileRules, read_log_file
 from hudimeta.slices.log_keys import LogKeys
 from hudimeta.slices.log_parts import deletes_of, rows_of
 from hudimeta.slices.merge_rules import KEY_COLUMN
-from hudimeta.slices.read_task import ReadTask, VisibleInstants
-from hudimeta.slices.reader import SliceReader
 from hudimeta.slices.slice_rows import SliceRows
 from hudimeta.snapshot.file_slice import FileSlice
 from hudimeta.storage import Storage, join
 from hudimeta.table.file_names import parse_base_file
 from hudimeta.table.key_file import KeyFile
-from hudimeta.table.properties import TableProperties
 
 __all__ = [
     "SliceKeys",
@@ -180,28 +176,14 @@ def with_virtual_keys(rows: pa.Table, generator: KeyGenerator) -> pa.Table:
 
 
 def read_ordering(
-    storage: Storage,
-    properties: TableProperties,
-    schema: pa.Schema,
-    instants: VisibleInstants,
-    fields: Sequence[str],
-    history: SchemaHistory | None,
-    virtual: KeyGenerator | None,
-    storage_options: Mapping[str, str],
-    file: KeyFile,
-    wanted: pa.StringArray,
+    rows: SliceRows, fields: Sequence[str], virtual: KeyGenerator | None, file: KeyFile, wanted: pa.StringArray
 ) -> tuple[pa.Array, ...]:
     """Ordering values of keys in one file slice.
 
     Args:
-        storage: Rooted at the table.
-        properties: Of the table.
-        schema: Its data columns.
-        instants: Whose log blocks count.
+        rows: Reads slices of the table.
         fields: Ordering fields; () gives ().
-        history: Of a table that was altered.
         virtual: Makes keys that are not stored.
-        storage_options: Open the source of a table that was bootstrapped.
         file: The slice.
         wanted: The keys.
 
@@ -210,20 +192,13 @@ def read_ordering(
     """
     if not fields:
         return ()
-    made_of = () if virtual is None else virtual.record_fields
-    columns = tuple(dict.fromkeys([KEY_COLUMN, *(field.split(".")[0] for field in (*fields, *made_of))]))
-    full, settings = with_meta_columns(schema), dict(properties)
-    task = ReadTask(
-        storage.root, settings, full, schema, columns, None, instants, history=history, storage_options=storage_options
-    )
-    pieces = [task.output_schema.empty_table(), *SliceReader(task, storage).tables(slice_of(file))]
-    rows = pa.concat_tables(pieces)
+    found = rows.columns(slice_of(file), (*fields, *(() if virtual is None else virtual.record_fields)))
     if virtual is not None:
-        rows = with_virtual_keys(rows, virtual)
-    at = pc.index_in(wanted, value_set=rows[KEY_COLUMN].combine_chunks())
+        found = with_virtual_keys(found, virtual)
+    at = pc.index_in(wanted, value_set=found[KEY_COLUMN].combine_chunks())
     values = []
     for field in fields:
         head, *rest = field.split(".")
-        column = pc.struct_field(rows[head], rest) if rest else rows[head]
+        column = pc.struct_field(found[head], rest) if rest else found[head]
         values.append(column.combine_chunks().take(at))
     return tuple(values)

@@ -24,7 +24,6 @@ from hudimeta.schema import (
     told,
     with_meta_columns,
 )
-from hudimeta.slices.read_task import VisibleInstants, storage_options_of
 from hudimeta.slices.slice_keys import (
     SliceKeys,
     read_live_keys,
@@ -154,13 +153,10 @@ class TableFiles:
 
     def ordering_reader(self) -> Callable[[KeyFile, pa.StringArray], tuple[pa.Array, ...]]:
         """A reader of the ordering values that keys have in a file slice."""
-        session, snapshot = self._session, self.snapshot
-        fields = session.rules.ordering_fields if session.rules.by_event_time else ()
-        virtual = None if session.properties.populate_meta else self.generator()
-        stores = storage_options_of(session.options.texts)
-        instants, history = VisibleInstants.of(snapshot.timeline), snapshot.history
-        of_table = (session.storage, snapshot.properties, snapshot.file_schema, instants, fields, history, virtual, stores)
-        return partial(read_ordering, *of_table)
+        rules, properties = self._session.rules, self.snapshot.properties
+        fields = rules.ordering_fields if rules.by_event_time else ()
+        virtual = None if properties.populate_meta else self.generator()
+        return partial(read_ordering, SliceRows.of(self.snapshot), fields, virtual)
 
     def log_facts(self) -> LogFacts | None:
         """What indexes want to know of log files; None where they want nothing."""
