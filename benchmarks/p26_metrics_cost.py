@@ -39,10 +39,10 @@ class _Clocked:
         self._meter.add(metric, amount)
         self.seconds += time.thread_time() - begin
 
-    def told(self, report: object, action: str) -> None:
+    def reported(self, report: object, action: str) -> None:
         """See `Meter.told`."""
         begin = time.thread_time()
-        self._meter.told(report, action)
+        self._meter.reported(report, action)
         self.seconds += time.thread_time() - begin
 
 

@@ -50,7 +50,7 @@ class Meter(Protocol):
     def add(self, metric: Metric, amount: float = 1) -> None:
         """Something was counted, or took so many milliseconds."""
 
-    def told(self, report: object, action: str) -> None:
+    def reported(self, report: object, action: str) -> None:
         """A commit or service is done.
 
         Args:
@@ -63,7 +63,7 @@ class _NoMeter:
     def add(self, metric: Metric, amount: float = 1) -> None:
         """Nothing."""
 
-    def told(self, report: object, action: str) -> None:
+    def reported(self, report: object, action: str) -> None:
         """Nothing."""
 
 

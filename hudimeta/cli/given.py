@@ -49,7 +49,7 @@ def command(group: click.Group, name: str) -> Callable[[Command], click.Command]
 
 
 def _shared(run: Callable[..., None]) -> Callable[..., None]:
-    """The arguments that all commands have, behind their own."""
+    """The arguments that all commands have, after their own."""
     for added in (
         click.option("--json", "as_json", is_flag=True, help="One JSON object in place of text."),
         click.option(

@@ -21,7 +21,7 @@ __all__ = [
     "check_clusterings",
     "check_conflicts",
     "check_schema",
-    "conflicts_told",
+    "conflicts_metered",
     "writes_since",
 ]
 
@@ -33,7 +33,7 @@ _WAIT = (
 
 
 @contextlib.contextmanager
-def conflicts_told(storage: Storage) -> Iterator[None]:
+def conflicts_metered(storage: Storage) -> Iterator[None]:
     """Tell a table's meter whether the checks of a with block find a conflict."""
     meter = meter_of(storage)
     try:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from hudimeta.commit.clean_run import CleanRunner
 from hudimeta.commit.concurrency import Concurrency
-from hudimeta.commit.conflicts import check_conflicts, check_schema, conflicts_told
+from hudimeta.commit.conflicts import check_conflicts, check_schema, conflicts_metered
 from hudimeta.commit.early_conflicts import give_way_to_writers
 from hudimeta.commit.late_publication import settle_late
 from hudimeta.commit.liveness import Heartbeat
@@ -244,7 +244,7 @@ class Coordinator:
         refuse_repeated(publication.extra, timeline, write.operation.value)
         if write.action is not Action.COMPACTION:
             # What others add to a file group meanwhile lies on top of a compaction's base file.
-            with conflicts_told(self._storage):
+            with conflicts_metered(self._storage):
                 if publication.settling is not None:
                     publication = publication.settling.under_lock(timeline)
                 else:

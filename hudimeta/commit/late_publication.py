@@ -1,6 +1,6 @@
 """A write that was published, perhaps, after its lock was lost: its writer stood still between the last look and the request.
 
-Nothing tells the store to refuse such a request, so the writer looks once more behind it, with the lock taken anew. Mostly
+Nothing tells the store to refuse such a request, so the writer looks once more afterwards, with the lock taken anew. Mostly
 nobody came in between, and the write stands. Where another writer took it for dead and rolled it back, published first what
 this one conflicts with, or built an index without it, it is taken off the timeline again, and the user is told that nothing was
 written.
@@ -70,7 +70,7 @@ def _settle(
     if write.action is Action.COMPACTION and not built:
         return  # what others add to a file group meanwhile lies on top of its base file
     seen = frozenset(known.completion_times) | {write.instant}
-    rest_on_it = _begun_behind(storage, timeline, found, writes_since(timeline, seen))
+    rest_on_it = _begun_after(storage, timeline, found, writes_since(timeline, seen))
     try:
         if built:  # over the table without this write
             raise CommitConflict(write.operation.value, [("", "the table's indexes")], built[0].time)
@@ -86,7 +86,7 @@ def _settle(
         raise
 
 
-def _begun_behind(storage: Storage, timeline: Timeline, found: Instant, others: list[Instant]) -> frozenset[str]:
+def _begun_after(storage: Storage, timeline: Timeline, found: Instant, others: list[Instant]) -> frozenset[str]:
     """Which writes began when this one was on the timeline already, by the store's own clock: they saw it."""
     if not others:
         return frozenset()

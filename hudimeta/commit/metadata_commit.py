@@ -268,7 +268,7 @@ class MetadataCommit:
         if taken:
             raise CommitConflict("metadata table", [("", f"the instant {instant}")], f"of a {taken[0]} of the metadata table")
         if table.timeline.get(instant, Action.DELTA_COMMIT) is not None:
-            # An earlier run of the same service died behind this step: what it wrote is taken back and written again.
+            # An earlier run of the same service died after this step: what it wrote is taken back and written again.
             take_back_delta(self._storage, instant)
         # The delta commit that is about to be written counts, and its write is pending until it is published.
         beside_others = any(i.time != instant for i in table.data_timeline.pending_writes)

@@ -53,10 +53,10 @@ class OpenWrite:
 
 
 class Settling(Protocol):
-    """Tells whether a write fits behind the commits that came while it was under way, and makes it fit."""
+    """Says whether a write fits on top of the commits that came while it was under way, and makes it fit."""
 
     def under_lock(self, timeline: Timeline) -> Publication:
-        """What may be published behind everything on this timeline, which was listed under the table lock.
+        """What may be published on top of everything on this timeline, which was listed under the table lock.
 
         Raises:
             Unsettled: To find that out takes more than is done while everybody waits.
@@ -64,7 +64,7 @@ class Settling(Protocol):
         """
 
     def settle(self, timeline: Timeline) -> Publication:
-        """Make the write fit behind everything on a timeline; nobody waits. Raises CommitConflict when it does not fit."""
+        """Make the write fit on top of everything on a timeline; nobody waits. Raises CommitConflict when it does not fit."""
 
 
 class Unsettled(Exception):

@@ -127,9 +127,9 @@ class WriteSession:
         self.notes.append("the table had no metadata table: it was built from a listing of its folders")
         return True
 
-    def told(self, report: R, action: Action) -> R:
+    def reported(self, report: R, action: Action) -> R:
         """Tell the table's meter of a report, and hand it on."""
-        meter_of(self.storage).told(report, action.value)
+        meter_of(self.storage).reported(report, action.value)
         return report
 
     def request_mark(self) -> int:

@@ -20,7 +20,7 @@ from hudimeta.metadata.log_entries import LogEntry, arrange
 from hudimeta.metadata.merging import LogRows, merge
 from hudimeta.metadata.payload import column_of
 from hudimeta.metadata.slice_files import Select, SliceFiles
-from hudimeta.metadata.told_logs import told_of
+from hudimeta.metadata.stated_logs import only_logs_of
 
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec
@@ -124,7 +124,7 @@ class IndexReader:
 
         Logs of the record index whose commits state that none of the keys is in them are not read.
         """
-        told = told_of(self.finder, partition, keys)
+        told = only_logs_of(self.finder, partition, keys)
         stems: dict[str, list[FileGroup]] = {}
         for group in self.finder.numbered(partition):
             stems.setdefault(group_stem(group.file_id), []).append(group)

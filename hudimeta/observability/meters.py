@@ -35,7 +35,7 @@ class TableMeter:
         if self._locks or not metric.is_of_locks:
             self._registry.add(self._table, metric.value, amount)
 
-    def told(self, report: object, action: str) -> None:
+    def reported(self, report: object, action: str) -> None:
         """See `Meter.told`."""
         from hudimeta.observability.from_reports import COUNTED, gauges_of
 

@@ -61,7 +61,7 @@ class Parameter:
 
     @staticmethod
     def of(text: str) -> Parameter:
-        """From `name type`, with `@` in front where it names the table, `!` behind where it is required, or `= default`."""
+        """From `name type`, with `@` in front where it names the table, `!` at the end where it is required, or `= default`."""
         what, _, default = text.partition(" = ")
         name, kind = what.rsplit(" ", 1)
         return Parameter(

@@ -121,7 +121,7 @@ def first_position(snapshot: Snapshot, settings: StreamSettings) -> str:
 
 
 def newest_position(timeline: Timeline) -> str | None:
-    """The position behind the last commit that can be read; None where there is none.
+    """The position after the last commit that can be read; None where there is none.
 
     In tables of version 6 positions are requested times, so that a write which is still going on would be passed by: what was
     requested after it has to wait.
@@ -179,7 +179,7 @@ class _Kept:
     Attributes:
         end: Completion time of the earliest commit at which a batch of rows can end.
         begin_of_changes: The earliest position from which all changes can be told.
-        lost: Which commits behind the stream's position are gone, in words; "" for none.
+        lost: Which commits after the stream's position are gone, in words; "" for none.
     """
 
     end: str

@@ -2,7 +2,7 @@
 
 from hudimeta.schema.avro_arrow import DOC_KEY, arrow_to_avro, avro_to_arrow, table_avro_schema
 from hudimeta.schema.conform import assemble, conform, conform_array, list_runs
-from hudimeta.schema.evolution import SchemaChange, check_compatible, check_key_texts, refuse_texts, told
+from hudimeta.schema.evolution import SchemaChange, change_notes, check_compatible, check_key_texts, refuse_texts
 from hudimeta.schema.internal_schema import InternalSchema, SchemaHistory
 from hudimeta.schema.java_text import java_text
 from hudimeta.schema.names import (
@@ -32,7 +32,7 @@ __all__ = [
     "avro_to_arrow",
     "check_compatible",
     "refuse_texts",
-    "told",
+    "change_notes",
     "check_key_texts",
     "check_names",
     "conform",

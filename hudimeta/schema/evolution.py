@@ -17,7 +17,7 @@ from hudimeta.schema.conform import cast_advice
 from hudimeta.schema.normalise import normalise_schema
 from hudimeta.schema.promotion import Fit, fit, is_bytes, is_list_like, is_text
 
-__all__ = ["SchemaChange", "check_compatible", "check_key_texts", "refuse_texts", "told"]
+__all__ = ["SchemaChange", "change_notes", "check_compatible", "check_key_texts", "refuse_texts"]
 
 _SHOWN = 20
 """Names of columns in one line of a report."""
@@ -78,7 +78,7 @@ def refuse_texts(change: SchemaChange) -> None:
             raise UnsupportedEvolution(path, f"from {old} to {new}", hint)
 
 
-def told(change: SchemaChange) -> list[str]:
+def change_notes(change: SchemaChange) -> list[str]:
     """What a report says of a change, a line for each kind."""
     lines = [f"column {path} is {new} now, it was {old}" for path, old, new in change.widened]
     if change.added:

@@ -163,5 +163,5 @@ def archive(session: WriteSession) -> ArchivalReport:
     for instant in the_plan.instants:
         by_action[instant.action.value] = by_action.get(instant.action.value, 0) + 1
     report = ArchivalReport(the_plan, by_action)
-    meter_of(session.storage).told(report, "archive")
+    meter_of(session.storage).reported(report, "archive")
     return report

@@ -336,7 +336,7 @@ def clean(session: WriteSession, *, after_a_write: bool = False) -> CleanReport:
             return _put(session, timeline, found)
 
         ran = session.coordinator.cleans.run_new(planned, session.engine)
-        report = None if ran is None else session.told(CleanReport(ran[0], ran[2], ran[1]), Action.CLEAN)
+        report = None if ran is None else session.reported(CleanReport(ran[0], ran[2], ran[1]), Action.CLEAN)
         if found is not None:
             return report or CleanReport(None, 0, found)
 
@@ -355,7 +355,7 @@ def execute(session: WriteSession, instant: str) -> CleanReport:
         CommitError: There is no such plan, or another process is running it.
     """
     found, deleted = session.coordinator.cleans.run(instant, session.engine)
-    return session.told(CleanReport(instant, deleted, found), Action.CLEAN)
+    return session.reported(CleanReport(instant, deleted, found), Action.CLEAN)
 
 
 def _waiting(timeline: Timeline) -> str | None:

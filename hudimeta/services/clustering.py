@@ -261,7 +261,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> Clusterin
             mark_committed(session.storage, partition, instant)
     counts = {"file_groups_added": len(files), "file_groups_replaced": len(planned.slices)}
     commit = report_of(session, write, completion, files, timings, requests=session.requests_since(mark), **counts)
-    return session.told(_report(commit, works, written, planned), write.action)
+    return session.reported(_report(commit, works, written, planned), write.action)
 
 
 def _report(

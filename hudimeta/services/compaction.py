@@ -164,7 +164,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
         completion = session.coordinator.publish(write, publication)
     notes = (f"{sum(len(s.log_files) for s in slices):,} log files merged",)
     report = report_of(session, write, completion, files, timings, requests=session.requests_since(mark), notes=notes)
-    return session.told(report, write.action)
+    return session.reported(report, write.action)
 
 
 def compact(session: WriteSession, *, after_a_write: bool = False) -> Reports[CommitReport]:

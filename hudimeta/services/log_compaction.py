@@ -4,8 +4,8 @@ Readers of a slice that many small writes have appended to open one log file ins
 what the whole slice holds. The block names the instants that it stands for; their files stay until the slice is compacted and
 cleaned, so that moments before it can still be read. Rows keep their commit time and sequence number.
 
-What is merged is the beginning of a log: never behind a write that is still at work, whose rows would sort after what is older
-than they are. A slice that ends before the log compaction is published, because it was compacted, clustered or rewritten,
+What is merged is the beginning of a log: never what follows a write that is still at work, whose rows would sort after what is
+older than they are. A slice that ends before the log compaction is published, because it was compacted, clustered or rewritten,
 is left out: its rows stand in the next slice already.
 """
 
@@ -111,8 +111,8 @@ def _oldest_writer(timeline: Timeline) -> str:
 def plan(session: WriteSession, snapshot: Snapshot) -> LogCompactionPlan:
     """The file slices whose logs have so many blocks as `hoodie.log.compaction.blocks.threshold` says.
 
-    Left out are those in the plan of a pending service, and log files behind a write that is still at work. The logs are read
-    to count their blocks: large ones by their outlines.
+    Left out are those in the plan of a pending service, and log files after those of a write that is still at work. The logs
+    are read to count their blocks: large ones by their outlines.
 
     Raises:
         UnsupportedFeature: The table has no log files.
@@ -221,7 +221,7 @@ def _run(session: WriteSession, timeline: Timeline, found: Instant) -> CommitRep
         *([f"{left:,} file slices left out: they ended since, or writers are at work below"] if left else ()),
     )
     report = report_of(session, write, completion, files, timings, requests=session.requests_since(mark), notes=notes)
-    return session.told(report, write.action)
+    return session.reported(report, write.action)
 
 
 _Work = tuple[int, FileSlice, frozenset[str]]

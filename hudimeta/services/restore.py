@@ -308,7 +308,7 @@ def restore(session: WriteSession, instant: str, *, dry_run: bool = False) -> Re
         deleted = execute(session, time)
     except HudiError as error:
         deleted = _execute_again(session, time, error)
-    return session.told(RestoreReport(time, the_plan, deleted), Action.RESTORE)
+    return session.reported(RestoreReport(time, the_plan, deleted), Action.RESTORE)
 
 
 def _execute_again(session: WriteSession, instant: str, error: HudiError) -> int:

@@ -127,13 +127,13 @@ def roll_back(session: WriteSession, instant: str, *, dry_run: bool = False) -> 
             forget_schema_commit(session.fenced, instant)
             has_metadata = session.properties.has_metadata_table
             done = rollback.execute(session.fenced, timeline, session.times, the_plan, has_metadata=has_metadata)
-            return session.told(RollbackReport(done.time, the_plan, done.deleted), Action.ROLLBACK)
+            return session.reported(RollbackReport(done.time, the_plan, done.deleted), Action.ROLLBACK)
         except HudiError:
             begun = session.properties.load_timeline(session.storage)
             if begun.completed == timeline.completed and not _begun(begun, instant):
                 raise  # nothing of it is on the timeline
     session.coordinator.recover()
-    return session.told(RollbackReport(_recorded(session, instant), the_plan, the_plan.n_files), Action.ROLLBACK)
+    return session.reported(RollbackReport(_recorded(session, instant), the_plan, the_plan.n_files), Action.ROLLBACK)
 
 
 def _begun(timeline: Timeline, instant: str) -> bool:

@@ -78,7 +78,7 @@ def alter(session: WriteSession, change: Alteration) -> CommitReport:
         with timings.phase("publish"):
             completion = session.coordinator.publish(write, publication)
     set_defaults(session, {old: None for old in (*change.rename, *change.drop) if old in defaults})
-    return session.told(
+    return session.reported(
         CommitReport(
             write.instant,
             completion,

@@ -39,7 +39,7 @@ _ALL_AGAIN = "other writers changed the same file groups, which tasks or portion
 
 
 class Rebase:
-    """Brings a write's files behind what others did.
+    """Puts a write's files on top of what others did.
 
     Args:
         session: The table.

@@ -17,11 +17,11 @@ from hudimeta.keys import KeyGenerator
 from hudimeta.keys.timestamp_partition import PREFIXES as TIME_PREFIXES
 from hudimeta.schema import (
     SchemaChange,
+    change_notes,
     check_compatible,
     check_key_texts,
     refuse_texts,
     table_avro_schema,
-    told,
     with_meta_columns,
 )
 from hudimeta.slices.slice_keys import (
@@ -84,7 +84,7 @@ class TableFiles:
         asked = options.is_set(keys.SCHEMA_ON_READ) and options.get(keys.SCHEMA_ON_READ)
         if options.get(keys.SCHEMA_WIDEN) != "any" and not asked:
             refuse_texts(change)
-        notes += [line for line in told(change) if line not in notes]
+        notes += [line for line in change_notes(change) if line not in notes]
         return change
 
     def generator(self) -> KeyGenerator:

@@ -341,7 +341,7 @@ def publish(
         seconds=timings.seconds,
         notes=tuple(dict.fromkeys((*session.notes, *session.coordinator.notes))),  # of several attempts
     )
-    return session.told(report, write.action)
+    return session.reported(report, write.action)
 
 
 def _report(session: WriteSession, write: OpenWrite, outcome: WriteResult, timings: Timings) -> CommitReport:

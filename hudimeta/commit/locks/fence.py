@@ -3,7 +3,8 @@
 A process may be stopped between any two requests (a laptop's lid, a virtual machine that moves, a long pause of the collector)
 and go on hours later as if nothing had happened. A store refuses nothing to it. So it asks itself before each request that
 changes what others read: how long ago was the lock ours for certain? Short pauses cost nothing; after a long one the lock is
-checked again. What is left is one request, sent between such a look and its effect: whoever sends it looks once more behind it.
+checked again. What is left is one request, sent between such a look and its effect: whoever sends it looks once more
+afterwards.
 
 The fence also stands before lists that come late. A store may answer a LIST as it was some moments ago, and whoever judges by
 it under the lock would overlook the last commit, and overwrite it. The lock knows that commit's file: where a list of the
@@ -59,7 +60,7 @@ class FencedLock:
         try:
             with self._lock.held():
                 had = perf_counter()
-                # Who had to wait for it, or was stopped just behind it, looks again at the first occasion.
+                # Who had to wait for it, or was stopped just after it, looks again at the first occasion.
                 self._certain_at = begin
                 try:
                     yield

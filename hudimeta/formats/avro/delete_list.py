@@ -279,7 +279,7 @@ def _walk(data: bytes, at: int, count: int, starts: list[int]) -> int:
                 if size < 0x80 and not size & 1:
                     at += size >> 1
                 else:
-                    at = _behind_text(data, at - 1)
+                    at = _after_text(data, at - 1)
             elif marker:
                 raise _NoDelete(f"branch {marker:#x} of a text")
         marker = data[at]
@@ -289,35 +289,35 @@ def _walk(data: bytes, at: int, count: int, starts: list[int]) -> int:
                 at += 1
             at += 1
         elif marker:
-            at = _behind_ordering(data, at, marker)
+            at = _after_ordering(data, at, marker)
     if at > len(data):
         raise IndexError("a text beyond the block")
     return at
 
 
-def _behind_text(data: bytes, at: int) -> int:
+def _after_text(data: bytes, at: int) -> int:
     size, at = _read_long(data, at)
     if size < 0:
         raise _NoDelete(f"length {size}")
     return at + size
 
 
-def _behind_ordering(data: bytes, at: int, marker: int) -> int:
+def _after_ordering(data: bytes, at: int, marker: int) -> int:
     wrapper, odd = divmod(marker, 2)
     if odd or wrapper > Wrapper.ARRAY:
         raise _NoDelete(f"branch {marker:#x} of an ordering value")
-    return _behind_list(data, at) if wrapper == Wrapper.ARRAY else _behind_value(data, at, wrapper)
+    return _after_list(data, at) if wrapper == Wrapper.ARRAY else _after_value(data, at, wrapper)
 
 
-def _behind_value(data: bytes, at: int, wrapper: int) -> int:
+def _after_value(data: bytes, at: int, wrapper: int) -> int:
     if wrapper == Wrapper.NULL:
         return at
     if wrapper in _TEXT_LIKE:
-        return _behind_text(data, at)
+        return _after_text(data, at)
     return at + _WIDTHS[wrapper] if wrapper in _WIDTHS else _read_long(data, at)[1]
 
 
-def _behind_list(data: bytes, at: int) -> int:
+def _after_list(data: bytes, at: int) -> int:
     marker = data[at]
     at += 1
     if marker != 2:
@@ -329,7 +329,7 @@ def _behind_list(data: bytes, at: int) -> int:
     if not count:
         return at
     for _ in range(count):
-        at = _behind_value(data, at + 1, data[at] >> 1)
+        at = _after_value(data, at + 1, data[at] >> 1)
     return at + 1
 
 

@@ -104,7 +104,7 @@ def update(session: WriteSession, *, dry_run: bool = False) -> MetadataChange:
     pending = _pending_compaction(session)
     if any("compaction" in step for step in due) and not pending:
         steps.append("finished its compaction")
-    if _behind(session):
+    if _lag(session):
         steps.append(f"built it anew: {len(rebuild(session).parts)} partitions")
     names = tuple(sorted(session.properties.metadata_partitions))
     return MetadataChange("update", table, tuple(steps), names, seconds=time.perf_counter() - begin)
@@ -142,12 +142,12 @@ def _due(session: WriteSession) -> tuple[str, ...]:
     pending = _pending_compaction(session)
     if pending:
         steps.append(f"finish its compaction at {pending}")
-    if behind := _behind(session):
-        steps.append(f"build it anew: {behind}")
+    if lag := _lag(session):
+        steps.append(f"build it anew: {lag}")
     return tuple(steps)
 
 
-def _behind(session: WriteSession) -> str:
+def _lag(session: WriteSession) -> str:
     """What the metadata table lacks, in words; "" where it is in step."""
     timeline = session.properties.load_timeline(session.storage)
     try:

@@ -190,7 +190,7 @@ def _published(
         completion = session.coordinator.publish(write, publication)
     counts = {"deleted": plan.dropped, "file_groups_added": len(files), "file_groups_replaced": len(plan.slices)}
     report = report_of(session, write, completion, files, timings, rolled_back=write.rolled_back, **counts)
-    return session.told(replace(report, partitions=len(replaced)), write.action)
+    return session.reported(replace(report, partitions=len(replaced)), write.action)
 
 
 def _new_id(table: TableFiles, one: FileSlice) -> str:

@@ -1,4 +1,4 @@
-"""One history: what is planned from a seed, its run, and what must be true behind it."""
+"""One history: what is planned from a seed, its run, and what must be true afterwards."""
 
 from __future__ import annotations
 

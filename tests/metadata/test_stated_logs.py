@@ -99,6 +99,6 @@ def test_answers_are_those_of_all_logs(seed: int, tmp_path: Path, monkeypatch: p
     for wanted in [keys(n) for n in range(30)] + [keys(*range(30))]:
         told = answers.record_locations(opened(made)[0], wanted)
         with monkeypatch.context() as patched:
-            patched.setattr(index_reader, "told_of", lambda *_: None)
+            patched.setattr(index_reader, "only_logs_of", lambda *_: None)
             plain = answers.record_locations(opened(made)[0], wanted)
         assert told.sort_by("record_key").to_pylist() == plain.sort_by("record_key").to_pylist()

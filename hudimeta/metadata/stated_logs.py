@@ -17,13 +17,13 @@ from hudimeta.metadata.group_files import FileGroup
 from hudimeta.metadata.groups import GroupFinder
 from hudimeta.table.stated_keys import Hashes, Stated, key_hashes, stated_hashes
 
-__all__ = ["told_of"]
+__all__ = ["only_logs_of"]
 
 _MOST_KEYS = 2000
 """Of more keys than these some are in most logs, and to hash them costs more than it saves."""
 
 
-def told_of(finder: GroupFinder, partition: str, keys: pa.Array) -> Callable[[FileGroup], FileGroup] | None:
+def only_logs_of(finder: GroupFinder, partition: str, keys: pa.Array) -> Callable[[FileGroup], FileGroup] | None:
     """Takes from a file group the logs that hold none of some keys; None where that is not tried.
 
     Args:
