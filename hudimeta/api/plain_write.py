@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -45,6 +45,7 @@ from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.opening import open_or_create
 from hudimeta.write.operations import plan_inserts
 from hudimeta.write.placement import FileSizing
+from hudimeta.write.rows_in import joined_batches
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import (
     WriteResult,
@@ -151,7 +152,7 @@ class PlainWrite:
             files: list[WrittenFile] = []
             rest: list[pa.Table] = []
             emptied: set[str] = set()
-            for rows in _gathered(batches):
+            for rows in joined_batches(batches, FLUSH_BYTES):
                 written, left, deleted = self._write_own_groups(storage, rows, task, attempt, len(files))
                 files += written
                 emptied |= deleted
@@ -313,17 +314,3 @@ class PlainWrite:
             warnings.warn(
                 f"instant {self.open_write.instant} is left to the next writer: {hidden(str(error))}", HudiWarning, stacklevel=2
             )
-
-
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches joined into tables of about `FLUSH_BYTES`."""
-    parts: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        parts.append(batch)
-        size += batch.nbytes
-        if size >= FLUSH_BYTES:
-            yield pa.Table.from_batches(parts)
-            parts, size = [], 0
-    if parts:
-        yield pa.Table.from_batches(parts)

@@ -1,14 +1,15 @@
-"""Rows as users hand them over, as one Arrow table."""
+"""Rows as users or Spark hand them over, as Arrow tables."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from hudimeta.errors import SchemaMismatch
 
-__all__ = ["as_stream", "as_table"]
+__all__ = ["as_stream", "as_table", "joined_batches"]
 
 
 _ADVICE = (
@@ -71,6 +72,20 @@ def as_table(data: Any) -> pa.Table:
         "an Arrow table, batch or reader, a pandas or Polars frame, a dict of columns or a list of dicts",
         "Convert the rows to one of these.",
     )
+
+
+def joined_batches(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Table]:
+    """Batches joined into tables of about `limit` bytes; the last one may be smaller."""
+    parts: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        parts.append(batch)
+        size += batch.nbytes
+        if size >= limit:
+            yield pa.Table.from_batches(parts)
+            parts, size = [], 0
+    if parts:
+        yield pa.Table.from_batches(parts)
 
 
 def _column(name: str, values: Any) -> Any:

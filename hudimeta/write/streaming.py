@@ -40,6 +40,7 @@ from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, plan_inserts
 from hudimeta.write.placement import FileSizing
 from hudimeta.write.row_buckets import BUCKETS, RowBuckets, batch_of, table_of
+from hudimeta.write.rows_in import joined_batches
 from hudimeta.write.table_files import TableFiles
 from hudimeta.write.table_writer import (
     check_ages,
@@ -74,7 +75,7 @@ def write_stream(session: WriteSession, operation: Operation, reader: pa.RecordB
         CommitConflict: Other writers were first. A stream of more than one portion cannot be read again, so it is not retried.
         HudiError: See `write_rows`; the write was rolled back.
     """
-    portions = _portions(reader, session.options.get(keys.PORTION_BYTES))
+    portions = joined_batches(reader, session.options.get(keys.PORTION_BYTES))
     first = next(portions, reader.schema.empty_table())
     second = next(portions, None)
     if second is None:
@@ -97,19 +98,6 @@ def _write_portions(
         table = table if begun is table.snapshot.timeline else TableFiles.at(session, begun)
         stream = _Stream(session, table, write, schema, timings)
         return publish(session, table, write, schema, stream.write(portions), timings)
-
-
-def _portions(reader: pa.RecordBatchReader, limit: int) -> Iterator[pa.Table]:
-    parts: list[pa.RecordBatch] = []
-    size = 0
-    for batch in reader:
-        parts.append(batch)
-        size += batch.nbytes
-        if size >= limit:
-            yield pa.Table.from_batches(parts)
-            parts, size = [], 0
-    if parts:
-        yield pa.Table.from_batches(parts)
 
 
 def _chained(first: pa.Table, second: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:
