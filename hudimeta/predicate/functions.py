@@ -157,7 +157,7 @@ def _in_utc(types: Types, _constants: Constants, zone: str) -> int:
 
 
 def _ordered_pattern(types: Types, constants: Constants, zone: str) -> int:
-    from hudimeta.predicate.datetime_text import compile_pattern
+    from hudimeta.predicate.datetime_pattern import compile_pattern
 
     pattern = compile_pattern(constants.get(1, "yyyy-MM-dd HH:mm:ss"))
     return _in_utc(types, constants, zone) if pattern.ordered else 0

@@ -7,7 +7,8 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
-from hudimeta.predicate.datetime_text import compile_pattern, parse_date
+from hudimeta.predicate.datetime_pattern import compile_pattern
+from hudimeta.predicate.datetime_text import parse_date
 
 YEARS = [*range(1, 9), *range(1596, 1606), *range(1896, 1906), *range(1996, 2008), 2096, 2100, 2104, 9996, 9999]
 
