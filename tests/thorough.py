@@ -40,6 +40,8 @@ PLACES = (
     "tests/services/test_in_other_processes.py",
     "tests/services/test_in_thread.py",
     "tests/services/test_log_compaction.py",
+    "tests/services/test_restore.py",
+    "tests/services/test_table_type.py",
     "tests/services/validation/test_every_byte.py",
     "tests/slices/test_base_file_damage.py",
     "tests/slices/test_bounded_merge.py",

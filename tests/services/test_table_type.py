@@ -47,6 +47,7 @@ def type_of(table: ModelledTable) -> str:
     return Table(table.path).properties.type.value
 
 
+@pytest.mark.rotation(2)
 @pytest.mark.parametrize("version", ["8", "9"])
 @pytest.mark.parametrize("options", [INDEXED, UNINDEXED])
 @pytest.mark.parametrize("first", [COW, MOR])
