@@ -8,6 +8,9 @@ ON_CORES = -n $(CORES) --dist loadgroup
 # One more has Spark's session: while Python and Java wait for each other, a core would idle.
 TEST_PROCESSES ?= $(shell expr $(CORES) + 1)
 IN_PARALLEL = -n $(TEST_PROCESSES) --dist loadgroup
+# Each has a process of Apache Hudi, and while one of the two computes the other waits.
+INTEROP_PROCESSES ?= 2
+INTEROP = -n $(INTEROP_PROCESSES) --dist loadfile
 BENCH_ARGS ?=
 HUDI ?= 1.0.2
 HUDI_NEXT ?= 1.2.0
@@ -133,11 +136,11 @@ conformance: ## compare the engine and Spark with recorded answers of Apache Hud
 	@HUDIMETA_TURN=all $(RUN) --java python -m pytest tests/conformance $(PYTEST_ARGS)
 
 interop: ## alternate with real Apache Hudi on the same tables (fetches Spark 3.5 and Hudi's jar once; HUDI=1.2.0 chooses it)
-	@$(RUN) --interop=$(HUDI) python -m pytest tests/interop $(PYTEST_ARGS)
+	@$(RUN) --interop=$(HUDI) python -m pytest tests/interop $(INTEROP) $(PYTEST_ARGS)
 
 interop-full: ## the same with all rounds, all ways to name rows and the whole matrix of tables, and a small one of version 9, an hour
-	@HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI) python -m pytest tests/interop $(PYTEST_ARGS)
-	@HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI_NEXT) python -m pytest tests/interop/test_matrix.py tests/interop/test_partitioned_record_index.py tests/interop/test_alternation.py $(PYTEST_ARGS)
+	@HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI) python -m pytest tests/interop $(INTEROP) $(PYTEST_ARGS)
+	@HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI_NEXT) python -m pytest tests/interop/test_matrix.py tests/interop/test_partitioned_record_index.py tests/interop/test_alternation.py $(INTEROP) $(PYTEST_ARGS)
 
 bench: ## measure every claim against its rival (BENCH_ARGS="P1 P3 --scale 0.1")
 	@$(RUN) --interop=$(RIVALS) python -m benchmarks $(BENCH_ARGS)

@@ -20,6 +20,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+"""For the length of a run of tests: the second compiler would take two fifths of the time, and pay none of it back."""
+
+
 class HudiFailed(Exception):
     """Apache Hudi refused or failed; the text is its own."""
 
@@ -67,16 +71,17 @@ class ApacheHudi:
         installation: Where it is.
         memory: Heap of the driver, in Spark's notation.
         cores: Task slots.
+        flags: More flags for Java. Benchmarks give none: a rival is measured with all that Java has.
     """
 
-    def __init__(self, installation: Installation, memory: str = "1200m", cores: int = 2) -> None:
+    def __init__(self, installation: Installation, memory: str = "1200m", cores: int = 2, flags: str = "") -> None:
         self.home = Path(tempfile.mkdtemp(prefix="apache-hudi-"))
         self.log = self.home / "log.txt"
         env = {k: v for k, v in os.environ.items() if k not in ("SPARK_HOME", "PYTHONPATH", "VIRTUAL_ENV")}
         env["PYSPARK_PYTHON"] = env["PYSPARK_DRIVER_PYTHON"] = str(installation.python)
         env["HUDI_BUNDLE"] = str(installation.bundle)
         env["SPARK_LOCAL_IP"] = "127.0.0.1"
-        env["HUDI_JVM_MEMORY"], env["HUDI_JVM_CORES"] = memory, str(cores)
+        env["HUDI_JVM_MEMORY"], env["HUDI_JVM_CORES"], env["HUDI_JVM_FLAGS"] = memory, str(cores), flags
         if installation.java_home:
             env["JAVA_HOME"] = str(installation.java_home)
         with self.log.open("wb") as log:  # the process has a file of its own

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.apache_hudi import ApacheHudi, Installation
+from tests.interop.apache_hudi import SHORT_LIVED, ApacheHudi, Installation
 
 
 @pytest.fixture(scope="session")
@@ -18,5 +18,5 @@ def hudi() -> Iterator[ApacheHudi]:
         if os.environ.get("HUDIMETA_INTEROP_PYTHON"):
             pytest.fail("the interoperability environment is named by HUDIMETA_INTEROP_PYTHON but is not complete")
         pytest.skip("Apache Hudi is not installed here: run `make interop`")
-    with ApacheHudi(installation) as process:
+    with ApacheHudi(installation, flags=SHORT_LIVED) as process:
         yield process

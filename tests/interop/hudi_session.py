@@ -34,8 +34,11 @@ LEFT_SET = (
 of records, which only reads rows one by one, then takes -0.0 for another number than 0.0, and later reads lose rows."""
 
 
+FLAGS = "-XX:+UseSerialGC -Djol.skipHotspotSAAttach=true -Duser.timezone=UTC"
+
+
 def open_session(cores: int, memory: str) -> SparkSession:
-    """A small session with Hudi's extensions. HUDI_BUNDLE names the jar.
+    """A small session with Hudi's extensions. HUDI_BUNDLE names the jar, HUDI_JVM_FLAGS more flags for Java.
 
     The jar goes on the class path of driver and executors: through `spark.jars` it lands in a second class loader, and
     some writes then fail to cast a class to itself.
@@ -46,7 +49,7 @@ def open_session(cores: int, memory: str) -> SparkSession:
         "spark.driver.extraClassPath": jar,
         "spark.executor.extraClassPath": jar,
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Djol.skipHotspotSAAttach=true -Duser.timezone=UTC",
+        "spark.driver.extraJavaOptions": f"{FLAGS} {os.environ.get('HUDI_JVM_FLAGS', '')}",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
