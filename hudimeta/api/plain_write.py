@@ -40,6 +40,7 @@ from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import keyed_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
+from hudimeta.write.default_values import DefaultValues
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.opening import open_or_create
@@ -99,12 +100,14 @@ class PlainWrite:
         options: Of the write.
         open_write: The instant and what it knows.
         schema: Data columns of the table after the write.
+        defaults: What new rows get in columns that the rows came without; None for nothing.
     """
 
     location: str
     options: Options
     open_write: OpenWrite
     schema: pa.Schema
+    defaults: DefaultValues | None = None
 
     @classmethod
     def begin(cls, location: str, options: Mapping[str, str], schema: pa.Schema, *, overwrite: bool) -> PlainWrite:
@@ -129,7 +132,8 @@ class PlainWrite:
         ensure_metadata(session)  # before there is a coordinator, which has to know of it
         undone = session.coordinator.recover_from_tasks()
         write, _ = session.coordinator.begin(operation, None if undone else table.snapshot.timeline, heartbeat=True)
-        return cls(location, parsed, replace(write, rolled_back=(*undone, *write.rolled_back)), checked.schema)
+        begun = replace(write, rolled_back=(*undone, *write.rolled_back))
+        return cls(location, parsed, begun, checked.schema, checked.defaults)
 
     def _storage(self) -> CountingStorage:
         return CountingStorage(open_storage(self.location, self.options.texts))
@@ -176,6 +180,7 @@ class PlainWrite:
             batch = combine(batch, combining_rules(session.properties, session.rules))
         if operation is Operation.BULK_INSERT:
             batch = sorted_for_bulk_insert(batch, session.options)
+        batch = batch if self.defaults is None else self.defaults.given_to(batch)
         plan = plan_inserts(batch, {}, FileSizing.of(session, table.snapshot.timeline))
         writers = FileWriters.of(session, table, self.open_write, self.schema)
         # Tasks count in steps, so that no two files of a write share the first number of their token.

@@ -78,13 +78,17 @@ def refuse_texts(change: SchemaChange) -> None:
             raise UnsupportedEvolution(path, f"from {old} to {new}", hint)
 
 
-def change_notes(change: SchemaChange) -> list[str]:
-    """What a report says of a change, a line for each kind."""
+def change_notes(change: SchemaChange, with_default: Iterable[str] = ()) -> list[str]:
+    """What a report says of a change, a line for each kind. Args: with_default: Columns that have a default value."""
     lines = [f"column {path} is {new} now, it was {old}" for path, old, new in change.widened]
     if change.added:
         lines.append(f"new columns of the table: {_some(change.added)}")
-    if change.missing:
-        lines.append(f"columns that the rows lack, filled with null: {_some(change.missing)}")
+    given = tuple(name for name in change.missing if name in with_default)
+    nulls = tuple(name for name in change.missing if name not in given)
+    if given:
+        lines.append(f"columns that the rows lack, by default in new rows: {_some(given)}")
+    if nulls:
+        lines.append(f"columns that the rows lack, filled with null: {_some(nulls)}")
     return lines
 
 

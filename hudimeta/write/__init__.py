@@ -8,6 +8,7 @@ __all__ = [
     "bulk_sort",  # the order of a bulk insert
     "combining",  # one row a key among the rows of a write
     "creation",  # creating a table
+    "default_values",  # what new rows get in columns that they lack
     "duplicates",  # what an insert does with keys that are there
     "execution",  # carrying out a plan
     "log_files",  # writing log files

@@ -95,6 +95,12 @@ class WritePlan:
     new_groups: list[NewGroup] = field(default_factory=list)
 
     @property
+    def fresh(self) -> np.ndarray[Any, Any]:
+        """Positions of the rows that are new in the table, as far as the index tells."""
+        parts = [one.rows for one in self.new_groups] + [one.inserted for one in self.rewrites]
+        return np.concatenate([_nothing(), *parts])
+
+    @property
     def pieces(self) -> list[GroupRewrite | NewGroup]:
         """All of them, each independent of the others."""
         return [*self.rewrites, *self.new_groups]

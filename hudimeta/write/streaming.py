@@ -26,6 +26,7 @@ from hudimeta.errors import CommitConflict
 from hudimeta.indexes.tagging import NewGroups
 from hudimeta.indexes.written_file import WrittenFile
 from hudimeta.metadata.keys import shard
+from hudimeta.schema import SchemaChange
 from hudimeta.storage import open_storage
 from hudimeta.table.file_names import WriteToken
 from hudimeta.table.key_file import KeyFile
@@ -35,6 +36,7 @@ from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
+from hudimeta.write.default_values import DefaultValues
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.execution import FileWriters, execute_plan
 from hudimeta.write.operations import GroupRewrite, NewGroup, WritePlan, plan_inserts
@@ -91,13 +93,15 @@ def _write_portions(
     session: WriteSession, operation: Operation, incoming: pa.Schema, portions: Iterator[pa.Table]
 ) -> CommitReport:
     timings, table = Timings(), TableFiles.now(session)
-    schema = table.snapshot.file_schema if operation is Operation.DELETE else table.evolve(incoming).schema
+    deletes = operation is Operation.DELETE
+    change = SchemaChange(table.snapshot.file_schema) if deletes else table.evolve(incoming)
     if ensure_metadata(session):
         table = TableFiles.now(session)
     with session.coordinator.writing(operation, table.snapshot.timeline) as (write, begun):
         table = table if begun is table.snapshot.timeline else TableFiles.at(session, begun)
-        stream = _Stream(session, table, write, schema, timings)
-        return publish(session, table, write, schema, stream.write(portions), timings)
+        defaults = DefaultValues.of(session.properties, change)
+        stream = _Stream(session, table, write, change.schema, timings, defaults)
+        return publish(session, table, write, change.schema, stream.write(portions), timings)
 
 
 def _chained(first: pa.Table, second: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:
@@ -107,9 +111,17 @@ def _chained(first: pa.Table, second: pa.Table, rest: Iterator[pa.Table]) -> Ite
 
 
 class _Stream:
-    def __init__(self, session: WriteSession, table: TableFiles, write: OpenWrite, schema: pa.Schema, timings: Timings) -> None:
+    def __init__(
+        self,
+        session: WriteSession,
+        table: TableFiles,
+        write: OpenWrite,
+        schema: pa.Schema,
+        timings: Timings,
+        defaults: DefaultValues | None,
+    ) -> None:
         self._session, self._table, self._write, self._schema = session, table, write, schema
-        self._timings = timings
+        self._timings, self._defaults = timings, defaults
         self._generator = table.generator()
         self._rules = session.rules
         self._combining = combining_rules(session.properties, session.rules)
@@ -173,6 +185,7 @@ class _Stream:
     # Rows whose keys nobody asks for
 
     def _write_fresh(self, batch: KeyedBatch) -> None:
+        batch = batch if self._defaults is None else self._defaults.given_to(batch)
         if self._write.operation is Operation.BULK_INSERT:
             batch = sorted_for_bulk_insert(batch, self._session.options)
         plan = plan_inserts(batch, {}, self._sizing)
@@ -260,7 +273,9 @@ class _Stream:
         wanted = np.isin(new_groups.row, rows)
         at, numbers = new_groups.row[wanted], numbers[wanted]
         self._begins_with_logs = new_groups.as_logs
-        table = table_of(batch.take(at)).append_column(_GROUP, pa.array(numbers))
+        part = batch.take(at)
+        part = part if self._defaults is None else self._defaults.given_to(part)
+        table = table_of(part).append_column(_GROUP, pa.array(numbers))
         by_group.add(table.append_column(_ROLE, pa.array(np.full(len(at), _BEGINNING))), numbers % BUCKETS)
 
     def _count(self, text: str, asked: int, hits: int) -> None:

@@ -35,6 +35,7 @@ from hudimeta.slices.slice_rows import SliceRows
 from hudimeta.slices.stored_rows import StoredRows, StoredRowsReader, codable_columns
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.snapshot.table_schema import files_hold
+from hudimeta.table.column_defaults import column_defaults
 from hudimeta.table.key_file import KeyFile, KeyReader
 from hudimeta.timeline import Timeline
 from hudimeta.types import TableType
@@ -84,7 +85,8 @@ class TableFiles:
         asked = options.is_set(keys.SCHEMA_ON_READ) and options.get(keys.SCHEMA_ON_READ)
         if options.get(keys.SCHEMA_WIDEN) != "any" and not asked:
             refuse_texts(change)
-        notes += [line for line in change_notes(change) if line not in notes]
+        defaults = column_defaults(properties)
+        notes += [line for line in change_notes(change, defaults) if line not in notes]
         return change
 
     def generator(self) -> KeyGenerator:

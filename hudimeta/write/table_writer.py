@@ -28,6 +28,7 @@ from hudimeta.write.asked_indexes import ensure_metadata
 from hudimeta.write.batch import KeyedBatch, keyed_batch, keys_only_batch
 from hudimeta.write.bulk_sort import sorted_for_bulk_insert
 from hudimeta.write.combining import combine, combining_rules
+from hudimeta.write.default_values import DefaultValues
 from hudimeta.write.duplicates import DuplicatePolicy, combines, duplicate_policy, settle_duplicates
 from hudimeta.write.execution import FileWriters, execute_pieces
 from hudimeta.write.operations import WritePlan, plan_inserts, plan_new_groups, plan_tagged
@@ -62,12 +63,14 @@ class Prepared:
     Attributes:
         only: Columns in which the rows differ from those that they replace, where log files may store these alone; else None.
         rests_on_rows: The rows were computed from what the table holds.
+        defaults: What new rows get in columns that the batch came without.
     """
 
     batch: KeyedBatch
     schema: pa.Schema
     only: frozenset[str] | None = None
     rests_on_rows: bool = False
+    defaults: DefaultValues | None = None
 
 
 def write_rows(session: WriteSession, operation: Operation, rows: pa.Table) -> CommitReport:
@@ -185,7 +188,7 @@ def prepare(table: TableFiles, session: WriteSession, operation: Operation, rows
         batch = combine(batch, rules, whole_table=whole_table)
     if operation is Operation.BULK_INSERT:
         batch = sorted_for_bulk_insert(batch, session.options)
-    return Prepared(batch, change.schema)
+    return Prepared(batch, change.schema, defaults=DefaultValues.of(session.properties, change))
 
 
 def write_batch(
@@ -234,6 +237,8 @@ def write_batch(
         new_groups = table.lookup.new_groups(batch)
         plan = plan_inserts(batch, {}, sizing) if new_groups is None else plan_new_groups(batch, new_groups)
     check_ages(plan, write)
+    if prepared.defaults is not None:
+        batch = prepared.defaults.given_to(batch, plan.fresh)
     if batch.keys is None:
         # As Hudi makes them: counted through the rows as they came, whichever file each of them goes to.
         batch = replace(batch, keys=generated_keys(len(batch), write.instant, first_task))

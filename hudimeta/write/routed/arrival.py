@@ -106,7 +106,7 @@ class Arrival:
                         slots.setdefault(slot, []).extend(spans)
                     continue
                 # A row that asks for the deletion of its key is never stored.
-                batch = batch.take(np.flatnonzero(~batch.deleted))
+                batch = self.write.with_defaults(batch.take(np.flatnonzero(~batch.deleted)))
                 coded = batch.partitions.dictionary_encode()
                 paths = coded.dictionary.to_pylist()
                 for code, spans in file.add_by(table_of(batch), coded.indices.to_numpy()).items():
@@ -138,6 +138,7 @@ class Arrival:
             emptied |= self._emptied(batch)
             if write.open_write.operation is Operation.BULK_INSERT:
                 batch = sorted_for_bulk_insert(batch, session.options)
+            batch = write.with_defaults(batch)
             plan = plan_inserts(batch, {}, FileSizing.of(session, table.snapshot.timeline))
             files += execute_plan(
                 plan, batch, writers, LocalEngine(1), WriteToken((number << _TASK_BITS) + len(files), attempt)

@@ -19,6 +19,8 @@ from hudimeta.config import Options
 from hudimeta.redaction import redacted
 from hudimeta.storage import CountingStorage, Storage, join, open_storage
 from hudimeta.timeline import Timeline
+from hudimeta.write.batch import KeyedBatch
+from hudimeta.write.default_values import DefaultValues
 from hudimeta.write.table_files import TableFiles
 
 __all__ = ["OpenedTable", "RoutedWrite", "forget_opened"]
@@ -48,6 +50,7 @@ class RoutedWrite:
         open_write: The instant and what it knows.
         timeline: The table's when the write began.
         schema: Data columns after the write.
+        defaults: What new rows get in columns that the rows came without; None for nothing.
     """
 
     location: str
@@ -55,6 +58,11 @@ class RoutedWrite:
     open_write: OpenWrite
     timeline: Timeline
     schema: pa.Schema
+    defaults: DefaultValues | None = None
+
+    def with_defaults(self, batch: KeyedBatch) -> KeyedBatch:
+        """Rows that are new in the table, with what columns have by default that they came without."""
+        return batch if self.defaults is None else self.defaults.given_to(batch)
 
     @property
     def instant(self) -> str:

@@ -135,7 +135,8 @@ class _Run:
         self.session, self.table, self._write = session, table, write
         self._timings, self._only, self._rests_on_rows = timings, checked.only, checked.rests_on_rows
         location, options = session.storage.root, session.options
-        self.routed = RoutedWrite(location, options, write, table.snapshot.timeline, checked.schema)
+        schema, defaults = checked.schema, checked.defaults
+        self.routed = RoutedWrite(location, options, write, table.snapshot.timeline, schema, defaults)
         self.executors = CountingExecutors(executors, self.routed, session.requests_elsewhere)
         self.facts = FactsSpec.of(table.snapshot.metadata)
         self.at = At(session, table, self.routed, self.executors, self.facts)

@@ -60,7 +60,7 @@ class LookUp:
         if twice or combining or (looking and table.lookup.fixes_places):
             whole_table = operation in (Operation.UPSERT, Operation.DELETE) and table.lookup.choice.is_global
             batch = combine(batch, combining_rules(session.properties, session.rules), whole_table=whole_table)
-        sorter = _Sorter()
+        sorter = _Sorter(self.write)
         placed = self._placed(opened, batch, sorter, looking)
         path = self.write.staged_path("placed", item.number, attempt)
         with StagedFile(opened.storage, path) as file:
@@ -119,7 +119,8 @@ def _counted(tagging: Tagging, asked: int, hits: int) -> PlacedRows:
 class _Sorter:
     """Collects rows by where they go."""
 
-    def __init__(self) -> None:
+    def __init__(self, write: RoutedWrite) -> None:
+        self._write = write
         self.files: dict[tuple[str, str], KeyFile] = {}
         self._numbers: dict[Place, int] = {}
         self._parts: list[pa.Table] = []
@@ -129,7 +130,7 @@ class _Sorter:
         """Rows that may go anywhere in their partition."""
         coded = batch.partitions.take(pa.array(at)).dictionary_encode()
         places = [Place(Role.FRESH, path) for path in coded.dictionary.to_pylist()]
-        self._add(batch, at, places, coded.indices.to_numpy())
+        self._add_new(batch, at, places, coded.indices.to_numpy())
 
     def add_known(
         self, batch: KeyedBatch, at: np.ndarray[Any, Any], role: Role, files: Sequence[KeyFile], number: np.ndarray[Any, Any]
@@ -144,7 +145,12 @@ class _Sorter:
         """Rows for file groups that an index asks for."""
         kept = np.isin(new_groups.row, wanted)
         pairs = zip(new_groups.partition_paths, new_groups.file_ids, strict=True)
-        self._add(batch, new_groups.row[kept], [Place(Role.BEGINNING, *pair) for pair in pairs], new_groups.number[kept])
+        self._add_new(batch, new_groups.row[kept], [Place(Role.BEGINNING, *pair) for pair in pairs], new_groups.number[kept])
+
+    def _add_new(
+        self, batch: KeyedBatch, at: np.ndarray[Any, Any], places: Sequence[Place], codes: np.ndarray[Any, Any]
+    ) -> None:
+        self._add(self._write.with_defaults(batch.take(at)), np.arange(len(at)), places, codes)
 
     def _add(self, batch: KeyedBatch, at: np.ndarray[Any, Any], places: Sequence[Place], codes: np.ndarray[Any, Any]) -> None:
         if not len(at):
