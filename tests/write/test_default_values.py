@@ -95,6 +95,16 @@ def test_tasks_give_them_too(make: Callable[..., hudimeta.Table], door: str, ope
     check_all(open_storage(table.path))
 
 
+def test_quotes_in_texts_are_sparks(make: Callable[..., hudimeta.Table]) -> None:
+    table = make({"id": "'unused'", "s": "'it''s (?)'"})
+    table.alter(add={"s": pa.string()})
+    hudimeta.Table(table.path).insert(rows("a"))
+    assert hudimeta.Table(table.path).scan(columns=["s"]).to_table()["s"].to_pylist() == ["it's (?)"]
+    update(open_storage(table.path), {KEY: json.dumps({"s": "concat('it''s', 'x')"})})
+    with pytest.raises(ConfigError, match="evaluated without Spark"):
+        hudimeta.Table(table.path).insert(rows("b"))
+
+
 def test_a_null_that_was_given_stays(make: Callable[..., hudimeta.Table]) -> None:
     table = make()
     table.insert(pa.table({"id": ["a"], "n": pa.array([None], pa.int64()), "x": [7]}))
