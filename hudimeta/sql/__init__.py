@@ -14,7 +14,21 @@ from hudimeta.sql.parameters import named_parameters
 from hudimeta.sql.parser import Statement, may_write, name_of, parse, source_of, target_of
 from hudimeta.sql.qualifiers import without_database
 from hudimeta.sql.relations import Reference, function_tables, moment, references
-from hudimeta.sql.script import Script, split
+from hudimeta.sql.script import (
+    Assign,
+    Block,
+    Choice,
+    Declare,
+    For,
+    Handler,
+    Jump,
+    Loop,
+    Run,
+    Script,
+    Step,
+    split,
+    texts_of,
+)
 from hudimeta.sql.statement import (
     AlterEntry,
     AlterTable,
@@ -48,6 +62,17 @@ from hudimeta.sql.statement import (
 )
 
 __all__ = [
+    "Assign",
+    "Block",
+    "Choice",
+    "Declare",
+    "For",
+    "Handler",
+    "Jump",
+    "Loop",
+    "Run",
+    "Step",
+    "texts_of",
     "Analyze",
     "Optimize",
     "PartitionVerb",

@@ -11,7 +11,8 @@ from hudimeta.sql.asking import Ask
 from hudimeta.sql.calling import CallProcedure, call_procedure
 from hudimeta.sql.cursor import FIRST_WORD, Cursor, Unread
 from hudimeta.sql.insertion import insert
-from hudimeta.sql.script import Script, script
+from hudimeta.sql.script import Script
+from hudimeta.sql.script_reader import script
 from hudimeta.sql.statement import (
     AlterEntry,
     AlterTable,

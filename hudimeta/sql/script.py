@@ -1,25 +1,166 @@
-"""Several statements in one text: between semicolons, and in BEGIN … END."""
+"""Several statements in one text: between semicolons, and scripts in BEGIN … END with the flow that Spark's scripts have.
+
+Only the frame of a script is read here: which statement follows which, and under what condition. Statements, conditions and
+values stay text.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from hudimeta.sql.cursor import FIRST_WORD, Cursor
+from hudimeta.sql.cursor import FIRST_WORD
 
-__all__ = ["Script", "script", "split"]
+__all__ = [
+    "Assign",
+    "Block",
+    "Choice",
+    "Declare",
+    "For",
+    "Handler",
+    "Jump",
+    "Loop",
+    "Run",
+    "Script",
+    "Step",
+    "split",
+    "texts_of",
+]
 
 _PIECE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|;|[^'\"`;/-]+|.", re.DOTALL)
-_OF_FLOW = ("DECLARE", "IF", "CASE", "WHILE", "REPEAT", "LOOP", "FOR", "BEGIN", "LEAVE", "ITERATE", "SIGNAL", "END")
-_LABEL = re.compile(r"\w+\s*:(?![:\w])")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A statement. text: As it was written."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Declare:
+    """Local variables.
+
+    Attributes:
+        names: As they are written.
+        kind: Their type and DEFAULT value; "" without both.
+    """
+
+    names: tuple[str, ...]
+    kind: str
+
+
+@dataclass(frozen=True)
+class Assign:
+    """SET of variables. text: What follows SET, or SET VARIABLE."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """IF or CASE: one of several lists of steps.
+
+    Attributes:
+        number: An expression whose value is the number of the list to take.
+        branches: The lists; the last is that of ELSE, empty without one.
+    """
+
+    number: str
+    branches: tuple[tuple[Step, ...], ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """WHILE, REPEAT or LOOP.
+
+    Attributes:
+        label: "" without one.
+        before: The condition that must hold before each round; "" without one.
+        after: The condition that ends the loop after a round; "" without one.
+        steps: Of a round.
+    """
+
+    label: str
+    before: str
+    after: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class For:
+    """FOR: a round for each row of a query.
+
+    Attributes:
+        label: "" without one.
+        name: The variable that holds a row as a struct; "" without one. Its columns are variables too.
+        query: The query.
+        steps: Of a round.
+    """
+
+    label: str
+    name: str
+    query: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Jump:
+    """LEAVE or ITERATE. again: True for ITERATE. label: Of the block or loop."""
+
+    again: bool
+    label: str
+
+
+@dataclass(frozen=True)
+class Handler:
+    """What is done about errors of the block that it stands in.
+
+    Attributes:
+        conditions: SQLEXCEPTION, NOT FOUND, names of errors in upper case, SQLSTATEs in quotes.
+        goes_on: True for CONTINUE, False for EXIT, which leaves the block.
+        steps: What is done.
+    """
+
+    conditions: tuple[str, ...]
+    goes_on: bool
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """BEGIN … END. label: "" without one."""
+
+    label: str
+    steps: tuple[Step, ...]
+    handlers: tuple[Handler, ...] = field(default=())
+
+
+Step: TypeAlias = Run | Declare | Assign | Choice | Loop | For | Jump | Block
 
 
 @dataclass(frozen=True)
 class Script:
-    """BEGIN … END around statements that run one after another. texts: Theirs."""
+    """A script. body: Its outermost block."""
 
-    texts: tuple[str, ...]
+    body: Block
+
+
+def texts_of(steps: Sequence[Step]) -> Iterator[str]:
+    """All statements and queries of steps, those within others too."""
+    for step in steps:
+        if isinstance(step, Run):
+            yield step.text
+        elif isinstance(step, Choice):
+            for branch in step.branches:
+                yield from texts_of(branch)
+        elif isinstance(step, (Loop, For, Block)):
+            yield from (step.query,) if isinstance(step, For) else ()
+            yield from texts_of(step.steps)
+            for handler in step.handlers if isinstance(step, Block) else ():
+                yield from texts_of(handler.steps)
 
 
 def split(text: str) -> Iterator[str]:
@@ -37,19 +178,3 @@ def _told(text: str) -> Iterator[str]:
     bare = "".join(p.group() for p in _PIECE.finditer(text) if not p.group().startswith(("--", "/*")))
     if bare.strip():
         yield text.strip()
-
-
-def script(cursor: Cursor) -> Script:
-    """BEGIN statement; … END, without variables, conditions and loops."""
-    cursor.expect("BEGIN")
-    if cursor.words[-1].upper != "END":
-        cursor.fail()
-    inside = cursor.text[cursor.words[0].end : cursor.words[-1].start]
-    texts = tuple(split(inside))
-    for text in texts:
-        first = FIRST_WORD.match(text)
-        if (first is not None and first[1].upper() in _OF_FLOW) or _LABEL.match(text):
-            cursor.fail()
-    if not texts:
-        cursor.fail()
-    return Script(texts)

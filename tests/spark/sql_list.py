@@ -146,6 +146,12 @@ SECTIONS: dict[str, list[Listed]] = {
         Listed("EXPLAIN UPDATE trips SET fare = 0", _SPARK),
         Listed("BEGIN UPDATE trips SET fare = 2 WHERE uuid = 'u6'; SELECT uuid, fare FROM trips; END", _SPARK, _NOT_KNOWN),
         Listed(
+            "BEGIN DECLARE most DOUBLE DEFAULT 5; IF most > (SELECT min(fare) FROM trips) THEN "
+            "UPDATE trips SET fare = most WHERE fare < most; END IF; END",
+            _SPARK,
+            _NOT_KNOWN,
+        ),
+        Listed(
             "UPDATE trips SET uuid = 'u0' WHERE uuid = 'u1'",
             _DML,
             _NOT_IN_HUDI,

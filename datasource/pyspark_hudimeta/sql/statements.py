@@ -44,6 +44,7 @@ from hudimeta.sql import (
     quoted,
     source_of,
     target_of,
+    texts_of,
     without_database,
 )
 from pyspark_hudimeta.sql.answers import answer
@@ -57,6 +58,7 @@ from pyspark_hudimeta.sql.indexing import create_index, drop_index, refresh_inde
 from pyspark_hudimeta.sql.insertion import insert
 from pyspark_hudimeta.sql.partitions import change_partitions
 from pyspark_hudimeta.sql.queries import exchanged_query, may_exchange
+from pyspark_hudimeta.sql.scripting import run_script
 from pyspark_hudimeta.sql.session import Entry, SqlSession
 from pyspark_hudimeta.sql.upkeep import analyze, optimize, restore, vacuum
 
@@ -187,16 +189,18 @@ def _kept(session: SqlSession, statement: Execute, row: DataFrame) -> DataFrame:
 
 
 def _scripted(session: SqlSession, script: Script) -> DataFrame | None:
-    """Run statements one after another, and return what the last one does; None where none of them is ours."""
-    if not any(_is_ours(session, text) for text in script.texts):
-        return None
-    found = [session.own(text, session.parameters, **session.frames) for text in script.texts]
-    return found[-1]
+    """Run a script; None where none of its statements is ours."""
+    ours = any(_is_ours(session, text) for text in texts_of((script.body,)))
+    return run_script(session, script) if ours else None
 
 
 def _is_ours(session: SqlSession, text: str) -> bool:
     """True of a statement that does not go to Spark as it is."""
-    return may_write(text) in ("CREATE", "REPLACE", "CALL") or may_exchange(text) or _about(session, text) is not None
+    word = may_write(text)
+    if word == "EXECUTE":
+        executing = parse(text)
+        return isinstance(executing, Execute) and _is_ours(session, executing.text)
+    return word in ("CREATE", "REPLACE", "CALL") or may_exchange(text) or _about(session, text) is not None
 
 
 def _about(session: SqlSession, text: str) -> tuple[Entry, Statement] | None:
