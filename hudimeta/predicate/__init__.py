@@ -28,6 +28,7 @@ from hudimeta.predicate.extract import (
 )
 from hudimeta.predicate.functions import FUNCTION_NAMES
 from hudimeta.predicate.notation import Where, bind_catalyst, parse, parse_json, parse_tuples
+from hudimeta.predicate.quotes import with_escaped_quotes
 from hudimeta.predicate.render import to_sql
 from hudimeta.predicate.sql import parse_sql
 from hudimeta.predicate.stats import ColumnBounds, FileStats
@@ -67,4 +68,5 @@ __all__ = [
     "to_parquet_filter",
     "to_sql",
     "tree",  # the nodes of the tree
+    "with_escaped_quotes",
 ]

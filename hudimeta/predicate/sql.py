@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudimeta.errors import PredicateError
+from hudimeta.predicate.quotes import with_escaped_quotes
 from hudimeta.predicate.sql_words import ARITHMETIC, BITS, COMPARISONS, MATCH_FUNCTIONS, MATCHES, TYPE_FUNCTIONS, TYPES
 from hudimeta.predicate.tree import (
     FIELD,
@@ -76,7 +77,7 @@ def parse_sql(text: str, *, qualified: bool = False) -> Expr:
     from sqlglot.errors import ParseError, TokenError
 
     try:
-        parsed = _dialect()().parse(text)
+        parsed = _dialect()().parse(with_escaped_quotes(text))
     except ParseError as error:
         raise PredicateError(text, ALLOWED, _where(error.errors)) from error
     except (TokenError, ValueError, RecursionError) as error:

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
+from hudimeta.predicate import with_escaped_quotes
+
 __all__ = ["FIRST_WORD", "Cursor", "Unread", "Word", "words_of"]
 
 FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*([A-Za-z]+)\b", re.DOTALL)
@@ -51,7 +53,7 @@ def words_of(text: str) -> list[Word]:
     begin, end = first.span(1) if first is not None else (0, 0)
     try:
         # After the first word of some statements, such as SHOW, sqlglot leaves everything uncut.
-        tokens = Spark().tokenize(text[:begin] + "_" * (end - begin) + text[end:])
+        tokens = Spark().tokenize(with_escaped_quotes(text[:begin] + "_" * (end - begin) + text[end:]))
     except SqlglotError as error:
         raise Unread from error
     found: list[Word] = []

@@ -25,8 +25,6 @@ __all__ = ["DefaultValues"]
 
 _TODAY = re.compile(r"\s*(?:current_date|curdate)\s*(?:\(\s*\))?\s*", re.IGNORECASE)
 _NOW = re.compile(r"\s*(?:current_timestamp\s*(?:\(\s*\))?|now\s*\(\s*\))\s*", re.IGNORECASE)
-_TEXT = re.compile(r"\s*'((?:[^'\\]|'')*)'\s*")
-"""A text by itself, without backslashes."""
 _HINT = "Give the rows this column, write them by SQL, or state a default with ALTER COLUMN … SET DEFAULT that is a constant."
 
 
@@ -77,15 +75,8 @@ def _value(field: pa.Field, text: str) -> pa.ChunkedArray:
         value = now.date()
     elif _NOW.fullmatch(text):
         value = now
-    if quoted := _TEXT.fullmatch(text):
-        value = pa.scalar(quoted[1].replace("''", "'"))
-    elif "''" in text:  # a quote in a text for Spark 4, the end of one text and the beginning of another for the parser here
-        raise _only_spark(field, text)
     try:
         return assigned_column(value, field, pa.table({"": [0]}))
     except HudiError as error:
-        raise _only_spark(field, text) from error
-
-
-def _only_spark(field: pa.Field, text: str) -> ConfigError:
-    return ConfigError(f"DEFAULT of {field.name}", text, "an expression that can be evaluated without Spark", _HINT)
+        allowed = "an expression that can be evaluated without Spark"
+        raise ConfigError(f"DEFAULT of {field.name}", text, allowed, _HINT) from error
