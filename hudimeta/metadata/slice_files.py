@@ -47,7 +47,9 @@ class SliceFiles:
         kept: Kept | None = None,
         counts: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        self._storage, self._torn_tails, self._kept, self._counts = storage, torn_tails, kept, counts
+        # Log files of version 6 may be appended to.
+        self._kept = None if torn_tails else kept
+        self._storage, self._torn_tails, self._counts = storage, torn_tails, counts
         self._bases: dict[str, HFileReader] = {}
         self._logs: dict[str, list[LogEntry]] = {}
 
