@@ -12,13 +12,14 @@ from tests.rotation import in_turn
 CASES = [(name, type) for name in SCENES for type in TYPES if name not in LOGS_ALONE or type == "MERGE_ON_READ"]
 LEAST_POINTS = 400
 PARTS = 8
-"""Of the points of an act each run takes one part, by turns."""
+"""Of the points of an act each run takes one part, by turns; of the acts a third, so that 24 turns take every point of each."""
 
 
 def points_of(starts: Starts, name: str, type: str) -> list[Point]:
     return usual_points(len(starts.calls(name, type)), CASES.index((name, type)))
 
 
+@pytest.mark.rotation(3)
 @pytest.mark.parametrize(("name", "type"), CASES)
 def test_whatever_breaks_the_table_goes_on(starts: Starts, name: str, type: str) -> None:
     home = starts.home / f"copies {name} {type}"
