@@ -53,6 +53,9 @@ def test_a_table_is_read_at_a_moment_wherever_a_query_names_it(attached: SparkSe
     sql(f"create temporary view earlier as select * from trips timestamp as of '{at}'")
     sql(f"create view then as select id, name from trips timestamp as of '{at}'")
     sql("insert into trips values (4, 'd', 1)")
+    names = {row[1] for row in sql("show tables").collect()}
+    assert {"trips", "earlier"} <= names
+    assert not [name for name in names if name.startswith("_hudimeta")]
     assert listed(sql("select id, name from earlier")) == OLD
     assert listed(sql("select * from then")) == OLD
     sql(f"insert into trips select id + 10, name, ts from trips timestamp as of '{at}'")

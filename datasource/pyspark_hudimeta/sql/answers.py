@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 
     from pyspark_hudimeta.sql.session import Entry, SqlSession
 
-__all__ = ["answer"]
+__all__ = ["answer", "listed_tables", "lists_tables"]
+
+_OWN_VIEW = "_hudimeta_"
+"""How the names of temporary views begin that stand for reads in statements and in views of users."""
+_LISTS_TABLES = re.compile(r"\s*show\s+(?:tables|views)\b", re.IGNORECASE)
 
 _DETAIL = (
     "format string, id string, name string, description string, location string, createdAt string, "
@@ -35,6 +40,19 @@ def answer(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:
         HudiError: The table cannot be read, or lacks what is asked for.
     """
     return _ANSWERS[ask.question](session, entry, ask)
+
+
+def lists_tables(text: str) -> bool:
+    """True of SHOW TABLES and SHOW VIEWS."""
+    return _LISTS_TABLES.match(text) is not None
+
+
+def listed_tables(session: SqlSession, text: str) -> DataFrame | None:
+    """What such a statement lists, without the views that this package made; None where there are none of those."""
+    frame = session.plain(text, session.parameters, **session.frames)
+    name = frame.columns[1]
+    own = frame[name].startswith(_OWN_VIEW)
+    return None if frame.where(own).isEmpty() else frame.where(~own)
 
 
 def _partitions(session: SqlSession, entry: Entry, ask: Ask) -> DataFrame:

@@ -47,7 +47,7 @@ from hudimeta.sql import (
     texts_of,
     without_database,
 )
-from pyspark_hudimeta.sql.answers import answer
+from pyspark_hudimeta.sql.answers import answer, listed_tables, lists_tables
 from pyspark_hudimeta.sql.calling import call
 from pyspark_hudimeta.sql.catalog import Known
 from pyspark_hudimeta.sql.changes import delete, merge, update
@@ -131,6 +131,8 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
     if word == "EXPLAIN":
         explaining = parse(written)
         return _explained(session, explaining) if isinstance(explaining, Explain) else None
+    if word == "SHOW" and lists_tables(text):
+        return listed_tables(session, text)
     found = _about(session, written)
     if found is None:
         _refuse_missing(session, written)
