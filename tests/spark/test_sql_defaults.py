@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pyspark_hudimeta
 import pytest
 from pyspark.sql.functions import col, lit
+from pyspark_hudimeta import HudiTable
 
 import hudimeta
 from hudimeta.table.column_defaults import column_defaults
 from tests.spark.tables import check
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 CREATE = """create table defaulted (id int, n bigint default 3, s string default 'it''s (?)' comment 'a text',
     d date default date'2026-01-02', p string default 'p0') using hudimeta partitioned by (p)
@@ -71,6 +72,29 @@ def test_rows_get_what_columns_have_by_default(spark: SparkSession, path: Path) 
         7: all_of_them,
         8: (0, *all_of_them[1:]),
         9: (0, *all_of_them[1:]),
+    }
+
+
+@pytest.mark.parametrize("door", ["plain", "attached", "planned"])
+def test_rows_of_a_dataframe_that_lack_columns_get_them(spark: SparkSession, path: Path, door: str) -> None:
+    def write(frame: DataFrame, operation: str) -> None:
+        if door == "planned":
+            HudiTable(spark, str(path)).upsert(frame) if operation == "upsert" else HudiTable(spark, str(path)).insert(frame)
+            return
+        writer = frame.write.format("hudimeta").mode("append").option("hoodie.datasource.write.operation", operation)
+        writer.save(str(path))
+
+    if door == "attached":
+        pyspark_hudimeta.attach(spark)
+    try:
+        write(spark.createDataFrame([(1, "p1", 7), (2, "p2", 7)], "id int, p string, n bigint"), "insert")
+        write(spark.createDataFrame([(2, "p2"), (3, "p1")], "id int, p string"), "upsert")
+    finally:
+        pyspark_hudimeta.detach(spark)
+    assert shown(spark) == {
+        1: (7, "it's (?)", "2026-01-02", "p1"),
+        2: (None, None, None, "p2"),
+        3: (3, "it's (?)", "2026-01-02", "p1"),
     }
 
 
