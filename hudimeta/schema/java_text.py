@@ -79,8 +79,7 @@ def _utf8(values: Any, column: str) -> Text:
     try:
         return pc.cast(values, pa.string())
     except pa.ArrowInvalid as error:
-        hint = "Write its hexadecimal digits, or another text, into a column of its own and name that one."
-        raise SchemaMismatch(column, "bytes that are no UTF-8", "text where a key or path is made of it", hint) from error
+        raise SchemaMismatch(column, "bytes that are no UTF-8", "text", "Write their hexadecimal digits instead.") from error
 
 
 def _dates(days: Any) -> Text:

@@ -13,6 +13,8 @@ from hudimeta.table.properties_file import PROPERTIES_PATH
 
 __all__ = ["Place", "find_places", "naming_table_above", "place_within"]
 
+_HUDI_FOLDER = PROPERTIES_PATH.partition("/")[0]
+
 
 @dataclass(frozen=True)
 class Place:
@@ -54,6 +56,8 @@ def find_places(paths: Iterable[str], options: Mapping[str, str]) -> list[Place]
 def place_within(path: str, options: Mapping[str, str]) -> Place | None:
     """The partitions that a folder inside of a table holds, by their paths; None where no folder above it is a table.
 
+    The metadata table and all else in `.hoodie` holds none.
+
     Args:
         path: Without a table of its own.
         options: Of the table, for the store.
@@ -62,6 +66,8 @@ def place_within(path: str, options: Mapping[str, str]) -> Place | None:
     for depth in range(len(names) - 1, 0, -1):
         above = _joined(root, names[:depth])
         if _is_table(above, options):
+            if names[depth] == _HUDI_FOLDER:
+                return None
             return Place(above, "/".join(map(literal_glob, names[depth:])))
     return None
 

@@ -176,7 +176,7 @@ def test_an_item_that_is_no_lock_is_named(address: DynamoDbAddress, items: Items
     for fields in ({"ownerName": "x"}, {"ownerName": "x", "recordVersionNumber": "v", "leaseDuration": "soon"}):
         items.put(key="trips", **fields)
         with pytest.raises(StorageError, match=r"item trips of the DynamoDB table locks.* is not a lock"):
-            lock_at(address, tmp_path, Clock())._take(0.0)
+            lock_at(address, tmp_path, Clock())._take(0.0, guarded=True)
 
 
 DIES_HOLDING = """
@@ -223,7 +223,7 @@ def test_no_server_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     nowhere = DynamoDbAddress("locks", "trips", "us-east-1", "http://127.0.0.1:1", tuple(KEYS.items()))
     with pytest.raises(StorageError, match="DynamoDB table locks in us-east-1 gave no lock"):
-        lock_at(nowhere, tmp_path, Clock())._take(0.0)
+        lock_at(nowhere, tmp_path, Clock())._take(0.0, guarded=True)
     assert "secret" not in repr(nowhere)
 
 

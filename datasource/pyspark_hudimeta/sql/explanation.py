@@ -27,7 +27,7 @@ def explain(session: SqlSession, entry: Entry, statement: Statement, mode: str) 
         case Insert():
             word, text = "INSERT", explained_insert(session, entry, statement, mode)
         case Update() | Delete() | MergeStatement():
-            word, text = type(statement).__name__.upper(), explained(session, entry, statement, mode)
+            word, text = type(statement).__name__.removesuffix("Statement").upper(), explained(session, entry, statement, mode)
         case _:
             return None
     head = f"== hudimeta {word} of {session.full_name(entry.name)}: these rows in one commit, written by Spark's tasks =="

@@ -11,6 +11,7 @@ from hudimeta.api.table import Table
 from hudimeta.errors import HudiError
 from hudimeta.services.validation.result import Outcome
 from tests.conftest import Unpack
+from tests.damage.building import lay_out
 from tests.damage.harm import HARMS, kind_of
 from tests.damage.subjects import Subject, own_subject
 
@@ -20,9 +21,9 @@ ONE_TRY_EACH = ("one bit", "cut", "sibling")
 
 
 @pytest.fixture(scope="module", params=["mor_worn", "cow_bare"])
-def subject(request: pytest.FixtureRequest) -> Subject:
+def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Subject:
     """A table of ours as bytes."""
-    return own_subject(request.param)
+    return own_subject(request.param, tmp_path_factory.mktemp("subject"))
 
 
 def told(table: Path) -> str:
@@ -34,7 +35,7 @@ def told(table: Path) -> str:
 
 
 def test_a_sound_table_holds(subject: Subject, tmp_path: Path) -> None:
-    subject.lay_out(tmp_path / "t")
+    lay_out(subject.files, tmp_path / "t")
     report = Table(tmp_path / "t").metadata.validate(deep=True)
     assert report.outcome is Outcome.HOLDS
     assert {"every byte of the timeline", "every byte of base files"} <= {check.name for check in report.checks}
@@ -44,7 +45,7 @@ def test_a_sound_table_holds(subject: Subject, tmp_path: Path) -> None:
 def test_each_sort_of_file_is_read(subject: Subject, tmp_path: Path) -> None:
     """Of each sort one file is damaged in each way; pages and seals of ours leave no byte out but those that say nothing."""
     dice, table, silent = random.Random(3), tmp_path / "t", []
-    subject.lay_out(table)
+    lay_out(subject.files, table)
     kinds = sorted({kind_of(path) for path, content in subject.files.items() if content} - PASSING)
     for kind in kinds:
         paths = [path for path, content in subject.files.items() if content and kind_of(path) == kind]
