@@ -7,31 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-from hudimeta.sql.cursor import Cursor, Unread
+from hudimeta.sql.cursor import Cursor, Unread, Word
 from hudimeta.sql.script import Assign, Block, Choice, Declare, For, Handler, Jump, Loop, Run, Script, Step
 
 __all__ = ["script"]
 
 _TOKEN = re.compile(
-    r"(?P<blank>\s+|--[^\n]*|/\*.*?\*/)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+    r"(?P<blank>\s+|--[^\n]*|/\*.*?\*/)|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
     r"|(?P<name>`(?:[^`]|``)*`)|(?P<word>\w+)|(?P<mark>.)",
     re.DOTALL,
 )
+_NAMES = ("word", "name")
 _OPEN, _CLOSE = ("(", "[", "CASE"), (")", "]", "END")
 _LABELLED = ("BEGIN", "WHILE", "REPEAT", "LOOP", "FOR")
 _OF_DECLARATIONS = ("DEFAULT", "=")
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    """A piece of text. upper: In upper case; "" for what is quoted. is_name: Whether it can be a name."""
-
-    upper: str
-    is_name: bool
-    start: int
-    end: int
 
 
 def script(cursor: Cursor) -> Script:
@@ -44,17 +34,12 @@ def script(cursor: Cursor) -> Script:
     return Script(body)
 
 
-class _Reader:
-    """A place among the tokens of a script."""
+class _Reader(Cursor):
+    """A place among the tokens of a script, which sqlglot does not cut: a script is no statement to it."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = [
-            _Token(m.group().upper() if m.lastgroup in ("word", "mark") else "", m.lastgroup in ("word", "name"), *m.span())
-            for m in _TOKEN.finditer(text)
-            if m.lastgroup != "blank"
-        ]
-        self.at = 0
+        tokens = (m for m in _TOKEN.finditer(text) if m.lastgroup != "blank")
+        super().__init__(text, [Word(m.group(), m.lastgroup or "", *m.span()) for m in tokens])
         self.labels: list[tuple[str, bool]] = []
         """Of the blocks and loops around, and whether each is a loop."""
 
@@ -127,8 +112,8 @@ class _Reader:
         """SQLSTATE [VALUE] and its text, in quotes."""
         self.expect("SQLSTATE")
         self.accept("VALUE")
-        token = self._next()
-        if token.upper or token.is_name:
+        token = self.next()
+        if token.upper or token.kind in _NAMES:
             raise Unread
         return f"'{self.text[token.start + 1 : token.end - 1].upper()}'"
 
@@ -160,7 +145,7 @@ class _Reader:
         found = read.get(self.peek())
         if found is None:
             return None
-        word = self._next().upper
+        word = self.next().upper
         self.labels.append((label.lower(), word != "BEGIN"))
         step = found(label)
         self.labels.pop()
@@ -248,64 +233,31 @@ class _Reader:
 
     # Tokens
 
-    def peek(self, ahead: int = 0) -> str:
-        """A token to come, in upper case; "" at the end and for what is quoted."""
-        here = self.at + ahead
-        return self.tokens[here].upper if here < len(self.tokens) else ""
-
-    def accept(self, *words: str) -> bool:
-        """Step over these words where they come next."""
-        if any(self.peek(number) != word for number, word in enumerate(words)):
-            return False
-        self.at += len(words)
-        return True
-
-    def expect(self, *words: str) -> None:
-        """Step over these words. Raises Unread where others come."""
-        if not self.accept(*words):
-            raise Unread
-
-    def finish(self) -> None:
-        """Raise Unread unless everything was read."""
-        if self.at < len(self.tokens):
-            raise Unread
-
     def until(self, *ends: str) -> str:
         """The text up to one of these words outside of parentheses and CASE. Raises Unread where none comes, or no text."""
         begin, depth = self.at, 0
         while not (depth == 0 and self.peek() in ends):
-            word = self._next().upper
+            word = self.next().upper
             depth += (word in _OPEN) - (word in _CLOSE)
             if word == ";" or depth < 0:
                 raise Unread
-        return self._text(begin)
+        return self.between(begin, self.at)
 
     def _statement(self) -> str:
         """The text up to the semicolon."""
         begin = self.at
         while self.peek() != ";":
-            self._next()
-        return self._text(begin)
-
-    def _text(self, begin: int) -> str:
-        if begin == self.at:
-            raise Unread
-        return self.text[self.tokens[begin].start : self.tokens[self.at - 1].end]
-
-    def _next(self) -> _Token:
-        if self.at >= len(self.tokens):
-            raise Unread
-        self.at += 1
-        return self.tokens[self.at - 1]
+            self.next()
+        return self.between(begin, self.at)
 
     def _is_name(self, ahead: int = 0) -> bool:
         here = self.at + ahead
-        return here < len(self.tokens) and self.tokens[here].is_name
+        return here < len(self.words) and self.words[here].kind in _NAMES
 
     def _name(self) -> str:
         """A name as it is written."""
-        token = self._next()
-        if not token.is_name:
+        token = self.next()
+        if token.kind not in _NAMES:
             raise Unread
         return self.text[token.start : token.end]
 
