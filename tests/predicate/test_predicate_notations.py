@@ -60,7 +60,7 @@ def sql(where: Any, **more: Any) -> str:
         ("day >= DATE '2024-01-05'", "day >= DATE '2024-01-05'"),
         ("at < TIMESTAMP '2024-01-05 10:00:00'", "at < TIMESTAMP '2024-01-05 10:00:00Z'"),
         ("at < '2024-01-05T10:00:00+02:00'", "at < TIMESTAMP '2024-01-05 08:00:00Z'"),
-        ("name = 'it''s' ' so'", "name = 'its so'"),
+        ("name = 'it''s' ' so'", r"name = 'it\'s so'"),
         (r"name = 'a\tb\'c'", r"name = 'a\tb\'c'"),
         ('name = "double"', "name = 'double'"),
         (r"name LIKE 'a\_b%' OR name LIKE 'x!%' ESCAPE '!'", r"name LIKE 'a\\_b%' OR name LIKE 'x!%' ESCAPE '!'"),
