@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from hudimeta.config import HudiWarning
 from hudimeta.errors import HudiError, TableNotFound
+from hudimeta.redaction import hidden
 from hudimeta.storage import absolute_location, open_storage
 from hudimeta.table.globs import has_glob, literal_glob, matches
-from hudimeta.table.properties_file import PROPERTIES_PATH
+from hudimeta.table.properties_file import BACKUP_PATH, PROPERTIES_PATH
 
 __all__ = ["Place", "find_places", "naming_table_above", "place_within"]
 
 _HUDI_FOLDER = PROPERTIES_PATH.partition("/")[0]
+_NAMED = 5
+"""Folders that a message names; it counts the others."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class Place:
 def find_places(paths: Iterable[str], options: Mapping[str, str]) -> list[Place]:
     """The tables that paths lead to, each once, in the order of the paths.
 
-    Folders that a pattern means, and that neither are a table nor lie in one, are passed over.
+    Folders that a pattern means beside tables, and that neither are a table nor lie in one, are passed over with a warning.
 
     Args:
         paths: Of tables or of folders in them; patterns as in `hudimeta.table.globs`.
@@ -41,12 +46,18 @@ def find_places(paths: Iterable[str], options: Mapping[str, str]) -> list[Place]
     Raises:
         TableNotFound: A path leads to no table.
         ConfigError: A pattern that means nothing.
+        StorageError: A folder that a pattern means cannot be looked at.
     """
     found: dict[str, list[str] | None] = {}
     for path in paths:
-        places = list(_places(path, options))
+        matched = list(_matched(path, options))
+        places = [place for place, is_table in matched if is_table]
+        others = [place.location for place, is_table in matched if not is_table]
         if not places:
-            raise TableNotFound(path, "neither there nor in a folder above it is .hoodie/hoodie.properties")
+            raise TableNotFound(path, _why_no_table(path, others))
+        if others:
+            text = f"{path} also matches folders that are no Hudi table, and are passed over: {_shown(others)}"
+            warnings.warn(hidden(text), HudiWarning, stacklevel=2)
         for place in places:
             chosen = found.setdefault(place.location, [])
             found[place.location] = None if chosen is None or place.partitions is None else [*chosen, place.partitions]
@@ -89,35 +100,49 @@ def naming_table_above(path: str, options: Mapping[str, str]) -> Iterator[None]:
         raise TableNotFound(path, f"it is in the folder of the table at {inside.location!r}", hint) from error
 
 
-def _places(path: str, options: Mapping[str, str]) -> Iterator[Place]:
+def _why_no_table(path: str, others: Sequence[str]) -> str:
+    if others:
+        return f"none of the folders that match it is a table: {_shown(others)}"
+    why = "neither there nor in a folder above it is .hoodie/hoodie.properties"
+    return f"{why}, and no folder fits the pattern" if has_glob(path) else why
+
+
+def _shown(folders: Sequence[str]) -> str:
+    more = len(folders) - _NAMED
+    return ", ".join(folders[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _matched(path: str, options: Mapping[str, str]) -> Iterator[tuple[Place, bool]]:
+    """What a path means, and whether that is a table or in one; folders that are not only for patterns."""
     where = absolute_location(path)
     if _is_table(where, options):
-        yield Place(where, None)
+        yield Place(where, None), True
         return
     root, names = _parts(where)
     plain = next((n for n, name in enumerate(names) if has_glob(name)), len(names))
     beginning = _joined(root, names[:plain])
     if plain < len(names) and _is_table(beginning, options):
-        yield Place(beginning, "/".join(names[plain:]))
+        yield Place(beginning, "/".join(names[plain:])), True
         return
     inside = place_within(beginning, options)
     if inside is not None:
-        yield Place(inside.location, "/".join((inside.partitions or "", *names[plain:])))
+        yield Place(inside.location, "/".join((inside.partitions or "", *names[plain:]))), True
     elif plain < len(names):
         yield from _expanded(beginning, names[plain:], options)
 
 
-def _expanded(folder: str, names: list[str], options: Mapping[str, str]) -> Iterator[Place]:
-    """The tables below a folder that lies in none. Args: names: A pattern, and what follows it."""
+def _expanded(folder: str, names: list[str], options: Mapping[str, str]) -> Iterator[tuple[Place, bool]]:
+    """What a pattern means below a folder that lies in no table. Args: names: The pattern, and what follows it."""
     first, *rest = names
     for name in sorted(_folders(folder, options)):
         if name.startswith(".") or not matches(first, name):
             continue
         below = f"{folder.rstrip('/')}/{name}"
-        if _is_table(below, options):
-            yield Place(below, "/".join(rest) or None)
-        elif rest:
-            yield from _expanded(below, rest, options)
+        if _has_properties(below, options):
+            yield Place(below, "/".join(rest) or None), True
+            continue
+        deeper = list(_expanded(below, rest, options)) if rest else []
+        yield from deeper or [(Place(below, None), False)]
 
 
 def _folders(folder: str, options: Mapping[str, str]) -> list[str]:
@@ -126,9 +151,14 @@ def _folders(folder: str, options: Mapping[str, str]) -> list[str]:
 
 def _is_table(folder: str, options: Mapping[str, str]) -> bool:
     try:
-        return open_storage(folder, options).stat(PROPERTIES_PATH) is not None
+        return _has_properties(folder, options)
     except HudiError:
         return False  # who may not look there opens no table there either
+
+
+def _has_properties(folder: str, options: Mapping[str, str]) -> bool:
+    storage = open_storage(folder, options)
+    return any(storage.stat(path) is not None for path in (PROPERTIES_PATH, BACKUP_PATH))
 
 
 def _parts(location: str) -> tuple[str, list[str]]:

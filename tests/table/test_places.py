@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import hudimeta
+from hudimeta.config import HudiWarning
 from hudimeta.errors import TableNotFound
 from hudimeta.table.places import Place, find_places, place_within
 
@@ -31,8 +33,8 @@ def two(tmp_path: Path) -> Path:
         (["trips_a/x", "trips_a"], [("trips_a", None)]),
         (["trips_a/{x,y}"], [("trips_a", "{x,y}")]),
         (["trips_a/x/*.parquet"], [("trips_a", "x/*.parquet")]),
-        (["trips_*"], [("trips_a", None), ("trips_b", None)]),
-        (["trips_*/y"], [("trips_a", "y"), ("trips_b", "y")]),
+        (["trips_?"], [("trips_a", None), ("trips_b", None)]),
+        (["trips_?/y"], [("trips_a", "y"), ("trips_b", "y")]),
         (["trips_b", "trips_a/[x]"], [("trips_b", None), ("trips_a", "[x]")]),
     ],
 )
@@ -41,10 +43,45 @@ def test_paths_lead_to_tables_and_partitions(two: Path, paths: list[str], found:
     assert find_places([str(two / path) for path in paths], {}) == expected
 
 
-@pytest.mark.parametrize("path", ["nothing", "nothing/*", "trips_of_*", "[z]*"])
-def test_what_leads_to_no_table_is_named(two: Path, path: str) -> None:
-    with pytest.raises(TableNotFound, match=r"no Hudi table at .*neither there nor in a folder above"):
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("nothing", "neither there nor in a folder above it is"),
+        ("nothing/*", "no folder fits the pattern"),
+        ("[z]*", "no folder fits the pattern"),
+        ("trips_of_*", "none of the folders that match it is a table: .*/trips_of_nobody"),
+        ("trips_of_*/x", "none of the folders that match it is a table: .*/trips_of_nobody"),
+    ],
+)
+def test_what_leads_to_no_table_is_named(two: Path, path: str, why: str) -> None:
+    with pytest.raises(TableNotFound, match=rf"no Hudi table at .*{why}"):
         find_places([str(two / path)], {})
+
+
+def test_a_folder_that_is_no_table_is_passed_over_with_a_warning(two: Path) -> None:
+    (two / "trips_b" / "x" / "made_by_hand").mkdir(parents=True)
+    (two / "trips_c" / "deep").mkdir(parents=True)
+    (two / "readme.txt").touch()
+    with pytest.warns(HudiWarning, match=r"trips_\* also matches .* passed over: \S*/trips_c, \S*/trips_of_nobody$"):
+        assert len(find_places([str(two / "trips_*")], {})) == 2
+    with pytest.warns(HudiWarning, match=r"passed over: \S*/trips_c/deep, \S*/trips_of_nobody$"):
+        assert len(find_places([str(two / "*" / "*")], {})) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(find_places([str(two / "trips_[ab]"), str(two / "trips_b" / "x" / "*")], {})) == 2
+
+
+def test_many_folders_that_are_no_table_are_counted(tmp_path: Path) -> None:
+    for number in range(8):
+        (tmp_path / f"f{number}").mkdir()
+    with pytest.raises(TableNotFound, match=r"/f0, .*/f4 and 3 more"):
+        find_places([str(tmp_path / "f*")], {})
+
+
+def test_a_table_whose_properties_are_being_replaced_is_one(two: Path) -> None:
+    metadata = two / "trips_b" / ".hoodie"
+    (metadata / "hoodie.properties").rename(metadata / "hoodie.properties.backup")
+    assert find_places([str(two / "trips_[ab]")], {}) == [Place(str(two / name), None) for name in ("trips_a", "trips_b")]
 
 
 def test_signs_in_the_name_of_a_folder_are_no_pattern_where_a_table_lies_there(tmp_path: Path) -> None:
