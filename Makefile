@@ -33,13 +33,13 @@ setup: ## make .venv with everything, find or install Java
 demo: ## write, update, query and time-travel a table through plain PySpark (DEMO_ARGS="--size smoke" is short)
 	@$(RUN) --java python -m demo $(DEMO_ARGS)
 
-test: ## tests that need no Apache Hudi, of large sets the part that has its turn (PYTEST_ARGS="-k timeline")
+test: ## tests that need no Apache Hudi, of large sets and slow tests the part that has its turn (PYTEST_ARGS="-k timeline")
 	@$(RUN) --java python -m pytest --ignore=tests/interop $(IN_PARALLEL) $(PYTEST_ARGS)
 
 test-fast: ## the same in three minutes: no Spark, and none of the places that tests/thorough.py lists (crashes, damage, servers, chance)
 	@HYPOTHESIS_PROFILE=quick $(RUN) python -m pytest --ignore=tests/interop -m "not spark and not thorough" $(ON_CORES) $(PYTEST_ARGS)
 
-test-full: ## the same with Spark and with large sets as a whole, half an hour
+test-full: ## the same, everything, an hour
 	@HUDIMETA_TURN=all $(RUN) --java python -m pytest --ignore=tests/interop $(IN_PARALLEL) $(PYTEST_ARGS)
 
 shapes-full: ## every shape of query through every door of Spark on every kind of table, some five minutes
@@ -135,12 +135,12 @@ layers:
 conformance: ## compare the engine and Spark with recorded answers of Apache Hudi (needs ../shared)
 	@HUDIMETA_TURN=all $(RUN) --java python -m pytest tests/conformance $(PYTEST_ARGS)
 
-interop: ## alternate with real Apache Hudi on the same tables (fetches Spark 3.5 and Hudi's jar once; HUDI=1.2.0 chooses it)
+interop: ## alternate with real Apache Hudi on the same tables, the part that has its turn (fetches Spark 3.5 and Hudi's jar once; HUDI=1.2.0 chooses it)
 	@$(RUN) --interop=$(HUDI) python -m pytest tests/interop $(INTEROP) $(PYTEST_ARGS)
 
 interop-full: ## the same with all rounds, all ways to name rows and the whole matrix of tables, and a small one of version 9, an hour
-	@HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI) python -m pytest tests/interop $(INTEROP) $(PYTEST_ARGS)
-	@HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI_NEXT) python -m pytest tests/interop/test_matrix.py tests/interop/test_partitioned_record_index.py tests/interop/test_alternation.py $(INTEROP) $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI) python -m pytest tests/interop $(INTEROP) $(PYTEST_ARGS)
+	@HUDIMETA_TURN=all HUDIMETA_INTEROP_FULL=1 $(RUN) --interop=$(HUDI_NEXT) python -m pytest tests/interop/test_matrix.py tests/interop/test_partitioned_record_index.py tests/interop/test_alternation.py $(INTEROP) $(PYTEST_ARGS)
 
 bench: ## measure every claim against its rival (BENCH_ARGS="P1 P3 --scale 0.1")
 	@$(RUN) --interop=$(RIVALS) python -m benchmarks $(BENCH_ARGS)

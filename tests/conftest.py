@@ -19,7 +19,7 @@ from pytest_spark.fixtures import _spark_session
 from tests.memory import keep_tables_in_memory
 from tests.order import in_order, title_of_order
 from tests.recorded_tables import CONFORMANCE, RICH, SHARED, TableSet
-from tests.rotation import title_of_turn, waiting
+from tests.rotation import is_of_everything, slow_tests, title_of_turn, waiting
 from tests.thorough import is_thorough
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test by its place and by what its fixtures need, so that `-m "not spark"` holds without anybody remembering.
 
-    Leave out those of large sets that do not have their turn, unless somebody asks for tests by name; and shuffle, before
-    pytest puts tests of one parameter of a fixture side by side.
+    Leave out those of large sets that do not have their turn, unless somebody asks for tests by name, and slow ones unless
+    somebody asks for files; and shuffle, before pytest puts tests of one parameter of a fixture side by side.
     """
     for item in items:
         for fixture in getattr(item, "fixturenames", ()):
@@ -70,7 +70,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("spark") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("spark"))  # one session for the whole run, in one of its processes
     by_name = config.option.keyword or any("::" in argument for argument in config.args)
-    left = [] if by_name else waiting(items)
+    slow = slow_tests() if is_of_everything(config.args) else ()
+    left = [] if by_name else waiting(items, slow)
     if left:
         others = set(left)
         items[:] = [item for item in items if item not in others]

@@ -1,6 +1,7 @@
-"""Large sets of tests by turns: each run takes a part of them, and each part has its turn after so many days.
+"""Tests by turns: each run takes a part of the large sets and of the slow tests, and each part has its turn after so many days.
 
-What a set holds in all is run by `make test-full`. `HUDIMETA_TURN` names a turn by its number, `all` takes every part.
+Large sets are marked `rotation(PARTS)`. Tests that `tests/data/slow_tests.txt` lists, by measurement, go by turns in runs of
+everything. All of them are run by `make test-full`. `HUDIMETA_TURN` names a turn by its number, `all` takes every part.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import os
 import time
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -17,6 +19,12 @@ import pytest
 T = TypeVar("T")
 ALL = "all"
 SECONDS_OF_A_DAY = 86_400
+SLOW_TESTS = Path(__file__).with_name("data") / "slow_tests.txt"
+"""Made by `tools/slow_tests.py`: a test on each line."""
+PARTS_OF_SLOW_TESTS = 4
+PARTS_OF_INTEROP = 3
+WHOLE_RUNS = frozenset({"tests", "tests/interop"})
+"""What a run of everything is asked for."""
 
 
 def _turn() -> int | None:
@@ -36,26 +44,50 @@ def in_turn(of: Sequence[T], parts: int) -> Sequence[T]:
     return of if TURN is None else of[TURN % parts :: parts]
 
 
-def waiting(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Tests marked `rotation(of)` that other turns take, of the items as they are written: each turn takes as many of a set.
+def slow_tests() -> frozenset[str]:
+    """Names of tests, without parameters, that take about a second or more."""
+    lines = SLOW_TESTS.read_text(encoding="utf-8").splitlines()
+    return frozenset(line for line in lines if not line.startswith("#"))
 
-    Those through the door of Spark are chosen by `tests/write/conftest.py`, and keep out of it.
+
+def is_of_everything(arguments: Sequence[str]) -> bool:
+    """Whether a run was asked for no file or folder in particular."""
+    return all(argument.rstrip("/") in WHOLE_RUNS for argument in arguments)
+
+
+def waiting(items: Sequence[pytest.Item], slow: Collection[str] = ()) -> list[pytest.Item]:
+    """Tests that other turns take, of the items as they are written: each turn takes as many of a set.
+
+    Those of writes through the door of Spark are chosen by `tests/write/conftest.py`, and keep out of it.
+
+    Args:
+        items: All that were found.
+        slow: Names of tests that go by turns though they are not marked; those with real Apache Hudi go too when there are any.
     """
     if TURN is None:
         return []
     seen: Counter[str] = Counter()
     left = []
     for item in items:
-        marker = item.get_closest_marker("rotation")
         call = getattr(item, "callspec", None)
-        if marker is None or (call is not None and call.params.get("door") == "spark"):
-            continue
-        (parts,) = marker.args
         name = item.nodeid.partition("[")[0]
+        parts = _parts(item, name, slow)
+        if parts == 1 or (call is not None and call.params.get("door") == "spark"):
+            continue
         if (zlib.crc32(name.encode()) + seen[name]) % parts != TURN % parts:
             left.append(item)
         seen[name] += 1
     return left
+
+
+def _parts(item: pytest.Item, name: str, slow: Collection[str]) -> int:
+    marker = item.get_closest_marker("rotation")
+    if marker is not None:
+        (parts,) = marker.args
+        return int(parts)
+    if slow and item.get_closest_marker("interop") is not None:
+        return PARTS_OF_INTEROP
+    return PARTS_OF_SLOW_TESTS if name in slow else 1
 
 
 def title_of_turn() -> str:

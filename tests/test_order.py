@@ -10,6 +10,7 @@ import pytest
 
 from tests import rotation, thorough
 from tests.order import WRITTEN, in_order
+from tools.slow_tests import slow_tests
 
 ITEMS: Any = [SimpleNamespace(path=Path(f"tests/test_{file}.py"), name=f"{file}{n}") for file in "abcde" for n in range(8)]
 
@@ -45,6 +46,32 @@ def test_every_test_of_a_large_set_has_its_turn(monkeypatch: pytest.MonkeyPatch)
         taken += [item.nodeid for item in items if item.nodeid not in left]
     every_time = ["test_always", "test_0[spark]"] * 2
     assert sorted(taken) == sorted([*(item.nodeid for item in items), *every_time])
+
+
+def test_slow_tests_take_turns_in_runs_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    items: Any = [SimpleNamespace(nodeid=f"test_slow[{n}]", get_closest_marker=lambda _: None) for n in range(8)]
+    items.append(SimpleNamespace(nodeid="test_quick", get_closest_marker=lambda _: None))
+    left = []
+    for turn in range(rotation.PARTS_OF_SLOW_TESTS):
+        monkeypatch.setattr(rotation, "TURN", turn)
+        left += [item.nodeid for item in rotation.waiting(items, {"test_slow"})]
+        assert not rotation.waiting(items)
+    assert sorted(left) == sorted(item.nodeid for item in items[:8] for _ in range(rotation.PARTS_OF_SLOW_TESTS - 1))
+    assert rotation.is_of_everything(["tests/interop"])
+    assert not rotation.is_of_everything(["tests", "tests/services"])
+
+
+def test_the_slow_tests_are_there() -> None:
+    listed = rotation.slow_tests()
+    files = {name.partition("::")[0] for name in listed}
+    written = {file: (thorough.ROOT / file).read_text(encoding="utf-8") for file in files}
+    assert len(listed) > 100
+    assert [name for name in listed if f"def {name.rpartition('::')[2]}(" not in written[name.partition("::")[0]]] == []
+
+
+def test_slow_is_what_a_run_measured() -> None:
+    printed = "0.70s call     tests/a/test_b.py::test_c[x y]@spark\n0.40s setup tests/a/test_b.py::test_c[x y]@spark\n"
+    assert slow_tests(printed + "0.90s call     tests/a/test_b.py::test_d\n") == ["tests/a/test_b.py::test_c"]
 
 
 def item(path: str, **params: str) -> Any:
