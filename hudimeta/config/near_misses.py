@@ -61,7 +61,7 @@ _MEANT = {
     "hoodie.datasource.read.end.instanttime": "end endinstant endinstanttime endtime endingversion endingtimestamp endversion "
     "endtimestamp endsnapshotid",
     "hoodie.datasource.query.incremental.format": "readchangefeed readchangedata",
-    "hoodie.datasource.overwrite.mode": "replacewhere overwritemode",
+    "hoodie.datasource.overwrite.mode": "replacewhere overwritemode dynamicpartitionoverwrite",
     "hoodie.parquet.max.file.size": "maxrecordsperfile targetfilesizebytes",
     "hoodie.parquet.compression.codec": "compression codec",
 }

@@ -1,4 +1,5 @@
-"""Options of Apache Hudi that change rows, layout or side effects, and that hudimeta does not do: given, they are refused.
+"""Options of Apache Hudi, and of other formats, that change rows, layout or side effects, and that hudimeta does not do: given,
+they are refused.
 
 A value that asks for nothing else than what hudimeta does is fine. Values are compared in lower case; `*` in `fits` stands for
 any text. Nothing fits where `fits` is empty: then the option as such is refused, except with an empty value.
@@ -229,9 +230,35 @@ _READING = (
     NotDone("hoodie.read.blob.inline.mode", (), "Leave it out."),
 )
 
+_WORDS_OF_OTHERS = (
+    NotDone(
+        "overwriteschema",
+        _OFF,
+        "Rows that replace a table keep its columns. Call Table.alter(…), or replace the table as such: "
+        "df.writeTo(name).createOrReplace() in an attached session.",
+    ),
+    NotDone(
+        "txnappid",
+        (),
+        "A write that is repeated is a write of its own. Give rows a key and upsert them, or write them by a stream, whose "
+        "batches are committed once.",
+        ("txnversion",),
+    ),
+    NotDone(
+        "ignorechanges",
+        _OFF,
+        "A stream hands over the rows of every commit. Filter the rows, or see docs/streams.md for where a stream begins.",
+        ("ignoredeletes", "skipchangecommits"),
+    ),
+    NotDone(
+        "branch", (), "A table has no branches. Name an instant in as.of.instant; a savepoint keeps it readable.", ("tag",)
+    ),
+)
+"""What users of other formats ask for: passed over, it would change what is written or read."""
+
 
 def declare_not_done(registry: OptionRegistry) -> None:
     """Declare them."""
-    for group in (_TABLE, _MERGING, _WRITING, _SERVICES, _SIDE_EFFECTS, _READING):
+    for group in (_TABLE, _MERGING, _WRITING, _SERVICES, _SIDE_EFFECTS, _READING, _WORDS_OF_OTHERS):
         for option in group:
             registry.refuse(option)

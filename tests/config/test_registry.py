@@ -63,6 +63,10 @@ def test_bad_options_say_what_is_allowed(given: dict[str, str], text: str) -> No
         ("hoodie.datasource.merge.type", "payload_combine", "skip_merge"),
         ("hoodie.precommit.validators.equality.sql.queries", "", "select 1"),
         ("hoodie.record.merge.property.hoodie.payload.delete.field", "", "op"),
+        ("overwriteSchema", "false", "true"),
+        ("txnVersion", "", "7"),
+        ("skipChangeCommits", "false", "true"),
+        ("tag", "", "release"),
     ],
 )
 def test_what_is_not_done_is_refused_unless_it_asks_for_what_is_done(key: str, fine: str, refused: str) -> None:
@@ -84,6 +88,7 @@ def test_every_hint_of_what_is_not_done_is_a_sentence() -> None:
     ("given", "meant"),
     [
         ("timestampAsOf", "as.of.instant"),
+        ("dynamicPartitionOverwrite", "hoodie.datasource.overwrite.mode"),
         ("asOfInstant", "as.of.instant"),
         ("as_of_instant", "as.of.instant"),
         ("filter", "hudimeta.filter"),
