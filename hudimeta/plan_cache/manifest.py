@@ -128,11 +128,14 @@ class Manifest:
         deleted = of_files.column("is_deleted")
         came, went = files.filter(pc.invert(deleted)), files.filter(deleted)
         gone, left, touched = self._taken_out(_groups_of(files))
-        before = _files_of(touched)
-        _check_names(before, came, went)
-        built, waiting = slices_and_waiting(pa.concat_tables([before, came]), visibility)
+        there = pa.concat_tables([_files_of(touched), came])
+        if len(_paths(there).unique()) != len(there):
+            raise NotTold("a commit that names a file again")
+        built, waiting = slices_and_waiting(there, visibility)
         if waiting:
             raise NotTold("files of a write that is not completed")
+        if pc.any(pc.is_in(_paths(went), value_set=_paths(_files_of(built)))).as_py():
+            raise NotTold("a clean that removed a file of a newest slice")  # only a new plan shows what is behind it
         changed = Manifest(self.rows, self.ranges, gone, pa.concat_tables([left, built]).combine_chunks(), paths)
         return changed._without_replaced(visibility, replacing)
 
@@ -217,14 +220,9 @@ def _files_of(slices: pa.Table) -> pa.Table:
     return pa.concat_tables([pa.Table.from_arrays(part, schema=_FILES) for part in (base, of_logs)])
 
 
-def _check_names(before: pa.Table, came: pa.Table, went: pa.Table) -> None:
-    """Refuse a file that comes twice, and one that went although it counts: only a new plan shows what is behind it."""
-    names = [pc.binary_join_element_wise(table["partition_path"], table["name"], "/") for table in (before, came, went)]
-    there = pa.concat_arrays([single_array(part) for part in names[:2]])
-    if len(there.unique()) != len(there):
-        raise NotTold("a commit that names a file again")
-    if pc.any(pc.is_in(names[2], value_set=there)).as_py():
-        raise NotTold("a clean that removed a file of a newest slice")
+def _paths(files: pa.Table) -> pa.Array:
+    """Partition and name of each file in one text."""
+    return pc.binary_join_element_wise(single_array(files["partition_path"]), single_array(files["name"]), texts(["/"])[0])
 
 
 def log_instants(slices: pa.Table) -> set[str]:

@@ -25,8 +25,6 @@ __all__ = ["ColumnRoots", "PlanRoots", "Since", "roots_of"]
 InstantKey: TypeAlias = tuple[str, str, str, str, int, int]
 """Requested time, action, completion time; name, size and time of change of the completed file."""
 
-_UNDONE = (Action.ROLLBACK, Action.RESTORE)
-
 
 @dataclass(frozen=True)
 class Since:
@@ -112,9 +110,6 @@ class PlanRoots:
             return _unusable(reason)
         known = set(self.deltas)
         later = [instant for key, instant in done.items() if key not in set(self.done)]
-        undone = next((instant for instant in later if instant.action in _UNDONE), None)
-        if undone is not None:
-            return _unusable(f"the {undone.action.value} at {undone.time} came since")
         return Since(
             tuple(instant for key, instant in now.items() if key not in known),
             frozenset(instant.time for instant in later if instant.action is Action.REPLACE_COMMIT),

@@ -108,8 +108,7 @@ def plan_slices(snapshot: Snapshot, bound: Bound | None, query_type: QueryType =
         plan = planned_range(snapshot, snapshot.slices(chosen_partitions(snapshot), query_type))
     else:
         plan = _planned(snapshot, bound, query_type)
-    if plan.snapshot.kept_plan is not None:
-        notes += tuple(plan.snapshot.kept_plan.remarks)
+    notes += plan.snapshot.plan_remarks
     return replace(plan, notes=notes + plan.notes, seconds=time.perf_counter() - begin)
 
 

@@ -315,6 +315,16 @@ class Snapshot:
 
         return PlanCache(self.storage, self.metadata, self.options, lambda: self.visibility)
 
+    @property
+    def plan_remarks(self) -> tuple[str, ...]:
+        """What was used of kept plans, or why nothing was; for reports. Nothing where they were not asked for."""
+        if self.kept_plan is not None:
+            return tuple(self.kept_plan.remarks)
+        if self.for_writes or self.options.get(PLAN_CACHE) == "off":
+            return ()
+        of_now = "they are of the newest moment" if self.as_of is not None else ""
+        return (f"no kept plan: {of_now or 'they rest on the metadata table, which is not asked'}",)
+
     def partitions(self) -> pa.StringArray:
         """Partition paths, sorted; [""] for a table without partitions."""
         found = self.kept_plan.partitions() if self.kept_plan is not None else None
