@@ -338,14 +338,16 @@ class Execute:
     """EXECUTE IMMEDIATE.
 
     Attributes:
-        text: Of the statement.
+        text: An expression, most often a text or a variable, whose value is the statement.
         given: Of USING: expressions, with their names or "" where they have none.
         into: Variables that the one row of the query goes into; empty without INTO.
+        literal: The statement, where `text` is nothing but a text in quotes; None otherwise.
     """
 
     text: str
     given: tuple[tuple[str, str], ...] = ()
     into: tuple[TableName, ...] = ()
+    literal: str | None = None
 
 
 @dataclass(frozen=True)

@@ -64,9 +64,11 @@ def explain(cursor: Cursor) -> Explain:
 
 
 def execute(cursor: Cursor) -> Execute:
-    """EXECUTE IMMEDIATE 'statement' [INTO variable, …] [USING expression [AS name], …]."""
+    """EXECUTE IMMEDIATE expression [INTO variable, …] [USING expression [AS name], …]."""
     cursor.expect("EXECUTE", "IMMEDIATE")
-    text, given, into = cursor.string(), [], []
+    begin = cursor.at
+    text, given, into = cursor.until("INTO", "USING"), [], []
+    literal = cursor.words[begin].text if cursor.at == begin + 1 and cursor.words[begin].kind == "string" else None
     if cursor.accept("INTO"):
         into = [TableName(cursor.dotted())]
         while cursor.accept(","):
@@ -80,7 +82,7 @@ def execute(cursor: Cursor) -> Execute:
                 break
         inside.finish()
     cursor.finish()
-    return Execute(text, tuple(given), tuple(into))
+    return Execute(text, tuple(given), tuple(into), literal)
 
 
 def analyze(cursor: Cursor) -> Analyze:

@@ -46,6 +46,28 @@ def found(frame: DataFrame) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in frame.collect()]
 
 
+def test_statements_that_a_script_makes(sql: Sql, table: Path) -> None:
+    text = """begin
+        declare said string default 'delete from scripted where id = 0';
+        declare n int;
+        execute immediate said;
+        set said = 'update scripted set x = :x where id = :i';
+        execute immediate said using 50 as x, 1 as i;
+        set said = 'select max(id) from scripted';
+        execute immediate said into n;
+        select 'not the last query';
+        execute immediate 'select id, x from ' || :name || ' where id <= ? order by id' using n;
+    end"""
+    assert found(sql(text, {"name": "scripted"})) == [(1, 50.0), (2, 2.0), (3, 3.0)]
+    assert found(sql("begin declare q string default 'select 1 + ?'; execute immediate q using 2; end")) == [(3,)]
+    assert found(sql("execute immediate 'begin delete from scripted where id = 1; select count(*) from scripted; end'")) == [
+        (2,)
+    ]
+    with pytest.raises(PySparkException, match="NULL_QUERY_STRING"):
+        sql("begin declare q string; delete from scripted where id = 2; execute immediate q; end")
+    assert values(table) == {3: 3.0}
+
+
 def test_variables_conditions_and_loops(sql: Sql, table: Path) -> None:
     text = """begin
         declare n, m int default 1;

@@ -108,7 +108,14 @@ def test_several_statements_and_variables(spark: SparkSession, table: hudimeta.T
     query = f"\"select max(price), count(*) from by_door timestamp as of '{first}' where id <= ?\""
     rows(spark, f"execute immediate {query} into at_first, how_many using 7")
     assert rows(spark, "select at_first, how_many") == [(7.5, 8)]
+    spark.sql("declare or replace variable said string default 'update by_door set price = :p, ts = 5 where id = :i'")
+    rows(spark, "execute immediate said using 1.5 as p, 3 + 4 as i")
+    spark.sql(f"set variable said = {query}")
+    rows(spark, "execute immediate session.said into at_first, how_many using (5)")
+    assert rows(spark, "select at_first, how_many, (select price from by_door where id = 7)") == [(5.5, 6, 1.5)]
     for statement, says in {
+        "execute immediate how_many": "INVALID_EXPR_TYPE",
+        "execute immediate said || ' limit'": "PARSE_SYNTAX_ERROR",
         f"execute immediate {query} into at_first using 7": "(?i)column|mismatch",
         "execute immediate 'delete from by_door' into at_first": "Leave INTO out",
         "begin delete from by_door; declare x int; end": "(?i)declare|variable|INVALID",

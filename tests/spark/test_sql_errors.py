@@ -48,17 +48,23 @@ WRONG = {
     "drop index i on nope": MISSING,
     "create index i on nope (id)": MISSING,
     "select * from nope timestamp as of '2026-01-01'": MISSING,
-    "update wrong_view set price = 1": "does not support UPDATE",
+    "update wrong_view set price = 1": "SHOW CREATE TABLE `wrong_view` shows which one",
     "insert into wrong_view values (1)": "EXPECT_TABLE_NOT_VIEW",
     "truncate table wrong_view": "EXPECT_TABLE_NOT_VIEW",
     "execute immediate 'update wrong set nope = 1'": "columns of the table",
 }
 
-
+OF_A_VIEW = r"the view `?\w+.*Change the table that the view reads, by its name"
 OF_EVERY_KIND = {
-    "delete from wrong_view": "Delete from the table that the view reads",
-    "delete from spark_catalog.default.wrong_view where id = 1": "Delete from the table that the view reads",
-    "merge into wrong_view v using wrong s on v.id = s.id when matched then delete": "does not support MERGE",
+    "delete from wrong_view": OF_A_VIEW,
+    "delete from spark_catalog.default.wrong_view where id = 1": OF_A_VIEW,
+    "delete from wrong_temporary where id = 2": OF_A_VIEW,
+    "update wrong_folder set price = 1": OF_A_VIEW,
+    "merge into wrong_view v using wrong s on v.id = s.id when matched then delete": OF_A_VIEW,
+    "explain delete from wrong_view": OF_A_VIEW,
+    "explain extended delete from wrong_folder": OF_A_VIEW,
+    "explain formatted update wrong_temporary set price = 1": OF_A_VIEW,
+    "explain cost merge into wrong_view v using wrong s on v.id = s.id when not matched then insert *": OF_A_VIEW,
     "insert overwrite wrong_view select 1": "(?i)view",
     "alter table wrong_view add columns (x int)": "EXPECT_TABLE_NOT_VIEW",
     "alter table wrong_view alter column id first": "EXPECT_TABLE_NOT_VIEW",
@@ -135,8 +141,11 @@ def path(attached: SparkSession, tmp_path: Path) -> Iterator[Path]:
     )
     attached.sql("insert into wrong values (1, 'a', 1, 1, 'd1'), (2, 'b', 2, 1, 'd2')")
     attached.sql("create view wrong_view as select * from wrong")
+    attached.sql("create temporary view wrong_temporary as select * from wrong where id > 1")
+    attached.sql(f"create temporary view wrong_folder using hudimeta options (path '{tmp_path / 'wrong'}')")
     yield tmp_path / "wrong"
-    attached.sql("drop view wrong_view")
+    for view in ("wrong_view", "wrong_temporary", "wrong_folder"):
+        attached.sql(f"drop view {view}")
     attached.sql("drop table wrong")
 
 

@@ -101,6 +101,12 @@ def test_what_does_not_fit_the_grammar_is_left_to_spark(body: str) -> None:
     assert parse(f"begin {body} end") is None
 
 
-def test_rows_go_into_variables() -> None:
+def test_execute_immediate_takes_any_expression() -> None:
     found = parse("execute immediate 'select ?, 2' into a, system.session.b using 1")
-    assert found == Execute("select ?, 2", (("", "1"),), (TableName(("a",)), TableName(("system", "session", "b"))))
+    into = (TableName(("a",)), TableName(("system", "session", "b")))
+    assert found == Execute("'select ?, 2'", (("", "1"),), into, literal="select ?, 2")
+    assert parse("execute immediate q") == Execute("q")
+    assert parse("execute immediate session.q using (1 as n, m)") == Execute("session.q", (("n", "1"), ("", "m")))
+    made = "concat('delete ', 'from t using ') || :rest"
+    assert parse(f"execute immediate {made} into a") == Execute(made, into=into[:1])
+    assert parse("execute immediate using 1") is None

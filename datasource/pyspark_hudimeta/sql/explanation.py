@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark_hudimeta.sql.session import Entry, SqlSession
 
-__all__ = ["explain", "explain_query", "reads_rows"]
+__all__ = ["explain", "explain_query", "explained_by_spark", "reads_rows"]
 
 _PLAN = "plan string"
 _QUERY = re.compile(r"\s*(?:\(|(?:select|with|from|values|table)\b)", re.IGNORECASE)
@@ -45,9 +45,13 @@ def explain_query(session: SqlSession, statement: Explain) -> DataFrame | None:
     Raises:
         AnalysisException, of Spark: A query that does not fit.
     """
-    if not may_exchange(statement.text):
-        word = "" if statement.mode == "simple" else statement.mode
-        (shown,) = session.plain(f"EXPLAIN {word} {statement.text}", session.parameters, **session.frames).collect()
-        if "hudimeta" not in shown[0]:
-            return None
+    if not may_exchange(statement.text) and "hudimeta" not in explained_by_spark(session, statement):
+        return None
     return session.rows([(session.explained(session.query(statement.text), statement.mode),)], _PLAN)
+
+
+def explained_by_spark(session: SqlSession, statement: Explain) -> str:
+    """What Spark itself shows."""
+    word = "" if statement.mode == "simple" else statement.mode
+    shown = session.plain(f"EXPLAIN {word} {statement.text}", session.parameters, **session.frames)
+    return "\n".join(row[0] for row in shown.collect())

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import AnalysisException, PySparkException
 
 from hudimeta.errors import HudiError
-from hudimeta.sql import Assign, Block, Choice, Declare, For, Handler, Jump, Loop, Run, Script, Step, quoted
+from hudimeta.sql import Assign, Block, Choice, Declare, Execute, For, Handler, Jump, Loop, Run, Script, Step, parse, quoted
+from pyspark_hudimeta.sql.executing import text_of
 from pyspark_hudimeta.sql.explanation import reads_rows
 
 if TYPE_CHECKING:
@@ -134,12 +135,18 @@ class _Running:
                     raise _Jumped(step)
 
     def _run(self, text: str) -> None:
+        asks = self._is_query(text)
         frame = self._session.own(text, self._session.parameters, **self._session.frames)
-        if reads_rows(text):
+        if asks:
             # Rows are those of now, with the values that variables have now.
             self.rows = self._session.spark.createDataFrame(frame.collect(), frame.schema)
         else:
             self.last = frame
+
+    def _is_query(self, text: str) -> bool:
+        statement = parse(text)
+        named = text_of(self._session, statement) if isinstance(statement, Execute) and not statement.into else text
+        return named is not None and reads_rows(named)
 
     def _loop(self, loop: Loop) -> None:
         while not loop.before or self._holds(loop.before):

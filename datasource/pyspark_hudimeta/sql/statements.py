@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from hudimeta.config import refuse_on_write
@@ -41,7 +40,6 @@ from hudimeta.sql import (
     may_write,
     named_parameters,
     parse,
-    quoted,
     source_of,
     target_of,
     texts_of,
@@ -49,10 +47,10 @@ from hudimeta.sql import (
 )
 from pyspark_hudimeta.sql.answers import answer, listed_tables, lists_tables
 from pyspark_hudimeta.sql.calling import call
-from pyspark_hudimeta.sql.catalog import Known
 from pyspark_hudimeta.sql.changes import delete, merge, update
 from pyspark_hudimeta.sql.definition import alter, create, create_like, drop
 from pyspark_hudimeta.sql.entries import alter_entry, check_setting, set_properties
+from pyspark_hudimeta.sql.executing import execute, text_of
 from pyspark_hudimeta.sql.explanation import explain, explain_query, reads_rows
 from pyspark_hudimeta.sql.indexing import create_index, drop_index, refresh_index
 from pyspark_hudimeta.sql.insertion import insert
@@ -61,6 +59,7 @@ from pyspark_hudimeta.sql.queries import exchanged_query, may_exchange
 from pyspark_hudimeta.sql.scripting import run_script
 from pyspark_hudimeta.sql.session import Entry, SqlSession
 from pyspark_hudimeta.sql.upkeep import analyze, optimize, restore, vacuum
+from pyspark_hudimeta.sql.views import change_view, explain_change_of_view
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,8 +67,6 @@ if TYPE_CHECKING:
     from hudimeta.sql import Statement, TableName
 
 __all__ = ["run_statement"]
-
-_NUMBER = count()
 
 
 def run_statement(session: SqlSession, text: Any, args: Any, frames: Mapping[str, Any]) -> DataFrame | None:
@@ -136,7 +133,7 @@ def _own(session: SqlSession, written: str, text: str) -> DataFrame | None:
     found = _about(session, written)
     if found is None:
         _refuse_missing(session, written)
-        return _deleted_by_spark(session, written) if word == "DELETE" else None
+        return change_view(session, written) if word in ("DELETE", "UPDATE", "MERGE") else None
     return _run(session, *found, text)
 
 
@@ -150,58 +147,32 @@ def _refuse_missing(session: SqlSession, text: str) -> None:
         session.plain(f"DESCRIBE TABLE {statement.name.sql}")
 
 
-def _deleted_by_spark(session: SqlSession, text: str) -> DataFrame | None:
-    """Run a DELETE of Spark's; of most views it says that it has met an internal error."""
-    statement = parse(text)
-    if not isinstance(statement, Delete) or session.catalog.known(statement.name) not in (Known.VIEW, Known.TEMPORARY):
-        return None
-    try:
-        return session.plain(text, session.parameters, **session.frames)
-    except Exception as error:
-        if "[INTERNAL_ERROR] Unexpected table relation" not in str(error):
-            raise
-        hint = "Delete from the table that the view reads: SHOW CREATE TABLE shows which one that is."
-        raise UnsupportedFeature(f"DELETE FROM the view {statement.name.sql}", hint) from error
-
-
 def _executed(session: SqlSession, statement: Execute) -> DataFrame | None:
     """Run what EXECUTE IMMEDIATE names; None where that is Spark's."""
-    text = statement.text
-    if not _is_ours(session, text):
-        return None
-    if statement.into and not reads_rows(text):
-        raise UnsupportedFeature("EXECUTE IMMEDIATE … INTO with a statement that is no query", "Leave INTO out.")
-    names = [name or f"_{number}" for number, (name, _) in enumerate(statement.given)]
-    shown = ", ".join(f"{value} AS {quoted(name)}" for name, (_, value) in zip(names, statement.given, strict=True))
-    values = list(session.query(f"SELECT {shown}").collect()[0]) if shown else []
-    named = any(name for name, _ in statement.given)
-    found = session.own(text, dict(zip(names, values, strict=True)) if named else values or None)
-    return _kept(session, statement, found) if statement.into else found
-
-
-def _kept(session: SqlSession, statement: Execute, row: DataFrame) -> DataFrame:
-    """Set the variables of INTO, which Spark does: it knows them, and what a row for them must be."""
-    name = f"_hudimeta_into_{next(_NUMBER)}"
-    row.createOrReplaceTempView(name)
-    try:
-        session.plain(f"SET VARIABLE ({', '.join(one.sql for one in statement.into)}) = (SELECT * FROM {name})")
-    finally:
-        session.spark.catalog.dropTempView(name)
-    return session.nothing()
+    text = text_of(session, statement)
+    return execute(session, statement, text) if text is not None and _is_ours(session, text) else None
 
 
 def _scripted(session: SqlSession, script: Script) -> DataFrame | None:
     """Run a script; None where none of its statements is ours."""
-    ours = any(_is_ours(session, text) for text in texts_of((script.body,)))
-    return run_script(session, script) if ours else None
+    return run_script(session, script) if _has_ours(session, script) else None
+
+
+def _has_ours(session: SqlSession, script: Script) -> bool:
+    return any(_is_ours(session, text) for text in texts_of((script.body,)))
 
 
 def _is_ours(session: SqlSession, text: str) -> bool:
-    """True of a statement that does not go to Spark as it is."""
+    """True of a statement that does not go to Spark as it is, and of one whose text only its run makes."""
     word = may_write(text)
-    if word == "EXECUTE":
-        executing = parse(text)
-        return isinstance(executing, Execute) and _is_ours(session, executing.text)
+    statement = parse(text) if word in ("EXECUTE", "EXPLAIN", "BEGIN") else None
+    match statement:
+        case Execute():
+            return statement.literal is None or _is_ours(session, statement.literal)
+        case Explain():
+            return _is_ours(session, statement.text)
+        case Script():
+            return _has_ours(session, statement)
     return word in ("CREATE", "REPLACE", "CALL") or may_exchange(text) or _about(session, text) is not None
 
 
@@ -217,6 +188,7 @@ def _explained(session: SqlSession, statement: Explain) -> DataFrame | None:
     found = _about(session, statement.text)
     if found is not None:
         return explain(session, *found, statement.mode)
+    explain_change_of_view(session, statement)
     return explain_query(session, statement) if reads_rows(statement.text) else None
 
 
