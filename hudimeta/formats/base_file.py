@@ -99,10 +99,8 @@ class BaseFile:
                 found = self._in_order(rows, columns)
                 yield _without_columns(rows.num_rows) if found is None else found
 
-    def pages_around(
-        self, number: int, columns: Sequence[str], matches: npt.NDArray[np.bool_]
-    ) -> tuple[pa.Table, npt.NDArray[np.int64]] | None:
-        """Some rows of one row group, those on the same pages as some of them, so that other pages are not unpacked.
+    def matching(self, number: int, columns: Sequence[str], matches: npt.NDArray[np.bool_]) -> tuple[pa.Table, int] | None:
+        """Some rows of one row group, unpacked together with those on the same pages, so that other pages are not.
 
         Args:
             number: Of the row group, from 0.
@@ -110,7 +108,7 @@ class BaseFile:
             matches: For each row whether it is among them.
 
         Returns:
-            The rows, and which they are: int64 of shape (n, 2), first, and one past the last, of each run. None where reading
+            The rows, texts as dictionaries where the file has them so, and how many were unpacked for them. None where reading
             them all takes hardly longer.
 
         Raises:
@@ -118,7 +116,7 @@ class BaseFile:
         """
         wanted = self._known(columns)
         with damage_named(self.path):
-            found = self._content.read_around(number, wanted, matches) if wanted else None
+            found = self._content.read_matching(number, wanted, matches) if wanted else None
         piece = None if found is None else self._in_order(found[0], columns)
         return None if found is None or piece is None else (piece, found[1])
 
@@ -181,9 +179,7 @@ class _ParquetFile:
     def _read(self, offset: int, length: int) -> bytes:
         return bytes(self._file.read_at(length, offset))
 
-    def read_around(
-        self, number: int, columns: Sequence[str], matches: npt.NDArray[np.bool_]
-    ) -> tuple[pa.Table, npt.NDArray[np.int64]] | None:
+    def read_matching(self, number: int, columns: Sequence[str], matches: npt.NDArray[np.bool_]) -> tuple[pa.Table, int] | None:
         import pyarrow.parquet as pq
 
         from hudimeta.formats.parquet.pages import pages_around
@@ -191,10 +187,19 @@ class _ParquetFile:
         pages = pages_around(self._parquet.metadata, number, columns, matches, self._read)
         if pages is None:
             return None
-        file = pq.ParquetFile(pa.BufferReader(pages.content), page_checksum_verification=True)
+        coded = self._coded(number, columns)
+        file = pq.ParquetFile(pa.BufferReader(pages.content), page_checksum_verification=True, read_dictionary=coded)
         with pages_named(self.path, self._file, self._parquet.metadata, [number], columns):
-            rows = file.read_row_group(0, columns=columns)
-            return _as_many(rows, sum(stop - start for start, stop in pages.rows.tolist()), self.path), pages.rows
+            # So little is done sooner than handed to threads.
+            rows = _as_many(file.read_row_group(0, columns=columns, use_threads=False), int(pages.kept.sum()), self.path)
+        return rows.filter(pa.array(matches[pages.kept])), rows.num_rows
+
+    def _coded(self, number: int, columns: Sequence[str]) -> list[str]:
+        """Texts that stand in a row group as codes: few of them are made texts."""
+        group = self._parquet.metadata.row_group(number)
+        chunks = (group.column(at) for at in range(group.num_columns))
+        texts = {name for name in columns if name in self.names and pa.types.is_string(self.schema.field(name).type)}
+        return [chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page and chunk.path_in_schema in texts]
 
 
 def _without_columns(rows: int) -> pa.Table:

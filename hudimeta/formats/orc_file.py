@@ -67,7 +67,7 @@ class OrcFile:
                 rows = rows.set_column(at, field.name, self._moments(rows.column(at), number))
         return rows
 
-    def read_around(self, number: int, columns: Sequence[str], matches: object) -> None:
+    def read_matching(self, number: int, columns: Sequence[str], matches: object) -> None:
         """None: stripes are read whole."""
 
     def _moments(self, clocks: pa.ChunkedArray, number: int) -> pa.ChunkedArray:

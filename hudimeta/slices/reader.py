@@ -30,9 +30,6 @@ from hudimeta.snapshot.partition_columns import path_values
 from hudimeta.storage import join
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from hudimeta.keys import KeyGenerator
     from hudimeta.predicate import Bound
     from hudimeta.schema import InternalSchema
@@ -201,7 +198,9 @@ class SliceReader:
     def _matching_piece(
         self, file: BaseFile, number: int, wanted: pa.Schema, instant: str, predicate: Bound, constants: pa.Table
     ) -> Iterator[pa.Table]:
-        """A row group, if any row of it matches: the columns of the predicate are read first, the others only then."""
+        """Rows of a row group, if any of them matches: the columns of the predicate are read first, the others only then."""
+        import pyarrow.compute as pc
+
         from hudimeta.predicate import evaluate
 
         looked_at = {column.path[0] for column in predicate.columns}
@@ -215,27 +214,20 @@ class SliceReader:
             self.counts.rows_read += head.num_rows
             return
         others = pa.schema([f for f in wanted if f.name not in looked_at])
-        rest, rows = self._piece_around(file, number, others, instant, matches)
-        if rows is not None:
-            self.counts.rows_passed_by += head.num_rows - rest.num_rows
-            self.counts.rows_read += head.num_rows - rest.num_rows
-            head = pa.concat_tables([head.slice(start, stop - start) for start, stop in rows.tolist()])
-        columns = {**_columns(head), **_columns(rest)}
-        yield pa.table([columns[f.name] for f in wanted], schema=wanted)
-
-    def _piece_around(
-        self, file: BaseFile, number: int, wanted: pa.Schema, instant: str, matches: pa.ChunkedArray
-    ) -> tuple[pa.Table, npt.NDArray[np.int64] | None]:
-        """As `_piece`, but only the pages with rows that match, where that saves something: then also which rows they have."""
-        import pyarrow.compute as pc
-
         found = None
         if self.task.history is None:
-            found = file.pages_around(number, leaf_paths(wanted), pc.fill_null(matches, False).to_numpy())
+            mask = pc.fill_null(matches, False).to_numpy()
+            found = file.matching(number, leaf_paths(others), mask)
         if found is None:
-            return self._piece(file, number, wanted, instant), None
-        piece, rows = found
-        return conform(piece, wanted), rows
+            rest = self._piece(file, number, others, instant)
+        else:
+            rows, unpacked = found
+            rest = conform(rows, others)
+            self.counts.rows_passed_by += head.num_rows - unpacked
+            self.counts.rows_read += head.num_rows - rest.num_rows
+            head = head.filter(pa.array(mask))
+        columns = {**_columns(head), **_columns(rest)}
+        yield pa.table([columns[f.name] for f in wanted], schema=wanted)
 
     def _piece(self, file: BaseFile, number: int, wanted: pa.Schema, instant: str) -> pa.Table:
         """A row group with the columns of today, under today's names and types."""

@@ -1,16 +1,17 @@
 """Some pages of a Parquet file as a small Parquet file of their own, so that only they are unpacked and decoded.
 
 A row group stores each column as a dictionary page, if it has one, and data pages. Pages of all columns that cover the same
-rows make a row group again: its footer is that of the file with other places, sizes and counts. Arrow reads it as it reads any
-file, page checksums included. Where columns divide their rows differently, the rows are extended to what all of them share.
+rows make a row group again: its footer has the file's schema, and places, sizes and counts of its own. Arrow reads it as it
+reads any file, page checksums included. Where columns divide their rows differently, the rows are extended to what all of them
+share.
 
-Fields of Parquet's Thrift structures that are changed here (Apache Parquet format, `parquet.thrift`)::
+Fields of Parquet's Thrift structures that are read or written here (Apache Parquet format, `parquet.thrift`)::
 
-    FileMetaData    2 schema  3 num_rows  4 row_groups  5 key_value_metadata
-    RowGroup        1 columns  2 total_byte_size  3 num_rows  4 sorting_columns  5 file_offset  6 total_compressed_size
-    ColumnChunk     2 file_offset  3 meta_data  4 to 7 places of its page index
-    ColumnMetaData  5 num_values  6 total_uncompressed_size  7 total_compressed_size  9 data_page_offset  10 index_page_offset
-                    11 dictionary_page_offset  12 statistics  14, 15 place of its bloom filter  16 size statistics
+    FileMetaData    1 version  2 schema  3 num_rows  4 row_groups
+    RowGroup        1 columns  2 total_byte_size  3 num_rows
+    ColumnChunk     2 file_offset  3 meta_data
+    ColumnMetaData  1 type  2 encodings  3 path_in_schema  4 codec  5 num_values  6 total_uncompressed_size
+                    7 total_compressed_size  9 data_page_offset  11 dictionary_page_offset
     PageHeader      1 type  3 compressed_page_size  5 data_page_header {1 num_values}  7 dictionary_page_header
                     8 data_page_header_v2 {1 num_values}
 """
@@ -25,12 +26,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hudimeta.formats.parquet.thrift import Elements, Fields, decode_struct
-from hudimeta.formats.parquet.whole_footer import MAGIC, decode_footer, encode_footer
+from hudimeta.formats.parquet.thrift import Elements, Fields, decode_struct, encode_struct, end_of_field
+from hudimeta.formats.parquet.whole_footer import LENGTH_BYTES, MAGIC
 
 __all__ = ["PageFile", "chunk_span", "pages_around"]
 
-_I64 = 6
+_I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
+"""Kinds of Thrift's values."""
+_SCHEMA = 2
+"""The field of a footer."""
+_TYPES = {
+    name: number
+    for number, name in enumerate(
+        ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+    )
+}
+_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
+"""By Arrow's names; it has one name for both codecs of LZ4."""
+_ENCODINGS = {
+    "PLAIN": 0,
+    "PLAIN_DICTIONARY": 2,
+    "RLE": 3,
+    "BIT_PACKED": 4,
+    "DELTA_BINARY_PACKED": 5,
+    "DELTA_LENGTH_BYTE_ARRAY": 6,
+    "DELTA_BYTE_ARRAY": 7,
+    "RLE_DICTIONARY": 8,
+    "BYTE_STREAM_SPLIT": 9,
+}
 _DICTIONARY = 2
 _COUNTED_IN = {0: 5, 3: 8}
 """Kinds of data pages, and the field of their headers that counts their values."""
@@ -48,11 +71,11 @@ class PageFile:
 
     Attributes:
         content: The file.
-        rows: int64 of shape (n, 2): which rows of the original row group it holds, first, and one past the last, of each run.
+        kept: For each row of the original row group whether it is in the file.
     """
 
     content: bytes
-    rows: Rows
+    kept: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -184,44 +207,65 @@ def _extended(wanted: npt.NDArray[np.bool_], borders: Sequence[Rows]) -> npt.NDA
     return kept
 
 
-def _file(metadata: Any, group: int, chunks: dict[int, _Chunk], kept: npt.NDArray[np.bool_]) -> PageFile:
+def _file(metadata: Any, group: int, chunks: dict[int, _Chunk], kept: npt.NDArray[np.bool_]) -> PageFile | None:
     count = int(np.count_nonzero(kept))
     out = io.BytesIO()
     out.write(MAGIC)
-    footer = decode_footer(metadata)
-    row_group: Fields = footer[4][1].values[group]
-    for at, column in enumerate(row_group[1][1].values):
+    columns: list[Fields] = []
+    row_group = metadata.row_group(group)
+    for at in range(row_group.num_columns):
         offset = out.tell()
         dictionary = 0
         if at in chunks:
             chunk = chunks[at]
             dictionary = chunk.dictionary
             out.write(chunk.data[:dictionary])
+            starts = chunk.starts.tolist()
             for page in np.flatnonzero(kept[chunk.borders[:-1]]).tolist():
-                out.write(chunk.data[chunk.starts[page] : chunk.starts[page + 1]])
-        _place(column, offset, dictionary, out.tell() - offset, count)
-    for field in (4, 5):
-        row_group.pop(field, None)
-    row_group[3] = (_I64, count)
-    footer[3] = (_I64, count)
-    footer[4] = (footer[4][0], Elements(footer[4][1].kind, [row_group]))
-    footer.pop(5, None)
-    out.write(encode_footer(footer))
-    edges = np.flatnonzero(np.diff(kept.astype(np.int8), prepend=0, append=0))
-    return PageFile(out.getvalue(), edges.reshape(-1, 2))
+                out.write(chunk.data[starts[page] : starts[page + 1]])
+        column = _column(row_group.column(at), offset, dictionary, out.tell() - offset, count)
+        if column is None:
+            return None
+        columns.append(column)
+    out.write(_footer(metadata, columns, out.tell() - len(MAGIC), count))
+    return PageFile(out.getvalue(), kept)
 
 
-def _place(column: Fields, offset: int, dictionary: int, size: int, rows: int) -> None:
-    """Say where a column's pages are now."""
-    for field in (4, 5, 6, 7):
-        column.pop(field, None)
-    column[2] = (_I64, 0)
-    meta: Fields = column[3][1]
-    for field in (10, 11, 12, 14, 15, 16):
-        meta.pop(field, None)
-    meta[5] = (_I64, rows)
-    meta[7] = (_I64, size)
-    meta[9] = (_I64, offset + dictionary)
+def _column(column: Any, offset: int, dictionary: int, size: int, rows: int) -> Fields | None:
+    """What a footer says of a column's pages; None where Arrow does not tell how they are packed.
+
+    Args:
+        column: pyarrow's `ColumnChunkMetaData` in the original file.
+        offset: Where the pages begin.
+        dictionary: Bytes of the dictionary page; 0 without one.
+        size: Bytes of all pages.
+        rows: How many they hold.
+    """
+    type, codec = _TYPES.get(column.physical_type), _CODECS.get(column.compression)
+    encodings = [_ENCODINGS.get(name) for name in column.encodings]
+    if type is None or codec is None or None in encodings:
+        return None
+    meta: Fields = {
+        1: (_I32, type),
+        2: (_LIST, Elements(_I32, encodings)),
+        3: (_LIST, Elements(_BINARY, [column.path_in_schema.encode()])),
+        4: (_I32, codec),
+        5: (_I64, rows),
+        6: (_I64, int(column.total_uncompressed_size)),
+        7: (_I64, size),
+        9: (_I64, offset + dictionary),
+    }
     if dictionary:
         meta[11] = (_I64, offset)
-    column[3] = (column[3][0], dict(sorted(meta.items())))
+    return {2: (_I64, 0), 3: (_STRUCT, meta)}
+
+
+def _footer(metadata: Any, columns: list[Fields], size: int, rows: int) -> bytes:
+    """The end of a file: the version and the schema of the original file, and the row group."""
+    sink = io.BytesIO()
+    metadata.write_metadata_file(sink)
+    original = memoryview(sink.getvalue())
+    head = original[len(MAGIC) : end_of_field(original, len(MAGIC), _SCHEMA)]
+    group: Fields = {1: (_LIST, Elements(_STRUCT, columns)), 2: (_I64, size), 3: (_I64, rows)}
+    text = bytes(head) + encode_struct({3: (_I64, rows), 4: (_LIST, Elements(_STRUCT, [group]))}, after=_SCHEMA)
+    return text + len(text).to_bytes(LENGTH_BYTES, "little") + MAGIC

@@ -12,12 +12,14 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Elements", "Fields", "decode_struct", "encode_struct"]
+__all__ = ["Elements", "Fields", "decode_struct", "encode_struct", "end_of_field"]
 
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 _INTEGERS = frozenset((_I16, _I32, _I64))
 _MOST_DEPTH = 16
 _LONG_LIST = 15
+_LAST_SHIFT = 63
+"""Of the tenth byte of a varint, its last."""
 
 Fields = dict[int, tuple[int, Any]]
 """A structure: id to kind and value, in the order of the bytes."""
@@ -43,14 +45,37 @@ def decode_struct(data: bytes | memoryview, start: int = 0) -> tuple[Fields, int
         raise ValueError(f"a Thrift structure that ends past byte {len(data)}") from None
 
 
-def encode_struct(fields: Fields) -> bytes:
-    """The bytes of a structure; undoes `decode_struct`."""
+def end_of_field(data: bytes | memoryview, start: int, last: int) -> int:
+    """Where the field of a number ends, in a structure that begins at a byte; where the last field before it does without it.
+
+    Raises:
+        ValueError: As of `decode_struct`.
+    """
+    at = start
+    number = 0
+    try:
+        while head := data[at]:
+            if head >> 4:
+                number, content = number + (head >> 4), at + 1
+            else:
+                number, content = _integer(data, at + 1)
+            if number > last:
+                break
+            _, at = _value(data, content, head & 15, 0)
+    except (IndexError, struct.error):
+        raise ValueError(f"a Thrift structure that ends past byte {len(data)}") from None
+    return at
+
+
+def encode_struct(fields: Fields, after: int = 0) -> bytes:
+    """The bytes of a structure; undoes `decode_struct`. Args: after: The number of a field that stands before them already."""
     out = bytearray()
-    _put_struct(out, fields)
+    _put_struct(out, fields, after)
     return bytes(out)
 
 
-# Each reads what begins at a byte, and also returns where it ends: a file has hundreds of page headers.
+# Each reads what begins at a byte, and also returns where it ends. A file has hundreds of page headers, so the loop over fields
+# reads integers itself.
 
 
 def _struct(data: bytes | memoryview, at: int, depth: int) -> tuple[Fields, int]:
@@ -67,10 +92,21 @@ def _struct(data: bytes | memoryview, at: int, depth: int) -> tuple[Fields, int]
             number, at = _integer(data, at)
         if kind in _INTEGERS:
             value: Any = data[at]
-            if value < 0x80:  # one byte, as nearly always
-                value, at = (value >> 1) ^ -(value & 1), at + 1
-            else:
-                value, at = _integer(data, at)
+            at += 1
+            if value >= 0x80:
+                value &= 0x7F
+                shift = 7
+                while (byte := data[at]) >= 0x80 and shift < _LAST_SHIFT:
+                    value |= (byte & 0x7F) << shift
+                    shift += 7
+                    at += 1
+                if byte >= 0x80:
+                    raise ValueError(f"a varint of more than ten bytes before byte {at}")
+                value |= byte << shift
+                at += 1
+            value = (value >> 1) ^ -(value & 1)
+        elif kind == _STRUCT:
+            value, at = _struct(data, at, depth + 1)
         else:
             value, at = _value(data, at, kind, depth)
         fields[number] = (kind, value)
@@ -86,7 +122,7 @@ def _varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
-        if shift > 63:
+        if shift > _LAST_SHIFT:
             raise ValueError(f"a varint of more than ten bytes before byte {at}")
 
 
@@ -138,8 +174,7 @@ def _elements(data: bytes | memoryview, at: int, depth: int) -> tuple[Elements, 
     return Elements(kind, values), at
 
 
-def _put_struct(out: bytearray, fields: Fields) -> None:
-    before = 0
+def _put_struct(out: bytearray, fields: Fields, before: int = 0) -> None:
     for number, (kind, value) in fields.items():
         written = kind if kind not in (_TRUE, _FALSE) else _TRUE if value else _FALSE
         if 0 < number - before < 16:

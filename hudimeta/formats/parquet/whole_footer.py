@@ -11,10 +11,10 @@ from typing import Any
 
 from hudimeta.formats.parquet.thrift import Fields, decode_struct, encode_struct
 
-__all__ = ["MAGIC", "decode_footer", "encode_footer"]
+__all__ = ["LENGTH_BYTES", "MAGIC", "decode_footer", "encode_footer"]
 
 MAGIC = b"PAR1"
-_LENGTH_BYTES = 4
+LENGTH_BYTES = 4
 
 
 def decode_footer(metadata: Any) -> Fields:
@@ -27,4 +27,4 @@ def decode_footer(metadata: Any) -> Fields:
 def encode_footer(footer: Fields) -> bytes:
     """The end of a file, from its footer on."""
     text = encode_struct(dict(sorted(footer.items())))
-    return text + len(text).to_bytes(_LENGTH_BYTES, "little") + MAGIC
+    return text + len(text).to_bytes(LENGTH_BYTES, "little") + MAGIC
