@@ -21,6 +21,7 @@ SEED = int(os.environ.get("HUDIMETA_ALTERNATION_SEED", "1"))
 """Of the first history; the others follow."""
 
 
+@pytest.mark.rotation(1)  # in every run
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("version", VERSIONS if FULL else VERSIONS[-1:])
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
