@@ -93,6 +93,21 @@ def test_a_failing_batch_is_written_when_the_query_goes_on(spark: SparkSession, 
     assert (again["batchId"], contents(tmp_path / "to", "id")) == (0, [(0,), (5,), (100,)])
 
 
+@pytest.mark.rotation(3)
+def test_a_plain_stream_to_a_name_says_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
+    create(tmp_path / "from", rows([0, 5]))
+    create(tmp_path / "to", rows([100]), name="copy")
+    spark.sql(f"create table streamed_by_name using hudimeta location '{tmp_path / 'to'}'")
+    try:
+        for name in ("streamed_by_name", "streamed_to_nothing"):
+            writer = sink(source(spark, tmp_path), tmp_path)
+            assert "toTable passes none on. Begin the query with" in refusal(lambda w=writer, n=name: ended(w.toTable(n)))
+    finally:
+        spark.sql("drop table streamed_by_name")
+        spark.sql("drop table if exists streamed_to_nothing")
+    assert contents(tmp_path / "to", "id") == [(100,)]
+
+
 @pytest.mark.rotation(2)
 def test_an_attached_stream_is_routed_and_knows_the_catalog(attached: SparkSession, tmp_path: Path) -> None:
     create(tmp_path / "from", rows([0, 5]))

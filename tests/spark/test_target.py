@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 from pyspark_hudimeta.plain.location import given_location, resolve
 from pyspark_hudimeta.plain.registration import kept_options, registered_schema
-from pyspark_hudimeta.plain.target import read_target, write_target
+from pyspark_hudimeta.plain.target import read_target, stream_target, write_target
 
 from hudimeta.errors import ConfigError, TableError
 
@@ -154,3 +154,10 @@ def test_a_relative_path_is_refused_where_the_folder_is_a_connect_servers(
 def test_several_paths_are_refused() -> None:
     with pytest.raises(ConfigError, match="one table"):
         given_location({"paths": '["/a","/b"]'})
+
+
+def test_a_stream_is_told_by_a_path_alone(tmp_path: Path) -> None:
+    assert stream_target({"path": str(tmp_path)}, PLAIN).location == str(tmp_path)
+    for schema in (PLAIN, registered("/a"), cast(registered("/a"))):
+        with pytest.raises(TableError, match=r"toTable passes none on.*start\('/folder.*attach\(spark\).*DROP TABLE"):
+            stream_target({}, schema)

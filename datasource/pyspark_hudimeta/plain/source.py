@@ -13,7 +13,7 @@ from hudimeta.errors import HudiError
 from hudimeta.read.incremental import EARLIEST
 from hudimeta.types import META_COLUMNS, QueryType
 from pyspark_hudimeta.plain.given_paths import given_paths, opened_to_read, refuse_part_of_table
-from pyspark_hudimeta.plain.target import Target, read_target, write_target
+from pyspark_hudimeta.plain.target import Target, read_target, stream_target, write_target
 from pyspark_hudimeta.plain.worker_heap import settle
 from pyspark_hudimeta.spark_version import check_spark
 
@@ -133,7 +133,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]  # Spark's own classes ar
         """
         from pyspark_hudimeta.plain.stream_writer import HudiStreamWriter, stream_options
 
-        target = write_target(self.options, schema)
+        target = stream_target(self.options, schema)
         return HudiStreamWriter(Target(target.location, stream_options(target.options)), schema, overwrite)
 
     def _pin(self, scan: Scan) -> None:

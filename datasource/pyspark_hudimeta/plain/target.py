@@ -14,7 +14,7 @@ from pyspark_hudimeta.plain.given_paths import limited_to, places_of
 from pyspark_hudimeta.plain.location import given_location
 from pyspark_hudimeta.plain.registration import carriers
 
-__all__ = ["Target", "read_target", "write_target"]
+__all__ = ["Target", "read_target", "stream_target", "write_target"]
 
 _HOW_TO_REGISTER = (
     "A table of the catalog must be created without columns and with its place, CREATE TABLE t USING hudimeta LOCATION "
@@ -23,6 +23,10 @@ _HOW_TO_REGISTER = (
 _HOW_TO_NAME = (
     "Write with df.write.format('hudimeta').mode('append').save(path), or into a temporary view made with "
     "CREATE TEMP VIEW v USING hudimeta OPTIONS (path '…'); after pyspark_hudimeta.attach(spark), SQL writes to any table."
+)
+_HOW_TO_STREAM = (
+    "Begin the query with writeStream.format('hudimeta').start('/folder/of/the/table'); toTable works after "
+    "pyspark_hudimeta.attach(spark). DROP TABLE takes away an entry that toTable has made of a new name: it leads nowhere."
 )
 
 _SEVERAL = (
@@ -111,3 +115,21 @@ def write_target(options: Mapping[str, str], schema: StructType) -> Target:
         "tables created with a list of columns pass none on",
         f"{_HOW_TO_NAME} {_HOW_TO_REGISTER}",
     )
+
+
+def stream_target(options: Mapping[str, str], schema: StructType) -> Target:
+    """The table that a stream writes to: only a path says it, since columns are those of its source.
+
+    Args:
+        options: Of the stream.
+        schema: Of its rows.
+
+    Raises:
+        TableError: No path.
+        ConfigError: As of `write_target`.
+    """
+    if given_location(options) is None:
+        raise TableError(
+            "Spark does not say where the stream shall write to: no path was given, and toTable passes none on", _HOW_TO_STREAM
+        )
+    return write_target(options, schema)

@@ -12,7 +12,7 @@ from hudimeta.config import OPTIONS
 from hudimeta.config.options import OPERATION, PARTITION_PATH, ROUTED_WRITES
 from hudimeta.errors import ConfigError, UnsupportedFeature
 from pyspark_hudimeta.plain.stream_writer import stream_options
-from pyspark_hudimeta.plain.target import write_target
+from pyspark_hudimeta.plain.target import stream_target
 from pyspark_hudimeta.plain.writer import LOG
 from pyspark_hudimeta.routed.stream_batch import AttachedStreamWriter
 from pyspark_hudimeta.routed.write import save_frame
@@ -96,7 +96,7 @@ class RoutedStreamWriter(AttachedStreamWriter):
         if self._partitions:
             hint = f"Name the columns with {PARTITION_PATH.key} where the stream creates the table, and leave partitionBy out."
             raise UnsupportedFeature("partitionBy of a stream into a folder", hint)
-        return self._streamed(write_target(told, self._frame.schema).location, told)
+        return self._streamed(stream_target(told, self._frame.schema).location, told)
 
     def toTable(  # noqa: N802 - Spark's name
         self,
