@@ -19,28 +19,35 @@ Fields of Parquet's Thrift structures that are read or written here (Apache Parq
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hudimeta.formats.parquet.thrift import Elements, Fields, decode_struct, encode_struct, end_of_field
+from hudimeta.formats.parquet.thrift import (
+    Elements,
+    Fields,
+    decode_struct,
+    encode_struct,
+    end_of_field,
+    integer,
+    list_of_structs,
+    zigzag,
+)
 from hudimeta.formats.parquet.whole_footer import LENGTH_BYTES, MAGIC
 
 __all__ = ["PageFile", "chunk_span", "pages_around"]
 
-_I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
+_I32, _BINARY, _LIST = 5, 8, 9
 """Kinds of Thrift's values."""
 _SCHEMA = 2
 """The field of a footer."""
-_TYPES = {
-    name: number
-    for number, name in enumerate(
-        ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
-    )
-}
+_TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+"""By their numbers."""
 _CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
 """By Arrow's names; it has one name for both codecs of LZ4."""
 _ENCODINGS = {
@@ -57,6 +64,12 @@ _ENCODINGS = {
 _DICTIONARY = 2
 _COUNTED_IN = {0: 5, 3: 8}
 """Kinds of data pages, and the field of their headers that counts their values."""
+_VARINT = rb"[\x80-\xff]{0,9}[\x00-\x7f]"
+_PLAIN_HEADER = re.compile(
+    rb"\x15\x00\x15%b\x15(%b)(?:\x15%b\x1c|\x2c)\x15(%b)\x15[\x00-\x7f]\x15[\x00-\x7f]\x15[\x00-\x7f]\x00\x00"
+    % (_VARINT, _VARINT, _VARINT, _VARINT)
+)
+"""Of a data page of the first version without statistics, as most are: its compressed size, and its number of values."""
 _MAX_GAP = 256 << 10
 _WORTH = 0.5
 """Of a row group's rows: when more of them must be read, it is read as usual."""
@@ -134,10 +147,12 @@ def _worth_it(kept: npt.NDArray[np.bool_]) -> bool:
 def _leaves(metadata: Any, group: int, columns: Sequence[str]) -> list[int]:
     """Numbers of the leaf columns; none where one of them repeats values, so that its pages do not tell their rows."""
     found = []
+    whole, parts = frozenset(columns), tuple(f"{name}." for name in columns)
+    row_group, schema = metadata.row_group(group), metadata.schema
     for at in range(metadata.num_columns):
-        path = metadata.schema.column(at).path
-        if any(path == name or path.startswith(f"{name}.") for name in columns):
-            if metadata.schema.column(at).max_repetition_level or metadata.row_group(group).column(at).file_path:
+        column = schema.column(at)
+        if column.path in whole or column.path.startswith(parts):
+            if column.max_repetition_level or row_group.column(at).file_path:
                 return []
             found.append(at)
     return found
@@ -188,6 +203,10 @@ def _chunk(data: memoryview, rows: int) -> _Chunk | None:
 
 def _page(data: memoryview, at: int) -> _Page | None:
     """The page that begins at a byte; None for what is none."""
+    plain = _PLAIN_HEADER.match(data, at)
+    if plain is not None:
+        length, count = zigzag(plain[1]), zigzag(plain[2])
+        return _Page(plain.end() + length, count) if length >= 0 and count > 0 else None
     try:
         header, content = decode_struct(data, at)
         kind, size = header[1][1], header[3][1]
@@ -200,6 +219,7 @@ def _page(data: memoryview, at: int) -> _Page | None:
 def _extended(wanted: npt.NDArray[np.bool_], borders: Sequence[Rows]) -> npt.NDArray[np.bool_]:
     """The rows of whole pages of every column, of which the wanted ones are some."""
     kept, before = wanted, -1
+    borders = list({border.tobytes(): border for border in borders}.values())  # most columns divide their rows alike
     while (count := int(np.count_nonzero(kept))) != before:
         before = count
         for border in borders:
@@ -207,11 +227,14 @@ def _extended(wanted: npt.NDArray[np.bool_], borders: Sequence[Rows]) -> npt.NDA
     return kept
 
 
+# What follows writes Thrift's bytes itself: of each file that is looked into, a footer is made, for the rows of one query.
+
+
 def _file(metadata: Any, group: int, chunks: dict[int, _Chunk], kept: npt.NDArray[np.bool_]) -> PageFile | None:
     count = int(np.count_nonzero(kept))
     out = io.BytesIO()
     out.write(MAGIC)
-    columns: list[Fields] = []
+    columns: list[bytes] = []
     row_group = metadata.row_group(group)
     for at in range(row_group.num_columns):
         offset = out.tell()
@@ -231,7 +254,7 @@ def _file(metadata: Any, group: int, chunks: dict[int, _Chunk], kept: npt.NDArra
     return PageFile(out.getvalue(), kept)
 
 
-def _column(column: Any, offset: int, dictionary: int, size: int, rows: int) -> Fields | None:
+def _column(column: Any, offset: int, dictionary: int, size: int, rows: int) -> bytes | None:
     """What a footer says of a column's pages; None where Arrow does not tell how they are packed.
 
     Args:
@@ -241,31 +264,34 @@ def _column(column: Any, offset: int, dictionary: int, size: int, rows: int) -> 
         size: Bytes of all pages.
         rows: How many they hold.
     """
-    type, codec = _TYPES.get(column.physical_type), _CODECS.get(column.compression)
-    encodings = [_ENCODINGS.get(name) for name in column.encodings]
-    if type is None or codec is None or None in encodings:
+    packing = _packing(column.physical_type, tuple(column.encodings), column.path_in_schema, column.compression)
+    if packing is None:
+        return None
+    counts = b"\x16%b\x16%b\x16%b" % (integer(rows), integer(column.total_uncompressed_size), integer(size))
+    places = b"\x26%b" % integer(offset + dictionary) + (b"\x26%b" % integer(offset) if dictionary else b"")
+    return b"\x26\0\x1c%b%b%b\0\0" % (packing, counts, places)
+
+
+@lru_cache(maxsize=512)
+def _packing(type: str, encodings: tuple[str, ...], path: str, codec: str) -> bytes | None:
+    """The first four fields of a column's metadata; None for names that are not known."""
+    if type not in _TYPES or codec not in _CODECS or not _ENCODINGS.keys() >= set(encodings):
         return None
     meta: Fields = {
-        1: (_I32, type),
-        2: (_LIST, Elements(_I32, encodings)),
-        3: (_LIST, Elements(_BINARY, [column.path_in_schema.encode()])),
-        4: (_I32, codec),
-        5: (_I64, rows),
-        6: (_I64, int(column.total_uncompressed_size)),
-        7: (_I64, size),
-        9: (_I64, offset + dictionary),
+        1: (_I32, _TYPES.index(type)),
+        2: (_LIST, Elements(_I32, [_ENCODINGS[name] for name in encodings])),
+        3: (_LIST, Elements(_BINARY, [path.encode()])),
+        4: (_I32, _CODECS[codec]),
     }
-    if dictionary:
-        meta[11] = (_I64, offset)
-    return {2: (_I64, 0), 3: (_STRUCT, meta)}
+    return encode_struct(meta)[:-1]
 
 
-def _footer(metadata: Any, columns: list[Fields], size: int, rows: int) -> bytes:
+def _footer(metadata: Any, columns: list[bytes], size: int, rows: int) -> bytes:
     """The end of a file: the version and the schema of the original file, and the row group."""
     sink = io.BytesIO()
     metadata.write_metadata_file(sink)
     original = memoryview(sink.getvalue())
-    head = original[len(MAGIC) : end_of_field(original, len(MAGIC), _SCHEMA)]
-    group: Fields = {1: (_LIST, Elements(_STRUCT, columns)), 2: (_I64, size), 3: (_I64, rows)}
-    text = bytes(head) + encode_struct({3: (_I64, rows), 4: (_LIST, Elements(_STRUCT, [group]))}, after=_SCHEMA)
+    head = bytes(original[len(MAGIC) : end_of_field(original, len(MAGIC), _SCHEMA)])
+    group = b"\x19%b%b\x16%b\x16%b\0" % (list_of_structs(len(columns)), b"".join(columns), integer(size), integer(rows))
+    text = b"%b\x16%b\x19%b%b\0" % (head, integer(rows), list_of_structs(1), group)
     return text + len(text).to_bytes(LENGTH_BYTES, "little") + MAGIC

@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Elements", "Fields", "decode_struct", "encode_struct", "end_of_field"]
+__all__ = ["Elements", "Fields", "decode_struct", "encode_struct", "end_of_field", "integer", "list_of_structs", "zigzag"]
 
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 _INTEGERS = frozenset((_I16, _I32, _I64))
@@ -67,10 +67,33 @@ def end_of_field(data: bytes | memoryview, start: int, last: int) -> int:
     return at
 
 
-def encode_struct(fields: Fields, after: int = 0) -> bytes:
-    """The bytes of a structure; undoes `decode_struct`. Args: after: The number of a field that stands before them already."""
+def encode_struct(fields: Fields) -> bytes:
+    """The bytes of a structure; undoes `decode_struct`."""
     out = bytearray()
-    _put_struct(out, fields, after)
+    _put_struct(out, fields)
+    return bytes(out)
+
+
+def zigzag(varint: bytes) -> int:
+    """An integer, from the bytes of its varint; undoes `integer`."""
+    value = shift = 0
+    for byte in varint:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    return (value >> 1) ^ -(value & 1)
+
+
+def integer(value: int) -> bytes:
+    """An integer as a zigzag varint, without the byte of its field."""
+    out = bytearray()
+    _put_integer(out, value)
+    return bytes(out)
+
+
+def list_of_structs(size: int) -> bytes:
+    """How a list of so many structures begins."""
+    out = bytearray()
+    _put_head(out, _STRUCT, size)
     return bytes(out)
 
 
@@ -174,7 +197,8 @@ def _elements(data: bytes | memoryview, at: int, depth: int) -> tuple[Elements, 
     return Elements(kind, values), at
 
 
-def _put_struct(out: bytearray, fields: Fields, before: int = 0) -> None:
+def _put_struct(out: bytearray, fields: Fields) -> None:
+    before = 0
     for number, (kind, value) in fields.items():
         written = kind if kind not in (_TRUE, _FALSE) else _TRUE if value else _FALSE
         if 0 < number - before < 16:
@@ -204,11 +228,15 @@ def _put_value(out: bytearray, kind: int, value: Any) -> None:
         out += struct.pack("<d", value)
 
 
-def _put_elements(out: bytearray, elements: Elements) -> None:
-    size = len(elements.values)
-    out.append(min(size, _LONG_LIST) << 4 | elements.kind)
+def _put_head(out: bytearray, kind: int, size: int) -> None:
+    """Of a list."""
+    out.append(min(size, _LONG_LIST) << 4 | kind)
     if size >= _LONG_LIST:
         _put_varint(out, size)
+
+
+def _put_elements(out: bytearray, elements: Elements) -> None:
+    _put_head(out, elements.kind, len(elements.values))
     for value in elements.values:
         if elements.kind in (_TRUE, _FALSE):
             out.append(_TRUE if value else _FALSE)
