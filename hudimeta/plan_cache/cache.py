@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudimeta.config.options import PLAN_CACHE_FROM
+from hudimeta.config.options import PLAN_CACHE, PLAN_CACHE_BYTES, PLAN_CACHE_FROM
 from hudimeta.errors import StorageError
 from hudimeta.plan_cache.folder import Entry, PlanFolder
 from hudimeta.plan_cache.kept import KeptPlan, KeptPlans
@@ -53,6 +53,7 @@ class PlanCache:
         self._storage, self._metadata, self._options, self._visibility = storage, metadata, options, visibility
         self.remarks: list[str] = []
         self._master: Entry | None = None
+        self._told: set[str] = set()
 
     def slices(self, partitions: Sequence[str] | None = None) -> pa.Table | None:
         """The slices of some partitions, or (None) of all, in no particular order; None when no kept plan tells them."""
@@ -84,7 +85,9 @@ class PlanCache:
         """
         if self._kept is None or self._master is None:
             return None
-        return self._kept.bounds(self._master, column, str(kind), ColumnRoots.of(self._metadata))
+        found = self._kept.bounds(self._master, column, str(kind), ColumnRoots.of(self._metadata))
+        self._tell_damaged(self._kept)
+        return found
 
     def keep_bounds(self, column: str, kind: pa.DataType, bounds: pa.Table) -> None:
         """Keep what `bounds` returns from then on."""
@@ -118,8 +121,12 @@ class PlanCache:
             self._unused(error.message)
             return None
         finally:
-            for name in sorted(kept.damaged):
-                self._unused(f"{name} is damaged, and is made anew")
+            self._tell_damaged(kept)
+
+    def _tell_damaged(self, kept: KeptPlans) -> None:
+        for name in sorted(kept.damaged - self._told):
+            self._unused(f"{name} is damaged, and is made anew")
+        self._told |= kept.damaged
 
     def _found(self, kept: KeptPlans) -> Manifest | None:
         plans = [(plan, plan.roots.until(self._metadata)) for plan in kept.all()]
@@ -134,8 +141,12 @@ class PlanCache:
                 self.remarks.append("planned from a kept plan")
                 return manifest
             return self._continued(kept, plan, manifest, since)
-        if not kept.damaged:
-            self._unused(plans[0][1].reason if plans and not usable else "none is kept")
+        if plans and not usable:
+            self._unused(plans[0][1].reason)
+        elif kept.foreign:
+            self._unused(f"{min(kept.foreign)} is of another version of hudimeta")
+        elif not kept.damaged:
+            self._unused("none is kept")
         return None
 
     def _continued(self, kept: KeptPlans, plan: KeptPlan, manifest: Manifest, since: Since) -> Manifest | None:
@@ -173,7 +184,7 @@ class PlanCache:
         kept = self._kept
         if kept is None or len(slices) < self._options.get(PLAN_CACHE_FROM):
             return
-        roots = self._roots(slices, waiting)
+        roots = self._too_large(slices) or self._roots(slices, waiting)
         if isinstance(roots, str):
             self.remarks.append(f"the plan is not kept: {roots}")
             return
@@ -183,6 +194,12 @@ class PlanCache:
             self.remarks.append(f"the plan is not kept: {error}")
             return
         self._write(kept, lambda name: kept.keep(name, manifest, roots))
+
+    def _too_large(self, slices: pa.Table) -> str:
+        most = self._options.get(PLAN_CACHE_BYTES)
+        if self._options.get(PLAN_CACHE) == "local" and slices.nbytes > most:
+            return f"its {slices.nbytes:,} bytes are more than {PLAN_CACHE_BYTES.key} allows, {most:,}"
+        return ""
 
     def _roots(self, slices: pa.Table, waiting: int) -> PlanRoots | str:
         if waiting:

@@ -1,7 +1,8 @@
 """Files of kept plans: Arrow IPC files without compression, so that they can be mapped, and an entry that vouches for them.
 
     <name>.<part>.arrow     one table; never changed once an entry names it
-    <name>.json             the entry, sealed: what it is about, and name, size and XXH3 (64 bits) of each of its files
+    <name>.json             the entry, sealed: what it is about, and name, size and XXH3 (64 bits) of each of its files; and the
+                            number of this format, which changes with what files mean. Entries of other formats are passed over
 
 An entry is put last and at once, so that a dead or a slow process leaves files that nothing names. Every file is read through
 once before this process maps it; the same file (by size and time of change) is not looked at again.
@@ -23,12 +24,14 @@ import xxhash
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.formats.json_text import parse_json
 from hudimeta.formats.seal import sealed_json, verify_json
+from hudimeta.plan_cache.mapped import PIECE_BYTES, mapped_table
 from hudimeta.storage import FileInfo, Storage
 
 __all__ = ["Entry", "FileStamp", "PlanFolder"]
 
 _ENTRY, _TABLE = ".json", ".arrow"
-_PIECE_BYTES = 4 << 20
+_FORMAT = 1
+_MOST_ENTRY_BYTES = 64 << 20
 _MOST_OPEN = 32
 
 _opened: OrderedDict[tuple[str, FileInfo], pa.Table] = OrderedDict()
@@ -64,6 +67,10 @@ class Entry:
     files: Mapping[str, FileStamp]
 
 
+class _OtherFormat(Exception):
+    """An entry that another version of hudimeta has written."""
+
+
 class PlanFolder:
     """The kept plans of one table.
 
@@ -75,6 +82,7 @@ class PlanFolder:
         self._storage = storage
         self._listed: dict[str, FileInfo] | None = None
         self.damaged: list[str] = []
+        self.foreign: list[str] = []
 
     @property
     def _files(self) -> dict[str, FileInfo]:
@@ -83,14 +91,16 @@ class PlanFolder:
         return self._listed
 
     def entries(self) -> list[Entry]:
-        """All entries that are whole, newest first. Others are named in `damaged`."""
+        """All entries that are whole, newest first. Others are named in `damaged`, those of other formats in `foreign`."""
         found = []
         for name in sorted((name for name in self._files if name.endswith(_ENTRY)), reverse=True):
             try:
                 found.append(self._entry(name))
             except NotFound:
                 continue  # another process has removed it
-            except (CorruptFileError, ValueError, KeyError, TypeError):
+            except _OtherFormat:
+                self.foreign.append(name)
+            except (CorruptFileError, ValueError, KeyError, TypeError, AttributeError, IndexError):
                 self.damaged.append(name)
         return found
 
@@ -99,17 +109,26 @@ class PlanFolder:
         with _lock:
             if at in _entries:
                 return _entries[at]
+        size = self._files[name].size
+        if size > _MOST_ENTRY_BYTES:
+            raise CorruptFileError(name, 0, f"an entry of at most {_MOST_ENTRY_BYTES:,} bytes", f"{size:,}")
         data = self._storage.read(name)
         if not verify_json(data, name):
             raise CorruptFileError(name, 0, "an entry with a seal", "none")
         values = parse_json(data)
+        if values["format"] != _FORMAT:
+            raise _OtherFormat(name)
         files = {part: FileStamp(str(stamp[0]), int(stamp[1]), str(stamp[2])) for part, stamp in values["files"].items()}
-        entry = Entry(name[: -len(_ENTRY)], values["content"], files)
+        entry = Entry(name[: -len(_ENTRY)], dict(values["content"]), files)
         _remember(_entries, at, entry)
         return entry
 
-    def table(self, stamp: FileStamp) -> pa.Table:
+    def table(self, stamp: FileStamp, schema: pa.Schema | None = None) -> pa.Table:
         """A table, mapped, its bytes checked.
+
+        Args:
+            stamp: Its file.
+            schema: Its columns; None for any.
 
         Raises:
             CorruptFileError: Other bytes than those that were written.
@@ -125,18 +144,15 @@ class PlanFolder:
                 return _opened[at]
         if info.size != stamp.size or self._digest(stamp) != stamp.digest:
             raise CorruptFileError(stamp.name, 0, f"{stamp.size} bytes with the digest {stamp.digest}", "others")
-        try:
-            table = pa.ipc.open_file(self._storage.open_input(stamp.name)).read_all()
-        except (pa.ArrowInvalid, OSError) as error:
-            raise CorruptFileError(stamp.name, 0, "an Arrow IPC file", str(error).splitlines()[0]) from error
+        table = mapped_table(self._storage, stamp.name, schema)
         _remember(_opened, at, table)
         return table
 
     def _digest(self, stamp: FileStamp) -> str:
         """Read, not mapped: what is only checked need not stay in memory."""
         digest = xxhash.xxh3_64()
-        for offset in range(0, stamp.size, _PIECE_BYTES):
-            digest.update(self._storage.read_range(stamp.name, offset, _PIECE_BYTES))
+        for offset in range(0, stamp.size, PIECE_BYTES):
+            digest.update(self._storage.read_range(stamp.name, offset, PIECE_BYTES))
         return str(digest.hexdigest())
 
     def keep(self, name: str, content: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Entry:
@@ -151,7 +167,7 @@ class PlanFolder:
             StorageError: The disk does not take them.
         """
         files = {part: self._write(f"{name}.{part}{_TABLE}", table) for part, table in tables.items()}
-        values = {"content": content, "files": {part: stamp.to_json() for part, stamp in files.items()}}
+        values = {"format": _FORMAT, "content": content, "files": {part: stamp.to_json() for part, stamp in files.items()}}
         entry_name = name + _ENTRY
         self._storage.put(entry_name, sealed_json(json.dumps(values, separators=(",", ":")).encode(), entry_name))
         self._listed = None

@@ -15,11 +15,15 @@ from hudimeta.engine.machine import machine, now_ms
 from hudimeta.errors import CorruptFileError, NotFound
 from hudimeta.formats.plain_arrays import integers, no_rows, numbers, single_array
 from hudimeta.plan_cache.folder import Entry, PlanFolder
-from hudimeta.plan_cache.manifest import Manifest
+from hudimeta.plan_cache.manifest import RANGES, Manifest
 from hudimeta.plan_cache.roots import ColumnRoots, PlanRoots
+from hudimeta.table.slices import slices_schema
 
 __all__ = ["KeptPlan", "KeptPlans"]
 
+_OF_DELTAS = {"gone": pa.schema([("id", pa.int64())]), "paths": pa.schema([("path", pa.string())])}
+_BOUNDS = ["min", "max", "null_count", "value_count", "nan_aware"]
+"""Columns of bounds: min and max of the column's type, counts int64, a flag."""
 _MASTERS, _DELTAS = 2, 2
 _LEFT_BEHIND_MS = 3_600_000
 """Files that no entry names may still be written; after so long their writer is dead."""
@@ -50,11 +54,13 @@ class KeptPlans:
     def __init__(self, folder: PlanFolder) -> None:
         self._folder = folder
         self.damaged: set[str] = set()
+        self.foreign: set[str] = set()
 
     def all(self) -> list[KeptPlan]:
         """Those that are whole as far as their entries tell, the newest first."""
         entries = self._folder.entries()
         self.damaged.update(self._folder.damaged)
+        self.foreign.update(self._folder.foreign)
         masters = {entry.name: entry for entry in entries if "of" not in entry.content}
         found = []
         for entry in entries:
@@ -73,12 +79,14 @@ class KeptPlans:
         """The slices of a plan; None when one of its files is damaged (see `damaged`) or was removed."""
         entry = plan.master
         try:
-            rows, ranges = (self._folder.table(entry.files[part]) for part in ("slices", "partitions"))
+            rows = self._folder.table(entry.files["slices"], slices_schema())
+            ranges = self._folder.table(entry.files["partitions"], RANGES)
             paths = single_array(ranges.column("path"))
             gone, newer = np.empty(0, np.int64), no_rows(rows.schema)
             if plan.delta is not None:
                 entry = plan.delta
-                newer, removed, listed = (self._folder.table(entry.files[part]) for part in ("newer", "gone", "paths"))
+                newer = self._folder.table(entry.files["newer"], slices_schema())
+                removed, listed = (self._folder.table(entry.files[part], _OF_DELTAS[part]) for part in _OF_DELTAS)
                 gone, paths = numbers(single_array(removed.column("id"))), single_array(listed.column("path"))
         except NotFound:
             return None
@@ -114,10 +122,13 @@ class KeptPlans:
                 continue
             try:
                 if ColumnRoots.from_json(content["roots"]).hold_in(roots):
-                    return self._folder.table(entry.files["bounds"])
+                    table = self._folder.table(entry.files["bounds"])
+                    if table.column_names == _BOUNDS:
+                        return table
+                    self.damaged.add(entry.name)
             except NotFound:
                 continue
-            except (CorruptFileError, KeyError, TypeError, ValueError):
+            except (CorruptFileError, KeyError, TypeError, ValueError, AttributeError):
                 self.damaged.add(entry.name)
         return None
 

@@ -23,11 +23,12 @@ from hudimeta.table.slices import slices_and_waiting
 if TYPE_CHECKING:
     from hudimeta.table.visibility import Visibility
 
-__all__ = ["Manifest", "NotTold", "log_instants"]
+__all__ = ["RANGES", "Manifest", "NotTold", "log_instants"]
 
 Ids: TypeAlias = npt.NDArray[np.int64]
 
-_RANGES = pa.schema([("path", pa.string()), ("first", pa.int64()), ("count", pa.int64())])
+RANGES = pa.schema([("path", pa.string()), ("first", pa.int64()), ("count", pa.int64())])
+"""Columns of `Manifest.ranges`."""
 _FILES = pa.schema([("partition_path", pa.string()), ("name", pa.string()), ("size", pa.int64())])
 
 
@@ -74,7 +75,7 @@ class Manifest:
             raise NotTold("a file in a partition that the metadata table does not list")
         columns = np.zeros((2, len(paths)), np.int64)
         columns[:, numbers(at)] = firsts, np.diff(np.append(firsts, len(slices)))
-        ranges = pa.Table.from_arrays([paths, *map(integers, columns)], schema=_RANGES)
+        ranges = pa.Table.from_arrays([paths, *map(integers, columns)], schema=RANGES)
         return cls(slices, ranges, np.empty(0, np.int64), no_rows(slices.schema), paths)
 
     @property
