@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudimeta.commit.session import WriteSession
 from hudimeta.config import options as keys
+from hudimeta.errors import UndoError
 from hudimeta.metering import meter_of
 from hudimeta.reports import Report
 from hudimeta.services import clean
@@ -27,7 +29,7 @@ from hudimeta.timeline import Timeline
 from hudimeta.timeline.archiving import leaving, move_to_history
 from hudimeta.types import Action, Instant, TableType
 
-__all__ = ["ArchivalPlan", "ArchivalReport", "archive", "is_due", "plan"]
+__all__ = ["ArchivalPlan", "ArchivalReport", "archive", "archive_overtaken", "is_due", "plan"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,14 +143,46 @@ def _uncleaned(snapshot: Snapshot, limit: _Limit) -> Iterator[_Limit]:
     """The first replacing instant before a limit whose replaced files are still there."""
     replaced = snapshot.timeline.replaced_file_groups()
     replaced = replaced.filter(pc.less(replaced["instant"], limit.time)) if len(replaced) else replaced
+    left = _still_there(snapshot, replaced)
+    if left:
+        yield _Limit(min(left), "the file groups that it replaced are not cleaned yet")
+
+
+def _still_there(snapshot: Snapshot, replaced: pa.Table) -> list[str]:
+    """The instants of file groups, as of `Timeline.replaced_file_groups`, that have files."""
     if not len(replaced):
-        return
+        return []
     files = place_files(snapshot.files(replaced["partition_path"].unique().to_pylist()), snapshot.visibility)
     there = set(zip(files["partition_path"].to_pylist(), files["file_id"].to_pylist(), strict=True))
     columns = (replaced[c].to_pylist() for c in ("instant", "partition_path", "file_id"))
-    left = [time for time, partition, file_id in zip(*columns, strict=True) if (partition, file_id) in there]
-    if left:
-        yield _Limit(min(left), "the file groups that it replaced are not cleaned yet")
+    return [time for time, partition, file_id in zip(*columns, strict=True) if (partition, file_id) in there]
+
+
+def archive_overtaken(session: WriteSession, snapshot: Snapshot, time: str) -> None:
+    """Archive a savepointed write where later writes were archived before it (`hoodie.archive.beyond.savepoint`).
+
+    Without its savepoint it would be the oldest write of the active timeline, and files of the archived ones, which are not
+    older than it, would not count as committed: their rows would be gone. The caller holds the table lock.
+
+    Args:
+        session: The table.
+        snapshot: The table as it is.
+        time: Of the write.
+
+    Raises:
+        UndoError: Archived, it would show file groups again that it replaced.
+    """
+    timeline = snapshot.timeline
+    writes = [i for i in timeline.completed if i.time == time and i.action.writes_data]
+    later = (i for i in timeline.history.instants() if i.time > time and i.action.writes_data)
+    if not writes or next(later, None) is None:
+        return
+    replaced = timeline.replaced_file_groups()
+    if len(replaced) and time in _still_there(snapshot, replaced.filter(pc.equal(replaced["instant"], time))):
+        why = "later writes are archived, and the file groups that it replaced are not cleaned yet"
+        raise UndoError("giving up the savepoint", time, why, "Call t.clean() first.")
+    session.coordinator.tidy(timeline, writes)
+    move_to_history(session.fenced, timeline, writes)
 
 
 def archive(session: WriteSession) -> ArchivalReport:

@@ -17,6 +17,7 @@ from hudimeta.commit.session import WriteSession
 from hudimeta.engine.machine import now_ms
 from hudimeta.errors import InstantExists, TableError, UndoError
 from hudimeta.reports import Report, Reports
+from hudimeta.services.archival import archive_overtaken
 from hudimeta.snapshot.snapshot import Snapshot
 from hudimeta.timeline import Timeline, TimelineWriter, format_instant
 from hudimeta.timeline.clean_record import decode_plan
@@ -103,6 +104,8 @@ def listed(timeline: Timeline) -> Reports[Savepoint]:
 def delete(session: WriteSession, instant: str, *, dry_run: bool = False) -> Savepoint:
     """Give a savepoint up: cleaning and archival may take what it kept. Its write stays.
 
+    Where archival has taken writes after it (`hoodie.archive.beyond.savepoint`), the write is archived first.
+
     Args:
         session: The table.
         instant: Of the savepoint.
@@ -112,15 +115,17 @@ def delete(session: WriteSession, instant: str, *, dry_run: bool = False) -> Sav
         What it was.
 
     Raises:
-        UndoError: There is no such savepoint.
+        UndoError: There is no such savepoint, or archiving its write would show again what it replaced.
     """
     with session.lock.held():
-        timeline = session.properties.load_timeline(session.storage)
+        snapshot = session.snapshot_now()
+        timeline = snapshot.timeline
         found = next((i for i in timeline.completed if i.action is Action.SAVEPOINT and i.time == instant), None)
         if found is None:
             raise UndoError("giving up the savepoint", instant, "there is none", "t.savepoints() lists those that there are.")
         gone = _savepoint(timeline, found)
         if not dry_run:
+            archive_overtaken(session, snapshot, instant)
             writer = TimelineWriter(session.fenced, timeline.folder)
             writer.delete_completed(found)
             writer.delete_pending(instant, Action.SAVEPOINT, State.INFLIGHT)

@@ -12,6 +12,7 @@ from hudimeta.services import archival, clean, savepoints
 from hudimeta.storage.faults import Fault, FaultPlan, FaultyStorage
 from hudimeta.testing.builders import SIMPLE_OPTIONS, ModelledTable, simple_rows
 from hudimeta.testing.invariants import check_all
+from hudimeta.timeline.archiving import move_to_history
 from hudimeta.types import Action, Operation
 
 KEPT = {
@@ -95,6 +96,25 @@ def test_with_the_option_archival_steps_over_it(tmp_path: Path) -> None:
     table.model.check(table.read())
     table.model.check(table.read(pinned), pinned)
     check_all(table.storage)
+    face.delete_savepoint(pinned)
+    assert pinned not in times(table), "else it would be the oldest write, and files of archived ones after it would not count"
+    table.model.check(table.read())
+    check_all(table.storage)
+
+
+def test_a_replacing_write_that_archival_stepped_over_is_cleaned_before_its_savepoint_goes(tmp_path: Path) -> None:
+    table = written(tmp_path / "t", 2)
+    face = Table(table.path, {**table.options.given, "hoodie.archive.beyond.savepoint": "true"})
+    table.write(Operation.INSERT_OVERWRITE_TABLE, simple_rows(range(8), 5))
+    pinned = face.savepoint().instant
+    for ts in range(10, 16):
+        table.write(Operation.UPSERT, simple_rows(range(8), ts))
+    timeline = Table(table.path).timeline
+    move_to_history(table.storage, timeline, [i for i in timeline.completed if i.time > pinned][:3])  # as others may do
+    with pytest.raises(UndoError, match=r"file groups that it replaced are not cleaned yet.*t\.clean\(\)"):
+        face.delete_savepoint(pinned)
+    assert [savepoint.instant for savepoint in face.savepoints()] == [pinned]
+    table.model.check(table.read())
 
 
 @pytest.mark.parametrize("policy", ["KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS"])
